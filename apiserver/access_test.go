@@ -229,6 +229,8 @@ var accessRows = []struct {
 	{"leave the rules as they are", asked{"granter", "PATCH", grants + "roles/own?fieldManager=m", nil,
 		"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: own, labels: {a: b}}}"}, 200, "own",
 		"labels grant nothing"},
+	{"escalate by a create", asked{"granter", "POST", grants + "roles", nil, roleOf("free", "delete", "pods")}, 403,
+		"not currently held", "the request of a create has no name, whatever the name of the object is"},
 	{"escalate", asked{"granter", "PUT", grants + "roles/free", nil, roleOf("free", "delete", "pods")}, 201, "free",
 		"the verb is allowed for this name"},
 	{"bind what one may bind", asked{"granter", "POST", grants + "rolebindings", nil,
@@ -376,4 +378,47 @@ func TestAccountTokens(t *testing.T) {
 	require.Equal(t, 201, code, body)
 	code, body = whoami(fresh)
 	require.Equal(t, 401, code, "another account of the name: %s", body)
+}
+
+// TestTokenReviewAudiences checks that a TokenReview accepts a token for the audiences that it asks for, and names
+// those that the token has of them.
+func TestTokenReviewAudiences(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	const accounts = "/api/v1/namespaces/default/serviceaccounts"
+	h.must("POST", accounts, "", `{"metadata":{"name":"sa"}}`)
+	const api = "https://kubernetes.default.svc"
+	for _, row := range []struct {
+		name, token, asked string // lists of audiences
+		want               []any  // nil: not authenticated
+	}{
+		{"for whom it is", `"vault"`, `"vault"`, []any{"vault"}},
+		{"for one of those who ask", `"vault"`, `"other","vault"`, []any{"vault"}},
+		{"for the API, asked by another", ``, `"vault"`, nil},
+		{"for another, asked by nobody in particular", `"vault"`, ``, nil},
+		{"for the API, asked by nobody in particular", ``, ``, []any{api}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			request := h.must("POST", accounts+"/sa/token", "", `{"spec":{"audiences":[`+row.token+`]}}`)
+			token, _, _ := unstructured.NestedString(request.Object, "status", "token")
+			review := h.must("POST", "/apis/authentication.k8s.io/v1/tokenreviews", "",
+				`{"spec":{"token":"`+token+`","audiences":[`+row.asked+`]}}`)
+			status := review.Object["status"].(map[string]any)
+			require.Equal(t, row.want != nil, status["authenticated"] == true, status)
+			if row.want != nil {
+				require.Equal(t, row.want, status["audiences"])
+			}
+		})
+	}
+}
+
+// TestFrontProxy shows difference 566.
+func TestFrontProxy(t *testing.T) {
+	server := guarded(t)
+	code, body := asked{"", "GET", core + "configmaps", map[string]string{"X-Remote-User": "admin",
+		"X-Remote-Group": "system:masters"}, nil}.of(server)
+	require.Equal(t, http.StatusUnauthorized, code, body)
+	code, body = asked{"nobody", "GET", core + "configmaps", map[string]string{"X-Remote-User": "admin",
+		"X-Remote-Group": "system:masters"}, nil}.of(server)
+	require.Equal(t, http.StatusForbidden, code, body)
+	require.Contains(t, body, `User \"nobody\" cannot list`)
 }

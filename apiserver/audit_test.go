@@ -127,3 +127,25 @@ func TestAudit(t *testing.T) {
 	require.Len(t, sink.events, 1, "of a user that is not known")
 	require.EqualValues(t, http.StatusUnauthorized, sink.events[0].ResponseStatus.Code)
 }
+
+// TestAuditOfImpersonation checks that an event has both users.
+func TestAuditOfImpersonation(t *testing.T) {
+	const all = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]"
+	rules, err := policy.LoadPolicyFromBytes([]byte(all))
+	require.NoError(t, err)
+	sink := &auditSink{}
+	h := newHost(t, apiserver.Options{
+		Audit: apiserver.Audit{Policy: policy.NewPolicyRuleEvaluator(rules), Sink: sink},
+	})
+	r := httptest.NewRequest(http.MethodGet, "/api/v1/namespaces/default", nil)
+	r.Header.Set("Authorization", "Bearer token")
+	r.Header.Set("Impersonate-User", "eve")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	e := sink.events[len(sink.events)-1]
+	require.Equal(t, auditinternal.StageResponseComplete, e.Stage)
+	require.Equal(t, "system:admin", e.User.Username)
+	require.NotNil(t, e.ImpersonatedUser)
+	require.Equal(t, "eve", e.ImpersonatedUser.Username)
+}

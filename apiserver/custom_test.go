@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -102,6 +103,43 @@ func TestDefinitionLifecycle(t *testing.T) {
 
 	h.must("POST", crdPath, "", definition("v2", none))
 	require.Empty(t, names(h.must("GET", widgetsV2, "", "")), "nothing is left of what was there before")
+}
+
+// TestWatchOfChangedDefinition checks that a watch of custom resources ends when their definition changes or is
+// deleted: it would send objects as the old definition had them.
+func TestWatchOfChangedDefinition(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	ended := func(events <-chan event) {
+		t.Helper()
+		for {
+			select {
+			case e, ok := <-events:
+				if !ok {
+					return
+				}
+				require.Equal(t, "DELETED one", e.text(), "after the definition was changed or deleted")
+			case <-time.After(wait):
+				require.Fail(t, "the watch goes on")
+			}
+		}
+	}
+	h.must("POST", crdPath, "", definition("v1", none))
+	events := h.watch("/apis/example.com/v1/widgets?watch=1")
+	h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one"}}`)
+	require.Equal(t, "ADDED one", next(t, events).text())
+	field := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/b",` +
+		`"value":{"type":"string"}}]`
+	h.must("PATCH", crdPath+"/widgets.example.com", jsonPatch, field)
+	ended(events)
+
+	events = h.watch("/apis/example.com/v1/widgets?watch=1")
+	h.must("PATCH", widgetsV1+"/one", mergePatch, `{"spec":{"b":"2"}}`)
+	require.Equal(t, "ADDED one", next(t, events).text())
+	e := next(t, events)
+	require.Equal(t, "MODIFIED one", e.text())
+	require.Equal(t, "2", spec(&e.Object, "b"))
+	h.must("DELETE", crdPath+"/widgets.example.com", "", "")
+	ended(events)
 }
 
 // Invalid CustomResourceDefinitions are rejected.

@@ -1,10 +1,12 @@
 package apiserver_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 )
@@ -37,4 +39,27 @@ func TestClusterIPsAreNotRecorded(t *testing.T) {
 	for _, path := range []string{"ipaddresses/10.96.0.9", "servicecidrs/kubernetes"} {
 		require.Equal(t, http.StatusNotFound, h.ask("GET", "/apis/networking.k8s.io/v1/"+path, "", "").Code, path)
 	}
+}
+
+// TestNodePorts checks that no two Services have a node port in common.
+func TestNodePorts(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	const in = "/api/v1/namespaces/default/services"
+	service := func(name, port string) string {
+		return `{"metadata":{"name":"` + name + `"},"spec":{"type":"NodePort","ports":[{"port":80` + port + `}]}}`
+	}
+	h.must("POST", in, "", service("a", `,"nodePort":30123`))
+	require.Contains(t, h.refused(http.StatusUnprocessableEntity, "POST", in, "", service("b", `,"nodePort":30123`)),
+		"provided port is already allocated")
+	seen := map[any]bool{int64(30123): true}
+	for i := range 200 {
+		o := h.must("POST", in, "", service(fmt.Sprint("s", i), ""))
+		ports, _, err := unstructured.NestedSlice(o.Object, "spec", "ports")
+		require.NoError(t, err)
+		port := ports[0].(map[string]any)["nodePort"]
+		require.False(t, seen[port], "node port %v twice", port)
+		seen[port] = true
+	}
+	h.must("DELETE", in+"/a", "", "")
+	h.must("POST", in, "", service("b", `,"nodePort":30123`))
 }

@@ -2,7 +2,6 @@ package typed
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -24,8 +23,7 @@ func (t *Type) Remove(v any, set *fieldpath.Set) any {
 
 // RemoveToNull is Remove, but a container becomes null if its whole content is removed, or if it was empty although
 // set has paths below it. That distinguishes it from a container that was left empty on purpose: unlike an empty
-// list, a null is owned by itself, so the container of removed items is still in the [Type.FieldSet] of the result. A
-// list becomes null also if all its items became null, since nobody can own those.
+// list, a null is owned by itself, so the container of removed items is still in the [Type.FieldSet] of the result.
 func (t *Type) RemoveToNull(v any, set *fieldpath.Set) any {
 	out, _ := remover{toNull: true}.value(t, v, set)
 	return out
@@ -55,7 +53,7 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 			return v, true
 		}
 		kept, unchanged := r.items(t.List, x, set)
-		if r.toNull && (len(kept) == 0 || !unchanged && allNull(kept)) {
+		if r.toNull && len(kept) == 0 {
 			return nil, false
 		}
 		if !unchanged {
@@ -63,11 +61,6 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 		}
 	}
 	return v, true
-}
-
-// allNull reports whether all items are null.
-func allNull(list []any) bool {
-	return !slices.ContainsFunc(list, func(item any) bool { return item != nil })
 }
 
 func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (out map[string]any, unchanged bool) {

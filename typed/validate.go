@@ -44,8 +44,8 @@ func (t *Type) Validate(v any, rules Rules) error {
 //	v     labels: {app: x}  ports: [{port: 80}]  args: []  hints: {}
 //	set   .labels.app  .ports[port=80]  .ports[port=80].port  .hints
 //
-// A duplicated item is owned without its content. An item that has no key is left out; [Type.Validate] reports it. A
-// call costs O(n log n) for n map entries and items, as sets are sorted.
+// A duplicated item is owned without its content. An item that has no key is left out, and a list that has no others is
+// owned itself; [Type.Validate] reports both. A call costs O(n log n) for n map entries and items, as sets are sorted.
 func (t *Type) FieldSet(v any) *fieldpath.Set {
 	w := newValidator(stored)
 	defer w.release()
@@ -153,6 +153,7 @@ func (w *validator) value(t *Type, v any) (leaf bool, below *fieldpath.Set) {
 		below = w.entries(t.Map, v)
 	case shape == listShape:
 		below = w.items(t.List, v)
+		leaf = leaf || w.setOnly && below.Empty() && len(asList(v)) > 0
 	case shape != scalarShape:
 		w.fail(WrongType, "expected no value, got %s", describe(v))
 	case !t.Scalar.accepts(v):

@@ -48,11 +48,12 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 }
 
 // compareErrors compares errors as [oracle.CompareErrors]. Where an apply prunes at another
-// version, upstream may have lost what the intent has as null or empty by then, and find
-// no conflict over it (doc/differences.md, 25).
+// version, upstream may have lost or changed what the intent has as null or empty by then, and find
+// no conflict over it, or one although it stays (doc/differences.md, 25).
 func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	err := oracle.CompareErrors(up, own)
-	if err == nil || !w.apply || !apierrors.IsConflict(own) || up != nil && !apierrors.IsConflict(up) {
+	isOther := func(err error) bool { return err != nil && !apierrors.IsConflict(err) }
+	if err == nil || !w.apply || isOther(up) || isOther(own) {
 		return err
 	}
 	intent := h.intent(w)

@@ -274,6 +274,55 @@ func TestAppliedAgainAsEmpty(t *testing.T) {
 	require.Equal(t, map[string]string{"k": "v"}, own.(*Widget).Limits)
 }
 
+// TestItemsThatLoseTheirKey: an update that removes a duplicate owns the item without its key, so that a removal leaves
+// a null of the item in between. A conversion makes it an item of its Go type's zero values, as with upstream, and does
+// not lose it with the list and what another entry owns in it.
+func TestItemsThatLoseTheirKey(t *testing.T) {
+	for _, h := range []host{structs(), customs(), servedCustoms()} {
+		t.Run(h.name, func(t *testing.T) {
+			ports := []any{tree{"name": "", "number": int64(2)}}
+			live := applied(t, h, step{"v1", "a", tree{"ports": ports}}, step{"v2", "b", tree{"remark": "x"}})
+			u := must(runtime.DefaultUnstructuredConverter.ToUnstructured(h.at(live, gv("v1"))))
+			port := tree{"name": "1", "protocol": "UDP"}
+			require.NoError(t, unstructured.SetNestedField(u, append(ports, port), "spec", "ports"))
+			entry := metav1.ManagedFieldsEntry{Manager: "c", Operation: metav1.ManagedFieldsOperationUpdate,
+				APIVersion: "example.dev/v1", FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:ports":{"k:{\"name\":\"1\"}":{}}}}`)}
+			obj := unstructuredWidget(u, "v1")
+			obj.SetManagedFields(append(obj.GetManagedFields(), entry))
+			live = h.at(obj, h.hub("v1"))
+
+			next := intent("v1", tree{"color": "c"})
+			up, err := h.upstream("v1", "").Apply(live.DeepCopyObject(), next, "a", false)
+			require.NoError(t, err)
+			own, err := h.tenure("v1", "", start).Apply(live, next, "a", false)
+			require.NoError(t, err)
+			require.Equal(t, specAt(h, up, "v1"), specAt(h, own, "v1"))
+			require.Contains(t, specAt(h, own, "v1").(tree)["ports"], port)
+		})
+	}
+}
+
+// TestNullThatConversionsChange: an intent has a null as live has it. Upstream prunes at another version, finds the
+// empty string that a conversion makes of it, and refuses the apply over a field that stays (doc/differences.md, 25).
+func TestNullThatConversionsChange(t *testing.T) {
+	h := servedCustoms()
+	remark := tree{"remark": "x"}
+	live := applied(t, h, step{"v2", "a", remark}, step{"v2", "b", remark})
+	limits := tree{"limits": tree{"1": nil}, "note": "x"}
+	now := intent("v1", limits)
+	now.SetManagedFields(live.(metav1.Object).GetManagedFields())
+	live, err := h.tenure("v1", "", start).Update(h.at(live, gv("v1")), now, "c")
+	require.NoError(t, err)
+
+	next := intent("v1", limits)
+	_, err = h.upstream("v1", "").Apply(live.DeepCopyObject(), next, "a", false)
+	require.ErrorContains(t, err, `conflict with "c" using example.dev/v1: .spec.limits.1`)
+	own, err := h.tenure("v1", "", start).Apply(live, next, "a", false)
+	require.NoError(t, err)
+	require.Equal(t, limits, specAt(h, own, "v1"))
+}
+
 // TestTypesThatChange: a FieldManager keeps the types that it was made with, and one
 // made after a change has the new ones, while both are in use.
 func TestTypesThatChange(t *testing.T) {

@@ -326,7 +326,7 @@ func (g *Gen) ordered(items []any) []any {
 		slices.Reverse(items)
 	case 2: // rotated
 		i := g.below(n)
-		items = slices.Concat(items[i:], items[:i])
+		items = append(slices.Clip(items[i:]), items[:i]...) // not nil, which no JSON has
 	case 3: // interleaved
 		half := (n + 1) / 2
 		out := make([]any, 0, n)

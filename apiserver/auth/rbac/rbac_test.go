@@ -2,17 +2,24 @@ package rbac_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apistorage "k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -171,6 +178,59 @@ func TestFollows(t *testing.T) {
 	_, err = bindings.Create(t.Context(), binding, metav1.CreateOptions{})
 	require.NoError(t, err)
 	soon(true)
+}
+
+// counted is a store that counts the lists of its objects.
+type counted struct {
+	storage.Store
+	lists atomic.Int64
+}
+
+func (c *counted) Open(config *storagebackend.ConfigForResource, prefix string, newFunc,
+	newListFunc func() runtime.Object) (apistorage.Interface, factory.DestroyFunc, error) {
+	opened, destroy, err := c.Store.Open(config, prefix, newFunc, newListFunc)
+	return countedObjects{opened, c}, destroy, err
+}
+
+type countedObjects struct {
+	apistorage.Interface
+	of *counted
+}
+
+func (o countedObjects) GetList(ctx context.Context, key string, options apistorage.ListOptions,
+	list runtime.Object) error {
+	o.of.lists.Add(1)
+	return o.Interface.GetList(ctx, key, options, list)
+}
+
+// TestDeniedRequestsReadNothing holds that a write to another resource does not make the next request read the RBAC
+// objects, also if it is denied, for which all of them are needed.
+func TestDeniedRequestsReadNothing(t *testing.T) {
+	store := open(t)
+	put(t, store, objects)
+	count := &counted{Store: store}
+	a, err := rbac.New(t.Context(), count)
+	require.NoError(t, err)
+	server, err := apiserver.New(t.Context(), apiserver.Options{Store: store, Authorizer: a, Anonymous: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	client, err := kubernetes.NewForConfig(server.LoopbackConfig())
+	require.NoError(t, err)
+	denied := func() {
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil))
+		require.Equal(t, http.StatusForbidden, w.Code, w.Body)
+	}
+	denied()
+	before := count.lists.Load()
+	require.Positive(t, before)
+	for range 10 {
+		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c"}}
+		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), obj, metav1.CreateOptions{})
+		require.NoError(t, err)
+		denied()
+	}
+	require.Equal(t, before, count.lists.Load())
 }
 
 // TestDefaults holds that they are made once, and that what somebody made of them
