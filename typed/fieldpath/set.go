@@ -80,7 +80,7 @@ func setOfSorted(paths []Path, depth int) *Set {
 // others that were taken since the last Reset.
 type Builder struct {
 	nodes []node
-	// room and sets are what is left of the last pieces, and size is how many nodes the next one has.
+	// room and sets are the last pieces, and size is how many nodes the next one has.
 	room []node
 	sets []Set
 	size int
@@ -155,7 +155,26 @@ func (b *Builder) take(level int, one func([]node) node, twice *[]Element) *Set 
 		}
 		nodes = out
 	}
-	return &Set{nodes: slices.Clone(nodes)}
+	return b.keep(nodes)
+}
+
+// maxPiece is the number of nodes of the largest piece of memory for sets that are small.
+const maxPiece = 256
+
+// keep returns a set with a copy of nodes. Its memory is a part of the current piece. Pieces grow with what was taken,
+// so that a builder of one set has no room to spare.
+func (b *Builder) keep(nodes []node) *Set {
+	if len(nodes) > cap(b.room)-len(b.room) {
+		b.room = make([]node, 0, max(b.size, len(nodes)))
+		b.size = min(maxPiece, 2*cap(b.room))
+	}
+	if len(b.sets) == cap(b.sets) {
+		b.sets = make([]Set, 0, max(1, min(maxPiece/4, 2*cap(b.sets))))
+	}
+	start := len(b.room)
+	b.room = append(b.room, nodes...)
+	b.sets = append(b.sets, Set{nodes: b.room[start:len(b.room):len(b.room)]})
+	return &b.sets[len(b.sets)-1]
 }
 
 // sorted reports whether nodes are sorted and distinct.
