@@ -42,8 +42,8 @@ func (s *Set) appendMembers(b []byte, self bool) []byte {
 		if self || i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, '"', prefixes[n.elem.kind], ':')
-		b = appendNameBody(b, n.elem.text)
+		b = append(b, '"', prefixes[n.kind], ':')
+		b = appendNameBody(b, n.text)
 		if n.sub == nil {
 			b = append(b, `":{}`...)
 			continue
@@ -74,7 +74,7 @@ func (s *Set) Tree() map[string]any {
 		if n.member && n.sub != nil {
 			below["."] = map[string]any{}
 		}
-		out[n.elem.memberName()] = below
+		out[n.elem().memberName()] = below
 	}
 	return out
 }

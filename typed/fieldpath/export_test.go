@@ -13,19 +13,19 @@ func CheckInvariants(s *Set) error {
 	}
 	for i, n := range s.nodes {
 		if !n.member && n.sub == nil {
-			return fmt.Errorf("empty node %s", n.elem)
+			return fmt.Errorf("empty node %s", n.elem())
 		}
-		if err := checkElement(n.elem); err != nil {
-			return fmt.Errorf("element %s: %w", n.elem, err)
+		if err := checkElement(n.elem()); err != nil {
+			return fmt.Errorf("element %s: %w", n.elem(), err)
 		}
 		if i > 0 {
-			before := s.nodes[i-1].elem
-			if before.Compare(n.elem) >= 0 || n.elem.Compare(before) <= 0 || before.Equal(n.elem) {
-				return fmt.Errorf("%s is before %s", before, n.elem)
+			before := s.nodes[i-1].elem()
+			if before.Compare(n.elem()) >= 0 || n.elem().Compare(before) <= 0 || before.Equal(n.elem()) {
+				return fmt.Errorf("%s is before %s", before, n.elem())
 			}
 		}
 		if err := CheckInvariants(n.sub); err != nil {
-			return fmt.Errorf("below %s: %w", n.elem, err)
+			return fmt.Errorf("below %s: %w", n.elem(), err)
 		}
 	}
 	return nil
