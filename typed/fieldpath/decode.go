@@ -214,7 +214,9 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 func (d *decoder) member() (self bool, err *SyntaxError) {
 	start := d.pos
 	e, ok := d.plainField()
-	if !ok {
+	if ok {
+		d.space()
+	} else {
 		name, err := d.name()
 		if err != nil {
 			return false, err
