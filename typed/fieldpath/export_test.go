@@ -33,7 +33,7 @@ func CheckInvariants(s *Set) error {
 
 // checkElement compares an element with the one that its text decodes to.
 func checkElement(e Element) error {
-	again, err := ParseElement(e.memberName())
+	again, err := ParseElement(string((&node{text: e.text, kind: e.kind}).appendName(nil)))
 	if err != nil {
 		return err
 	}
