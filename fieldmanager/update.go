@@ -144,7 +144,7 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 	w.entries, w.entriesErr = entriesOf(live)
 	if m.options.Subresource == "" {
 		// Sent entries that can't be read count as none.
-		if l, _ := entriesOf(now); len(l) > 0 && l.Sent(w.entries, m.typeAt) == nil {
+		if l, _ := entriesOf(now); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
 			w.entries, w.entriesErr = l, nil
 		}
 	}

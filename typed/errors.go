@@ -102,7 +102,7 @@ func (f *faults) err() error {
 	return f.errs
 }
 
-// shortly is a path in the text of an error.
-type shortly fieldpath.Path
+// shortPath is a path in the text of an error.
+type shortPath fieldpath.Path
 
-func (p shortly) String() string { return fieldpath.Path(p).Short() }
+func (p shortPath) String() string { return fieldpath.Path(p).Short() }

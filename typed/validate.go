@@ -310,7 +310,7 @@ func (w *validator) distinct(at int) *fieldpath.Set {
 	set, twice := w.set.TakeItems(at)
 	if !w.rules.Duplicates {
 		for _, e := range twice {
-			w.fail("duplicate entries for key %s", shortly{e})
+			w.fail("duplicate entries for key %s", shortPath{e})
 		}
 	}
 	return set
