@@ -42,6 +42,7 @@ var layers = []layer{
 	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
 	{"internal/gostruct", []string{"typed/fieldpath", "typed"}},
 	{"managedfields", []string{"typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
+	{"internal/scale", []string{"typed/fieldpath", "managedfields"}},
 	{"conflicts", []string{"internal/printable", "typed/fieldpath", "managedfields"}},
 	{"managedfields/fights", []string{"typed/fieldpath", "typed", "managedfields"}},
 	{
@@ -61,7 +62,7 @@ var layers = []layer{
 	{
 		"compat/apimachinery",
 		[]string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
-			"internal/trees", "internal/gostruct", "compat/smdv6"},
+			"internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
@@ -73,7 +74,7 @@ var layers = []layer{
 	{
 		"fieldmanager/fieldmanagertest",
 		[]string{"internal/printable", "internal/txtar", "typed/fieldpath", "typed", "typed/openapi", "managedfields",
-			"conflicts", "fieldmanager", "internal/trees"},
+			"conflicts", "fieldmanager", "internal/scale", "internal/trees"},
 	},
 	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/ownership", "internal/writetest"}},

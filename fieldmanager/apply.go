@@ -61,11 +61,11 @@ type Result struct {
 // which says which object is at fault: with a typed.Errors in it when the object does not fit its type. live is never
 // changed. ctx goes to the Converter.
 func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (Result, error) {
-	w, err := m.startApply(ctx, live, applied, options)
+	w, err := m.prepareApply(ctx, live, applied, options)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := w.run(); err != nil {
+	if err := w.takeOwnership(); err != nil {
 		return Result{}, err
 	}
 	return w.finish()
@@ -102,8 +102,8 @@ type applyWrite struct {
 	taken          losses         // what is taken from others, or in conflict
 }
 
-// startApply takes an apply to where it is known what it changes and owns, conflicts aside.
-func (m *FieldManager) startApply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (
+// prepareApply takes an apply to where it is known what it changes and owns, conflicts aside.
+func (m *FieldManager) prepareApply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (
 	*applyWrite, error) {
 	key := m.key(options.Manager, managedfields.Apply)
 	w := &applyWrite{m: m, ctx: ctx, key: key, force: options.Force, given: live, applied: applied}
@@ -141,7 +141,7 @@ func (w *applyWrite) read() (err error) {
 		return &ObjectError{LiveObject, "", err}
 	}
 	if len(w.entries) == 0 {
-		if err := w.trackFromHere(); err != nil {
+		if err := w.giveToBeforeFirstApply(); err != nil {
 			return err
 		}
 	}
@@ -200,9 +200,9 @@ func (o object) validate() error {
 	return nil
 }
 
-// trackFromHere gives what is in live to before-first-apply: the object was
+// giveToBeforeFirstApply gives what is in live to before-first-apply: the object was
 // written before anybody tracked it (spec rule 1.5).
-func (w *applyWrite) trackFromHere() error {
+func (w *applyWrite) giveToBeforeFirstApply() error {
 	empty, err := w.m.emptyObject(w.ctx)
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)
@@ -270,13 +270,13 @@ func (w *applyWrite) reconcileOwn() {
 	}
 }
 
-// run takes what changed from others, and excuses the manager called kubectl conflicts
+// takeOwnership takes what changed from others, and excuses the manager called kubectl conflicts
 // over fields that are as client-side apply left them (spec rule 9.1).
-func (w *applyWrite) run() error {
+func (w *applyWrite) takeOwnership() error {
 	if w.isNoOp {
 		return nil
 	}
-	err := w.take(w.force)
+	err := w.takeFields(w.force)
 	var conflicting conflicts.Conflicts
 	if w.key.Manager == kubectl && !w.taken.more && errors.As(err, &conflicting) {
 		excused := w.m.clientSideApplied(w.live.stripped())
@@ -286,18 +286,18 @@ func (w *applyWrite) run() error {
 		if rest := without(conflicting, excused); len(rest) > 0 {
 			return rest
 		}
-		return w.take(true)
+		return w.takeFields(true)
 	}
 	return err
 }
 
-// take takes what the write changes from others, and puts the entries together. Without
-// force it leaves w as it was when there is a conflict, so that [applyWrite.run] can still
+// takeFields takes what the write changes from others, and puts the entries together. Without
+// force it leaves w as it was when there is a conflict, so that [applyWrite.takeOwnership] can still
 // excuse the conflicts and call it again with force.
 //
 // The result has the entries of others first, then the manager's own, then those that
 // can't be compared. The order counts for nothing: entries are sorted when they are encoded.
-func (w *applyWrite) take(force bool) error {
+func (w *applyWrite) takeFields(force bool) error {
 	others := w.others
 	if w.changed {
 		w.taken = losses{refuse: !force}
@@ -368,7 +368,7 @@ func (w *applyWrite) object() (runtime.Object, error) {
 	case w.isNoOp && isStruct:
 		return gostruct.Copy(out), nil
 	case w.isNoOp:
-		return like(out, tree)
+		return objectLike(out, tree)
 	}
 	var err error
 	if w.key.Manager == kubectl {
@@ -381,7 +381,7 @@ func (w *applyWrite) object() (runtime.Object, error) {
 		tree = trees.Copy(managedfields.With(tree, nil)).(map[string]any)
 	}
 	if !isStruct || w.changed || !sameTree(tree, w.live.tree) {
-		if out, err = like(out, tree); err != nil {
+		if out, err = objectLike(out, tree); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
 		}
 	}

@@ -58,6 +58,9 @@ func (w Warning) String() string {
 // ErrVersionGone says that an entry is of a version that no longer exists.
 var ErrVersionGone = errors.New("the version does not exist")
 
+// defaultCap is the number of Update entries that an object keeps (spec rule 2.5).
+const defaultCap = 10
+
 // Options configure a FieldManager. The zero value is that of a host whose objects all have one version, and whose
 // intents declare every field.
 type Options struct {
@@ -84,7 +87,7 @@ type Options struct {
 	// Semantics say which values are equal: nil is Compatible, as upstream has it; typed.Canonical makes values equal
 	// that mean the same, so that managers who mean the same neither conflict nor write (spec rule 11.1).
 	Semantics *typed.Semantics
-	// Cap is how many Update entries an object keeps; 0 for [managedfields.DefaultCap].
+	// Cap is how many Update entries an object keeps; 0 for 10.
 	Cap int
 	// Clock returns the time of a write; nil for time.Now.
 	Clock func() time.Time
@@ -118,7 +121,7 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 		options.Clock = time.Now
 	}
 	if options.Cap == 0 {
-		options.Cap = managedfields.DefaultCap
+		options.Cap = defaultCap
 	}
 	t, err := types.Type(kind)
 	switch {

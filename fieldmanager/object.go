@@ -220,8 +220,8 @@ func (m *FieldManager) at(ctx context.Context, o object, version string) (object
 	return object{managedfields.With(tree, nil), version, t}, nil
 }
 
-// like returns tree as an object of the Go type of obj.
-func like(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
+// objectLike returns tree as an object of the Go type of obj.
+func objectLike(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
 	if _, ok := obj.(runtime.Unstructured); ok || obj == nil {
 		return &unstructured.Unstructured{Object: tree}, nil
 	}

@@ -161,7 +161,7 @@ func (m *FieldManager) Plan(ctx context.Context, live, applied runtime.Object, o
 	if err := m.checkPreconditions(live, applied); err != nil {
 		return nil, err
 	}
-	w, err := m.startApply(ctx, live, applied, ApplyOptions{Manager: options.Manager})
+	w, err := m.prepareApply(ctx, live, applied, ApplyOptions{Manager: options.Manager})
 	if err != nil {
 		return nil, err
 	}
@@ -173,10 +173,10 @@ func (m *FieldManager) Plan(ctx context.Context, live, applied runtime.Object, o
 	if p.semantics == nil {
 		p.semantics = m.options.Semantics
 	}
-	err = w.run()
+	err = w.takeOwnership()
 	var refused conflicts.Conflicts
 	if errors.As(err, &refused) {
-		err = w.take(true)
+		err = w.takeFields(true)
 	}
 	if err != nil {
 		return nil, err
@@ -209,13 +209,13 @@ func (m *FieldManager) Plan(ctx context.Context, live, applied runtime.Object, o
 }
 
 func (p *Plan) validate(validate func(merged, live runtime.Object) error) error {
-	merged, err := like(p.Object, p.after.tree)
+	merged, err := objectLike(p.Object, p.after.tree)
 	if err != nil {
 		return err
 	}
 	var before runtime.Object
 	if p.before.tree != nil {
-		if before, err = like(p.Object, p.before.tree); err != nil {
+		if before, err = objectLike(p.Object, p.before.tree); err != nil {
 			return err
 		}
 	}
@@ -286,7 +286,7 @@ func (p *Plan) compare(w *applyWrite, live runtime.Object, options PlanOptions) 
 	if options.Prepare == nil || p.before.tree == nil || w.m.options.Subresource != "" {
 		return nil
 	}
-	before, err := like(p.Object, trees.Copy(p.before.tree).(map[string]any))
+	before, err := objectLike(p.Object, trees.Copy(p.before.tree).(map[string]any))
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (p *Plan) change(o *object, f func(runtime.Object)) error {
 	if f == nil {
 		return nil
 	}
-	obj, err := like(p.Object, trees.Copy(o.tree).(map[string]any))
+	obj, err := objectLike(p.Object, trees.Copy(o.tree).(map[string]any))
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// ofTheServer are the fields of an object that only its server sets: those that
+// serverFields are the fields of an object that only its server sets: those that
 // nobody ever owns (spec rule 2.7), and the two of an object that is going.
-var ofTheServer = managedfields.Unowned(nil).Union(fieldpath.NewSet(
+var serverFields = managedfields.Unowned(nil).Union(fieldpath.NewSet(
 	fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "deletionGracePeriodSeconds")))
 
 // putBack returns the merged object with what the write must not touch as it is
@@ -19,18 +19,18 @@ var ofTheServer = managedfields.Unowned(nil).Union(fieldpath.NewSet(
 func (m *FieldManager) putBack(live map[string]any, merged object) (map[string]any, error) {
 	if reset, ok := m.options.ResetFields[m.version].(fieldpath.Excluding); ok {
 		// By far the most: a few fields, whatever is in them.
-		merged.tree = graft(live, merged.tree, reset.Set, true)
+		merged.tree = withFieldsOf(live, merged.tree, reset.Set, true)
 	}
 	if live != nil {
-		merged.tree = graft(live, merged.tree, ofTheServer, false)
+		merged.tree = withFieldsOf(live, merged.tree, serverFields, false)
 	}
 	return m.putBackFiltered(live, merged)
 }
 
-// graft returns tree with the fields of set as they are in live. A path that others
+// withFieldsOf returns tree with the fields of set as they are in live. A path that others
 // of set go on from stands for all that is below it if whole is true, and else for
 // nothing but what they say. Elements other than fields are passed over.
-func graft(live, tree map[string]any, set *fieldpath.Set, whole bool) map[string]any {
+func withFieldsOf(live, tree map[string]any, set *fieldpath.Set, whole bool) map[string]any {
 	out, cloned := tree, false
 	put := func(name string, v any, there bool) {
 		if _, has := tree[name]; !has && !there {
@@ -61,7 +61,7 @@ func graft(live, tree map[string]any, set *fieldpath.Set, whole bool) map[string
 		if !isMap && (tree[name] != nil || len(from) == 0) {
 			continue
 		}
-		if now := graft(from, to, entry.Below, whole); len(now) > 0 || isMap {
+		if now := withFieldsOf(from, to, entry.Below, whole); len(now) > 0 || isMap {
 			put(name, now, true)
 		}
 	}

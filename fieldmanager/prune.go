@@ -18,9 +18,8 @@ func (w *applyWrite) prune() error {
 		// in, so that what is owned is never removed with an item around it.
 		return nil
 	}
-	pruned, owned, err := w.pruneInside()
-	if err == nil && pruned == nil {
-		owned = w.owned
+	pruned, isDone, err := w.pruneInPlace()
+	if err == nil && !isDone {
 		pruned, err = w.pruneBySets()
 	}
 	if err != nil {
@@ -30,14 +29,16 @@ func (w *applyWrite) prune() error {
 	if pruned == nil {
 		return nil
 	}
-	// What the intent owns is in the object as the intent has it, whatever a removal emptied and a conversion lost on the
-	// way, so that the same intent again changes nothing (spec rule 6.4).
-	if intent := w.m.typ.Extract(w.intent.tree, owned.Leaves(), true); intent != nil {
-		merged, err := w.m.options.Semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
-		if err != nil {
-			return &ObjectError{AppliedObject, w.intent.name(), err}
+	if !isDone {
+		// What the intent owns is in the object as the intent has it, whatever a removal emptied and a conversion lost on
+		// the way, so that the same intent again changes nothing (spec rule 6.4).
+		if intent := w.m.typ.Extract(w.intent.tree, w.owned.Leaves(), true); intent != nil {
+			merged, err := w.m.options.Semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
+			if err != nil {
+				return &ObjectError{AppliedObject, w.intent.name(), err}
+			}
+			pruned = merged.Value.(map[string]any)
 		}
-		pruned = merged.Value.(map[string]any)
 	}
 	w.merged.tree = managedfields.With(pruned, nil)
 	live, err := w.liveObject()
@@ -51,74 +52,66 @@ func (w *applyWrite) liveObject() (object, error) { return w.live.stripped(), ni
 // mergedObject returns the merged object without managed fields.
 func (w *applyWrite) mergedObject() (object, error) { return w.merged.stripped(), nil }
 
-// pruneInside prunes where something was dropped, and does not look at the rest of the object. It returns nil if that
-// can't be done: entries are of several versions, or a container around what was dropped may go, too. owned is what the
-// intent owns where it pruned.
-//
-// It carries out the definition of [applyWrite.pruneBySets] on the smallest part of the object that has all that was
-// dropped. Each container around that part is one of the candidates, so that without them nothing of the part is left,
-// and each stays, because something in it is owned: so what goes is decided in the part alone.
-func (w *applyWrite) pruneInside() (pruned map[string]any, owned *fieldpath.Set, err error) {
+// pruneInPlace prunes without a look at the rest of the object. isDone is false if that can't be done: entries are of
+// several versions, or what was dropped is not in one of the cases of [goneOf].
+func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err error) {
 	m := w.m
 	isOther := func(r managedfields.Entry) bool { return r.APIVersion != m.version }
 	if isOther(*w.own) || slices.ContainsFunc(w.others, isOther) {
-		return nil, nil, nil
+		return nil, false, nil
 	}
 	last, entries, err := w.entriesForPrune()
 	if err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
-	merged := w.merged.stripped()
-	p := part{last: last.Owned(), dropped: w.dropped, owned: entries.Owned(m.version), mine: w.owned}
-	gone, owned, ok := p.gone(m.typ, merged.tree)
-	if !ok {
-		return nil, nil, nil
+	tree := w.merged.stripped().tree
+	gone, ok := goneOf(m.typ, tree, last.Owned(), w.dropped, entries.Owned(m.version))
+	if !ok || gone.Empty() {
+		return nil, ok, nil
 	}
-	pruned, _ = m.typ.Remove(merged.tree, gone).(map[string]any)
-	return pruned, owned, nil
+	pruned, _ = m.typ.Remove(tree, gone).(map[string]any)
+	return pruned, true, nil
 }
 
-// part is a part of an object, with what is said of it.
-type part struct {
-	last, dropped *fieldpath.Set // what the manager owned before, and dropped of it
-	owned, mine   *fieldpath.Set // what anybody owns now, and the intent
-}
-
-// gone returns what goes of v, which stays itself, and what the intent owns where something may go. ok is false if
-// something was dropped in several of v's children, or in one that may go.
-func (p part) gone(t *typed.Type, v any) (gone, mine *fieldpath.Set, ok bool) {
-	if p.dropped.Width() != 1 {
-		return nil, nil, false
-	}
-	for e, entry := range p.dropped.Level() {
+// goneOf returns what goes of v, a container that stays: what the manager owned last, dropped, and nobody owns now. It
+// is the definition of [applyWrite.pruneBySets] for the cases in which a child does not depend on its siblings:
+//
+//   - nobody owns the child or something in it: it goes, with all that is in it;
+//   - somebody owns it, and it is a leaf: it stays;
+//   - it is a container that stays around what somebody owns: what goes is decided in it.
+//
+// ok is false in all other cases, such as a container that an intent owns empty.
+func goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone *fieldpath.Set, ok bool) {
+	var out fieldpath.Builder
+	for e, entry := range dropped.Level() {
 		child, has := t.Get(v, fieldpath.Path{e})
+		if !has {
+			continue
+		}
 		ct, declared := t.Child(e)
-		isCandidate, lastBelow := p.last.At(e)
-		if entry.Member || !has || !isCandidate && !declared || !staysAround(t, v, e, child, p.owned) {
-			return nil, nil, false
-		}
-		inside := part{last: lastBelow, dropped: entry.Below}
-		_, inside.owned = p.owned.At(e)
-		_, inside.mine = p.mine.At(e)
-		if gone, mine, ok = inside.gone(ct, child); !ok {
-			if typed.Deduced().Validate(child, typed.Rules{}) != nil { // it is beyond a limit
-				return nil, nil, false
+		wasOwned, lastBelow := last.At(e)
+		isOwned, ownedBelow := owned.At(e)
+		switch {
+		case ct == nil || !wasOwned && !declared:
+			return nil, false
+		case !isOwned && ownedBelow.Empty():
+			// A declared field with nothing that can be owned, such as an empty list, is nobody's to remove.
+			if name, _ := e.Field(); declared && t.FieldSet(map[string]any{name: child}).Empty() {
+				return nil, false
 			}
-			own := ct.WithDeclared(ct.FieldSet(child))
-			left := ct.RemoveToNull(child, own.Difference(ct.WithDeclared(inside.owned)))
-			gone = own.Difference(ct.WithDeclared(ct.FieldSet(left))).Intersection(ct.WithDeclared(lastBelow))
-			mine = inside.mine
+			out.Add(e, true, nil)
+		case isOwned && ownedBelow.Empty() && !hasContent(ct, child):
+		case staysAround(t, v, e, child, owned):
+			below, ok := goneOf(ct, child, lastBelow, entry.Below, ownedBelow)
+			if !ok {
+				return nil, false
+			}
+			out.Add(e, false, below)
+		default:
+			return nil, false
 		}
-		gone, mine = below(e, gone), below(e, mine)
 	}
-	return gone, mine, true
-}
-
-// below returns the paths of set with e before each of them.
-func below(e fieldpath.Element, set *fieldpath.Set) *fieldpath.Set {
-	var b fieldpath.Builder
-	b.Add(e, false, set)
-	return b.Set()
+	return out.Set(), true
 }
 
 // staysAround reports whether the child that e selects in v is a granular container that certainly stays: it is a

@@ -227,8 +227,8 @@ func TestWhatStoodBelow(t *testing.T) {
 	)
 }
 
-// TestPruneBeyondLimits: a list of ambiguous items that exceeds a limit stays as it is (spec rule 6.3), and the host
-// is told.
+// TestPruneBeyondLimits: an object that exceeds a limit stays as it is if all of it decides what goes (spec rule 6.3),
+// and the host is told. Here the intent owns an empty map in which the manager owned an entry.
 func TestPruneBeyondLimits(t *testing.T) {
 	type m = map[string]any
 	text := &typed.Type{Scalar: typed.String}
@@ -236,6 +236,7 @@ func TestPruneBeyondLimits(t *testing.T) {
 	var warnings []fieldmanager.Warning
 	fm, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
 		"text": text, "items": {List: &typed.List{Kind: typed.KeyedList, Elem: item, Keys: []string{"name"}}},
+		"hints": {Map: &typed.Map{Elem: text}},
 	})), fieldmanager.Options{Warnings: func(w fieldmanager.Warning) { warnings = append(warnings, w) }})
 	require.NoError(t, err)
 	for _, row := range []struct {
@@ -252,18 +253,19 @@ func TestPruneBeyondLimits(t *testing.T) {
 			for range row.depth {
 				value = []any{value, value}
 			}
-			live := object(t, "v1", "kind: Widget\nspec: {text: a}")
+			live := object(t, "v1", "kind: Widget\nspec: {text: a, hints: {k: v}}")
 			live.Object["spec"].(m)["items"] = []any{m{"name": "a", "free": value}, m{"name": "a"}, m{"name": "b"}}
 			live.Object["metadata"].(m)["managedFields"] = []any{fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{
-				"f:text": m{}, "f:items": m{`k:{"name":"a"}`: m{".": m{}, "f:name": m{}}},
+				"f:text": m{}, "f:hints": m{"f:k": m{}}, "f:items": m{`k:{"name":"a"}`: m{".": m{}, "f:name": m{}}},
 			}}), fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:items": m{
 				`k:{"name":"b"}`: m{".": m{}, "f:name": m{}},
 			}}})}
-			out, err := writetest.Apply(fm, live, object(t, "v1", "kind: Widget\nspec: {text: a}"), "alice", false)
+			intent := object(t, "v1", "kind: Widget\nspec: {text: a, hints: {}}")
+			out, err := writetest.Apply(fm, live, intent, "alice", false)
 			require.NoError(t, err)
 			require.Equal(t, row.pruned, len(contents(out)["spec"].(m)["items"].([]any)) == 1, row.why)
 			require.Equal(t, row.pruned, len(warnings) == 0, "%v", warnings)
-			require.Contains(t, owners(t, out), `alice Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n")
+			require.Contains(t, owners(t, out), `alice Apply example.dev/v1 {"f:spec":{"f:hints":{},"f:text":{}}}`+"\n")
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
@@ -137,17 +138,40 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 			w.isCreate = accessor.GetUID() == ""
 		}
 	}
-	if m.options.Subresource == "" && managedfields.IsReset(now) {
+	if m.options.Subresource == "" && isReset(now) {
 		return w, nil
 	}
 	w.entries, w.entriesErr = entriesOf(live)
 	if m.options.Subresource == "" {
 		// Sent entries that can't be read count as none.
-		if l, _ := entriesOf(now); len(l) > 0 && l.Sent(w.entries, m.typeAt) == nil {
+		if l, _ := entriesOf(now); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
 			w.entries, w.entriesErr = l, nil
 		}
 	}
 	return w, nil
+}
+
+// isReset reports whether an object that a client sends asks to clear all managed fields (spec rule 2.6): its list is
+// empty, or has one empty entry. A nil list, which a client sends that does not know the field, does not.
+func isReset(obj runtime.Object) bool {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		v, _ := managedfields.Of(u.UnstructuredContent())
+		list, _ := v.([]any)
+		if len(list) != 1 {
+			return list != nil && len(list) == 0
+		}
+		m, ok := list[0].(map[string]any)
+		return ok && len(m) == 0
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return false
+	}
+	list := accessor.GetManagedFields()
+	if len(list) != 1 {
+		return list != nil && len(list) == 0
+	}
+	return list[0] == metav1.ManagedFieldsEntry{}
 }
 
 // checkHolder returns what is wrong with an object that can't hold managed fields.

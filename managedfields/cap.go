@@ -10,9 +10,6 @@ import (
 // Ancient is the manager into whose entries [Entries.Cap] merges the oldest updates.
 const Ancient = "ancient-changes"
 
-// DefaultCap is the number of Update entries that an object keeps.
-const DefaultCap = 10
-
 // Cap returns the entries with at most limit Updates (spec rule 2.5). It merges the oldest, by API version, into
 // entries of the manager [Ancient], until few enough are left or every version has only one. Apply entries are never
 // merged: the next apply needs them to know what to remove. For example, with a limit of 2 and the oldest entry

@@ -1,8 +1,6 @@
 package managedfields
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"time"
 
@@ -198,20 +196,6 @@ func textAt(m map[string]any, name string) (string, error) {
 		return "", fmt.Errorf("%s: expected a string, got %T", name, v)
 	}
 	return s, nil
-}
-
-// Validate returns an *[Error] if list is malformed. Fields without any bytes are malformed, although [Decode]
-// accepts them as the empty set, because they may be stored.
-func Validate(list []metav1.ManagedFieldsEntry) error {
-	if _, err := Decode(list); err != nil {
-		return err
-	}
-	for i := range list {
-		if f := list[i].FieldsV1; f != nil && len(bytes.TrimSpace(f.GetRawBytes())) == 0 {
-			return &Error{i, list[i].Manager, errors.New("fieldsV1: expected an object, got no bytes")}
-		}
-	}
-	return nil
 }
 
 // newEntry returns an entry without fields and time.

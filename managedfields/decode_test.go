@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
@@ -114,7 +113,6 @@ func TestRoundTrip(t *testing.T) {
 			entries, err := managedfields.Decode(wire(t, row.in))
 			require.NoError(t, err)
 			require.JSONEq(t, row.want, js(t, entries.Encode()), row.why)
-			require.NoError(t, managedfields.Validate(wire(t, row.in)))
 
 			fromTree, err := managedfields.DecodeTree(tree(t, row.in))
 			require.NoError(t, err)
@@ -182,7 +180,6 @@ func TestMalformed(t *testing.T) {
 			} else {
 				require.NoError(t, err, "the key can be read")
 			}
-			require.Error(t, managedfields.Validate(wire(t, row.in)))
 			require.Error(t, upstream.ValidateManagedFields(wire(t, row.in)), "upstream")
 		})
 	}
@@ -199,29 +196,4 @@ func TestTimesOnTheWire(t *testing.T) {
 			"fieldsV1": nil}})
 	require.NoError(t, err, "nulls are as good as nothing")
 	require.Nil(t, back[0].Time)
-}
-
-func TestReset(t *testing.T) {
-	for _, row := range []struct {
-		name, why string
-		list      []metav1.ManagedFieldsEntry
-		tree      []any
-		want      bool
-	}{
-		{"missing", "a client that does not know the field resets nothing", nil, nil, false},
-		{"empty", "an empty list that is there drops them all", []metav1.ManagedFieldsEntry{}, []any{}, true},
-		{"one empty entry", "so does an empty entry", []metav1.ManagedFieldsEntry{{}}, []any{map[string]any{}}, true},
-		{"two empty entries", "but not two", []metav1.ManagedFieldsEntry{{}, {}}, []any{map[string]any{}, map[string]any{}},
-			false},
-		{"an entry", "", []metav1.ManagedFieldsEntry{{Manager: "a"}}, []any{map[string]any{"manager": "a"}}, false},
-		{"an empty time", "anything in it makes it an entry", []metav1.ManagedFieldsEntry{{Time: &metav1.Time{}}},
-			[]any{map[string]any{"time": nil}}, false},
-		{"no map", "", nil, []any{"x"}, false},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			require.Equal(t, row.want, managedfields.IsReset(holder(row.list...)), row.why)
-			u := &unstructured.Unstructured{Object: m{"metadata": m{"managedFields": row.tree}}}
-			require.Equal(t, row.want, managedfields.IsReset(u), row.why)
-		})
-	}
 }

@@ -8,7 +8,7 @@
 //   - [Entries] are sorted as servers write them: applies before updates, then by time, manager, API version and
 //     subresource.
 //   - Entries belong to who read them. Their sets are immutable and shared.
-//   - An object keeps at most [DefaultCap] entries of updates: [Entries.Cap] merges the oldest.
+//   - An object keeps at most 10 entries of updates: [Entries.Cap] merges the oldest.
 //   - Times have whole seconds. An entry has no time if its manager came to own fields without changing the object.
 //
 // # Usage

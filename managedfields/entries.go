@@ -94,10 +94,10 @@ func seconds(t *metav1.Time) int64 {
 	return t.Unix()
 }
 
-// Sent turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
+// Normalize turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
 // equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
 // *[Error] if it can't be decoded. typeAt returns the type of a group version.
-func (l Entries) Sent(live Entries, typeAt func(version string) (*typed.Type, error)) error {
+func (l Entries) Normalize(live Entries, typeAt func(version string) (*typed.Type, error)) error {
 	at := live.Positions()
 	for i := range l {
 		r := &l[i]

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// MaxManagerLength is the length of the longest manager name, in bytes.
-const MaxManagerLength = 128
+// maxManagerLength is the length of the longest manager name, in bytes.
+const maxManagerLength = 128
 
 // ValidateManager checks a manager name (spec rule 2.2). It returns an error if name is longer than
-// [MaxManagerLength] or has characters that are not printable. It accepts the empty name, which only updates may
+// 128 bytes or has characters that are not printable. It accepts the empty name, which only updates may
 // have.
 func ValidateManager(name string) error {
-	if len(name) > MaxManagerLength {
-		return fmt.Errorf("manager name: may not be longer than %d bytes, got %d", MaxManagerLength, len(name))
+	if len(name) > maxManagerLength {
+		return fmt.Errorf("manager name: may not be longer than %d bytes, got %d", maxManagerLength, len(name))
 	}
 	for i, r := range name {
 		if !unicode.IsPrint(r) {
@@ -26,7 +26,7 @@ func ValidateManager(name string) error {
 }
 
 // ManagerFromUserAgent returns the manager of a request without a fieldManager parameter: the part of its User-Agent
-// header before the first /, without characters that are not printable, cut to [MaxManagerLength] bytes.
+// header before the first /, without characters that are not printable, cut to 128 bytes.
 func ManagerFromUserAgent(agent string) string {
 	agent, _, _ = strings.Cut(agent, "/")
 	var name strings.Builder
@@ -34,7 +34,7 @@ func ManagerFromUserAgent(agent string) string {
 		if !unicode.IsPrint(r) {
 			continue
 		}
-		if name.Len()+utf8.RuneLen(r) > MaxManagerLength {
+		if name.Len()+utf8.RuneLen(r) > maxManagerLength {
 			break
 		}
 		name.WriteRune(r)

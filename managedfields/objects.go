@@ -84,26 +84,3 @@ func withStructs(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.
 	accessor.SetManagedFields(list)
 	return out, nil
 }
-
-// IsReset reports whether an object that a client sends asks to clear all managed fields (spec rule 2.6): its list is
-// empty, or has one empty entry. A nil list, which a client sends that does not know the field, does not.
-func IsReset(obj runtime.Object) bool {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		v, _ := Of(u.UnstructuredContent())
-		list, _ := v.([]any)
-		if len(list) != 1 {
-			return list != nil && len(list) == 0
-		}
-		m, ok := list[0].(map[string]any)
-		return ok && len(m) == 0
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return false
-	}
-	list := accessor.GetManagedFields()
-	if len(list) != 1 {
-		return list != nil && len(list) == 0
-	}
-	return list[0] == metav1.ManagedFieldsEntry{}
-}

@@ -75,7 +75,7 @@ func TestJSONPatch(t *testing.T) {
 		name, why  string
 		live       runtime.Object
 		items      []any
-		operations []managedfields.PatchOperation
+		operations []map[string]any
 		want       string
 	}{
 		{"tree", "fields of an entry are in the order of the API", objectWith(a), []any{a}, nil,
@@ -92,7 +92,7 @@ func TestJSONPatch(t *testing.T) {
 			`[{"op":"replace","path":"/metadata/managedFields","value":[{"manager":"b","operation":"Apply","apiVersion":"v1",` +
 				`"time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":"text"}]},` + version + `]`},
 		{"more", "other operations come first", objectWith(a), nil,
-			[]managedfields.PatchOperation{{Op: "add", Path: "/metadata/annotations", Value: m{"a": "b"}}},
+			[]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": m{"a": "b"}}},
 			`[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}},` +
 				`{"op":"replace","path":"/metadata/managedFields","value":[{}]},` + version + `]`},
 	} {

@@ -14,20 +14,13 @@ import (
 // others.
 var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
 
-// PatchOperation is one operation of a JSON Patch (RFC 6902).
-type PatchOperation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
-
-// JSONPatch returns a JSON Patch (RFC 6902) with operations, which also sets the managed fields of the stored object
+// JSONPatch returns a JSON Patch (RFC 6902) with operations of add or replace, which also sets the managed fields of the stored object
 // live to the entries of l. Send it with the content type application/json-patch+json. It sorts l.
 //
 // The patch sets the resourceVersion to live's, so a server responds with 409 Conflict if the object was written
 // since, and clients retry. (A failed test operation would be a 422.) The error is [ErrNoResourceVersion] if live has
 // none.
-func (l Entries) JSONPatch(live runtime.Object, operations ...PatchOperation) ([]byte, error) {
+func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([]byte, error) {
 	accessor, err := meta.Accessor(live)
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", live, err)
@@ -36,15 +29,16 @@ func (l Entries) JSONPatch(live runtime.Object, operations ...PatchOperation) ([
 	if version == "" {
 		return nil, ErrNoResourceVersion
 	}
-	entries := PatchOperation{"replace", "/metadata/managedFields", l.inOrder()}
+	entries := map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": l.inOrder()}
 	if !hasEntries(live) {
-		entries.Op = "add" // replace fails for a member that does not exist
+		entries["op"] = "add" // replace fails for a member that does not exist
 	}
 	if len(l) == 0 {
 		// An empty list has the same meaning, but looks like a mistake.
-		entries.Value = []map[string]any{{}}
+		entries["value"] = []map[string]any{{}}
 	}
-	operations = append(operations, entries, PatchOperation{"replace", "/metadata/resourceVersion", version})
+	operations = append(operations, entries,
+		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": version})
 	b, err := json.Marshal(operations)
 	if err != nil {
 		return nil, fmt.Errorf("patch: %w", err)

@@ -50,7 +50,7 @@ func TestSent(t *testing.T) {
 				require.NoError(t, err)
 				before, _, err := managedfields.Read(form(live...))
 				require.NoError(t, err)
-				err = sent.Sent(before, anyType)
+				err = sent.Normalize(before, anyType)
 				if row.err != "" {
 					require.ErrorContains(t, err, row.err, row.why)
 					return
@@ -93,7 +93,7 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			sent, _, err := managedfields.Read(objectWith(row.sent))
 			require.NoError(t, err)
-			err = sent.Sent(nil, anyType)
+			err = sent.Normalize(nil, anyType)
 			if row.err != "" {
 				require.ErrorContains(t, err, row.err)
 				return
@@ -117,7 +117,7 @@ func TestSentUnusual(t *testing.T) {
 		return l
 	}
 	sent := read("x")
-	require.NoError(t, sent.Sent(read("y"), anyType))
+	require.NoError(t, sent.Normalize(read("y"), anyType))
 	require.Equal(t, []any{item("a", "Apply", owning("x"))}, sent.EncodeTree())
 }
 
@@ -137,7 +137,7 @@ func TestSentInAnotherForm(t *testing.T) {
 			require.NoError(t, err)
 			live, _, err := managedfields.Read(row.live)
 			require.NoError(t, err)
-			require.NoError(t, sent.Sent(live, anyType))
+			require.NoError(t, sent.Normalize(live, anyType))
 			require.Equal(t, []any{item("a", "Apply", m{"f:x": m{}})}, sent.EncodeTree())
 		})
 	}

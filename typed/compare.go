@@ -82,8 +82,8 @@ func (c *comparer) run(t *Type, old, now any) Comparison {
 		Inexact: c.inexact || c.s != nil}
 }
 
-// only returns the paths of a value that only one side has, and validates it if it is the new one.
-func (c *comparer) only(t *Type, v any, depth int, check bool) *fieldpath.Set {
+// oneSide returns the paths of a value that only one side has, and validates it if it is the new one.
+func (c *comparer) oneSide(t *Type, v any, depth int, check bool) *fieldpath.Set {
 	if _, ok := v.(string); ok && (t.Scalar == String || t.Scalar == Untyped) {
 		return nil // as most values are
 	}
@@ -96,9 +96,9 @@ func (c *comparer) only(t *Type, v any, depth int, check bool) *fieldpath.Set {
 	return below
 }
 
-// accept validates a part that the new value has in the place of another. Everything below it is then valid, so it
+// validateNew validates a part that the new value has in the place of another. Everything below it is then valid, so it
 // clears c.check, and returns the old value for the caller to restore.
-func (c *comparer) accept(t *Type, now any, depth int) (check bool) {
+func (c *comparer) validateNew(t *Type, now any, depth int) (check bool) {
 	if check = c.check; check {
 		w := newValidator(stored)
 		defer w.release()
@@ -154,10 +154,10 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	}
 	switch {
 	case isMissing(now):
-		d.removed = fieldpath.Entry{Member: true, Below: c.only(t, old, depth, false)}
+		d.removed = fieldpath.Entry{Member: true, Below: c.oneSide(t, old, depth, false)}
 		return d
 	case isMissing(old):
-		d.added = fieldpath.Entry{Member: true, Below: c.only(t, now, depth, c.check)}
+		d.added = fieldpath.Entry{Member: true, Below: c.oneSide(t, now, depth, c.check)}
 		return d
 	}
 	before, after := t.shapeOf(old), t.shapeOf(now)
@@ -165,7 +165,7 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 		return c.compareAs(t, after, old, now, depth)
 	}
 	c.inexact = true
-	check := c.accept(t, now, depth)
+	check := c.validateNew(t, now, depth)
 	d = c.compareAs(t, after, old, now, depth)
 	if before != after {
 		d.unite(c.compareAs(t, before, old, now, depth))
@@ -203,7 +203,7 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 		return c.compareLeaf(t, old, now, depth)
 	case !hasContent(old, shape):
 		c.inexact = true
-		return difference{added: fieldpath.Entry{Below: c.only(t, now, depth, c.check)}}
+		return difference{added: fieldpath.Entry{Below: c.oneSide(t, now, depth, c.check)}}
 	case shape == mapShape:
 		return c.compareMaps(t.Map, asMap(old), asMap(now), depth)
 	default:
@@ -214,7 +214,7 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 // compareLeaf compares two values without visiting their content.
 func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) {
 	if !c.s.leavesEqual(t, old, now) {
-		check := c.accept(t, now, depth)
+		check := c.validateNew(t, now, depth)
 		d.modified.Member = true
 		c.check = check
 	}
@@ -321,7 +321,7 @@ func (c *comparer) compareByElements(t *Type, old, now []any, depth int) differe
 	before, after := l.indexOf(old), l.indexOf(now)
 	check := c.check
 	if len(after.elems) < len(now) || after.many != nil { // items that are not compared one by one
-		c.accept(t, now, depth)
+		c.validateNew(t, now, depth)
 	}
 	for i, e := range before.elems {
 		if before.first[e.Text()] == i {

@@ -15,29 +15,29 @@ import (
 // v must be valid. The result shares memory with v and with the schema. It is v itself if nothing changes.
 func (t *Type) Default(v any) any {
 	left := MaxValues
-	return t.fill(v, 0, &left)
+	return t.setDefaults(v, 0, &left)
 }
 
-// fill is Default for a value at a depth. left is the number of defaults that may still be set. Both bound a schema
+// setDefaults is Default for a value at a depth. left is the number of defaults that may still be set. Both bound a schema
 // whose defaults contain each other.
-func (t *Type) fill(v any, depth int, left *int) any {
+func (t *Type) setDefaults(v any, depth int, left *int) any {
 	if depth > MaxDepth {
 		return v
 	}
 	switch x := v.(type) {
 	case map[string]any:
 		if t.Map != nil {
-			return t.Map.fill(x, depth, left)
+			return t.Map.setDefaults(x, depth, left)
 		}
 	case []any:
 		if t.List != nil {
-			return t.List.fill(x, depth, left)
+			return t.List.setDefaults(x, depth, left)
 		}
 	}
 	return v
 }
 
-func (m *Map) fill(entries map[string]any, depth int, left *int) map[string]any {
+func (m *Map) setDefaults(entries map[string]any, depth int, left *int) map[string]any {
 	out := entries
 	change := func() map[string]any {
 		if trees.SameMap(out, entries) {
@@ -52,14 +52,14 @@ func (m *Map) fill(entries map[string]any, depth int, left *int) map[string]any 
 			if *left--; *left < 0 {
 				break
 			}
-			change()[name] = field.Type.fill(field.Default, depth+1, left)
+			change()[name] = field.Type.setDefaults(field.Default, depth+1, left)
 		} else if there && v == nil && !field.Nullable {
 			delete(change(), name)
 		}
 	}
 	for name, v := range entries {
 		if t, _ := m.field(name); t != nil && v != nil {
-			if filled := t.fill(v, depth+1, left); !sameContainer(v, filled) {
+			if filled := t.setDefaults(v, depth+1, left); !sameContainer(v, filled) {
 				change()[name] = filled
 			}
 		}
@@ -67,10 +67,10 @@ func (m *Map) fill(entries map[string]any, depth int, left *int) map[string]any 
 	return out
 }
 
-func (l *List) fill(items []any, depth int, left *int) []any {
+func (l *List) setDefaults(items []any, depth int, left *int) []any {
 	out := items
 	for i, item := range items {
-		filled := l.Elem.fill(item, depth+1, left)
+		filled := l.Elem.setDefaults(item, depth+1, left)
 		if sameContainer(item, filled) {
 			continue
 		}

@@ -8,52 +8,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Reason classifies a violation of a type.
-type Reason uint8
-
-const (
-	// WrongType: the type does not allow values of this kind.
-	WrongType Reason = iota + 1
-	// UnknownField: the struct does not declare the field.
-	UnknownField
-	// Duplicate: two items of a set are equal, or two items of a keyed list have the same key.
-	Duplicate
-	// BadItem: an item has no key, or can't be an item of a set, so nobody can own it.
-	BadItem
-	// TooDeep: the value is nested deeper than [MaxDepth].
-	TooDeep
-	// TooLarge: the value, a list in it, or a name or key is larger than a limit.
-	TooLarge
-	// Omitted: there are more violations, which are not listed. It is always the last.
-	Omitted
-)
-
-func (r Reason) String() string {
-	switch r {
-	case WrongType:
-		return "wrong type"
-	case UnknownField:
-		return "unknown field"
-	case Duplicate:
-		return "duplicate"
-	case BadItem:
-		return "bad item"
-	case TooDeep:
-		return "too deep"
-	case TooLarge:
-		return "too large"
-	case Omitted:
-		return "omitted"
-	}
-	return fmt.Sprintf("Reason(%d)", uint8(r))
-}
-
 // Error is one violation of a type by a value.
 type Error struct {
 	// Path is the path of the value.
 	Path fieldpath.Path
-	// Reason is the kind of violation.
-	Reason Reason
 	// Detail states what was found and what was expected.
 	Detail string
 }
@@ -65,8 +23,8 @@ func (e *Error) Error() string {
 	return e.Path.Short() + ": " + e.Detail
 }
 
-// Errors are the violations of a type by one value, sorted by path: the first [MaxErrors], followed by one of reason
-// [Omitted] if there are more (spec rule 12.6).
+// Errors are the violations of a type by one value, sorted by path: the first [MaxErrors], followed by one without a path
+// that counts the others (spec rule 12.6).
 type Errors []*Error
 
 func (e Errors) Error() string {
@@ -104,13 +62,13 @@ type faults struct {
 	last    fieldpath.Path
 }
 
-func (f *faults) add(reason Reason, format string, args ...any) {
+func (f *faults) add(format string, args ...any) {
 	if f.last != nil && f.path.Compare(f.last) >= 0 {
 		f.omitted++
 		return
 	}
 	f.errs = append(f.errs, &Error{
-		Path: slices.Clone(f.path), Reason: reason, Detail: fmt.Sprintf(format, args...),
+		Path: slices.Clone(f.path), Detail: fmt.Sprintf(format, args...),
 	})
 	if len(f.errs) == 2*MaxErrors {
 		f.trim()
@@ -139,12 +97,12 @@ func (f *faults) err() error {
 	}
 	f.trim()
 	if f.omitted > 0 {
-		f.errs = append(f.errs, &Error{Reason: Omitted, Detail: fmt.Sprintf("%d more errors are not listed", f.omitted)})
+		f.errs = append(f.errs, &Error{Detail: fmt.Sprintf("%d more errors are not listed", f.omitted)})
 	}
 	return f.errs
 }
 
-// shortly is a path in the text of an error.
-type shortly fieldpath.Path
+// shortPath is a path in the text of an error.
+type shortPath fieldpath.Path
 
-func (p shortly) String() string { return fieldpath.Path(p).Short() }
+func (p shortPath) String() string { return fieldpath.Path(p).Short() }

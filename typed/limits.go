@@ -24,15 +24,10 @@ const (
 	MaxErrors = 100
 )
 
-// sizeError reports that a name, or a value in a key or set, is too large.
-type sizeError string
-
-func (e sizeError) Error() string { return string(e) }
-
 // checkText rejects a text of size bytes that is too long for an element.
 func checkText(what string, size int) error {
 	if size > fieldpath.MaxElement {
-		return sizeError(fmt.Sprintf("%s of %d bytes, expected at most %d", what, size, fieldpath.MaxElement))
+		return fmt.Errorf("%s of %d bytes, expected at most %d", what, size, fieldpath.MaxElement)
 	}
 	return nil
 }
@@ -45,7 +40,7 @@ func checkValue(v any) error {
 	case map[string]any, []any:
 		left := fieldpath.MaxElement
 		if !small(x, 0, &left) {
-			return sizeError(fmt.Sprintf("a value in a key of more than %d bytes or %d levels", fieldpath.MaxElement, MaxDepth))
+			return fmt.Errorf("a value in a key of more than %d bytes or %d levels", fieldpath.MaxElement, MaxDepth)
 		}
 	}
 	return nil

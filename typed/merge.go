@@ -203,7 +203,7 @@ func (m *merger) mergeItems(l *List, live, applied []any) (result, *fieldpath.Se
 	case !known: // it is invalid; what is in its items may be, too
 		for i, e := range x.elems {
 			if e.Kind() != 0 {
-				x.take(i, missing)
+				x.mergeItem(i, missing)
 			}
 		}
 	case l.sameItems(live, applied):
@@ -226,8 +226,8 @@ type listMerge struct {
 	changed bool // out is not live
 }
 
-// take merges the item of applied at i with live's.
-func (x *listMerge) take(i int, live any) result {
+// mergeItem merges the item of applied at i with live's.
+func (x *listMerge) mergeItem(i int, live any) result {
 	x.enter(x.elems[i])
 	merged, _, owned := x.merge(x.list.Elem, live, x.applied[i])
 	x.leave()
@@ -238,7 +238,7 @@ func (x *listMerge) take(i int, live any) result {
 // inPlace merges lists that have the same items in the same order, as most have.
 func (x *listMerge) inPlace() {
 	for i, live := range x.live {
-		merged := x.take(i, live)
+		merged := x.mergeItem(i, live)
 		if !merged.changed {
 			continue
 		}
@@ -278,7 +278,7 @@ func (x *listMerge) byElements() {
 		if index.times(e) == 1 { // the applied item replaces duplicates
 			live = x.live[index.at[index.first[e.Text()]]]
 		}
-		if merged := x.take(i, live); merged.changed {
+		if merged := x.mergeItem(i, live); merged.changed {
 			x.out = append(x.out, merged.value)
 		} else {
 			x.out = append(x.out, live)

@@ -196,7 +196,7 @@ func TestMergeDuplicates(t *testing.T) {
 		tree(t, `{template: {named: [{name: a}, {name: a}]}}`), typed.Rules{})
 	var one *typed.Error
 	require.ErrorAs(t, err, &one)
-	require.Equal(t, typed.Duplicate, one.Reason)
+	require.Contains(t, one.Detail, "duplicate entries")
 	require.EqualError(t, err, `.template.named: duplicate entries for key [name="a"]`)
 	_, err = root.Merge(tree(t, `{named: [{name: a}, {name: a}]}`), tree(t, `{named: [{name: a}, {name: a}]}`), typed.Rules{})
 	require.EqualError(t, err, `.named: duplicate entries for key [name="a"]`,

@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// DropUnknown returns v without the fields that structs of its type do not declare, at any depth, and an error of
-// reason [UnknownField] for each of them, sorted by path. The result shares memory with v, and is v itself if there
+// DropUnknown returns v without the fields that structs of its type do not declare, at any depth, and an error
+// for each of them, sorted by path. The result shares memory with v, and is v itself if there
 // are none. v must be valid by rules that allow unknown fields, with the same live: an atomic list or map that equals
 // live's is kept.
 func (t *Type) DropUnknown(v, live any) (any, Errors) {
@@ -55,7 +55,7 @@ func (d *dropper) entries(m *Map, entries, live map[string]any) map[string]any {
 		t, _ := m.field(name)
 		var kept any
 		if t == nil {
-			d.add(UnknownField, "field not declared in schema")
+			d.add("field not declared in schema")
 		} else {
 			kept = d.value(t, v, live[name])
 		}

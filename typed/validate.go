@@ -1,7 +1,6 @@
 package typed
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -100,10 +99,10 @@ func (w *validator) again() {
 }
 
 // fail says that something is wrong at the current place.
-func (w *validator) fail(reason Reason, format string, args ...any) {
+func (w *validator) fail(format string, args ...any) {
 	w.invalid = true
 	if w.listing {
-		w.add(reason, format, args...)
+		w.add(format, args...)
 	}
 }
 
@@ -130,9 +129,9 @@ func (w *validator) within() bool {
 	case w.ended:
 		return false
 	case w.depth > MaxDepth:
-		w.fail(TooDeep, "nested deeper than %d", MaxDepth)
+		w.fail("nested deeper than %d", MaxDepth)
 	case w.values > MaxValues:
-		w.fail(TooLarge, "more than %d values", MaxValues)
+		w.fail("more than %d values", MaxValues)
 	default:
 		return true
 	}
@@ -155,11 +154,11 @@ func (w *validator) value(t *Type, v any) (leaf bool, below *fieldpath.Set) {
 		below = w.items(t.List, v)
 		leaf = leaf || w.setOnly && below.Empty() && len(asList(v)) > 0
 	case shape != scalarShape:
-		w.fail(WrongType, "expected no value, got %s", describe(v))
+		w.fail("expected no value, got %s", describe(v))
 	case !t.Scalar.accepts(v):
-		w.fail(WrongType, "expected %s, got %s", t.Scalar, describe(v))
+		w.fail("expected %s, got %s", t.Scalar, describe(v))
 	case finite(v) != nil:
-		w.fail(WrongType, "expected a finite number")
+		w.fail("expected a finite number")
 	}
 	return leaf, below
 }
@@ -193,7 +192,7 @@ func (s Scalar) accepts(v any) bool {
 func (w *validator) entries(m *Map, v any) *fieldpath.Set {
 	entries, ok := v.(map[string]any)
 	if !ok {
-		w.fail(WrongType, "expected map, got %s", describe(v))
+		w.fail("expected map, got %s", describe(v))
 		return nil
 	}
 	at := w.set.Level()
@@ -229,7 +228,7 @@ func (w *validator) entry(m *Map, name string, v any) {
 // can't have.
 func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 	if err := checkText("a name", len(name)); err != nil {
-		w.fail(TooLarge, "%v", err)
+		w.fail("%v", err)
 		return nil, false
 	}
 	if t, declared = m.field(name); t == nil {
@@ -237,7 +236,7 @@ func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 			return deducedType, false
 		}
 		w.enter(fieldpath.Field(name))
-		w.fail(UnknownField, "field not declared in schema")
+		w.fail("field not declared in schema")
 		w.leave()
 	}
 	return t, declared
@@ -290,9 +289,9 @@ func (w *validator) index(i int) (e fieldpath.Element) {
 // list returns the items of a value that has to be a list.
 func (w *validator) list(v any) (list []any, ok bool) {
 	if list, ok = v.([]any); !ok {
-		w.fail(WrongType, "expected list, got %s", describe(v))
+		w.fail("expected list, got %s", describe(v))
 	} else if ok = len(list) <= MaxItems; !ok {
-		w.fail(TooLarge, "%d items, expected at most %d", len(list), MaxItems)
+		w.fail("%d items, expected at most %d", len(list), MaxItems)
 	}
 	return list, ok
 }
@@ -301,11 +300,7 @@ func (w *validator) list(v any) (list []any, ok bool) {
 func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) {
 	e, err := l.element(item)
 	if err != nil {
-		reason := BadItem
-		if errors.As(err, new(sizeError)) {
-			reason = TooLarge
-		}
-		w.fail(reason, "element %d: %v", i, err)
+		w.fail("element %d: %v", i, err)
 	}
 	return e, err == nil
 }
@@ -316,7 +311,7 @@ func (w *validator) distinct(at int) *fieldpath.Set {
 	set, twice := w.set.TakeItems(at)
 	if !w.rules.Duplicates {
 		for _, e := range twice {
-			w.fail(Duplicate, "duplicate entries for key %s", shortly{e})
+			w.fail("duplicate entries for key %s", shortPath{e})
 		}
 	}
 	return set

@@ -1,6 +1,8 @@
 package apimachinery
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -8,14 +10,25 @@ import (
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/tenure-ssa/tenure/compat/smdv6"
+	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // ValidateManagedFields returns an error when managed fields are not well-formed.
-// It says which entry is not, and how.
+// It says which entry is not, and how. Fields without any bytes are not, although they
+// are read as the empty set, because they may be stored.
 func ValidateManagedFields(entries []metav1.ManagedFieldsEntry) error {
-	return managedfields.Validate(entries)
+	if _, err := managedfields.Decode(entries); err != nil {
+		return err
+	}
+	for i := range entries {
+		if f := entries[i].FieldsV1; f != nil && len(bytes.TrimSpace(f.GetRawBytes())) == 0 {
+			err := errors.New("fieldsV1: expected an object, got no bytes")
+			return &managedfields.Error{Index: i, Manager: entries[i].Manager, Err: err}
+		}
+	}
+	return nil
 }
 
 // ResourcePathMappings is upstream's: the path of replicas at each version of a resource,
@@ -24,7 +37,7 @@ type ResourcePathMappings = upstream.ResourcePathMappings
 
 // ScaleHandler carries managed fields between an object and its scale subresource.
 type ScaleHandler struct {
-	handler *managedfields.ScaleHandler
+	handler *scale.Handler
 	err     error // of the paths
 }
 
@@ -44,7 +57,7 @@ func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version schema.GroupVer
 		}
 		paths[version] = converted
 	}
-	return &ScaleHandler{handler: managedfields.NewScaleHandler(parent, version.String(), paths)}
+	return &ScaleHandler{handler: scale.NewHandler(parent, version.String(), paths)}
 }
 
 // ToSubresource returns the managed fields that the scale subresource has.

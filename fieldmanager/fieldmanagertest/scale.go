@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -33,7 +34,7 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 	if err != nil {
 		return nil, err
 	}
-	handler := managedfields.NewScaleHandler(parent, s.at(version).String(), paths)
+	handler := scale.NewHandler(parent, s.at(version).String(), paths)
 	shown, err := handler.ToSubresource()
 	if err != nil {
 		return nil, err

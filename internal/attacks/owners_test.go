@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -106,7 +107,7 @@ var owners = []attack{
 			for i := range list {
 				list[i].SetFields(fieldpath.NewSet(path))
 			}
-			h := managedfields.NewScaleHandler(list.Encode(), "v1", map[string]fieldpath.Path{"v1": path})
+			h := scale.NewHandler(list.Encode(), "v1", map[string]fieldpath.Path{"v1": path})
 			return func() error {
 				scale, err := h.ToSubresource()
 				if err != nil {

@@ -79,8 +79,8 @@ func (w *writer) addedFields(
 func (w *writer) addedTo(
 	t *typed.Type, f *form, a, b reflect.Value, except []string, depth int,
 ) (*fieldpath.Set, bool) {
-	fa, x := settle(f, a)
-	fb, y := settle(f, b)
+	fa, x := indirect(f, a)
+	fb, y := indirect(f, b)
 	isGranular := t.Scalar == typed.NoScalar && (t.Map == nil) != (t.List == nil) &&
 		(t.Map == nil || !t.Map.Atomic) && (t.List == nil || t.List.Kind != typed.AtomicList)
 	switch {
@@ -107,7 +107,7 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (*field
 	if w.left--; w.left < 0 || depth > MaxDepth {
 		return nil, false
 	}
-	switch f, v = settle(f, v); f.kind {
+	switch f, v = indirect(f, v); f.kind {
 	case nullKind:
 		return nil, true
 	case stringKind:
@@ -209,7 +209,7 @@ func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*
 
 // elementOf returns the element of an item whose key or value is of a common kind; the zero Element of an atomic list.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
-	switch f, v := settle(f, item); l.Kind {
+	switch f, v := indirect(f, item); l.Kind {
 	case typed.AtomicList:
 		return e, true
 	case typed.SetList:
@@ -234,7 +234,7 @@ func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element,
 				fields = append(fields, fieldpath.KeyField{Name: name, Value: l.Elem.Map.Fields[name].Default})
 				continue
 			}
-			key, ok := keyOf(settle(ff, fv))
+			key, ok := keyOf(indirect(ff, fv))
 			if !ok {
 				return e, false
 			}

@@ -38,15 +38,15 @@ func (f *form) decodeStruct(to reflect.Value, tree map[string]any) error {
 		if field.before != nil {
 			return errTwice
 		}
-		if err := field.form.decode(field.place(to), v); err != nil {
+		if err := field.form.decode(field.settable(to), v); err != nil {
 			return atField(field.name, err)
 		}
 	}
 	return nil
 }
 
-// place returns the place of the field in a struct, to be set; pointers on the way are made.
-func (f *field) place(v reflect.Value) reflect.Value {
+// settable returns the field of a struct, to be set; it makes the pointers on the way.
+func (f *field) settable(v reflect.Value) reflect.Value {
 	for _, s := range f.outer {
 		v = v.Field(s.index)
 		if s.pointer {

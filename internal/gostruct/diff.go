@@ -70,8 +70,8 @@ func (s *sides) entry(name string, a, b side, except []string, depth int) error 
 	if depth > MaxDepth {
 		return errTooDeep
 	}
-	fa, x := settle(a.form, a.v)
-	fb, y := settle(b.form, b.v)
+	fa, x := indirect(a.form, a.v)
+	fb, y := indirect(b.form, b.v)
 	if fa != fb {
 		return s.add(name, side{fa, x}, side{fb, y}, except, depth)
 	}
@@ -152,7 +152,7 @@ func equalLists(f *form, a, b reflect.Value, depth int) bool {
 	return true
 }
 
-// equalScalars reports whether two settled values of a form are certainly the same.
+// equalScalars reports whether two dereferenced values of a form are certainly the same.
 func equalScalars(f *form, a, b reflect.Value) bool {
 	switch f.kind {
 	case nullKind:

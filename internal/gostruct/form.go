@@ -341,14 +341,14 @@ func addressed(v reflect.Value, onlyPtr bool) any {
 // when the field is left out.
 func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
 	for ; f != nil; f = f.before {
-		if value, ok = f.own(v); ok {
+		if value, ok = f.valueIn(v); ok {
 			return value, f.form, true
 		}
 	}
 	return reflect.Value{}, nil, false
 }
 
-func (f *field) own(v reflect.Value) (reflect.Value, bool) {
+func (f *field) valueIn(v reflect.Value) (reflect.Value, bool) {
 	for _, s := range f.outer {
 		v = v.Field(s.index)
 		if s.omitZero != nil && s.omitZero(v) {

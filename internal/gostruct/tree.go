@@ -59,7 +59,7 @@ func tree(f *form, v reflect.Value, except []string, depth int) (any, error) {
 	if depth > MaxDepth {
 		return nil, errTooDeep
 	}
-	switch f, v = settle(f, v); f.kind {
+	switch f, v = indirect(f, v); f.kind {
 	case structKind:
 		return structTree(f, v, except, depth)
 	case mapKind:

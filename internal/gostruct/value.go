@@ -44,9 +44,9 @@ func atField(name string, err error) error { return at("."+name, err) }
 
 func atItem(i int, err error) error { return at("["+strconv.Itoa(i)+"]", err) }
 
-// settle follows pointers and interfaces to their value. The form that it returns is neither pointerKind nor
+// indirect follows pointers and interfaces to their value. The form that it returns is neither pointerKind nor
 // interfaceKind; it is null for a nil on the way.
-func settle(f *form, v reflect.Value) (*form, reflect.Value) {
+func indirect(f *form, v reflect.Value) (*form, reflect.Value) {
 	for range MaxDepth {
 		switch f.kind {
 		case pointerKind:
@@ -82,7 +82,7 @@ var (
 	tooDeep = &form{kind: noKind, err: errTooDeep}
 )
 
-// scalar returns the plain value of a settled v that is not a container in Go. A value that converts itself may
+// scalar returns the plain value of a dereferenced v that is not a container in Go. A value that converts itself may
 // return a container.
 func (f *form) scalar(v reflect.Value) (any, error) {
 	switch f.kind {

@@ -16,14 +16,14 @@ package fieldpath
 // double, and then by bisection: O(log d) comparisons for a node d positions away.
 func seek(nodes []node, start int, e Element) int {
 	lo, step := start, 1
-	for lo < len(nodes) && nodes[lo].elem.Compare(e) < 0 {
-		if lo+step >= len(nodes) || nodes[lo+step].elem.Compare(e) >= 0 {
+	for lo < len(nodes) && nodes[lo].elem().Compare(e) < 0 {
+		if lo+step >= len(nodes) || nodes[lo+step].elem().Compare(e) >= 0 {
 			// It is within (lo, lo+step].
 			lo++
 			hi := min(lo+step-1, len(nodes))
 			for lo < hi {
 				mid := int(uint(lo+hi) >> 1)
-				if nodes[mid].elem.Compare(e) < 0 {
+				if nodes[mid].elem().Compare(e) < 0 {
 					lo = mid + 1
 				} else {
 					hi = mid
@@ -57,7 +57,7 @@ func (s *Set) Union(o *Set) *Set {
 	i, j := 0, 0
 	for i < len(s.nodes) && j < len(o.nodes) {
 		a, b := &s.nodes[i], &o.nodes[j]
-		switch c := a.elem.Compare(b.elem); {
+		switch c := a.elem().Compare(b.elem()); {
 		case c < 0:
 			out = append(out, *a)
 			i++
@@ -65,7 +65,7 @@ func (s *Set) Union(o *Set) *Set {
 			out = append(out, *b)
 			j++
 		default:
-			out = append(out, node{a.elem, a.member || b.member, a.sub.Union(b.sub)})
+			out = append(out, newNode(a.elem(), a.member || b.member, a.sub.Union(b.sub)))
 			i++
 			j++
 		}
@@ -100,13 +100,13 @@ func (s *Set) Intersection(o *Set) *Set {
 	i, j := 0, 0
 	for i < len(s.nodes) && j < len(o.nodes) {
 		a, b := &s.nodes[i], &o.nodes[j]
-		switch c := a.elem.Compare(b.elem); {
+		switch c := a.elem().Compare(b.elem()); {
 		case c < 0:
-			i = seek(s.nodes, i+1, b.elem)
+			i = seek(s.nodes, i+1, b.elem())
 		case c > 0:
-			j = seek(o.nodes, j+1, a.elem)
+			j = seek(o.nodes, j+1, a.elem())
 		default:
-			if n := (node{a.elem, a.member && b.member, a.sub.Intersection(b.sub)}); n.member || n.sub != nil {
+			if n := (newNode(a.elem(), a.member && b.member, a.sub.Intersection(b.sub))); n.member || n.sub != nil {
 				out = append(out, n)
 			}
 			i++
@@ -136,9 +136,9 @@ func (s *Set) subtract(o *Set, recursive bool) *Set {
 	i, j := 0, 0
 	for i < len(s.nodes) {
 		a := &s.nodes[i]
-		j = seek(o.nodes, j, a.elem)
+		j = seek(o.nodes, j, a.elem())
 		rest := *a
-		if j < len(o.nodes) && o.nodes[j].elem.Equal(a.elem) {
+		if j < len(o.nodes) && o.nodes[j].elem().Equal(a.elem()) {
 			b := &o.nodes[j]
 			rest.member = a.member && !b.member
 			if recursive && b.member {
@@ -169,7 +169,7 @@ func (s *Set) Leaves() *Set {
 	}
 	out := make([]node, len(s.nodes))
 	for i, n := range s.nodes {
-		out[i] = node{n.elem, n.member && n.sub == nil, n.sub.Leaves()}
+		out[i] = newNode(n.elem(), n.member && n.sub == nil, n.sub.Leaves())
 	}
 	return &Set{nodes: out}
 }

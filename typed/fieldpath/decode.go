@@ -90,6 +90,7 @@ func Parse(data []byte) (*Set, error) {
 	}
 	d := decoder{data: string(data), members: newMembers()}
 	defer d.release()
+	d.size = strings.Count(d.data, "{") // about one for each member
 	if d.space(); d.pos == len(data) {
 		return nil, nil
 	}
@@ -157,6 +158,14 @@ func (d *decoder) skip(token string) bool {
 	return true
 }
 
+func (d *decoder) skipByte(c byte) bool {
+	if d.pos == len(d.data) || d.data[d.pos] != c {
+		return false
+	}
+	d.pos++
+	return true
+}
+
 // expected says that something else is at the current position.
 func (d *decoder) expected(what string) *SyntaxError {
 	here := "the end"
@@ -169,13 +178,13 @@ func (d *decoder) expected(what string) *SyntaxError {
 
 // set decodes a JSON object, or null. self reports whether it has its own path.
 func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
-	if d.skip("null") {
-		return true, nil, nil
-	}
-	if !d.skip("{") {
+	if !d.skipByte('{') {
+		if d.skip("null") {
+			return true, nil, nil
+		}
 		return false, nil, d.expected("an object")
 	}
-	if d.space(); d.skip("}") {
+	if d.space(); d.skipByte('}') {
 		return true, nil, nil
 	}
 	level := d.Level()
@@ -185,10 +194,14 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 			return false, nil, err
 		}
 		self = self || isSelf
-		if d.space(); d.skip("}") {
+		if d.skipByte(',') { // as most are followed by
+			d.space()
+			continue
+		}
+		if d.space(); d.skipByte('}') {
 			break
 		}
-		if !d.skip(",") {
+		if !d.skipByte(',') {
 			return false, nil, d.expected(", or } after a member")
 		}
 		d.space()
@@ -200,24 +213,28 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 // member decodes one member, and reports whether it is the path of the object itself.
 func (d *decoder) member() (self bool, err *SyntaxError) {
 	start := d.pos
-	name, err := d.name()
-	if err != nil {
-		return false, err
-	}
-	if d.space(); !d.skip(":") {
-		return false, d.expected(": after a member's name")
-	}
-	d.space()
-	if name == "." {
-		return true, d.skipValue()
-	}
-	e, err := parseName(name)
-	if err != nil {
-		err.Offset = start
-		return false, err
-	}
-	if e.kind == 0 {
-		return false, d.skipValue()
+	e, ok := d.plainField()
+	if ok {
+		d.space()
+	} else {
+		name, err := d.name()
+		if err != nil {
+			return false, err
+		}
+		if d.space(); !d.skipByte(':') {
+			return false, d.expected(": after a member's name")
+		}
+		d.space()
+		if name == "." {
+			return true, d.skipValue()
+		}
+		if e, err = parseName(name); err != nil {
+			err.Offset = start
+			return false, err
+		}
+		if e.kind == 0 {
+			return false, d.skipValue()
+		}
 	}
 	if err := d.enter(start); err != nil {
 		return false, err
@@ -233,10 +250,26 @@ func (d *decoder) member() (self bool, err *SyntaxError) {
 	return false, nil
 }
 
+// plainField decodes "f:NAME": as a server writes it, if no byte of the name is escaped.
+func (d *decoder) plainField() (Element, bool) {
+	const before, after = `"f:`, `":`
+	rest := d.data[d.pos:]
+	if len(rest) < len(before) || rest[:len(before)] != before {
+		return Element{}, false
+	}
+	name := rest[len(before):]
+	n := plainBytes(name)
+	if n > MaxElement || n+len(after) > len(name) || name[n:n+len(after)] != after {
+		return Element{}, false
+	}
+	d.pos += len(before) + n + len(after)
+	return Field(name[:n]), true
+}
+
 // name decodes the name of a member.
 func (d *decoder) name() (string, *SyntaxError) {
 	start := d.pos
-	if !d.skip(`"`) {
+	if !d.skipByte('"') {
 		return "", d.expected("a string")
 	}
 	end := d.pos + plainBytes(d.data[d.pos:])

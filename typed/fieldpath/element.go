@@ -2,7 +2,6 @@ package fieldpath
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,28 +30,19 @@ type KeyField struct {
 	Value any
 }
 
-// Element is one step of a [Path].
+// Element is one step of a [Path]. It is comparable: elements are equal if and only if they select the same child.
 //
 // Invariants:
 //
-//	kind == KindField  ⇒  text is the field's name, and data is nil
-//	kind == KindKey    ⇒  text is the canonical JSON object of the key, and
-//	                      data.fields holds its fields, sorted by name
-//	kind == KindValue  ⇒  text is the canonical JSON of data.value
-//	kind == KindIndex  ⇒  text is data.index in decimal
-//	a.Equal(b)         ⇔  a.kind == b.kind && a.text == b.text
+//	kind == KindField  ⇒  text is the field's name
+//	kind == KindKey    ⇒  text is the canonical JSON object of the key, its fields sorted by name
+//	kind == KindValue  ⇒  text is the canonical JSON of the value
+//	kind == KindIndex  ⇒  text is the position in decimal
 //
 // The zero Element selects nothing and is in no set.
 type Element struct {
 	kind Kind
 	text string
-	data *elementData
-}
-
-type elementData struct {
-	fields []KeyField
-	value  any
-	index  int
 }
 
 // Field returns the element that selects the field or map entry called name.
@@ -77,7 +67,7 @@ func Key(fields ...KeyField) Element {
 		b = append(b, ':')
 		b = appendValue(b, f.Value)
 	}
-	return keyAs(string(append(b, '}')), sorted)
+	return Element{KindKey, string(append(b, '}'))}
 }
 
 // sortFields sorts the fields of a key by name. Most keys are sorted already.
@@ -90,33 +80,16 @@ func sortFields(fields []KeyField) {
 	}
 }
 
-// keyAs returns the element of a copy of fields, which are sorted and canonical. text is their canonical JSON.
-func keyAs(text string, fields []KeyField) Element {
-	e := Element{kind: KindKey, text: text}
-	if len(fields) == 1 { // the most common case: one allocation
-		one := &struct {
-			elementData
-			field [1]KeyField
-		}{field: [1]KeyField(fields)}
-		one.fields = one.field[:]
-		e.data = &one.elementData
-		return e
-	}
-	e.data = &elementData{fields: slices.Clone(fields)}
-	return e
-}
-
 // Value returns the element that selects the item of a set that equals v, a JSON scalar. Other JSON values are
 // accepted, as FieldsV1 can name them.
 func Value(v any) Element {
-	v = canonicalValue(v)
 	var space [64]byte
-	return Element{kind: KindValue, text: string(appendValue(space[:0], v)), data: &elementData{value: v}}
+	return Element{KindValue, string(appendValue(space[:0], canonicalValue(v)))}
 }
 
 // Index returns the element that selects the item at position i, from 0.
 func Index(i int) Element {
-	return Element{kind: KindIndex, text: strconv.Itoa(i), data: &elementData{index: i}}
+	return Element{KindIndex, strconv.Itoa(i)}
 }
 
 // Kind returns how e selects; 0 for the zero Element.
@@ -126,21 +99,20 @@ func (e Element) Kind() Kind { return e.kind }
 func (e Element) Field() (string, bool) { return e.text, e.kind == KindField }
 
 // Key returns the key's fields, sorted by name, and whether e is of [KindKey].
-// The caller must not change them.
 func (e Element) Key() ([]KeyField, bool) {
 	if e.kind != KindKey {
 		return nil, false
 	}
-	return e.data.fields, true
+	return keyFields(e.text), true
 }
 
 // Value returns the value that e selects, and whether e is of [KindValue].
-// Numbers in it are int64 or float64. The caller must not change it.
+// Numbers in it are int64 or float64.
 func (e Element) Value() (any, bool) {
 	if e.kind != KindValue {
 		return nil, false
 	}
-	return e.data.value, true
+	return valueOf(e.text), true
 }
 
 // Index returns the position that e selects, and whether e is of [KindIndex].
@@ -148,7 +120,8 @@ func (e Element) Index() (int, bool) {
 	if e.kind != KindIndex {
 		return 0, false
 	}
-	return e.data.index, true
+	i, _ := strconv.Atoi(e.text)
+	return i, true
 }
 
 // Text returns the canonical text of e without its kind: a field's name, the canonical JSON of a key or value, a
@@ -156,7 +129,7 @@ func (e Element) Index() (int, bool) {
 func (e Element) Text() string { return e.text }
 
 // Equal reports whether e and o select the same child.
-func (e Element) Equal(o Element) bool { return e.kind == o.kind && e.text == o.text }
+func (e Element) Equal(o Element) bool { return e == o }
 
 // Compare orders elements: by kind; fields by name; keys by the names and values of their fields in turn; values by
 // [compareJSON]; positions by number. It is 0 if and only if the elements are equal.
@@ -169,11 +142,16 @@ func (e Element) Compare(o Element) int {
 	}
 	switch e.kind {
 	case KindKey:
-		return compareKeys(e.data.fields, o.data.fields)
+		if c, ok := comparePlainKeys(e.text, o.text); ok {
+			return c
+		}
+		return compareKeys(keyFields(e.text), keyFields(o.text))
 	case KindValue:
-		return compareJSON(e.data.value, o.data.value)
+		return compareJSON(valueOf(e.text), valueOf(o.text))
 	case KindIndex:
-		return cmp.Compare(e.data.index, o.data.index)
+		i, _ := e.Index()
+		j, _ := o.Index()
+		return cmp.Compare(i, j)
 	}
 	return strings.Compare(e.text, o.text)
 }
@@ -202,7 +180,7 @@ func (e Element) appendString(b []byte) []byte {
 		return append(b, e.text...)
 	case KindKey:
 		b = append(b, '[')
-		for i, f := range e.data.fields {
+		for i, f := range keyFields(e.text) {
 			if i > 0 {
 				b = append(b, ',')
 			}
@@ -213,10 +191,12 @@ func (e Element) appendString(b []byte) []byte {
 		return append(b, ']')
 	case KindValue:
 		b = append(b, "[="...)
-		b = appendReadable(b, e.data.value)
+		b = appendReadable(b, valueOf(e.text))
 		return append(b, ']')
 	case KindIndex:
-		return fmt.Appendf(b, "[%d]", e.data.index)
+		b = append(b, '[')
+		b = append(b, e.text...)
+		return append(b, ']')
 	}
 	return append(b, "<no element>"...)
 }

@@ -18,15 +18,20 @@ var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 8<<10)) }}
 const largestBuffer = 64 << 10 // the largest buffer that is reused, in bytes
 
 // MarshalJSON returns the FieldsV1 of s. It never fails.
-func (s *Set) MarshalJSON() ([]byte, error) {
+func (s *Set) MarshalJSON() (out []byte, err error) {
+	withBuffer(s.AppendJSON, func(text []byte) { out = bytes.Clone(text) })
+	return out, nil
+}
+
+// withBuffer calls use with what write appended to a buffer.
+func withBuffer(write func([]byte) []byte, use func([]byte)) {
 	buffer := buffers.Get().(*[]byte)
-	text := s.AppendJSON((*buffer)[:0])
-	out := bytes.Clone(text)
+	text := write((*buffer)[:0])
+	use(text)
 	if cap(text) <= largestBuffer {
 		*buffer = text
 		buffers.Put(buffer)
 	}
-	return out, nil
 }
 
 // appendMembers appends the members of the object of s. self adds the member ".".
@@ -42,8 +47,8 @@ func (s *Set) appendMembers(b []byte, self bool) []byte {
 		if self || i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, '"', prefixes[n.elem.kind], ':')
-		b = appendNameBody(b, n.elem.text)
+		b = append(b, '"', prefixes[n.kind], ':')
+		b = appendNameBody(b, n.text)
 		if n.sub == nil {
 			b = append(b, `":{}`...)
 			continue
@@ -55,29 +60,49 @@ func (s *Set) appendMembers(b []byte, self bool) []byte {
 	return b
 }
 
-func (e Element) appendPrefix(b []byte) []byte {
-	return append(b, prefixes[e.kind], ':')
-}
-
 // prefixes are the letters before the colon of a FieldsV1 member name.
 var prefixes = [...]byte{KindField: 'f', KindKey: 'k', KindValue: 'v', KindIndex: 'i'}
 
 // Tree returns the FieldsV1 of s as maps of maps, the form of an unstructured object. The caller owns it.
-func (s *Set) Tree() map[string]any {
+func (s *Set) Tree() (tree map[string]any) {
+	withBuffer(s.appendNames, func(names []byte) { tree, _ = s.tree(string(names)) })
+	return tree
+}
+
+// appendNames appends the names of all members of s, in the order in which [Set.tree] needs them.
+func (s *Set) appendNames(b []byte) []byte {
 	if s == nil {
-		return map[string]any{}
+		return b
 	}
-	out := make(map[string]any, len(s.nodes)+1)
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		below := n.sub.Tree()
+		b = n.appendName(b)
+		b = n.sub.appendNames(b)
+	}
+	return b
+}
+
+// tree is Tree with the names of all members, which are parts of one string; it returns those that are left.
+func (s *Set) tree(names string) (out map[string]any, rest string) {
+	if s == nil {
+		return map[string]any{}, names
+	}
+	out = make(map[string]any, len(s.nodes)+1)
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		size := len("f:") + len(n.text)
+		name := names[:size]
+		var below map[string]any
+		below, names = n.sub.tree(names[size:])
 		if n.member && n.sub != nil {
 			below["."] = map[string]any{}
 		}
-		out[n.elem.memberName()] = below
+		out[name] = below
 	}
-	return out
+	return out, names
 }
 
-// memberName returns the name of e in a FieldsV1 of maps.
-func (e Element) memberName() string { return string(prefixes[e.kind]) + ":" + e.text }
+// appendName appends the name of n in a FieldsV1 of maps.
+func (n *node) appendName(b []byte) []byte {
+	return append(append(b, prefixes[n.kind], ':'), n.text...)
+}

@@ -13,19 +13,19 @@ func CheckInvariants(s *Set) error {
 	}
 	for i, n := range s.nodes {
 		if !n.member && n.sub == nil {
-			return fmt.Errorf("empty node %s", n.elem)
+			return fmt.Errorf("empty node %s", n.elem())
 		}
-		if err := checkElement(n.elem); err != nil {
-			return fmt.Errorf("element %s: %w", n.elem, err)
+		if err := checkElement(n.elem()); err != nil {
+			return fmt.Errorf("element %s: %w", n.elem(), err)
 		}
 		if i > 0 {
-			before := s.nodes[i-1].elem
-			if before.Compare(n.elem) >= 0 || n.elem.Compare(before) <= 0 || before.Equal(n.elem) {
-				return fmt.Errorf("%s is before %s", before, n.elem)
+			before := s.nodes[i-1].elem()
+			if before.Compare(n.elem()) >= 0 || n.elem().Compare(before) <= 0 || before.Equal(n.elem()) {
+				return fmt.Errorf("%s is before %s", before, n.elem())
 			}
 		}
 		if err := CheckInvariants(n.sub); err != nil {
-			return fmt.Errorf("below %s: %w", n.elem, err)
+			return fmt.Errorf("below %s: %w", n.elem(), err)
 		}
 	}
 	return nil
@@ -33,7 +33,7 @@ func CheckInvariants(s *Set) error {
 
 // checkElement compares an element with the one that its text decodes to.
 func checkElement(e Element) error {
-	again, err := ParseElement(e.memberName())
+	again, err := ParseElement(string((&node{text: e.text, kind: e.kind}).appendName(nil)))
 	if err != nil {
 		return err
 	}

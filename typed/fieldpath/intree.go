@@ -13,7 +13,7 @@ func (s *Set) IntersectTree(tree map[string]any) *Set {
 	both := func(n *node, v any) {
 		member, _ := v.(map[string]any)
 		_, isMarked := member["."]
-		b.Add(n.elem, n.member && (isMarked || len(member) == 0), n.sub.IntersectTree(member))
+		b.Add(n.elem(), n.member && (isMarked || len(member) == 0), n.sub.IntersectTree(member))
 	}
 	if len(tree) < len(s.nodes) {
 		for name, v := range tree {
@@ -28,7 +28,7 @@ func (s *Set) IntersectTree(tree map[string]any) *Set {
 	var space [64]byte
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		name := append(n.elem.appendPrefix(space[:0]), n.elem.text...)
+		name := n.appendName(space[:0])
 		if v, ok := tree[string(name)]; ok {
 			both(n, v)
 		}
@@ -50,7 +50,7 @@ func (s *Set) EqualTree(tree map[string]any) bool {
 	var space [64]byte
 	for i := range n {
 		node := &s.nodes[i]
-		name := append(node.elem.appendPrefix(space[:0]), node.elem.text...)
+		name := node.appendName(space[:0])
 		v, ok := tree[string(name)]
 		member, _ := v.(map[string]any)
 		_, isMarked := member["."]

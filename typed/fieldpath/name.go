@@ -45,14 +45,11 @@ func checkName(name string, size int) *SyntaxError {
 // parseItem decodes a name of the form v:JSON or k:OBJECT.
 func parseItem(name string) (Element, *SyntaxError) {
 	text, isKey := name[2:], name[0] == 'k'
-	if isKey {
-		var space [4]KeyField
-		fields := space[:0]
-		if plainKey(text, func(name, value string) { fields = append(fields, KeyField{name, plainValue(value)}) }) {
-			return keyAs(text, fields), nil
-		}
-	} else if plainScalar(text) == len(text) && text != "" {
-		return Element{kind: KindValue, text: text, data: &elementData{value: plainValue(text)}}, nil
+	if isKey && plainKey(text, func(_, _ string) {}) {
+		return Element{KindKey, text}, nil
+	}
+	if !isKey && text != "" && plainScalar(text) == len(text) {
+		return Element{KindValue, text}, nil
 	}
 	var v any
 	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
@@ -68,11 +65,85 @@ func parseItem(name string) (Element, *SyntaxError) {
 	if !ok {
 		return Element{}, errorAt(-1, "member %s: expected a JSON object after k:", quoteShort(name))
 	}
+	return Key(fieldsOf(object)...), nil
+}
+
+func fieldsOf(object map[string]any) []KeyField {
 	fields := make([]KeyField, 0, len(object))
 	for name, value := range object {
 		fields = append(fields, KeyField{name, value})
 	}
-	return Key(fields...), nil
+	return fields
+}
+
+// keyFields returns the fields of a key from its canonical text.
+func keyFields(text string) (fields []KeyField) {
+	if plainKey(text, func(name, value string) { fields = append(fields, KeyField{name, plainValue(value)}) }) {
+		return fields
+	}
+	object, _ := valueOf(text).(map[string]any)
+	fields = fieldsOf(object)
+	sortFields(fields)
+	return fields
+}
+
+// valueOf returns the value with a canonical text.
+func valueOf(text string) (v any) {
+	if plainScalar(text) == len(text) {
+		return plainValue(text)
+	}
+	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
+		return nil // a text of more levels than JSON may have
+	}
+	return canonicalValue(v)
+}
+
+// comparePlainKeys compares two keys by their texts. ok is false if they differ in a name or value that is not plain.
+func comparePlainKeys(a, b string) (c int, ok bool) {
+	for {
+		a, b = a[1:], b[1:] // { or ,
+		n, m := plainString(a), plainString(b)
+		if n == 0 || m == 0 {
+			return 0, false
+		}
+		if c := strings.Compare(a[1:n-1], b[1:m-1]); c != 0 {
+			return c, true
+		}
+		a, b = a[n+1:], b[m+1:]
+		n, m = plainScalar(a), plainScalar(b)
+		if n == 0 || m == 0 {
+			return 0, false
+		}
+		if c := comparePlainScalars(a[:n], b[:m]); c != 0 {
+			return c, true
+		}
+		if a, b = a[n:], b[m:]; a == "}" || b == "}" {
+			return len(a) - len(b), true
+		}
+	}
+}
+
+// comparePlainScalars is [compareJSON] for the texts of plain scalars.
+func comparePlainScalars(a, b string) int {
+	rank := func(s string) int {
+		switch s[0] {
+		case '"':
+			return 1
+		case 't', 'f':
+			return 2
+		}
+		return 0
+	}
+	ra, rb := rank(a), rank(b)
+	switch {
+	case ra != rb:
+		return ra - rb
+	case ra == 1:
+		return strings.Compare(a[1:len(a)-1], b[1:len(b)-1])
+	case ra == 0 && len(a) != len(b): // without leading zeros
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
 }
 
 // isWithin reports whether v is nested at most depth deep.

@@ -10,7 +10,7 @@ func (s *Set) Rewrite(f func(Element, Entry) Entry) *Set {
 	changed := false
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		e := f(n.elem, Entry{n.member, n.sub})
+		e := f(n.elem(), Entry{n.member, n.sub})
 		if e.Below.Empty() {
 			e.Below = nil
 		}
@@ -19,7 +19,7 @@ func (s *Set) Rewrite(f func(Element, Entry) Entry) *Set {
 			out = append(make([]node, 0, len(s.nodes)), s.nodes[:i]...)
 		}
 		if changed && (e.Member || e.Below != nil) {
-			out = append(out, node{n.elem, e.Member, e.Below})
+			out = append(out, newNode(n.elem(), e.Member, e.Below))
 		}
 	}
 	if !changed {

@@ -26,12 +26,18 @@ type Set struct {
 	nodes []node
 }
 
-// node is one element of a level: whether the path that ends with it is in the set, and the paths below it.
+// node is one element of a level: whether the path that ends with it is in the set, and the paths below it. It has the
+// fields of its [Element], so that it is small.
 type node struct {
-	elem   Element
-	member bool
+	text   string
 	sub    *Set
+	kind   Kind
+	member bool
 }
+
+func newNode(e Element, member bool, sub *Set) node { return node{e.text, sub, e.kind, member} }
+
+func (n *node) elem() Element { return Element{n.kind, n.text} }
 
 // NewSet returns the set of the given paths. It leaves out the empty path, which names the whole object and which
 // nobody owns, and paths longer than [MaxDepth], which no valid value has.
@@ -80,7 +86,7 @@ func setOfSorted(paths []Path, depth int) *Set {
 // others that were taken since the last Reset.
 type Builder struct {
 	nodes []node
-	// room and sets are what is left of the last pieces, and size is how many nodes the next one has.
+	// room and sets are the last pieces, and size is how many nodes the next one has.
 	room []node
 	sets []Set
 	size int
@@ -93,7 +99,7 @@ func (b *Builder) Add(e Element, member bool, sub *Set) {
 		sub = nil
 	}
 	if e.kind != 0 && (member || sub != nil) {
-		b.nodes = append(b.nodes, node{e, member, sub})
+		b.nodes = append(b.nodes, newNode(e, member, sub))
 	}
 }
 
@@ -109,7 +115,7 @@ func (b *Builder) Take(level int) *Set { return b.take(level, mergeNodes, nil) }
 // TakeItems is Take for the items of a list. An element that was added more than once is in the set without what is
 // below it, and in twice once for each time but the first.
 func (b *Builder) TakeItems(level int) (set *Set, twice []Element) {
-	set = b.take(level, func(same []node) node { return node{elem: same[0].elem, member: true} }, &twice)
+	set = b.take(level, func(same []node) node { return newNode(same[0].elem(), true, nil) }, &twice)
 	return set, twice
 }
 
@@ -140,9 +146,9 @@ func (b *Builder) take(level int, one func([]node) node, twice *[]Element) *Set 
 		out := nodes[:0]
 		for rest := nodes; len(rest) > 0; {
 			same := 1
-			for same < len(rest) && rest[same].elem.Equal(rest[0].elem) {
+			for same < len(rest) && rest[same].elem().Equal(rest[0].elem()) {
 				if twice != nil {
-					*twice = append(*twice, rest[0].elem)
+					*twice = append(*twice, rest[0].elem())
 				}
 				same++
 			}
@@ -155,13 +161,32 @@ func (b *Builder) take(level int, one func([]node) node, twice *[]Element) *Set 
 		}
 		nodes = out
 	}
-	return &Set{nodes: slices.Clone(nodes)}
+	return b.keep(nodes)
+}
+
+// maxPiece is the number of nodes of the largest piece of memory that several sets have parts of.
+const maxPiece = 512
+
+// keep returns a set with a copy of nodes. Its memory is a part of the current piece. Pieces grow with what was taken,
+// so that a builder of one set has no room to spare.
+func (b *Builder) keep(nodes []node) *Set {
+	if len(nodes) > cap(b.room)-len(b.room) {
+		b.room = make([]node, 0, max(min(b.size, maxPiece), len(nodes)))
+		b.size = 2 * cap(b.room)
+	}
+	if len(b.sets) == cap(b.sets) {
+		b.sets = make([]Set, 0, max(1, min(cap(b.room)/4, maxPiece/4)))
+	}
+	start := len(b.room)
+	b.room = append(b.room, nodes...)
+	b.sets = append(b.sets, Set{nodes: b.room[start:len(b.room):len(b.room)]})
+	return &b.sets[len(b.sets)-1]
 }
 
 // sorted reports whether nodes are sorted and distinct.
 func sorted(nodes []node) bool {
 	for i := 1; i < len(nodes); i++ {
-		if nodes[i-1].elem.Compare(nodes[i].elem) >= 0 {
+		if nodes[i-1].elem().Compare(nodes[i].elem()) >= 0 {
 			return false
 		}
 	}
@@ -176,10 +201,10 @@ func mergeNodes(nodes []node) node {
 	}
 	half := len(nodes) / 2
 	a, b := mergeNodes(nodes[:half]), mergeNodes(nodes[half:])
-	return node{a.elem, a.member || b.member, a.sub.Union(b.sub)}
+	return newNode(a.elem(), a.member || b.member, a.sub.Union(b.sub))
 }
 
-func compareNodes(a, b node) int { return a.elem.Compare(b.elem) }
+func compareNodes(a, b node) int { return a.elem().Compare(b.elem()) }
 
 // find returns the node of e, or nil.
 func (s *Set) find(e Element) *node {
@@ -189,7 +214,7 @@ func (s *Set) find(e Element) *node {
 	lo, hi := 0, len(s.nodes)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		switch c := s.nodes[mid].elem.Compare(e); {
+		switch c := s.nodes[mid].elem().Compare(e); {
 		case c == 0:
 			return &s.nodes[mid]
 		case c < 0:
@@ -259,7 +284,7 @@ func (s *Set) Level() iter.Seq2[Element, Entry] {
 		}
 		for i := range s.nodes {
 			n := &s.nodes[i]
-			if !yield(n.elem, Entry{n.member, n.sub}) {
+			if !yield(n.elem(), Entry{n.member, n.sub}) {
 				return
 			}
 		}
@@ -287,7 +312,7 @@ func (s *Set) Equal(o *Set) bool {
 	}
 	for i := range s.nodes {
 		a, b := &s.nodes[i], &o.nodes[i]
-		if a.member != b.member || !a.elem.Equal(b.elem) || !a.sub.Equal(b.sub) {
+		if a.member != b.member || !a.elem().Equal(b.elem()) || !a.sub.Equal(b.sub) {
 			return false
 		}
 	}
@@ -308,12 +333,12 @@ func (s *Set) walk(prefix Path, yield func(Path) bool) bool {
 		return true
 	}
 	for i := range s.nodes {
-		if s.nodes[i].member && !yield(append(prefix, s.nodes[i].elem)) {
+		if s.nodes[i].member && !yield(append(prefix, s.nodes[i].elem())) {
 			return false
 		}
 	}
 	for i := range s.nodes {
-		if !s.nodes[i].sub.walk(append(prefix, s.nodes[i].elem), yield) {
+		if !s.nodes[i].sub.walk(append(prefix, s.nodes[i].elem()), yield) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -50,7 +50,7 @@ func (t *Target) Scale(intent map[string]any) (*Target, map[string]any, error) {
 		paths[t.Kind.GroupKind().WithVersion(version).GroupVersion().String()] = fieldpath.Fields(t.Kind.replicas...)
 	}
 	parent := (&unstructured.Unstructured{Object: t.Object}).GetManagedFields()
-	entries, err := managedfields.NewScaleHandler(parent, t.Kind.GroupVersion().String(), paths).ToSubresource()
+	entries, err := scale.NewHandler(parent, t.Kind.GroupVersion().String(), paths).ToSubresource()
 	if err != nil {
 		return nil, nil, err
 	}

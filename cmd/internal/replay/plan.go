@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -269,12 +269,12 @@ func resourceVersion(tree map[string]any) any {
 }
 
 // liveScale returns the Scale of live with its managed fields, and what puts them back.
-func (w *write) liveScale() (map[string]any, *managedfields.ScaleHandler, error) {
+func (w *write) liveScale() (map[string]any, *scale.Handler, error) {
 	parent, err := entriesIn(w.r.live)
 	if err != nil {
 		return nil, nil, err
 	}
-	handler := managedfields.NewScaleHandler(parent.Encode(), w.gv(), w.scalePaths())
+	handler := scale.NewHandler(parent.Encode(), w.gv(), w.scalePaths())
 	entries, err := handler.ToSubresource()
 	if err != nil {
 		return nil, nil, err

@@ -1,10 +1,12 @@
-package managedfields
+// Package scale converts managed fields between an object and its scale subresource.
+package scale
 
 import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -12,34 +14,34 @@ const scaleVersion = "autoscaling/v1"
 
 var scaleReplicas = fieldpath.Fields("spec", "replicas")
 
-// ScaleHandler converts managed fields between an object and its scale subresource, which has the object's replicas
+// Handler converts managed fields between an object and its scale subresource, which has the object's replicas
 // at a path of its own (spec rule 2.8).
-type ScaleHandler struct {
+type Handler struct {
 	parent  []metav1.ManagedFieldsEntry
 	version string
 	paths   map[string]fieldpath.Path
 }
 
-// NewScaleHandler returns a handler for an object with the managed fields parent, at a group version. paths has the
+// NewHandler returns a handler for an object with the managed fields parent, at a group version. paths has the
 // path of the replicas for each group version. Entries of other versions are dropped. A nil path means that the
 // version has no scale subresource.
-func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version string,
-	paths map[string]fieldpath.Path) *ScaleHandler {
-	return &ScaleHandler{parent, version, paths}
+func NewHandler(parent []metav1.ManagedFieldsEntry, version string,
+	paths map[string]fieldpath.Path) *Handler {
+	return &Handler{parent, version, paths}
 }
 
 // ToSubresource returns the managed fields of the Scale: each manager that owns the object's replicas owns the
 // Scale's.
-func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
-	parent, err := Decode(h.parent)
+func (h *Handler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
+	parent, err := managedfields.Decode(h.parent)
 	if err != nil {
 		return nil, err
 	}
-	var scale Entries
+	var scale managedfields.Entries
 	for i := range parent {
 		e := &parent[i]
 		if path := h.paths[e.APIVersion]; path != nil && e.Owned().Has(path) {
-			scale = append(scale, NewEntry(e.Key, scaleVersion, e.Time, fieldpath.NewSet(scaleReplicas)))
+			scale = append(scale, managedfields.NewEntry(e.Key, scaleVersion, e.Time, fieldpath.NewSet(scaleReplicas)))
 		}
 	}
 	return scale.Encode(), nil
@@ -48,34 +50,36 @@ func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 // ToParent returns the managed fields of the object after a write to its scale subresource, where scale are those of
 // the Scale. Managers that no longer own the Scale's replicas lose the object's, and new owners gain them. It returns
 // an error for malformed managed fields, and for a version without a scale subresource.
-func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
-	parent, err := Decode(h.parent)
+func (h *Handler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	parent, err := managedfields.Decode(h.parent)
 	if err != nil {
 		return nil, err
 	}
-	owners, err := Decode(scale)
+	owners, err := managedfields.Decode(scale)
 	if err != nil {
 		return nil, err
 	}
-	before, own := indexEntries(parent), indexEntries(owners)
-	kept := map[Key]bool{} // managers that own the replicas of both
-	out := newEntryIndex(len(parent) + len(owners))
+	before, own := parent.Positions(), owners.Positions()
+	kept := map[managedfields.Key]bool{} // managers that own the replicas of both
+	var out managedfields.Entries
+	at := map[managedfields.Key]int{} // positions in out
 	for _, entry := range parent {
-		at, known := h.paths[entry.APIVersion]
+		path, known := h.paths[entry.APIVersion]
 		if !known {
 			continue
 		}
-		if at != nil && entry.Owned().Has(at) {
-			if _, still := own.find(entry.Key); still {
+		if path != nil && entry.Owned().Has(path) {
+			if _, still := own[entry.Key]; still {
 				kept[entry.Key] = true
 			} else {
-				entry.Subtract(fieldpath.NewSet(at))
+				entry.Subtract(fieldpath.NewSet(path))
 				if entry.IsEmpty() {
 					continue
 				}
 			}
 		}
-		out.put(entry)
+		at[entry.Key] = len(out)
+		out = append(out, entry)
 	}
 	path := h.paths[h.version]
 	for _, owner := range owners {
@@ -88,11 +92,16 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 		// An applier's entry replaces the one before. An updater gets an entry of its own, even if it has one for other
 		// fields: kube-apiserver writes both, although they have the same key. The time is that of the object's entry; a
 		// new owner has none.
-		var at *metav1.Time
-		if i, ok := before.find(owner.Key); ok {
-			at = parent[i].Time
+		var time *metav1.Time
+		if i, ok := before[owner.Key]; ok {
+			time = parent[i].Time
 		}
-		out.put(NewEntry(owner.Key, h.version, at, fieldpath.NewSet(path)))
+		entry := managedfields.NewEntry(owner.Key, h.version, time, fieldpath.NewSet(path))
+		if i, ok := at[owner.Key]; ok {
+			out[i] = entry
+		} else {
+			out = append(out, entry)
+		}
 	}
-	return out.entries.Encode(), nil
+	return out.Encode(), nil
 }

@@ -1,6 +1,7 @@
-package managedfields_test
+package scale_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -40,10 +42,17 @@ func wireEntry(manager string, op managedfields.Operation, version, subresource 
 	return managedfields.Entries{e}.Encode()[0]
 }
 
-func requireSameScale(t testing.TB, why, version string,
-	parent, scale []metav1.ManagedFieldsEntry) (toScale, toParent string) {
+func js(t testing.TB, v any) string {
 	t.Helper()
-	ours := managedfields.NewScaleHandler(parent, version, replicas)
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func requireSameScale(t testing.TB, why, version string,
+	parent, owners []metav1.ManagedFieldsEntry) (toScale, toParent string) {
+	t.Helper()
+	ours := scale.NewHandler(parent, version, replicas)
 	gv, err := schema.ParseGroupVersion(version)
 	require.NoError(t, err)
 	theirs := upstream.NewScaleHandler(parent, gv, upstreams)
@@ -54,8 +63,8 @@ func requireSameScale(t testing.TB, why, version string,
 	toScale = js(t, got)
 	require.Equal(t, js(t, want), toScale, why)
 
-	got, err = ours.ToParent(scale)
-	if replicas[version] == nil && slices.ContainsFunc(scale, func(e metav1.ManagedFieldsEntry) bool {
+	got, err = ours.ToParent(owners)
+	if replicas[version] == nil && slices.ContainsFunc(owners, func(e metav1.ManagedFieldsEntry) bool {
 		return string(e.FieldsV1.GetRawBytes()) != "{}"
 	}) && err != nil {
 		// Upstream adds an entry that owns nothing; without a path there is no
@@ -64,7 +73,7 @@ func requireSameScale(t testing.TB, why, version string,
 		return toScale, ""
 	}
 	require.NoError(t, err)
-	want, err = theirs.ToParent(scale)
+	want, err = theirs.ToParent(owners)
 	require.NoError(t, err)
 	toParent = js(t, got)
 	if standsTwice(want) {
@@ -101,12 +110,12 @@ func standsTwice(list []metav1.ManagedFieldsEntry) bool {
 // afterwards, as a real server has it.
 func TestScaleOfAnUpdaterWithMore(t *testing.T) {
 	parent := []metav1.ManagedFieldsEntry{wireEntry("hpa", managedfields.Update, "apps/v1", "scale", 1, "replicas", "x")}
-	scale := []metav1.ManagedFieldsEntry{wireEntry("hpa", managedfields.Update, "autoscaling/v1", "scale", 2, "replicas")}
-	got, err := managedfields.NewScaleHandler(parent, "apps/v1", replicas).ToParent(scale)
+	owners := []metav1.ManagedFieldsEntry{wireEntry("hpa", managedfields.Update, "autoscaling/v1", "scale", 2, "replicas")}
+	got, err := scale.NewHandler(parent, "apps/v1", replicas).ToParent(owners)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	theirs, err := upstream.NewScaleHandler(parent, schema.GroupVersion{Group: "apps", Version: "v1"}, upstreams).ToParent(
-		scale)
+		owners)
 	require.NoError(t, err)
 	require.Equal(t, js(t, theirs), js(t, got))
 }
@@ -152,7 +161,7 @@ func TestScale(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			requireSameScale(t, row.why, row.version, row.parent, row.scale)
-			got, err := managedfields.NewScaleHandler(row.parent, row.version, replicas).ToParent(row.scale)
+			got, err := scale.NewHandler(row.parent, row.version, replicas).ToParent(row.scale)
 			require.NoError(t, err)
 			entries, err := managedfields.Decode(got)
 			require.NoError(t, err)
@@ -169,14 +178,14 @@ func TestScale(t *testing.T) {
 
 func TestScaleErrors(t *testing.T) {
 	bad := []metav1.ManagedFieldsEntry{{Manager: "a"}}
-	_, err := managedfields.NewScaleHandler(bad, "apps/v1", replicas).ToSubresource()
+	_, err := scale.NewHandler(bad, "apps/v1", replicas).ToSubresource()
 	require.ErrorContains(t, err, `manager "a"`)
-	_, err = managedfields.NewScaleHandler(bad, "apps/v1", replicas).ToParent(nil)
+	_, err = scale.NewHandler(bad, "apps/v1", replicas).ToParent(nil)
 	require.ErrorContains(t, err, `manager "a"`)
-	_, err = managedfields.NewScaleHandler(nil, "apps/v1", replicas).ToParent(bad)
+	_, err = scale.NewHandler(nil, "apps/v1", replicas).ToParent(bad)
 	require.ErrorContains(t, err, `manager "a"`)
 	owner := []metav1.ManagedFieldsEntry{wireEntry("hpa", managedfields.Update, "autoscaling/v1", "scale", 2, "replicas")}
-	_, err = managedfields.NewScaleHandler(nil, "apps/v3", replicas).ToParent(owner)
+	_, err = scale.NewHandler(nil, "apps/v3", replicas).ToParent(owner)
 	require.EqualError(t, err, `no path of replicas for version "apps/v3"`)
 }
 
