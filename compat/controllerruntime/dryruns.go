@@ -1,23 +1,24 @@
 package controllerruntime
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,22 +59,15 @@ type WrapOptions struct {
 // DryRuns answers dry runs of applies from a cache, where it is certain that the server would answer the same: section
 // Dry runs of doc/design.md lists when. It is safe for concurrent use.
 type DryRuns struct {
-	options WrapOptions
-	schemas Schemas
-	watched *configurations
-	objects versions
-	counted *prometheus.CounterVec
-	differs *prometheus.CounterVec
+	options    WrapOptions
+	schemas    Schemas
+	configured *configurations
+	objects    versions
+	counted    *prometheus.CounterVec
+	differs    *prometheus.CounterVec
 
-	mu       sync.Mutex
-	planners map[kindKey]planner
-	answers  float64 // for Shadow
-}
-
-// planner plans applies of a kind with the types that it was made of.
-type planner struct {
-	*fieldmanager.FieldManager
-	types *openapi.Registry
+	mu      sync.Mutex
+	answers float64 // for Shadow
 }
 
 // NewDryRuns returns DryRuns with nothing wrapped. [WrapClient] is shorter for clients of controller-runtime.
@@ -81,14 +75,10 @@ type planner struct {
 //	dryRuns, err := controllerruntime.NewDryRuns(options)
 //	config.Wrap(dryRuns.Transport)
 func NewDryRuns(options WrapOptions) (*DryRuns, error) {
-	switch {
-	case options.Config == nil || options.Cache == nil:
+	if options.Config == nil || options.Cache == nil {
 		return nil, errors.New("options: expected Config and Cache")
-	case options.Shadow < 0 || options.Shadow > 1:
-		return nil, fmt.Errorf("options: expected a Shadow from 0 to 1, got %v", options.Shadow)
-	case options.Refresh < 0:
-		return nil, fmt.Errorf("options: expected a Refresh that is not negative, got %s", options.Refresh)
-	case options.Refresh == 0:
+	}
+	if options.Refresh <= 0 {
 		options.Refresh = defaultRefresh
 	}
 	options.Config = rest.CopyConfig(options.Config)
@@ -107,8 +97,11 @@ func NewDryRuns(options WrapOptions) (*DryRuns, error) {
 	}
 	kind := []string{"group", "version", "kind"}
 	d := &DryRuns{
-		options: options, schemas: schemas, planners: map[kindKey]planner{},
-		watched: newConfigurations(options.Cache, options.Mapper, options.Refresh),
+		options: options, schemas: schemas,
+		configured: &configurations{
+			cache: options.Cache, mapper: options.Mapper, refresh: options.Refresh,
+			expected: map[objectKey]string{}, definitions: map[schema.GroupResource]*definition{},
+		},
 		counted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tenure_dry_runs_total", Help: "Dry runs of applies by kind and result: answered from the cache, or why sent.",
 		}, append(kind, "result")),
@@ -122,47 +115,34 @@ func NewDryRuns(options WrapOptions) (*DryRuns, error) {
 	return d, err
 }
 
-// The results of a dry run: answered, or why it was sent.
-const (
-	answered         = "answered"
-	notKnown         = "request not known"   // an option or a form of the object that is not planned
-	notSelected      = "kind not selected"   // by WrapOptions.Kinds
-	notBuiltin       = "kind not known"      // neither built-in nor of a CustomResourceDefinition
-	noSchema         = "no schema"           // it can't be read or compiled, or objects are converted by a webhook
-	admissionUnknown = "admission not known" // configurations are not read yet, or lag behind a write of this client
-	admitted         = "admission"           // a webhook or a policy matches the resource
-	notSynced        = "cache not synced"
-	notCached        = "not in the cache"
-	notWhole         = "cached object not whole" // without managed fields, or entries of other versions
-	deleting         = "deleting"
-	cacheBehind      = "cache behind" // it lacks a write of this client
-	notPlanned       = "no plan"      // the server says what is wrong with the intent
-	notVerified      = "not verified" // the server has not answered for this object yet
-	shadowed         = "shadow"
-)
+const answered = "answered" // from the cache, where another result says why a request was sent
 
 // request is an apply.
 type request struct {
 	kind        schema.GroupVersionKind
 	key         client.ObjectKey
 	subresource string
+	data        []byte // the intent in JSON
 	intent      *unstructured.Unstructured
 	manager     string
 	force       bool
+	dryRun      []string
 	// form is the type that the answer is decoded into, if any, and identity who is impersonated. An answer verifies
 	// those of the same.
 	form     reflect.Type
 	identity string
 }
 
-// isKnown reports whether a request is one that is planned. Preconditions are the server's to check.
+// isKnown reports whether a request is one that is planned. Preconditions are the server's to check. An empty list is
+// not stored, so that the server writes managed fields each time that it is applied inside an atomic list.
 func (r request) isKnown() bool {
-	namespace := r.intent.GetNamespace()
+	in := r.intent
 	return r.manager != "" && (r.subresource == "" || r.subresource == "status") &&
+		(len(r.dryRun) == 0 || slices.Equal(r.dryRun, []string{metav1.DryRunAll})) &&
 		r.form != reflect.TypeFor[*metav1.PartialObjectMetadata]() &&
-		r.intent.GroupVersionKind() == r.kind && r.key.Name != "" && r.intent.GetName() == r.key.Name &&
-		(namespace == "" || namespace == r.key.Namespace) &&
-		r.intent.GetResourceVersion() == "" && len(r.intent.GetManagedFields()) == 0 && !hasEmptyList(r.intent.Object)
+		in.GroupVersionKind() == r.kind && r.key.Name != "" && in.GetName() == r.key.Name &&
+		(in.GetNamespace() == "" || in.GetNamespace() == r.key.Namespace) &&
+		in.GetResourceVersion() == "" && len(in.GetManagedFields()) == 0 && !bytes.Contains(r.data, []byte("[]"))
 }
 
 // decision says how a request is answered.
@@ -194,10 +174,12 @@ func (d *DryRuns) decide(ctx context.Context, r request) decision {
 
 func (d *DryRuns) result(ctx context.Context, r *decision) string {
 	switch {
+	case len(r.dryRun) == 0 && !d.options.SkipUnchanged:
+		return "no dry run"
 	case !r.isKnown():
-		return notKnown
+		return "request not known"
 	case d.options.Kinds != nil && !d.options.Kinds(r.kind):
-		return notSelected
+		return "kind not selected"
 	}
 	group, why := d.group(ctx, r.kind, r.subresource)
 	if why != "" {
@@ -211,16 +193,16 @@ func (d *DryRuns) result(ctx context.Context, r *decision) string {
 	plan, err := d.plan(ctx, cached, r, group)
 	switch {
 	case err != nil:
-		return notPlanned
+		return "no plan"
 	case plan.Outcome != fieldmanager.Unchanged:
 		return plan.Outcome.String()
 	}
 	r.answer = cached
 	switch {
 	case !d.objects.isVerified(r.object, r.verifier(), r.types):
-		return notVerified
+		return "not verified"
 	case d.isSampled():
-		return shadowed
+		return "shadow"
 	}
 	return answered
 }
@@ -229,25 +211,24 @@ func (d *DryRuns) result(ctx context.Context, r *decision) string {
 func (d *DryRuns) group(ctx context.Context, kind schema.GroupVersionKind, subresource string) (Group, string) {
 	mapping, err := d.options.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return Group{}, notBuiltin
+		return Group{}, "kind not known"
 	}
-	if !d.watched.areKnown(ctx) {
-		return Group{}, admissionUnknown
+	resource := mapping.Resource.GroupResource()
+	if !d.configured.sync(ctx) {
+		return Group{}, "admission not known"
 	}
-	if d.watched.admits(mapping.Resource.GroupResource(), subresource) {
-		return Group{}, admitted
+	if d.configured.admits(ctx, resource, subresource) {
+		return Group{}, "admission"
 	}
-	group, isCustom := d.watched.custom(mapping.Resource.GroupResource())
+	group, isCustom := d.configured.custom(ctx, resource)
 	if !isCustom {
 		if openapi.Builtin().Versions(kind.GroupKind()) == nil || kind.Kind == "Event" { // Events are of two groups
-			return Group{}, notBuiltin
+			return Group{}, "kind not known"
 		}
-		if group, err = d.schemas.Types(ctx, kind.Group); err != nil {
-			return Group{}, noSchema
-		}
+		group, err = d.schemas.Types(ctx, kind.Group)
 	}
-	if group.Types == nil {
-		return Group{}, noSchema
+	if err != nil || group.Types == nil {
+		return Group{}, "no schema"
 	}
 	return group, ""
 }
@@ -257,91 +238,43 @@ func (d *DryRuns) cached(ctx context.Context, r *decision) (client.Object, strin
 	obj := newObject(d.options.Scheme, r.kind)
 	informer, err := d.options.Cache.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
 	if err != nil || !informer.HasSynced() {
-		return nil, notSynced
+		return nil, "cache not synced"
 	}
-	if err := d.options.Cache.Get(ctx, r.key, obj); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, notCached
-		}
-		return nil, notSynced
+	if d.options.Cache.Get(ctx, r.key, obj) != nil {
+		return nil, "not in the cache"
 	}
 	obj.GetObjectKind().SetGroupVersionKind(r.kind)
-	entries := obj.GetManagedFields()
-	for _, e := range entries {
-		if e.APIVersion != r.kind.GroupVersion().String() {
-			return nil, notWhole
+	if s, ok := obj.(*appsv1.StatefulSet); ok { // protobuf drops the kinds of embedded objects
+		for i := range s.Spec.VolumeClaimTemplates {
+			s.Spec.VolumeClaimTemplates[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
 		}
 	}
-	switch {
-	case len(entries) == 0:
-		return nil, notWhole
+	isOther := func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.kind.GroupVersion().String() }
+	switch entries := obj.GetManagedFields(); {
+	case len(entries) == 0 || slices.ContainsFunc(entries, isOther):
+		return nil, "cached object not whole"
 	case obj.GetDeletionTimestamp() != nil:
-		return nil, deleting
+		return nil, "deleting"
 	case !d.objects.hasWrites(r.object, obj.GetResourceVersion()):
-		return nil, cacheBehind
+		return nil, "cache behind"
 	}
 	return obj, ""
 }
 
 func (d *DryRuns) plan(ctx context.Context, live client.Object, r *decision, group Group) (*fieldmanager.Plan, error) {
-	if err := checkDecodes(r.intent, r.kind); err != nil {
-		return nil, err
-	}
-	key := kindKey{r.kind, r.subresource}
-	d.mu.Lock()
-	known := d.planners[key]
-	d.mu.Unlock()
-	if known.types != group.Types {
-		manager, err := newManager(key, group)
-		if err != nil {
+	// The server decodes fields, too, that the write resets, and that the plan does not look at.
+	if obj, ok := defaults.New(r.kind); ok {
+		if err := json.Unmarshal(r.data, obj); err != nil {
 			return nil, err
 		}
-		known = planner{manager, group.Types}
-		d.mu.Lock()
-		d.planners[key] = known
-		d.mu.Unlock()
 	}
-	if known.FieldManager == nil {
-		return nil, fmt.Errorf("no schema of %s", r.kind)
+	manager, err := newManager(kindKey{r.kind, r.subresource}, group)
+	if err != nil || manager == nil {
+		return nil, errors.Join(errors.New("no type"), err)
 	}
 	options := planOptions(r.kind)
 	options.Manager, options.Force = r.manager, r.force
-	return known.Plan(ctx, live, r.intent, options)
-}
-
-// checkDecodes returns why a server can't decode an intent of a built-in kind. The plan does not look at fields that
-// the write resets.
-func checkDecodes(intent *unstructured.Unstructured, kind schema.GroupVersionKind) error {
-	obj, ok := defaults.New(kind)
-	if !ok {
-		return nil
-	}
-	data, err := intent.MarshalJSON()
-	if err == nil {
-		err = json.Unmarshal(data, obj)
-	}
-	return err
-}
-
-// hasEmptyList reports whether a value has an empty list. A Go struct does not keep it, so that the server writes
-// managed fields each time that it is applied inside an atomic list.
-func hasEmptyList(value any) bool {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			if hasEmptyList(item) {
-				return true
-			}
-		}
-		return len(v) == 0
-	case map[string]any:
-		for _, member := range v {
-			if hasEmptyList(member) {
-				return true
-			}
-		}
-	}
-	return false
+	return manager.Plan(ctx, live, r.intent, options)
 }
 
 // isSampled reports whether the next answer is one for Shadow: they are spread evenly.
@@ -353,72 +286,70 @@ func (d *DryRuns) isSampled() bool {
 	return math.Floor(d.answers*d.options.Shadow) > before
 }
 
-// compare learns from the server's answer to a request that was sent: what it wrote, if it was no dry run, and whether
-// it is the cached object. served is nil for an error. An answer with a warning verifies nothing.
-func (d *DryRuns) compare(ctx context.Context, r decision, served map[string]any, hasWarning bool) {
-	if served == nil {
-		d.objects.forget(r.object, r.verifier())
-		return
+// apply returns the cached object as the answer to an apply, or sends it. send returns what the server answers, nil for
+// an error, and whether the answer is nothing but that.
+func (d *DryRuns) apply(
+	ctx context.Context, r request, send func() (served map[string]any, isPlain bool),
+) (cached client.Object) {
+	out := d.decide(ctx, r)
+	if out.result == answered {
+		return out.answer
 	}
-	version := (&unstructured.Unstructured{Object: served}).GetResourceVersion()
-	d.objects.wrote(r.object, version, r.asked)
-	if r.answer == nil || r.answer.GetResourceVersion() != version {
-		return
+	served, isPlain := send()
+	version := versionIn(served, r.subresource)
+	if len(r.dryRun) == 0 {
+		d.configured.wrote(objectKey{r.kind.GroupKind(), r.key}, version)
 	}
-	expected, err := r.expected()
-	same := err == nil && typed.Equal(expected, served)
-	if same && !hasWarning {
-		d.objects.verify(r.object, r.verifier(), r.types, r.asked)
-		return
+	if len(r.dryRun) == 0 || version != "" {
+		d.objects.wrote(out.object, version, out.asked)
 	}
-	d.objects.forget(r.object, r.verifier())
-	if !same {
+	if served != nil && (out.answer == nil || out.answer.GetResourceVersion() != version) {
+		return nil
+	}
+	isSame := served != nil && out.isAnswer(served)
+	if !isSame || !isPlain {
+		out.types = nil
+	}
+	d.objects.verify(out.object, r.verifier(), out.types, out.asked)
+	if served != nil && !isSame {
 		d.differs.WithLabelValues(r.kind.Group, r.kind.Version, r.kind.Kind).Inc()
-		log.FromContext(ctx).WithName("tenure").Info("The server answers a dry run with another object than the cached one",
+		log.FromContext(ctx).WithName("tenure").Info("The server answers an apply with another object than the cached one",
 			"kind", r.kind, "object", r.key, "subresource", r.subresource, "fieldManager", r.manager)
 	}
+	return nil
 }
 
-// expected returns what a caller would have of the cached object. Its type may leave out what is empty.
-func (r decision) expected() (map[string]any, error) {
-	tree, err := objectTree(r.answer, r.kind)
-	if err != nil || r.form == nil || r.form.Implements(reflect.TypeFor[client.Object]()) {
-		return tree, err
+// versionIn returns the resourceVersion of the object in a server's answer; empty if the answer is not the object.
+func versionIn(served map[string]any, subresource string) string {
+	if subresource != "" && subresource != "status" {
+		return ""
 	}
-	obj := reflect.New(r.form.Elem()).Interface()
-	if err := answer(obj, r.answer); err != nil {
-		return nil, err
-	}
-	return objectTree(obj, r.kind)
+	return (&unstructured.Unstructured{Object: served}).GetResourceVersion()
 }
 
-// write is a write that may change an object, and is no apply that was decided on.
-type write struct {
-	*DryRuns
-	objectKey
-	asked uint64
-}
-
-func (d *DryRuns) startWrite(kind schema.GroupKind, key client.ObjectKey) write {
-	return write{d, objectKey{kind, key}, d.objects.tick()}
-}
-
-// end learns how the write ended: the version of the object, empty if the server did not answer with it, or an error.
-func (w write) end(version string, err error) {
-	status := apierrors.APIStatus(nil)
-	switch {
-	case errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500:
-		// Nothing was written.
-	case err != nil || version == "":
-		w.objects.lose(w.objectKey)
-	default:
-		if isConfiguration(w.kind) {
-			w.watched.expect(w.objectKey, version)
-		}
-		if r := w.objects.find(w.objectKey); r != nil {
-			w.objects.wrote(r, version, w.asked)
+// isAnswer reports whether what the server answers is the cached object. The type of the caller may leave out what is
+// empty.
+func (r decision) isAnswer(served map[string]any) bool {
+	var expected any = r.answer
+	if r.form != nil && !r.form.Implements(reflect.TypeFor[client.Object]()) {
+		expected = reflect.New(r.form.Elem()).Interface()
+		if err := answer(expected, r.answer); err != nil {
+			return false
 		}
 	}
+	tree, err := objectTree(expected, r.kind)
+	return err == nil && typed.Equal(tree, served)
+}
+
+// write sends a write, and learns what send returns: the object, which the server may have named, and its version, empty
+// if that is not known.
+func (d *DryRuns) write(key objectKey, send func() (name, version string)) {
+	_, asked := d.objects.ask(key)
+	var version string
+	key.Name, version = send()
+	d.configured.wrote(key, version)
+	object, _ := d.objects.ask(key)
+	d.objects.wrote(object, version, asked)
 }
 
 // objectTree returns an object as the server would encode it.
@@ -427,15 +358,12 @@ func objectTree(obj any, kind schema.GroupVersionKind) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out map[string]any
-	if err := utiljson.Unmarshal(data, &out); err != nil {
+	out, err := treeFrom(data)
+	if err != nil {
 		return nil, err
 	}
-	if out == nil {
-		return nil, errors.New("expected an object")
-	}
-	out["apiVersion"], out["kind"] = kind.GroupVersion().String(), kind.Kind
-	return out, nil
+	out.SetGroupVersionKind(kind)
+	return out.Object, nil
 }
 
 // newObject returns an object of a kind as a cache has it.

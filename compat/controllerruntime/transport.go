@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -9,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,131 +45,97 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return t.next.RoundTrip(r)
 	}
-	query := r.URL.Query()
-	isDryRun := len(query["dryRun"]) > 0
-	isApply := r.Method == http.MethodPatch && r.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType)
-	switch {
-	case isApply && acceptsJSON(r) && (isDryRun || t.dryRuns.options.SkipUnchanged):
-		return t.apply(r, target, kind, query)
-	case isDryRun:
-		return t.next.RoundTrip(r)
+	switch isApply := r.Method == http.MethodPatch && r.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType); {
+	case isApply && acceptsJSON(r):
+		return t.apply(r, target, kind)
 	case r.Method == http.MethodDelete && target.name == "":
 		defer t.dryRuns.objects.loseKind(kind.GroupKind())
 		return t.next.RoundTrip(r)
 	}
-	w := t.dryRuns.startWrite(kind.GroupKind(), target.key())
-	response, served, err := t.send(r, target.subresource)
-	if target.name == "" {
-		w.Name = served.GetName()
-	}
-	if r.Method == http.MethodDelete {
-		served = &unstructured.Unstructured{}
-	}
-	w.end(served.GetResourceVersion(), err)
-	return response, ignoreStatus(err)
+	var response *http.Response
+	t.dryRuns.write(objectKey{kind.GroupKind(), target.key()}, func() (name, version string) {
+		var served *unstructured.Unstructured
+		response, served, err = t.send(r)
+		switch r.Method {
+		case http.MethodPost:
+			return served.GetName(), served.GetResourceVersion()
+		case http.MethodDelete:
+			return target.name, ""
+		}
+		return target.name, versionIn(served.Object, target.subresource)
+	})
+	return response, err
 }
 
 // apply answers or sends an apply.
-func (t *transport) apply(
-	r *http.Request, target target, kind schema.GroupVersionKind, query url.Values,
-) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err = errors.Join(err, r.Body.Close()); err != nil {
+func (t *transport) apply(r *http.Request, target target, kind schema.GroupVersionKind) (*http.Response, error) {
+	body, err := readAll(r.Body)
+	if err != nil {
 		return nil, err
 	}
 	r = r.Clone(r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.Header.Set("Accept", runtime.ContentTypeJSON) // the answer is compared
-	isDryRun := query.Has("dryRun")
+	query := r.URL.Query()
 	intent := &unstructured.Unstructured{}
-	repeated, err := kjson.UnmarshalStrict(body, &intent.Object)
-	isKnown := err == nil && len(repeated) == 0 && intent.Object != nil &&
-		(!isDryRun || slices.Equal(query["dryRun"], []string{metav1.DryRunAll}))
+	if repeated, err := kjson.UnmarshalStrict(body, &intent.Object); err != nil || len(repeated) > 0 {
+		intent.Object = nil // the server says what is wrong with it
+	}
 	request := request{
-		kind: kind, key: target.key(), subresource: target.subresource, intent: intent,
-		manager: query.Get("fieldManager"), force: query.Get("force") == "true",
+		kind: kind, key: target.key(), subresource: target.subresource, data: body, intent: intent,
+		manager: query.Get("fieldManager"), force: query.Get("force") == "true", dryRun: query["dryRun"],
 		identity: strings.Join(slices.Concat(r.Header["Impersonate-User"], r.Header["Impersonate-Group"],
 			r.Header["Impersonate-Uid"]), "\n"),
 	}
-	if !isKnown {
-		request.intent = &unstructured.Unstructured{}
+	var response *http.Response
+	cached := t.dryRuns.apply(r.Context(), request, func() (map[string]any, bool) {
+		var served *unstructured.Unstructured
+		if response, served, err = t.send(r); err != nil {
+			return nil, false
+		}
+		return served.Object, len(response.Header["Warning"]) == 0
+	})
+	if cached != nil {
+		return respond(r, cached)
 	}
-	w := t.dryRuns.startWrite(kind.GroupKind(), request.key)
-	decided := t.dryRuns.decide(r.Context(), request)
-	if decided.result == answered {
-		return respond(r, decided.answer)
-	}
-	response, served, err := t.send(r, target.subresource)
-	if !isDryRun {
-		w.end(served.GetResourceVersion(), err)
-	}
-	if response != nil {
-		t.dryRuns.compare(r.Context(), decided, served.Object, len(response.Header["Warning"]) > 0)
-	}
-	return response, ignoreStatus(err)
+	return response, err
 }
 
-// send sends a request, and returns what the server has of the object, empty if the response has not got it. The error
-// is a status for a response of an error.
-func (t *transport) send(
-	r *http.Request, subresource string,
-) (response *http.Response, served *unstructured.Unstructured, err error) {
+// send sends a request, and returns what the server answers, if it is an object in JSON.
+func (t *transport) send(r *http.Request) (response *http.Response, served *unstructured.Unstructured, err error) {
 	served = &unstructured.Unstructured{}
 	response, err = t.next.RoundTrip(r)
 	if err != nil {
 		return nil, served, err
 	}
-	if response.StatusCode >= 300 {
-		return response, served, &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(response.StatusCode)}}
-	}
 	contentType, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
-	if contentType != runtime.ContentTypeJSON || subresource != "" && subresource != "status" {
+	if response.StatusCode >= 300 || contentType != runtime.ContentTypeJSON {
 		return response, served, nil
 	}
-	body, err := io.ReadAll(response.Body)
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), failing{err}), response.Body}
-	if err == nil {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(body, &served.Object)
-	}
+	body, err := readAll(response.Body)
 	if err != nil {
-		served.Object = nil // the version is not known, and the caller sees the error when it reads
+		return nil, served, err
 	}
+	if kjson.UnmarshalCaseSensitivePreserveInts(body, &served.Object) != nil {
+		served.Object = nil
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, served, nil
 }
 
-// failing ends a body with the error that it ended with; nil for io.EOF.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) {
-	if f.err != nil {
-		return 0, f.err
-	}
-	return 0, io.EOF
-}
-
-// ignoreStatus returns the errors of a RoundTripper, for which a response with a status is none.
-func ignoreStatus(err error) error {
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		return nil
-	}
-	return err
+func readAll(body io.ReadCloser) ([]byte, error) {
+	data, err := io.ReadAll(body)
+	return data, errors.Join(err, body.Close())
 }
 
 // respond answers a request with an object.
 func respond(r *http.Request, obj client.Object) (*http.Response, error) {
-	tree, err := objectTree(obj, obj.GetObjectKind().GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	body, err := (&unstructured.Unstructured{Object: tree}).MarshalJSON()
+	body, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}
 	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor,
 		Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Request: r,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}, nil
@@ -179,10 +144,7 @@ func respond(r *http.Request, obj client.Object) (*http.Response, error) {
 // acceptsJSON reports whether a response may be the object in JSON.
 func acceptsJSON(r *http.Request) bool {
 	accepted := r.Header.Get("Accept")
-	return accepted == "" || slices.ContainsFunc(strings.Split(accepted, ","), func(media string) bool {
-		media = strings.TrimSpace(media)
-		return media == runtime.ContentTypeJSON || media == "*/*"
-	})
+	return accepted == "" || strings.Contains(accepted, runtime.ContentTypeJSON) && !strings.Contains(accepted, "as=")
 }
 
 // target is what a request is about; name is empty for all objects, or one that is created.

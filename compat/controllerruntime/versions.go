@@ -63,20 +63,6 @@ func (v *versions) ask(key objectKey) (*record, uint64) {
 	return r, v.now
 }
 
-// tick returns the time.
-func (v *versions) tick() uint64 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.now++
-	return v.now
-}
-
-func (v *versions) find(key objectKey) *record {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.records[key]
-}
-
 // hasWrites reports whether a version of the object has all writes of this client. It does as long as there was none.
 func (v *versions) hasWrites(r *record, version string) bool {
 	v.mu.Lock()
@@ -84,33 +70,24 @@ func (v *versions) hasWrites(r *record, version string) bool {
 	if r.floor == "" {
 		return r.lost == 0
 	}
-	order, err := resourceversion.CompareResourceVersion(version, r.floor)
-	return err == nil && order >= 0
+	return isReached(version, r.floor)
 }
 
-// wrote learns from the answer to a request that was sent at a time that the object had this version.
+// wrote learns from the answer to a request that was sent at a time: the object had this version. It is empty for a
+// write of which the version is not known: a deletion, or one that may have been done.
 func (v *versions) wrote(r *record, version string, asked uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if version == "" || asked <= r.lost {
-		return
-	}
-	if order, err := resourceversion.CompareResourceVersion(r.floor, version); r.floor == "" || err != nil || order < 0 {
+	switch {
+	case version == "":
+		v.now++
+		r.floor, r.lost = "", v.now
+	case asked > r.lost && (r.floor == "" || !isReached(r.floor, version)):
 		r.floor = version
 	}
 }
 
-// lose learns of a write of which the version is not known: a deletion, or one that may have been done.
-func (v *versions) lose(key objectKey) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if r := v.records[key]; r != nil {
-		v.now++
-		r.floor, r.lost = "", v.now
-	}
-}
-
-// loseKind is lose for all objects of a kind.
+// loseKind learns of a write to all objects of a kind, of which the versions are not known.
 func (v *versions) loseKind(kind schema.GroupKind) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -122,19 +99,19 @@ func (v *versions) loseKind(kind schema.GroupKind) {
 	}
 }
 
-// verify learns that the server answered as planned.
+// verify learns that the server answered as planned with these types, nil if it did not.
 func (v *versions) verify(r *record, by verifier, types *openapi.Registry, asked uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if asked > r.lost {
+	if types == nil || asked > r.lost {
 		r.verified[by] = types
 	}
 }
 
-func (v *versions) forget(r *record, by verifier) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(r.verified, by)
+// isReached reports whether a resourceVersion is not older than another one. Those that can't be compared are.
+func isReached(version, other string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, other)
+	return err == nil && order >= 0
 }
 
 // isVerified reports whether the server answered as planned with these types.

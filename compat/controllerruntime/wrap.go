@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -44,32 +41,27 @@ type wrappedClient struct {
 }
 
 func (c *wrappedClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	options := (&client.ApplyOptions{}).ApplyOptions(opts)
-	send := func() error { return c.Client.Apply(ctx, obj, opts...) }
-	return c.apply(ctx, "", obj, obj, options.AsPatchOptions(), send)
+	options := (&client.ApplyOptions{}).ApplyOptions(opts).AsPatchOptions()
+	return c.apply(ctx, "", obj, obj, options, func() error { return c.Client.Apply(ctx, obj, opts...) })
 }
 
 func (c *wrappedClient) Patch(
 	ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption,
 ) error {
-	options := (&client.PatchOptions{}).ApplyOptions(opts)
-	send := func() error { return c.Client.Patch(ctx, obj, patch, opts...) }
-	return c.patch(ctx, "", obj, patch, options, send)
+	options := (&client.PatchOptions{}).ApplyOptions(opts).AsPatchOptions()
+	return c.patch(ctx, "", obj, patch, options, func() error { return c.Client.Patch(ctx, obj, patch, opts...) })
 }
 
 func (c *wrappedClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
-	options := (&client.CreateOptions{}).ApplyOptions(opts).AsCreateOptions()
-	return c.write(obj, options.DryRun, func() error { return c.Client.Create(ctx, obj, opts...) })
+	return c.write(obj, true, func() error { return c.Client.Create(ctx, obj, opts...) })
 }
 
 func (c *wrappedClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
-	options := (&client.UpdateOptions{}).ApplyOptions(opts).AsUpdateOptions()
-	return c.write(obj, options.DryRun, func() error { return c.Client.Update(ctx, obj, opts...) })
+	return c.write(obj, true, func() error { return c.Client.Update(ctx, obj, opts...) })
 }
 
 func (c *wrappedClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
-	options := (&client.DeleteOptions{}).ApplyOptions(opts).AsDeleteOptions()
-	return c.lose(obj, options.DryRun, func() error { return c.Client.Delete(ctx, obj, opts...) })
+	return c.write(obj, false, func() error { return c.Client.Delete(ctx, obj, opts...) })
 }
 
 func (c *wrappedClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
@@ -109,142 +101,90 @@ func (s *wrappedSubresource) Patch(
 	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
 	send := func() error { return s.SubResourceClient.Patch(ctx, obj, patch, opts...) }
 	if options.SubResourceBody != nil {
-		return s.client.lose(obj, options.AsPatchOptions().DryRun, send)
+		return s.client.write(obj, false, send)
 	}
-	return s.client.patch(ctx, s.name, obj, patch, &options.PatchOptions, send)
+	return s.client.patch(ctx, s.name, obj, patch, options.AsPatchOptions(), send)
 }
 
 func (s *wrappedSubresource) Update(
 	ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption,
 ) error {
-	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
-	send := func() error { return s.SubResourceClient.Update(ctx, obj, opts...) }
-	if s.name != "status" || options.SubResourceBody != nil {
-		return s.client.lose(obj, options.AsUpdateOptions().DryRun, send)
-	}
-	return s.client.write(obj, options.AsUpdateOptions().DryRun, send)
+	return s.client.write(obj, false, func() error { return s.SubResourceClient.Update(ctx, obj, opts...) })
 }
 
 func (s *wrappedSubresource) Create(
 	ctx context.Context, obj, subresource client.Object, opts ...client.SubResourceCreateOption,
 ) error {
-	return s.client.lose(obj, nil, func() error { return s.SubResourceClient.Create(ctx, obj, subresource, opts...) })
+	return s.client.write(obj, false, func() error { return s.SubResourceClient.Create(ctx, obj, subresource, opts...) })
 }
 
-// write sends a write that is answered with the object.
-func (c *wrappedClient) write(obj client.Object, dryRun []string, send func() error) error {
+// write sends a write. hasObject says that its answer is the object. A dry run counts as a write, too.
+func (c *wrappedClient) write(obj client.Object, hasObject bool, send func() error) error {
 	kind, err := c.GroupVersionKindFor(obj)
-	if err != nil || len(dryRun) > 0 {
+	if err != nil {
 		return send()
 	}
-	w := c.dryRuns.startWrite(kind.GroupKind(), client.ObjectKeyFromObject(obj))
-	err = send()
-	w.ObjectKey = client.ObjectKeyFromObject(obj) // the server may have generated the name
-	w.end(obj.GetResourceVersion(), err)
-	return err
-}
-
-// lose sends a write that is not answered with the object.
-func (c *wrappedClient) lose(obj client.Object, dryRun []string, send func() error) error {
-	kind, err := c.GroupVersionKindFor(obj)
-	if err != nil || len(dryRun) > 0 {
-		return send()
-	}
-	w := c.dryRuns.startWrite(kind.GroupKind(), client.ObjectKeyFromObject(obj))
-	err = send()
-	w.end("", err)
+	c.dryRuns.write(objectKey{kind.GroupKind(), client.ObjectKeyFromObject(obj)}, func() (name, version string) {
+		if err = send(); err == nil && hasObject {
+			version = obj.GetResourceVersion()
+		}
+		return obj.GetName(), version
+	})
 	return err
 }
 
 // patch answers or sends a patch.
 func (c *wrappedClient) patch(
-	ctx context.Context, subresource string, obj client.Object, patch client.Patch, options *client.PatchOptions,
+	ctx context.Context, subresource string, obj client.Object, patch client.Patch, options *metav1.PatchOptions,
 	send func() error,
 ) error {
-	raw := options.AsPatchOptions()
-	switch {
-	case patch.Type() == types.ApplyPatchType:
-		data, err := patch.Data(obj)
-		if err != nil {
-			return send()
+	if patch.Type() == types.ApplyPatchType {
+		if data, err := patch.Data(obj); err == nil {
+			return c.apply(ctx, subresource, obj, json.RawMessage(data), options, send)
 		}
-		return c.apply(ctx, subresource, obj, json.RawMessage(data), raw, send)
-	case subresource != "" && subresource != "status":
-		return c.lose(obj, raw.DryRun, send)
 	}
-	return c.write(obj, raw.DryRun, send)
+	return c.write(obj, subresource == "" || subresource == "status", send)
 }
 
 // apply answers or sends an apply of an intent. obj names the object, and gets the answer.
 func (c *wrappedClient) apply(
 	ctx context.Context, subresource string, obj, intent any, options *metav1.PatchOptions, send func() error,
 ) error {
-	r, err := c.request(subresource, obj, intent, options)
+	data, err := json.Marshal(intent)
 	if err != nil {
 		return send() // the client says what is wrong with it
 	}
-	isDryRun := len(options.DryRun) > 0
-	if isDryRun && !slices.Equal(options.DryRun, []string{metav1.DryRunAll}) {
+	r := request{
+		data: data, subresource: subresource, manager: options.FieldManager,
+		force: options.Force != nil && *options.Force, form: reflect.TypeOf(obj), dryRun: options.DryRun,
+	}
+	if r.intent, err = treeFrom(data); err != nil {
 		return send()
 	}
-	w := c.dryRuns.startWrite(r.kind.GroupKind(), r.key)
-	if !isDryRun && !c.dryRuns.options.SkipUnchanged {
-		err := send()
-		w.end(versionOf(obj, r.kind, subresource), err)
-		return err
-	}
-	decided := c.dryRuns.decide(ctx, r)
-	if decided.result == answered {
-		return answer(obj, decided.answer)
-	}
-	err = send()
-	if !isDryRun {
-		w.end(versionOf(obj, r.kind, subresource), err)
-	}
-	var served map[string]any
-	if err == nil {
-		served, _ = objectTree(obj, r.kind)
-	}
-	c.dryRuns.compare(ctx, decided, served, false)
-	return err
-}
-
-// versionOf returns the resourceVersion of what a client has from a server; empty for a subresource that is not the
-// object.
-func versionOf(obj any, kind schema.GroupVersionKind, subresource string) string {
-	if subresource != "" && subresource != "status" {
-		return ""
-	}
-	tree, _ := objectTree(obj, kind)
-	return (&unstructured.Unstructured{Object: tree}).GetResourceVersion()
-}
-
-func (c *wrappedClient) request(
-	subresource string, obj, body any, options *metav1.PatchOptions,
-) (r request, err error) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return r, err
-	}
-	intent, err := treeFrom(data)
-	if err != nil {
-		return r, err
-	}
-	r = request{
-		kind: intent.GroupVersionKind(), key: client.ObjectKeyFromObject(intent), subresource: subresource,
-		intent: intent, manager: options.FieldManager, force: options.Force != nil && *options.Force, form: reflect.TypeOf(obj),
-	}
+	r.kind, r.key = r.intent.GroupVersionKind(), client.ObjectKeyFromObject(r.intent)
 	if o, ok := obj.(client.Object); ok { // which names the object of the request, whatever the patch has
-		r.kind, err = c.GroupVersionKindFor(o)
+		if r.kind, err = c.GroupVersionKindFor(o); err != nil {
+			return send()
+		}
 		r.key = client.ObjectKeyFromObject(o)
 	}
-	return r, err
+	cached := c.dryRuns.apply(ctx, r, func() (map[string]any, bool) {
+		if err = send(); err != nil {
+			return nil, false
+		}
+		served, _ := objectTree(obj, r.kind)
+		return served, true
+	})
+	if cached != nil {
+		return answer(obj, cached)
+	}
+	return err
 }
 
 // answer sets what a client would have of a server's answer.
 func answer(obj any, cached client.Object) error {
-	o, isObject := obj.(client.Object)
-	if isObject && reflect.TypeOf(obj) == reflect.TypeOf(cached) {
+	if reflect.TypeOf(obj) == reflect.TypeOf(cached) {
+		o := obj.(client.Object)
 		kind := o.GetObjectKind().GroupVersionKind()
 		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(cached).Elem())
 		o.GetObjectKind().SetGroupVersionKind(kind)
