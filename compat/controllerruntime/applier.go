@@ -139,6 +139,11 @@ func treeOf(intent runtime.ApplyConfiguration) (*unstructured.Unstructured, erro
 	if err != nil {
 		return nil, fmt.Errorf("intent: %w", err)
 	}
+	return treeFrom(data)
+}
+
+// treeFrom returns an intent in JSON as unstructured data.
+func treeFrom(data []byte) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(data, &obj.Object); err != nil || obj.Object == nil {
 		return nil, fmt.Errorf("intent: expected an object: %w", err)
@@ -167,20 +172,25 @@ func (a *Applier) kind(ctx context.Context, key kindKey) (*kindApplier, error) {
 		known.registry = registry.Types
 		return known, nil
 	}
-	plan := fieldmanager.PlanOptions{Defaults: true}
-	if openapi.Builtin().Versions(key.GroupKind()) != nil {
-		plan.Semantics, plan.Defaulter = typed.Canonical(nil), defaults.Of(key.GroupVersionKind)
-		plan.Prepare = defaults.PrepareOf(key.GroupVersionKind)
-	}
 	known = &kindApplier{
 		Applier: applier.New(manager, applier.Options{
 			Manager: a.options.Manager, Force: a.options.Force, Resolve: a.options.Resolve,
-			Subresource: key.subresource, Plan: plan,
+			Subresource: key.subresource, Plan: planOptions(key.GroupVersionKind),
 		}),
 		registry: registry.Types,
 	}
 	a.kinds[key] = known
 	return known, nil
+}
+
+// planOptions say what a server does with a merged object of a kind.
+func planOptions(kind schema.GroupVersionKind) fieldmanager.PlanOptions {
+	options := fieldmanager.PlanOptions{Defaults: true}
+	if openapi.Builtin().Versions(kind.GroupKind()) != nil {
+		options.Semantics, options.Defaulter = typed.Canonical(nil), defaults.Of(kind)
+		options.Prepare = defaults.PrepareOf(kind)
+	}
+	return options
 }
 
 // newManager returns a FieldManager that plans as the server applies; nil for a kind that has no
@@ -239,13 +249,7 @@ func (r resource) read(
 	reader client.Reader,
 	kind schema.GroupVersionKind,
 ) (applier.Object, error) {
-	var obj client.Object = &unstructured.Unstructured{}
-	if known, err := r.client.Scheme().New(kind); err == nil {
-		if typedObject, ok := known.(client.Object); ok {
-			obj = typedObject
-		}
-	}
-	obj.GetObjectKind().SetGroupVersionKind(kind)
+	obj := newObject(r.client.Scheme(), kind)
 	if err := reader.Get(ctx, r.object, obj); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil

@@ -135,6 +135,10 @@ func (r *runner) open(name string) (*tree.Tree, error) {
 		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "libraries-"+librariesVersion), librariesVersion); err == nil {
 			err = t.WriteStockLibraries(required, controllerRuntime)
 		}
+	} else if name == wrapped {
+		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "wrapped-"+wrappedLibraries), wrappedLibraries); err == nil {
+			err = t.WriteWrapped(r.root, wrappedModules, requiredByWrapped)
+		}
 	} else if name == kubernetes {
 		if t, err = tree.Open(filepath.Join(r.dir, r.version), r.version); err == nil {
 			_, err = t.WriteLinked(r.root)
@@ -231,6 +235,9 @@ func (r *runner) test(ctx context.Context, s suite, path string) error {
 			return err
 		}
 		env = append(env, "KUBEBUILDER_ASSETS="+assets)
+		if s.tree == wrapped {
+			env = append(env, "TENURE_DRY_RUNS="+strings.TrimSuffix(path, ".log")+".metrics")
+		}
 	}
 	args := []string{"test", "-v", "-vet=off", "-count=1"}
 	if r.procs > 0 {

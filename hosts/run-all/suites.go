@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"io"
+
+	"github.com/tenure-ssa/tenure/hosts/internal/patch"
+	"github.com/tenure-ssa/tenure/hosts/internal/seam"
 )
 
 // suite is a test suite of others, as it is in the module cache.
 type suite struct {
 	name string
-	// tree is which modules it is built of: kubernetes, libraries or stock, which are libraries
-	// as they were published.
+	// tree is which modules it is built of: kubernetes, libraries, stock, which are libraries as they were published,
+	// or wrapped, whose clients answer dry runs of applies.
 	tree     string
 	packages []string
 	args     []string // of go test
@@ -31,6 +34,7 @@ const (
 	kubernetes = "kubernetes"
 	libraries  = "libraries"
 	stock      = "stock"
+	wrapped    = "wrapped"
 )
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
@@ -43,6 +47,28 @@ var required = map[string]string{
 	"k8s.io/client-go":               librariesVersion,
 	"k8s.io/apimachinery":            librariesVersion,
 	"k8s.io/api":                     librariesVersion,
+}
+
+// The modules of the tree wrapped, of the last release that is built of these libraries.
+const (
+	fluxSSA                  = "github.com/fluxcd/pkg/ssa"
+	clusterAPI               = "sigs.k8s.io/cluster-api"
+	wrappedLibraries         = "v0.36.3"
+	wrappedControllerRuntime = "v0.24.1"
+)
+
+var requiredByWrapped = map[string]string{
+	controllerRuntime: wrappedControllerRuntime, fluxSSA: "v0.76.0", clusterAPI: "v1.14.2", clusterAPI + "/api": "v1.14.2",
+}
+
+// wrappedModules are copied, to add a file to their tests.
+var wrappedModules = []seam.Module{
+	seam.DryRuns(wrappedControllerRuntime),
+	{Path: fluxSSA, Version: requiredByWrapped[fluxSSA], Steps: []patch.Step{seam.DryRunsLink(".", "ssa")}},
+	{
+		Path: clusterAPI, Version: requiredByWrapped[clusterAPI],
+		Steps: []patch.Step{seam.DryRunsLink("internal/util/ssa/test", "test")},
+	},
 }
 
 // offline are the functions of kubectl's tests that need a network.
@@ -92,6 +118,18 @@ var suites = []suite{
 			"TestApiMachinery/aggregatedDiscovery=false":           "downloads kube-apiserver v1.28",
 			"TestLazyRestMapperProvider/aggregatedDiscovery=false": "downloads kube-apiserver v1.28",
 		},
+	},
+	{
+		name: "fluxcd/pkg/ssa, dry runs answered", tree: wrapped, envtest: true, packages: []string{fluxSSA},
+		args: []string{"-timeout=20m"},
+	},
+	{
+		name: "cluster-api's ssa, dry runs answered", tree: wrapped, envtest: true,
+		packages: []string{clusterAPI + "/internal/util/ssa/..."}, args: []string{"-timeout=20m"},
+	},
+	{
+		name: "controller-runtime's client, dry runs answered", tree: wrapped, envtest: true,
+		packages: []string{controllerRuntime + "/pkg/client"}, args: []string{"-timeout=20m"},
 	},
 	{name: "controllers, tenure envtest", run: (*runner).testControllers, on: onTenure},
 	{name: "controllers, kube-apiserver", run: (*runner).testControllers, on: onKubeAPIServer},

@@ -161,7 +161,7 @@ var (
 	widgetKind = widgets.GroupVersion().WithKind("Widget")
 )
 
-func defineWidgets(t *testing.T, client dynamic.Interface) {
+func defineWidgets(t testing.TB, client dynamic.Interface) {
 	crd := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(widgetDefinition), &crd.Object))
 	definitions := schema.GroupVersionResource{

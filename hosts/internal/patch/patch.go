@@ -255,8 +255,8 @@ func (s AddField) apply(dir string) (int, error) {
 }
 
 func (s AddFile) apply(dir string) (int, error) {
-	if _, err := sources(dir); err != nil {
-		return 0, fmt.Errorf("file %s: %w", s.Name, err)
+	if files, _ := filepath.Glob(filepath.Join(dir, "*.go")); len(files) == 0 {
+		return 0, fmt.Errorf("file %s: %w: there is no such package", s.Name, ErrUpstreamChanged)
 	}
 	path := filepath.Join(dir, s.Name)
 	if _, err := os.Stat(path); err == nil {

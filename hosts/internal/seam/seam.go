@@ -37,6 +37,10 @@ var (
 	testingFile []byte
 	//go:embed fieldsv1.go.txt
 	fieldsV1File []byte
+	//go:embed dryruns.go.txt
+	dryRunsFile []byte
+	//go:embed dryrunslink.go.txt
+	dryRunsLinkFile []byte
 )
 
 // Module is a module that is patched.
@@ -186,6 +190,29 @@ func merge(major, version string) Module {
 			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: of(mergeFile)},
 			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: of(mergeLinkFile)},
 		},
+	}
+}
+
+// DryRuns are the patches of controller-runtime that wrap the clients that client.New makes, so that they answer dry runs
+// of applies, and the file that registers this with a package of tests.
+func DryRuns(version string) Module {
+	return Module{
+		Path: "sigs.k8s.io/controller-runtime", Version: version,
+		Why: "clients answer dry runs of applies from a cache",
+		Steps: []patch.Step{
+			patch.RenameFunc{
+				In: "pkg/client", Name: "New", To: "upstreamNew", Signature: "func(*rest.Config, Options) (Client, error)",
+			},
+			patch.AddFile{In: "pkg/client", Name: "zz_tenure.go", Source: dryRunsFile},
+			DryRunsLink("pkg/client", "client_test"),
+		},
+	}
+}
+
+// DryRunsLink registers the wrapper of clients with the tests of a package.
+func DryRunsLink(in, pkg string) patch.Step {
+	return patch.AddFile{
+		In: in, Name: "zz_tenure_test.go", Source: bytes.Replace(dryRunsLinkFile, []byte("PACKAGE"), []byte(pkg), 1),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,6 +119,14 @@ func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched
 	return t.link(Linked, root, t.Version, slices.Concat(modules, []seam.Module{seam.Fakes()}, seam.Merge()), require)
 }
 
+// WriteWrapped writes a main module of Kubernetes' libraries and others that require them, in which the clients of
+// controller-runtime answer dry runs of applies, for the tests of the modules. The tree must be one of [OpenLibraries].
+func (t *Tree) WriteWrapped(root string, modules []seam.Module, require map[string]string) error {
+	_, err := t.linkWith([]string{"", "compat/controllerruntime", "apiserver/defaults"}, Linked, root, t.Version, modules,
+		require)
+	return err
+}
+
 // WriteStockLibraries writes a main module of Kubernetes' libraries and others that require
 // them, as they were published. The tree must be one of [OpenLibraries]. The module tested is
 // a copy in which scripts may be run: the module cache keeps no modes.
@@ -155,11 +164,17 @@ func CopyFolders(version, to string, folders ...string) error {
 
 // link patches modules at a version and writes a main module with Tenure.
 func (t *Tree) link(name, root, version string, modules []seam.Module, require map[string]string) ([]Patched, error) {
-	const tenure, hosts = "github.com/tenure-ssa/tenure", "github.com/tenure-ssa/tenure/hosts"
-	main := gomod.Main{
-		Name:    "kubernetes.example/" + name,
-		Require: map[string]string{tenure: "v0.0.0", hosts: "v0.0.0"},
-		Folders: map[string]string{tenure: root, hosts: filepath.Join(root, "hosts")},
+	return t.linkWith([]string{"", "hosts"}, name, root, version, modules, require)
+}
+
+// linkWith is link with these modules of Tenure, by their folders.
+func (t *Tree) linkWith(
+	tenure []string, name, root, version string, modules []seam.Module, require map[string]string,
+) ([]Patched, error) {
+	main := gomod.Main{Name: "kubernetes.example/" + name, Require: map[string]string{}, Folders: map[string]string{}}
+	for _, folder := range tenure {
+		module := path.Join("github.com/tenure-ssa/tenure", folder)
+		main.Require[module], main.Folders[module] = "v0.0.0", filepath.Join(root, folder)
 	}
 	maps.Copy(main.Require, require)
 	var out []Patched

@@ -1,0 +1,206 @@
+package controllerruntime
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// admissionKinds say what is called for a write, of which a plan knows nothing. Policies count without a binding, too.
+var admissionKinds = []schema.GroupKind{
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"},
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"},
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"},
+}
+
+// settling is how long a server may go on with an older CustomResourceDefinition than its watch told.
+const settling = 5 * time.Second
+
+// configurations are the objects that say what a server does with others: webhooks, policies, definitions. A cache has
+// them.
+type configurations struct {
+	cache   cache.Cache
+	mapper  meta.RESTMapper
+	refresh time.Duration
+
+	mu     sync.Mutex
+	looked time.Time // when served was last looked for
+	served map[schema.GroupKind]schema.GroupVersionKind
+	// expected are the resourceVersions of what this client wrote and the cache has not been seen to have yet.
+	expected    map[objectKey]string
+	definitions map[schema.GroupResource]*definition
+}
+
+// definition is a CustomResourceDefinition that was compiled.
+type definition struct {
+	Group
+	uid, generation any
+	since           time.Time
+}
+
+// sync starts to watch what is not watched yet. It reports whether the cache has all configurations that the server had
+// when this client last wrote one.
+func (c *configurations) sync(ctx context.Context) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.looked) >= c.refresh {
+		c.served = map[schema.GroupKind]schema.GroupVersionKind{}
+		for _, kind := range append(admissionKinds, definitionKind) {
+			mapping, err := c.mapper.RESTMapping(kind)
+			if meta.IsNoMatchError(err) {
+				continue // a server without policies
+			}
+			if err != nil {
+				return false
+			}
+			c.served[kind] = mapping.GroupVersionKind
+		}
+		c.looked = time.Now()
+	}
+	for _, kind := range c.served {
+		informer, err := c.cache.GetInformer(ctx, newObject(nil, kind), cache.BlockUntilSynced(false))
+		if err != nil || !informer.HasSynced() {
+			return false
+		}
+	}
+	for key, version := range c.expected {
+		obj := newObject(nil, c.served[key.kind])
+		err := c.cache.Get(ctx, key.ObjectKey, obj, client.UnsafeDisableDeepCopy)
+		if err != nil || !isReached(obj.GetResourceVersion(), version) {
+			return false
+		}
+		delete(c.expected, key)
+	}
+	return true
+}
+
+// wrote learns that this client wrote an object; version is empty if it is not known, as for a deletion.
+func (c *configurations) wrote(key objectKey, version string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch _, isServed := c.served[key.kind]; {
+	case isServed && version != "":
+		c.expected[key] = version
+	case isServed:
+		delete(c.expected, key) // a cache that still has the configuration is more careful
+	}
+}
+
+// custom returns the types of a custom resource; none if it can't be planned. isCustom is false for other resources.
+func (c *configurations) custom(ctx context.Context, r schema.GroupResource) (group Group, isCustom bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(c.served[definitionKind])
+	if err := c.cache.Get(ctx, client.ObjectKey{Name: r.String()}, crd, client.UnsafeDisableDeepCopy); err != nil {
+		return Group{}, !apierrors.IsNotFound(err)
+	}
+	d := c.definitions[r]
+	if d == nil || d.uid != crd.GetUID() || d.generation != crd.GetGeneration() {
+		d = &definition{uid: crd.GetUID(), generation: crd.GetGeneration(), since: time.Now()}
+		d.Group = compile(crd)
+		c.definitions[r] = d
+	}
+	if time.Since(d.since) < settling {
+		return Group{}, true
+	}
+	return d.Group, true
+}
+
+// compile returns the types of a definition. There are none if a webhook converts objects: it may do so in another way
+// each time.
+func compile(crd *unstructured.Unstructured) (g Group) {
+	var body struct {
+		Spec struct {
+			Names      struct{ Kind string }
+			Group      string
+			Conversion struct{ Strategy string }
+			Versions   []struct {
+				Name         string
+				Subresources struct{ Status *struct{} }
+			}
+		}
+	}
+	data, err := crd.MarshalJSON()
+	if err != nil || json.Unmarshal(data, &body) != nil || body.Spec.Conversion.Strategy == "Webhook" {
+		return g
+	}
+	if g.Types, err = openapi.CompileCRD(crd.Object); err != nil {
+		return Group{}
+	}
+	g.Statuses = map[schema.GroupVersionKind]bool{}
+	for _, v := range body.Spec.Versions {
+		kind := schema.GroupVersionKind{Group: body.Spec.Group, Version: v.Name, Kind: body.Spec.Names.Kind}
+		g.Statuses[kind] = v.Subresources.Status != nil
+	}
+	return g
+}
+
+// admits reports whether a webhook or a policy may be called for an update of a resource.
+func (c *configurations) admits(ctx context.Context, resource schema.GroupResource, subresource string) bool {
+	c.mu.Lock()
+	served := maps.Clone(c.served)
+	c.mu.Unlock()
+	delete(served, definitionKind)
+	for _, kind := range served {
+		var list unstructured.UnstructuredList
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := c.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+			return true
+		}
+		for _, item := range list.Items {
+			webhooks, _, _ := unstructured.NestedFieldNoCopy(item.Object, "webhooks")
+			all, _ := webhooks.([]any)
+			for _, webhook := range all {
+				if w, _ := webhook.(map[string]any); matchAny(w["rules"], resource, subresource) {
+					return true
+				}
+			}
+			rules, _, _ := unstructured.NestedFieldNoCopy(item.Object, "spec", "matchConstraints", "resourceRules")
+			if matchAny(rules, resource, subresource) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchAny reports whether a rule matches updates of a resource, at any version. What narrows rules, such as selectors
+// and conditions, is not looked at.
+func matchAny(rules any, resource schema.GroupResource, subresource string) bool {
+	all, _ := rules.([]any)
+	return slices.ContainsFunc(all, func(rule any) bool {
+		r, _ := rule.(map[string]any)
+		has := func(name string, matches func(pattern string) bool) bool {
+			patterns, _ := r[name].([]any)
+			return slices.ContainsFunc(patterns, func(p any) bool {
+				pattern, _ := p.(string)
+				return matches(pattern)
+			})
+		}
+		is := func(value string) func(string) bool {
+			return func(pattern string) bool { return pattern == "*" || pattern == value }
+		}
+		return has("operations", is("UPDATE")) && has("apiGroups", is(resource.Group)) &&
+			has("resources", func(pattern string) bool {
+				name, sub, _ := strings.Cut(pattern, "/")
+				return is(resource.Resource)(name) && is(subresource)(sub)
+			})
+	})
+}

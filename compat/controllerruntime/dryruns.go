@@ -1,0 +1,381 @@
+package controllerruntime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// WrapOptions say how dry runs of applies are answered. Config and Cache are required.
+type WrapOptions struct {
+	// Config is the server's: schemas are read from it.
+	Config *rest.Config
+	// Cache has the objects. It starts an informer for each kind that is dry-run, as controller-runtime's client does
+	// for each kind that is read. It must not filter the configurations of admission, CustomResourceDefinitions and
+	// what it has of an object: no default selector, no default transform other than one that strips managed fields.
+	Cache cache.Cache
+	// Scheme has the kinds that Cache keeps as Go structs; others are unstructured. WrapClient takes the client's.
+	Scheme *runtime.Scheme
+	// Mapper maps kinds to resources; nil for one of Config. WrapClient takes the client's.
+	Mapper meta.RESTMapper
+	// Kinds returns which kinds are answered; nil for all.
+	Kinds func(schema.GroupVersionKind) bool
+	// SkipUnchanged answers applies that are no dry runs, too, if they would change nothing.
+	SkipUnchanged bool
+	// Shadow is the share of the answers, from 0 to 1, that is asked of the server as well. The caller gets the
+	// server's answer, and a difference is logged and counted. With 1, everything is sent.
+	Shadow float64
+	// Refresh is after how long changed schemas of built-in kinds are looked for; 10 minutes if it is zero.
+	Refresh time.Duration
+	// Metrics gets tenure_dry_runs_total and tenure_dry_run_differences_total; nil for nowhere.
+	Metrics prometheus.Registerer
+}
+
+// DryRuns answers dry runs of applies from a cache, where it is certain that the server would answer the same: section
+// Dry runs of doc/design.md lists when. It is safe for concurrent use.
+type DryRuns struct {
+	options    WrapOptions
+	schemas    Schemas
+	configured *configurations
+	objects    versions
+	counted    *prometheus.CounterVec
+	differs    *prometheus.CounterVec
+
+	mu      sync.Mutex
+	answers float64 // for Shadow
+}
+
+// NewDryRuns returns DryRuns with nothing wrapped. [WrapClient] is shorter for clients of controller-runtime.
+//
+//	dryRuns, err := controllerruntime.NewDryRuns(options)
+//	config.Wrap(dryRuns.Transport)
+func NewDryRuns(options WrapOptions) (*DryRuns, error) {
+	if options.Config == nil || options.Cache == nil {
+		return nil, errors.New("options: expected Config and Cache")
+	}
+	if options.Refresh <= 0 {
+		options.Refresh = defaultRefresh
+	}
+	options.Config = rest.CopyConfig(options.Config)
+	if options.Mapper == nil {
+		http, err := rest.HTTPClientFor(options.Config)
+		if err != nil {
+			return nil, err
+		}
+		if options.Mapper, err = apiutil.NewDynamicRESTMapper(options.Config, http); err != nil {
+			return nil, err
+		}
+	}
+	schemas, err := newPublished(options.Config, options.Refresh)
+	if err != nil {
+		return nil, err
+	}
+	kind := []string{"group", "version", "kind"}
+	d := &DryRuns{
+		options: options, schemas: schemas,
+		configured: &configurations{
+			cache: options.Cache, mapper: options.Mapper, refresh: options.Refresh,
+			expected: map[objectKey]string{}, definitions: map[schema.GroupResource]*definition{},
+		},
+		counted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tenure_dry_runs_total", Help: "Dry runs of applies by kind and result: answered from the cache, or why sent.",
+		}, append(kind, "result")),
+		differs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tenure_dry_run_differences_total", Help: "Answers of the server that differ from the cached object.",
+		}, kind),
+	}
+	if options.Metrics != nil {
+		err = errors.Join(options.Metrics.Register(d.counted), options.Metrics.Register(d.differs))
+	}
+	return d, err
+}
+
+const answered = "answered" // from the cache, where another result says why a request was sent
+
+// request is an apply.
+type request struct {
+	kind        schema.GroupVersionKind
+	key         client.ObjectKey
+	subresource string
+	data        []byte // the intent in JSON
+	intent      *unstructured.Unstructured
+	manager     string
+	force       bool
+	dryRun      []string
+	// form is the type that the answer is decoded into, if any, and identity who is impersonated. An answer verifies
+	// those of the same.
+	form     reflect.Type
+	identity string
+}
+
+// isKnown reports whether a request is one that is planned. Preconditions are the server's to check. An empty list is
+// not stored, so that the server writes managed fields each time that it is applied inside an atomic list.
+func (r request) isKnown() bool {
+	in := r.intent
+	return r.manager != "" && (r.subresource == "" || r.subresource == "status") &&
+		(len(r.dryRun) == 0 || slices.Equal(r.dryRun, []string{metav1.DryRunAll})) &&
+		r.form != reflect.TypeFor[*metav1.PartialObjectMetadata]() &&
+		in.GroupVersionKind() == r.kind && r.key.Name != "" && in.GetName() == r.key.Name &&
+		(in.GetNamespace() == "" || in.GetNamespace() == r.key.Namespace) &&
+		in.GetResourceVersion() == "" && len(in.GetManagedFields()) == 0 && !bytes.Contains(r.data, []byte("[]"))
+}
+
+// decision says how a request is answered.
+type decision struct {
+	request
+	result string
+	// answer is the cached object if the server should answer it, whether the request is sent or not.
+	answer client.Object
+	// types and object are what the decision was made on.
+	types  *openapi.Registry
+	object *record
+	asked  uint64
+}
+
+func (r request) verifier() verifier {
+	return verifier{r.kind.Version, r.subresource, r.manager, r.force, r.form, r.identity}
+}
+
+// decide decides on a request, counts it and logs it.
+func (d *DryRuns) decide(ctx context.Context, r request) decision {
+	out := decision{request: r}
+	out.object, out.asked = d.objects.ask(objectKey{r.kind.GroupKind(), r.key})
+	out.result = d.result(ctx, &out)
+	d.counted.WithLabelValues(r.kind.Group, r.kind.Version, r.kind.Kind, out.result).Inc()
+	log.FromContext(ctx).WithName("tenure").V(2).Info("Decided on a dry run", "kind", r.kind, "object", r.key,
+		"subresource", r.subresource, "fieldManager", r.manager, "result", out.result)
+	return out
+}
+
+func (d *DryRuns) result(ctx context.Context, r *decision) string {
+	switch {
+	case len(r.dryRun) == 0 && !d.options.SkipUnchanged:
+		return "no dry run"
+	case !r.isKnown():
+		return "request not known"
+	case d.options.Kinds != nil && !d.options.Kinds(r.kind):
+		return "kind not selected"
+	}
+	group, why := d.group(ctx, r.kind, r.subresource)
+	if why != "" {
+		return why
+	}
+	r.types = group.Types
+	cached, why := d.cached(ctx, r)
+	if why != "" {
+		return why
+	}
+	plan, err := d.plan(ctx, cached, r, group)
+	switch {
+	case err != nil:
+		return "no plan"
+	case plan.Outcome != fieldmanager.Unchanged:
+		return plan.Outcome.String()
+	}
+	r.answer = cached
+	switch {
+	case !d.objects.isVerified(r.object, r.verifier(), r.types):
+		return "not verified"
+	case d.isSampled():
+		return "shadow"
+	}
+	return answered
+}
+
+// group returns the types of a kind, unless admission may have a say in its objects.
+func (d *DryRuns) group(ctx context.Context, kind schema.GroupVersionKind, subresource string) (Group, string) {
+	mapping, err := d.options.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return Group{}, "kind not known"
+	}
+	resource := mapping.Resource.GroupResource()
+	if !d.configured.sync(ctx) {
+		return Group{}, "admission not known"
+	}
+	if d.configured.admits(ctx, resource, subresource) {
+		return Group{}, "admission"
+	}
+	group, isCustom := d.configured.custom(ctx, resource)
+	if !isCustom {
+		if openapi.Builtin().Versions(kind.GroupKind()) == nil || kind.Kind == "Event" { // Events are of two groups
+			return Group{}, "kind not known"
+		}
+		group, err = d.schemas.Types(ctx, kind.Group)
+	}
+	if err != nil || group.Types == nil {
+		return Group{}, "no schema"
+	}
+	return group, ""
+}
+
+// cached returns the cached object of a request, if it can be planned on.
+func (d *DryRuns) cached(ctx context.Context, r *decision) (client.Object, string) {
+	obj := newObject(d.options.Scheme, r.kind)
+	informer, err := d.options.Cache.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
+	if err != nil || !informer.HasSynced() {
+		return nil, "cache not synced"
+	}
+	if d.options.Cache.Get(ctx, r.key, obj) != nil {
+		return nil, "not in the cache"
+	}
+	obj.GetObjectKind().SetGroupVersionKind(r.kind)
+	if s, ok := obj.(*appsv1.StatefulSet); ok { // protobuf drops the kinds of embedded objects
+		for i := range s.Spec.VolumeClaimTemplates {
+			s.Spec.VolumeClaimTemplates[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+		}
+	}
+	isOther := func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.kind.GroupVersion().String() }
+	switch entries := obj.GetManagedFields(); {
+	case len(entries) == 0 || slices.ContainsFunc(entries, isOther):
+		return nil, "cached object not whole"
+	case obj.GetDeletionTimestamp() != nil:
+		return nil, "deleting"
+	case !d.objects.hasWrites(r.object, obj.GetResourceVersion()):
+		return nil, "cache behind"
+	}
+	return obj, ""
+}
+
+func (d *DryRuns) plan(ctx context.Context, live client.Object, r *decision, group Group) (*fieldmanager.Plan, error) {
+	// The server decodes fields, too, that the write resets, and that the plan does not look at.
+	if obj, ok := defaults.New(r.kind); ok {
+		if err := json.Unmarshal(r.data, obj); err != nil {
+			return nil, err
+		}
+	}
+	manager, err := newManager(kindKey{r.kind, r.subresource}, group)
+	if err != nil || manager == nil {
+		return nil, errors.Join(errors.New("no type"), err)
+	}
+	options := planOptions(r.kind)
+	options.Manager, options.Force = r.manager, r.force
+	return manager.Plan(ctx, live, r.intent, options)
+}
+
+// isSampled reports whether the next answer is one for Shadow: they are spread evenly.
+func (d *DryRuns) isSampled() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := math.Floor(d.answers * d.options.Shadow)
+	d.answers++
+	return math.Floor(d.answers*d.options.Shadow) > before
+}
+
+// apply returns the cached object as the answer to an apply, or sends it. send returns what the server answers, nil for
+// an error, and whether the answer is nothing but that.
+func (d *DryRuns) apply(
+	ctx context.Context, r request, send func() (served map[string]any, isPlain bool),
+) (cached client.Object) {
+	out := d.decide(ctx, r)
+	if out.result == answered {
+		return out.answer
+	}
+	served, isPlain := send()
+	version := versionIn(served, r.subresource)
+	if len(r.dryRun) == 0 {
+		d.configured.wrote(objectKey{r.kind.GroupKind(), r.key}, version)
+	}
+	if len(r.dryRun) == 0 || version != "" {
+		d.objects.wrote(out.object, version, out.asked)
+	}
+	if served != nil && (out.answer == nil || out.answer.GetResourceVersion() != version) {
+		return nil
+	}
+	isSame := served != nil && out.isAnswer(served)
+	if !isSame || !isPlain {
+		out.types = nil
+	}
+	d.objects.verify(out.object, r.verifier(), out.types, out.asked)
+	if served != nil && !isSame {
+		d.differs.WithLabelValues(r.kind.Group, r.kind.Version, r.kind.Kind).Inc()
+		log.FromContext(ctx).WithName("tenure").Info("The server answers an apply with another object than the cached one",
+			"kind", r.kind, "object", r.key, "subresource", r.subresource, "fieldManager", r.manager)
+	}
+	return nil
+}
+
+// versionIn returns the resourceVersion of the object in a server's answer; empty if the answer is not the object.
+func versionIn(served map[string]any, subresource string) string {
+	if subresource != "" && subresource != "status" {
+		return ""
+	}
+	return (&unstructured.Unstructured{Object: served}).GetResourceVersion()
+}
+
+// isAnswer reports whether what the server answers is the cached object. The type of the caller may leave out what is
+// empty.
+func (r decision) isAnswer(served map[string]any) bool {
+	var expected any = r.answer
+	if r.form != nil && !r.form.Implements(reflect.TypeFor[client.Object]()) {
+		expected = reflect.New(r.form.Elem()).Interface()
+		if err := answer(expected, r.answer); err != nil {
+			return false
+		}
+	}
+	tree, err := objectTree(expected, r.kind)
+	return err == nil && typed.Equal(tree, served)
+}
+
+// write sends a write, and learns what send returns: the object, which the server may have named, and its version, empty
+// if that is not known.
+func (d *DryRuns) write(key objectKey, send func() (name, version string)) {
+	_, asked := d.objects.ask(key)
+	var version string
+	key.Name, version = send()
+	d.configured.wrote(key, version)
+	object, _ := d.objects.ask(key)
+	d.objects.wrote(object, version, asked)
+}
+
+// objectTree returns an object as the server would encode it.
+func objectTree(obj any, kind schema.GroupVersionKind) (map[string]any, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	out, err := treeFrom(data)
+	if err != nil {
+		return nil, err
+	}
+	out.SetGroupVersionKind(kind)
+	return out.Object, nil
+}
+
+// newObject returns an object of a kind as a cache has it.
+func newObject(scheme *runtime.Scheme, kind schema.GroupVersionKind) client.Object {
+	var obj client.Object = &unstructured.Unstructured{}
+	if scheme != nil {
+		if known, err := scheme.New(kind); err == nil {
+			if typedObject, ok := known.(client.Object); ok {
+				obj = typedObject
+			}
+		}
+	}
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+	return obj
+}

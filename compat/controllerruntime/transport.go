@@ -1,0 +1,181 @@
+package controllerruntime
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+)
+
+// Transport is for the Wrap of a rest.Config: it answers dry runs of applies, and sends everything else with next. It
+// takes and gives JSON; a client that does not accept JSON is not answered.
+func (d *DryRuns) Transport(next http.RoundTripper) http.RoundTripper {
+	host, err := url.Parse(d.options.Config.Host)
+	prefix := ""
+	if err == nil {
+		prefix = strings.TrimSuffix(host.Path, "/")
+	}
+	return &transport{next, d, prefix}
+}
+
+type transport struct {
+	next    http.RoundTripper
+	dryRuns *DryRuns
+	prefix  string // of paths
+}
+
+// RoundTrip is http.RoundTripper's.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	target, ok := parseTarget(strings.TrimPrefix(r.URL.Path, t.prefix))
+	if !ok || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return t.next.RoundTrip(r)
+	}
+	kind, err := t.dryRuns.options.Mapper.KindFor(target.resource)
+	if err != nil {
+		return t.next.RoundTrip(r)
+	}
+	switch isApply := r.Method == http.MethodPatch && r.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType); {
+	case isApply && acceptsJSON(r):
+		return t.apply(r, target, kind)
+	case r.Method == http.MethodDelete && target.name == "":
+		defer t.dryRuns.objects.loseKind(kind.GroupKind())
+		return t.next.RoundTrip(r)
+	}
+	var response *http.Response
+	t.dryRuns.write(objectKey{kind.GroupKind(), target.key()}, func() (name, version string) {
+		var served *unstructured.Unstructured
+		response, served, err = t.send(r)
+		switch r.Method {
+		case http.MethodPost:
+			return served.GetName(), served.GetResourceVersion()
+		case http.MethodDelete:
+			return target.name, ""
+		}
+		return target.name, versionIn(served.Object, target.subresource)
+	})
+	return response, err
+}
+
+// apply answers or sends an apply.
+func (t *transport) apply(r *http.Request, target target, kind schema.GroupVersionKind) (*http.Response, error) {
+	body, err := readAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Header.Set("Accept", runtime.ContentTypeJSON) // the answer is compared
+	query := r.URL.Query()
+	intent := &unstructured.Unstructured{}
+	if repeated, err := kjson.UnmarshalStrict(body, &intent.Object); err != nil || len(repeated) > 0 {
+		intent.Object = nil // the server says what is wrong with it
+	}
+	request := request{
+		kind: kind, key: target.key(), subresource: target.subresource, data: body, intent: intent,
+		manager: query.Get("fieldManager"), force: query.Get("force") == "true", dryRun: query["dryRun"],
+		identity: strings.Join(slices.Concat(r.Header["Impersonate-User"], r.Header["Impersonate-Group"],
+			r.Header["Impersonate-Uid"]), "\n"),
+	}
+	var response *http.Response
+	cached := t.dryRuns.apply(r.Context(), request, func() (map[string]any, bool) {
+		var served *unstructured.Unstructured
+		if response, served, err = t.send(r); err != nil {
+			return nil, false
+		}
+		return served.Object, len(response.Header["Warning"]) == 0
+	})
+	if cached != nil {
+		return respond(r, cached)
+	}
+	return response, err
+}
+
+// send sends a request, and returns what the server answers, if it is an object in JSON.
+func (t *transport) send(r *http.Request) (response *http.Response, served *unstructured.Unstructured, err error) {
+	served = &unstructured.Unstructured{}
+	response, err = t.next.RoundTrip(r)
+	if err != nil {
+		return nil, served, err
+	}
+	contentType, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	if response.StatusCode >= 300 || contentType != runtime.ContentTypeJSON {
+		return response, served, nil
+	}
+	body, err := readAll(response.Body)
+	if err != nil {
+		return nil, served, err
+	}
+	if kjson.UnmarshalCaseSensitivePreserveInts(body, &served.Object) != nil {
+		served.Object = nil
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, served, nil
+}
+
+func readAll(body io.ReadCloser) ([]byte, error) {
+	data, err := io.ReadAll(body)
+	return data, errors.Join(err, body.Close())
+}
+
+// respond answers a request with an object.
+func respond(r *http.Request, obj client.Object) (*http.Response, error) {
+	body, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor,
+		Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Request: r,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}
+
+// acceptsJSON reports whether a response may be the object in JSON.
+func acceptsJSON(r *http.Request) bool {
+	accepted := r.Header.Get("Accept")
+	return accepted == "" || strings.Contains(accepted, runtime.ContentTypeJSON) && !strings.Contains(accepted, "as=")
+}
+
+// target is what a request is about; name is empty for all objects, or one that is created.
+type target struct {
+	resource                     schema.GroupVersionResource
+	namespace, name, subresource string
+}
+
+func (t target) key() client.ObjectKey { return client.ObjectKey{Namespace: t.namespace, Name: t.name} }
+
+// parseTarget reads a path of the API: /api/v1/namespaces/a/pods/b/status.
+func parseTarget(path string) (t target, ok bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case parts[0] == "api" && len(parts) > 2:
+		t.resource.Version, parts = parts[1], parts[2:]
+	case parts[0] == "apis" && len(parts) > 3:
+		t.resource.Group, t.resource.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return t, false
+	}
+	isNamespace := len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")
+	if parts[0] == "namespaces" && len(parts) > 2 && !isNamespace {
+		t.namespace, parts = parts[1], parts[2:]
+	}
+	t.resource.Resource = parts[0]
+	if len(parts) > 1 {
+		t.name = parts[1]
+	}
+	if len(parts) > 2 {
+		t.subresource = strings.Join(parts[2:], "/")
+	}
+	return t, true
+}

@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+)
+
+// TestDryRunsAtRandom does random writes to objects of every built-in kind and of a custom resource, all of them through
+// a wrapped client, and sends each dry run through the wrapped and through a plain client, whether the cache has the
+// writes yet or not. Both answer the same, errors included. E2E_DURATION says for how long.
+func TestDryRunsAtRandom(t *testing.T) {
+	data, err := os.ReadFile("../../cmd/internal/cli/testdata/kinds.jsonl")
+	require.NoError(t, err)
+	var documents []map[string]any
+	for line := range bytes.Lines(data) {
+		var tree map[string]any
+		require.NoError(t, utiljson.Unmarshal(line, &tree))
+		if kind := tree["kind"]; kind != "Namespace" && kind != "CustomResourceDefinition" {
+			documents = append(documents, tree)
+		}
+	}
+	documents = append(documents, widget("w", map[string]any{"color": "red"}).Object)
+	w := newWrapped(t, controllerruntime.WrapOptions{})
+	dynamicClient, err := dynamic.NewForConfig(w.config)
+	require.NoError(t, err)
+	defineWidgets(t, dynamicClient)
+	random := rand.New(rand.NewPCG(1, 2))
+	rounds := 0
+	for end := time.Now().Add(duration(t)); rounds < len(documents) || time.Now().Before(end); rounds++ {
+		s := steps{t: t, w: w, document: documents[rounds%len(documents)]}
+		s.do(0, 0)
+		for range 24 {
+			// A document of few variants is written again and again, so that there is something to answer.
+			s.do(byte(random.IntN(32)), byte(random.IntN(40)*random.IntN(2)*random.IntN(2)))
+		}
+		s.remove()
+		require.Zero(t, w.differences(t), "%s", s.document["kind"])
+	}
+	results := w.results(t)
+	require.Positive(t, results["answered"])
+	t.Logf("%d rounds: %v", rounds, results)
+}
+
+// steps are those of one run, on one object.
+type steps struct {
+	t        *testing.T
+	w        *wrapped
+	document map[string]any
+}
+
+func (s steps) do(op, variant byte) {
+	ctx, manager := s.t.Context(), client.FieldOwner([]string{"me", "other"}[int(op)/8%2])
+	obj := s.variant(variant)
+	switch op % 8 {
+	case 0: // the errors are those of both clients
+		_ = s.w.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), manager, client.ForceOwnership)
+	case 1:
+		_ = s.w.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), manager)
+	case 2:
+		s.dryRun(variant, op/16%2 == 1)
+	case 3:
+		s.wait()
+	case 4:
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"patched":"`+
+			strings.Repeat("x", int(variant)%3)+`"}}}`))
+		_ = s.w.Patch(ctx, obj, patch)
+	case 5:
+		live := s.named()
+		if s.w.plain.Get(ctx, client.ObjectKeyFromObject(live), live) == nil {
+			live.SetAnnotations(map[string]string{"updated": string('a' + rune(variant%3))})
+			_ = s.w.Update(ctx, live)
+		}
+	case 6:
+		s.remove()
+	case 7:
+		_ = s.w.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), statusOwner)
+	}
+}
+
+var statusOwner = &client.SubResourceApplyOptions{ApplyOptions: client.ApplyOptions{FieldManager: "me"}}
+
+// dryRun compares a dry run of both clients.
+func (s steps) dryRun(variant byte, force bool) {
+	for _, form := range []string{"apply", "patch"} {
+		var objects []*unstructured.Unstructured
+		var errs []error
+		for _, c := range []client.Client{s.w, s.w.plain} {
+			obj := s.variant(variant)
+			options := []applyOption{client.DryRunAll, client.FieldOwner("me")}
+			if force {
+				options = append(options, client.ForceOwnership)
+			}
+			var err error
+			if form == "apply" {
+				err = c.Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(obj), applyOptions(options)...)
+			} else {
+				err = c.Patch(s.t.Context(), obj, client.Apply, patchOptions(options)...)
+			}
+			objects, errs = append(objects, timeless(obj)), append(errs, err)
+		}
+		require.Equal(s.t, message(errs[1]), message(errs[0]), "%s of %s", form, s.document["kind"])
+		require.Equal(s.t, objects[1], objects[0], "%s of %s", form, s.document["kind"])
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// timeless returns an object without times, which differ between two answers; nil for one that would be created, in
+// which the server generates more.
+func timeless(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if obj.GetResourceVersion() == "" {
+		return nil
+	}
+	entries := obj.GetManagedFields()
+	for i := range entries {
+		entries[i].Time = nil
+	}
+	obj.SetManagedFields(entries)
+	return obj
+}
+
+// wait waits until the cache has the object as it is.
+func (s steps) wait() {
+	live := s.named()
+	err := s.w.plain.Get(s.t.Context(), client.ObjectKeyFromObject(live), live)
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		var cached client.Object = s.named()
+		if known, err := scheme.Scheme.New(cached.GetObjectKind().GroupVersionKind()); err == nil {
+			cached = known.(client.Object)
+		}
+		cachedErr := s.w.options.Cache.Get(s.t.Context(), client.ObjectKeyFromObject(live), cached)
+		if (err == nil) == (cachedErr == nil) && cached.GetResourceVersion() == live.GetResourceVersion() {
+			return
+		}
+		require.True(s.t, time.Now().Before(end), "%v", cachedErr)
+	}
+}
+
+// remove deletes the object, and what keeps it.
+func (s steps) remove() {
+	for range 3 {
+		obj := s.named()
+		if s.w.Delete(s.t.Context(), obj, client.GracePeriodSeconds(0)) != nil {
+			return
+		}
+		_ = s.w.Patch(s.t.Context(), obj, client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":null}}`)))
+	}
+}
+
+// variant returns the document with another value in one place, that of the number; 0 is the document itself.
+func (s steps) variant(number byte) *unstructured.Unstructured {
+	obj := s.named()
+	obj.Object = runtime.DeepCopyJSON(s.document)
+	obj.SetNamespace(s.namespace())
+	if number == 0 {
+		return obj
+	}
+	at := int(number)
+	var visit func(value any, set func(any))
+	visit = func(value any, set func(any)) {
+		switch v := value.(type) {
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				if name != "apiVersion" && name != "kind" && name != "name" && name != "namespace" {
+					visit(v[name], func(other any) { v[name] = other })
+				}
+			}
+			return
+		case []any:
+			for i := range v {
+				visit(v[i], func(other any) { v[i] = other })
+			}
+			return
+		case string:
+			value = v + "x"
+		case int64:
+			value = v + 1
+		case bool:
+			value = !v
+		}
+		if at--; at == 0 {
+			set(value)
+		}
+	}
+	visit(obj.Object, func(any) {})
+	return obj
+}
+
+func (s steps) named() *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	whole := &unstructured.Unstructured{Object: s.document}
+	obj.SetGroupVersionKind(whole.GroupVersionKind())
+	obj.SetName(whole.GetName())
+	obj.SetNamespace(s.namespace())
+	return obj
+}
+
+func (s steps) namespace() string {
+	kind := (&unstructured.Unstructured{Object: s.document}).GroupVersionKind()
+	mapping, err := s.w.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	require.NoError(s.t, err)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return metav1.NamespaceDefault
+	}
+	return ""
+}

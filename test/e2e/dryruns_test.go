@@ -1,0 +1,496 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+)
+
+// wrapped is a client that answers dry runs, beside a plain one, with counts of what reaches the server.
+type wrapped struct {
+	client.Client
+	plain   client.Client
+	config  *rest.Config
+	counted *rest.Config // counts what is sent
+	options controllerruntime.WrapOptions
+	metrics *prometheus.Registry
+
+	// gate is held while the watches of the cache stand still.
+	gate sync.Mutex
+
+	mu      sync.Mutex
+	patches int
+}
+
+// newWrapped starts a server and a cache, and wraps a client.
+func newWrapped(t testing.TB, options controllerruntime.WrapOptions, cached ...cache.Options) *wrapped {
+	config := start(t, apiserver.Options{}).Config()
+	w := &wrapped{config: config, metrics: prometheus.NewRegistry()}
+	config.QPS = -1
+	var err error
+	w.plain, err = client.New(config, client.Options{Scheme: scheme.Scheme})
+	require.NoError(t, err)
+	w.counted = rest.CopyConfig(config)
+	w.counted.Wrap(w.count)
+	c, err := client.New(w.counted, client.Options{Scheme: scheme.Scheme})
+	require.NoError(t, err)
+	watched := rest.CopyConfig(config)
+	watched.Wrap(w.hold)
+	cacheOptions := cache.Options{}
+	if len(cached) > 0 {
+		cacheOptions = cached[0]
+	}
+	cacheOptions.Scheme = scheme.Scheme
+	options.Cache, err = cache.New(watched, cacheOptions)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- options.Cache.Start(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	options.Config, options.Metrics = config, w.metrics
+	w.options = options
+	w.Client, err = controllerruntime.WrapClient(c, options)
+	require.NoError(t, err)
+	return w
+}
+
+// wrapConfig puts a transport below client-go in the place of the wrapped client.
+func (w *wrapped) wrapConfig(t *testing.T) *rest.Config {
+	w.metrics = prometheus.NewRegistry()
+	w.options.Metrics = w.metrics
+	dryRuns, err := controllerruntime.NewDryRuns(w.options)
+	require.NoError(t, err)
+	config := rest.CopyConfig(w.counted)
+	config.Wrap(dryRuns.Transport)
+	return config
+}
+
+func (w *wrapped) count(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodPatch {
+			w.mu.Lock()
+			w.patches++
+			w.mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+func (w *wrapped) hold(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err == nil && r.URL.Query().Has("watch") {
+			response.Body = gated{response.Body, &w.gate}
+		}
+		return response, err
+	})
+}
+
+// gated is the body of a watch.
+type gated struct {
+	io.ReadCloser
+	gate *sync.Mutex
+}
+
+func (g gated) Read(p []byte) (int, error) {
+	n, err := g.ReadCloser.Read(p)
+	g.gate.Lock()
+	defer g.gate.Unlock()
+	return n, err
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (w *wrapped) sent() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.patches
+}
+
+// holdCache keeps the watches of the cache from telling anything more.
+func (w *wrapped) holdCache(t *testing.T) {
+	w.gate.Lock()
+	t.Cleanup(w.gate.Unlock)
+}
+
+// results are the counts of tenure_dry_runs_total.
+func (w *wrapped) results(t testing.TB) map[string]int {
+	families, err := w.metrics.Gather()
+	require.NoError(t, err)
+	out := map[string]int{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			name := f.GetName()
+			for _, l := range m.Label {
+				if l.GetName() == "result" {
+					name = l.GetValue()
+				}
+			}
+			out[name] += int(m.GetCounter().GetValue())
+		}
+	}
+	return out
+}
+
+func (w *wrapped) differences(t testing.TB) int {
+	return w.results(t)["tenure_dry_run_differences_total"]
+}
+
+// requireAnswered repeats a dry run until it is answered from the cache.
+func (w *wrapped) requireAnswered(t *testing.T, dryRun func() error) {
+	t.Helper()
+	w.requireResult(t, "answered", dryRun)
+	sent := w.sent()
+	require.NoError(t, dryRun())
+	require.Equal(t, sent, w.sent())
+}
+
+// requireResult repeats a dry run until its result is this one.
+func (w *wrapped) requireResult(t *testing.T, result string, dryRun func() error) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		before := w.results(t)[result]
+		require.NoError(t, dryRun())
+		if w.results(t)[result] > before {
+			return
+		}
+		require.True(t, time.Now().Before(end), "%v", w.results(t))
+	}
+}
+
+// A dry run of what is applied is answered as the server answers it, into every form of an object, once the server was
+// asked for it.
+func TestDryRunsAreAnswered(t *testing.T) {
+	w := newWrapped(t, controllerruntime.WrapOptions{})
+	tree := func() *unstructured.Unstructured { return &unstructured.Unstructured{Object: treeOf(t, web(1))} }
+	for name, apply := range map[string]func(c client.Client, more ...applyOption) (any, error){
+		"an apply configuration": func(c client.Client, more ...applyOption) (any, error) {
+			obj := web(1)
+			return obj, c.Apply(t.Context(), obj, applyOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
+		},
+		"an unstructured apply configuration": func(c client.Client, more ...applyOption) (any, error) {
+			obj := client.ApplyConfigurationFromUnstructured(tree())
+			return obj, c.Apply(t.Context(), obj, applyOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
+		},
+		"a patch of an unstructured object": func(c client.Client, more ...applyOption) (any, error) {
+			obj := tree()
+			return obj, c.Patch(t.Context(), obj, client.Apply, patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
+		},
+		"a patch of a Go struct": func(c client.Client, more ...applyOption) (any, error) {
+			obj := &appsv1.Deployment{}
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(tree().Object, obj))
+			return obj, c.Patch(t.Context(), obj, client.Apply, patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
+		},
+		"the status": func(c client.Client, more ...applyOption) (any, error) {
+			obj := appsv1apply.Deployment("web", metav1.NamespaceDefault).
+				WithStatus(appsv1apply.DeploymentStatus().WithReplicas(1))
+			return obj, c.Status().Apply(t.Context(), obj,
+				&client.SubResourceApplyOptions{ApplyOptions: *(&client.ApplyOptions{}).ApplyOptions(applyOptions(append(more, client.FieldOwner("me"), client.ForceOwnership)))})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, w.plain.Apply(t.Context(), web(1), client.FieldOwner("me"), client.ForceOwnership))
+			_, err := apply(w)
+			require.NoError(t, err)
+			var got any
+			w.requireAnswered(t, func() (err error) {
+				got, err = apply(w, client.DryRunAll)
+				return err
+			})
+			want, err := apply(w.plain, client.DryRunAll)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		})
+	}
+	require.Zero(t, w.differences(t))
+}
+
+// applyOption is an option of a patch and of an apply.
+type applyOption interface {
+	client.PatchOption
+	client.ApplyOption
+}
+
+func applyOptions(all []applyOption) (out []client.ApplyOption) {
+	for _, o := range all {
+		out = append(out, o)
+	}
+	return out
+}
+
+func patchOptions(all []applyOption) (out []client.PatchOption) {
+	for _, o := range all {
+		out = append(out, o)
+	}
+	return out
+}
+
+// What is not certain is sent, and answered again when it is.
+func TestDryRunsAreSent(t *testing.T) {
+	owner := client.FieldOwner("me")
+	for name, row := range map[string]struct {
+		// does makes the answer uncertain, through the wrapped client or past it.
+		does func(t *testing.T, w *wrapped)
+		// want is the result of the dry run thereafter.
+		want string
+	}{
+		"an own write": {func(t *testing.T, w *wrapped) {
+			require.NoError(t, w.Apply(t.Context(), web(2), owner))
+		}, "cache behind"},
+		"an own update": {func(t *testing.T, w *wrapped) {
+			var d appsv1.Deployment
+			require.NoError(t, w.plain.Get(t.Context(), webKey, &d))
+			d.Labels = map[string]string{"a": "b"}
+			require.NoError(t, w.Update(t.Context(), &d))
+		}, "cache behind"},
+		"an own patch of the status": {func(t *testing.T, w *wrapped) {
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+			require.NoError(t, w.Status().Patch(t.Context(), d,
+				client.RawPatch(types.MergePatchType, []byte(`{"status":{"replicas":3}}`))))
+		}, "cache behind"},
+		"an own deletion": {func(t *testing.T, w *wrapped) {
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+			require.NoError(t, w.Delete(t.Context(), d))
+		}, "cache behind"},
+		"an own deletion of all": {func(t *testing.T, w *wrapped) {
+			require.NoError(t, w.DeleteAllOf(t.Context(), &appsv1.Deployment{}, client.InNamespace("default")))
+		}, "cache behind"},
+		"an own webhook": {func(t *testing.T, w *wrapped) {
+			require.NoError(t, w.Create(t.Context(), webhookFor("apps", "deployments")))
+		}, "admission not known"},
+		"an own webhook for other kinds": {func(t *testing.T, w *wrapped) {
+			require.NoError(t, w.Create(t.Context(), webhookFor("", "pods")))
+		}, "admission not known"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWrapped(t, controllerruntime.WrapOptions{})
+			require.NoError(t, w.Apply(t.Context(), web(1), owner))
+			dryRun := func() error { return w.Apply(t.Context(), web(1), owner, client.DryRunAll) }
+			w.requireAnswered(t, dryRun)
+			w.holdCache(t)
+			sent := w.sent()
+			row.does(t, w)
+			require.NoError(t, dryRun())
+			require.Greater(t, w.sent(), sent)
+			require.Positive(t, w.results(t)[row.want], "%v", w.results(t))
+		})
+	}
+}
+
+func webhookFor(group, resource string) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Ignore
+	url := "https://127.0.0.1:1/"
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "checks"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "checks.example.com", SideEffects: &none, FailurePolicy: &fail, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{"*"},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resource},
+				},
+			}},
+		}},
+	}
+}
+
+func treeOf(t *testing.T, obj any) (tree map[string]any) {
+	data, err := json.Marshal(obj)
+	require.NoError(t, err)
+	require.NoError(t, utiljson.Unmarshal(data, &tree))
+	return tree
+}
+
+// Below client-go, a RoundTripper answers the dynamic client, the typed one and whoever sends JSON.
+func TestDryRunsOfATransport(t *testing.T) {
+	w := newWrapped(t, controllerruntime.WrapOptions{})
+	config := w.wrapConfig(t)
+	dynamicClient, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	plainDynamic, err := dynamic.NewForConfig(w.config)
+	require.NoError(t, err)
+	typedClient, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	plainTyped, err := kubernetes.NewForConfig(w.config)
+	require.NoError(t, err)
+	deployments := appsv1.SchemeGroupVersion.WithResource("deployments")
+	dry := metav1.ApplyOptions{FieldManager: "me", DryRun: []string{metav1.DryRunAll}}
+	_, err = typedClient.AppsV1().Deployments("default").Apply(t.Context(), web(1), metav1.ApplyOptions{FieldManager: "me"})
+	require.NoError(t, err)
+	var got any
+	w.requireAnswered(t, func() (err error) {
+		got, err = typedClient.AppsV1().Deployments("default").Apply(t.Context(), web(1), dry)
+		return err
+	})
+	want, err := plainTyped.AppsV1().Deployments("default").Apply(t.Context(), web(1), dry)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	tree := &unstructured.Unstructured{Object: treeOf(t, web(1))}
+	w.requireAnswered(t, func() (err error) {
+		got, err = dynamicClient.Resource(deployments).Namespace("default").Apply(t.Context(), "web", tree, dry)
+		return err
+	})
+	wantTree, err := plainDynamic.Resource(deployments).Namespace("default").Apply(t.Context(), "web", tree, dry)
+	require.NoError(t, err)
+	require.Equal(t, wantTree, got)
+
+	for name, does := range map[string]func() error{
+		"an update": func() error {
+			var d appsv1.Deployment
+			require.NoError(t, w.plain.Get(t.Context(), webKey, &d))
+			d.Labels = map[string]string{"a": "b"}
+			_, err := typedClient.AppsV1().Deployments("default").Update(t.Context(), &d, metav1.UpdateOptions{})
+			return err
+		},
+		"a deletion": func() error {
+			return typedClient.AppsV1().Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{})
+		},
+		"a deletion of all": func() error {
+			return dynamicClient.Resource(deployments).Namespace("default").
+				DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dryRun := func() error {
+				_, err := typedClient.AppsV1().Deployments("default").Apply(t.Context(), web(1), dry)
+				return err
+			}
+			require.NoError(t, w.plain.Apply(t.Context(), web(1), client.FieldOwner("me")))
+			w.requireAnswered(t, dryRun)
+			w.holdCache(t)
+			before := w.results(t)["cache behind"]
+			require.NoError(t, does())
+			sent := w.sent()
+			require.NoError(t, dryRun())
+			require.Greater(t, w.sent(), sent)
+			require.Equal(t, before+1, w.results(t)["cache behind"])
+		})
+	}
+	require.Zero(t, w.differences(t))
+}
+
+// A CustomResourceDefinition that changes is asked for again, object by object.
+func TestDryRunsOfCustomResources(t *testing.T) {
+	w := newWrapped(t, controllerruntime.WrapOptions{})
+	dynamicClient, err := dynamic.NewForConfig(w.config)
+	require.NoError(t, err)
+	defineWidgets(t, dynamicClient)
+	owner := client.FieldOwner("me")
+	apply := func(c client.Client, more ...client.ApplyOption) (*unstructured.Unstructured, error) {
+		obj := widget("w", map[string]any{"color": "red"})
+		return obj, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj), append(more, owner)...)
+	}
+	_, err = apply(w)
+	require.NoError(t, err)
+	requireSame := func() {
+		t.Helper()
+		var got *unstructured.Unstructured
+		w.requireAnswered(t, func() (err error) {
+			got, err = apply(w, client.DryRunAll)
+			return err
+		})
+		want, err := apply(w.plain, client.DryRunAll)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	requireSame()
+
+	crd := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(strings.Replace(widgetDefinition, "color: {type: string}",
+		"color: {type: string}\n              weight: {type: integer, default: 3}", 1)), &crd.Object))
+	sent := w.sent()
+	require.NoError(t, w.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(crd), owner, client.ForceOwnership))
+	for range 3 {
+		_, err = apply(w, client.DryRunAll)
+		require.NoError(t, err)
+	}
+	require.Equal(t, sent+4, w.sent(), "the definition and three dry runs")
+	requireSame()
+	require.Zero(t, w.differences(t))
+}
+
+// After a webhook appears, every dry run is sent again; after it is gone, none.
+func TestDryRunsWithAWebhook(t *testing.T) {
+	w := newWrapped(t, controllerruntime.WrapOptions{})
+	owner := client.FieldOwner("me")
+	require.NoError(t, w.Apply(t.Context(), web(1), owner))
+	dryRun := func() error { return w.Apply(t.Context(), web(1), owner, client.DryRunAll) }
+	w.requireAnswered(t, dryRun)
+	for _, row := range []struct {
+		group, resource string
+		admits          bool
+	}{
+		{"apps", "deployments", true}, {"*", "*/*", true}, {"apps", "*", true}, {"apps", "deployments/*", true},
+		{"apps", "deployments/status", false}, {"", "pods", false}, {"batch", "*", false},
+	} {
+		t.Run(row.group+"/"+row.resource, func(t *testing.T) {
+			hook := webhookFor(row.group, row.resource)
+			require.NoError(t, w.plain.Create(t.Context(), hook))
+			if row.admits {
+				w.requireResult(t, "admission", dryRun)
+			}
+			require.NoError(t, w.plain.Delete(t.Context(), hook))
+			w.requireAnswered(t, dryRun)
+		})
+	}
+}
+
+// A cache without a part of the objects is noticed when the server is first asked.
+func TestDryRunsOfAStrippedCache(t *testing.T) {
+	for name, row := range map[string]struct {
+		strip toolscache.TransformFunc
+		want  string
+	}{
+		"without managed fields": {cache.TransformStripManagedFields(), "cached object not whole"},
+		"without annotations": {func(obj any) (any, error) {
+			if o, err := meta.Accessor(obj); err == nil {
+				o.SetAnnotations(nil)
+			}
+			return obj, nil
+		}, "not verified"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWrapped(t, controllerruntime.WrapOptions{},
+				cache.Options{ByObject: map[client.Object]cache.ByObject{&appsv1.Deployment{}: {Transform: row.strip}}})
+			require.NoError(t, w.Apply(t.Context(), web(1), client.FieldOwner("me")))
+			annotated := appsv1apply.Deployment("web", "default").WithAnnotations(map[string]string{"a": "b"})
+			require.NoError(t, w.Apply(t.Context(), annotated, client.FieldOwner("other")))
+			dryRun := func() error { return w.Apply(t.Context(), web(1), client.FieldOwner("me"), client.DryRunAll) }
+			for range 3 {
+				w.requireResult(t, row.want, dryRun)
+			}
+			require.Zero(t, w.results(t)["answered"])
+		})
+	}
+}
