@@ -42,10 +42,10 @@ var layers = []layer{
 	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
 	{"internal/gostruct", []string{"typed/fieldpath", "typed"}},
 	{"managedfields", []string{"typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
-	{"conflicts", []string{"internal/printable", "typed/fieldpath", "managedfields"}},
-	{"managedfields/fights", []string{"typed/fieldpath", "typed", "managedfields"}},
+	{"conflicts", []string{"typed/fieldpath", "managedfields"}},
+	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields"}},
 	{
-		"managedfields/blame",
+		"ownership/blame",
 		[]string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields"},
 	},
 	{
@@ -54,7 +54,8 @@ var layers = []layer{
 	},
 	{"internal/writetest", []string{"fieldmanager"}}, // for tests
 	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "internal/trees"}},
-	{"fieldmanager/ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager"}},
 	{"compat/internal/updater", []string{"typed/fieldpath", "typed"}},
 	{"compat/smdv4", []string{"typed/fieldpath", "typed", "managedfields", "compat/internal/updater"}},
 	{"compat/smdv6", []string{"typed/fieldpath", "typed", "compat/internal/updater"}},
@@ -66,17 +67,17 @@ var layers = []layer{
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{
-		"managedfields/report",
+		"ownership/report",
 		[]string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields",
-			"managedfields/blame", "fieldmanager", "upgrade"},
+			"ownership/blame", "fieldmanager", "upgrade"},
 	},
 	{
 		"fieldmanager/fieldmanagertest",
 		[]string{"internal/printable", "internal/txtar", "typed/fieldpath", "typed", "typed/openapi", "managedfields",
-			"conflicts", "fieldmanager", "internal/trees"},
+			"conflicts", "fieldmanager", "ownership/conflictreport", "internal/trees"},
 	},
 	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
-		"fieldmanager/ownership", "internal/writetest"}},
+		"ownership", "internal/writetest"}},
 }
 
 // serverLayers are the layers of the module apiserver.

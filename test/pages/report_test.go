@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	page "github.com/tenure-ssa/tenure/managedfields/report"
+	page "github.com/tenure-ssa/tenure/ownership/report"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/managedfields/report"
+	"github.com/tenure-ssa/tenure/ownership/report"
 )
 
 type reportFlags struct {

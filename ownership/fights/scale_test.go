@@ -10,7 +10,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
-	"github.com/tenure-ssa/tenure/managedfields/fights"
+	"github.com/tenure-ssa/tenure/ownership/fights"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
 // What the page does is tested in a browser, in test/pages.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
 // assets are the parts of a page that do not depend on the object, and the digests

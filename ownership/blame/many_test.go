@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
 // TestManyOwners: of a line that many own, Text and HTML show the first, and how many more

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/typed"
 )
 

@@ -12,7 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -61,7 +61,7 @@ func golden(t *testing.T, name string, got []byte) {
 	require.True(
 		t,
 		bytes.Equal(want, got),
-		"%s is another: run go test ./managedfields/blame -update and look at the difference",
+		"%s is another: run go test ./ownership/blame -update and look at the difference",
 		path,
 	)
 }

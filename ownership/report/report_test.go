@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/managedfields/report"
+	"github.com/tenure-ssa/tenure/ownership/report"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 

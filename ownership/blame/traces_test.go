@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
