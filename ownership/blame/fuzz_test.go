@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/internal/items"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -153,7 +154,7 @@ func checkOwners(t *testing.T, l *layout, obj map[string]any) {
 	for i, set := range sets {
 		lost := 0
 		for path := range set.All() {
-			found := search(l.root, path, sets, nil)
+			found := search(l.root, path)
 			for _, n := range found {
 				if !slices.Contains(want[n], i) {
 					want[n] = append(want[n], i)
@@ -161,7 +162,7 @@ func checkOwners(t *testing.T, l *layout, obj map[string]any) {
 			}
 			several := false // items on the way
 			for i := range path {
-				several = several || len(search(l.root, path[:i], sets, nil)) > 1
+				several = several || len(search(l.root, path[:i])) > 1
 			}
 			if len(found) == 0 && !several {
 				lost++
@@ -183,113 +184,58 @@ func checkOwners(t *testing.T, l *layout, obj map[string]any) {
 	visit(l.root)
 }
 
-// search is the naive twin of walk: it looks at every child of every node that a
-// path leads through. through are the ways that it has come: what every set holds
-// there, which says what keys a list has.
-func search(n *node, path fieldpath.Path, sets []*fieldpath.Set, come []fieldpath.Path) []*node {
-	if come == nil {
-		come = []fieldpath.Path{{}}
-	}
+// search is the naive twin of walk: it looks at every child of every node that a path leads through.
+func search(n *node, path fieldpath.Path) []*node {
 	if len(path) == 0 {
 		return []*node{n}
 	}
 	var found []*node
-	for _, child := range selected(n, path[0], sets, come) {
-		// The other ways to come to the child are those of elements that select it
-		// as well.
-		var ways []fieldpath.Path
-		for _, way := range come {
-			for _, set := range sets {
-				for e := range below(set, way).Level() {
-					next := slices.Concat(way, fieldpath.Path{e})
-					if slices.Contains(selected(n, e, sets, come), child) &&
-						!slices.ContainsFunc(ways, next.Equal) {
-						ways = append(ways, next)
-					}
-				}
-			}
-		}
-		found = append(found, search(child, path[1:], sets, ways)...)
+	for _, child := range selected(n, path[0]) {
+		found = append(found, search(child, path[1:])...)
 	}
 	return found
 }
 
-// below returns what set holds below a path.
-func below(set *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
-	for _, e := range path {
-		_, set = set.At(e)
-	}
-	return set
-}
-
 // selected returns the children of n that an element selects.
-func selected(n *node, e fieldpath.Element, sets []*fieldpath.Set, come []fieldpath.Path) []*node {
+func selected(n *node, e fieldpath.Element) []*node {
 	var out []*node
 	_, list := n.value.([]any)
 	key, isKey := e.Key()
 	if list && isKey {
-		return selectedByKey(n, key, sets, come)
+		return selectedByKey(n, key)
 	}
 	for i, child := range n.children {
 		name, isField := e.Field()
 		index, isIndex := e.Index()
 		_, isValue := e.Value()
 		if !list && isField && name == child.name || list && isIndex && index == i ||
-			list && isValue && isScalar(child.value) && fieldpath.Value(child.value).Equal(e) {
+			list && isValue && items.IsScalar(child.value) && fieldpath.Value(child.value).Equal(e) {
 			out = append(out, child)
 		}
 	}
 	return out
 }
 
-func selectedByKey(n *node, key []fieldpath.KeyField, sets []*fieldpath.Set, come []fieldpath.Path) []*node {
+func selectedByKey(n *node, key []fieldpath.KeyField) []*node {
 	var best []*node
-	var subset string
 	most := 0
 	for _, child := range n.children {
 		m, _ := child.value.(map[string]any)
-		has, fits, names := 0, true, ""
+		has, fits := 0, true
 		for _, f := range key {
 			v, ok := m[f.Name]
-			if ok && isScalar(v) {
+			if ok && items.IsScalar(v) {
 				has++
-				names += "\x00" + f.Name
 				fits = fits && fieldpath.Value(v).Equal(fieldpath.Value(f.Value))
 			}
 		}
-		if !fits || has == 0 || has < len(key) && len(key) > maxLenient || has < most {
+		if !fits || has == 0 || has < len(key) && len(key) > 4 || has < most {
 			continue
 		}
-		if has > most || names < subset {
-			best, most, subset = nil, has, names
-		} else if names > subset {
-			continue
+		if has > most {
+			best, most = nil, has
 		}
 		best = append(best, child)
-	}
-	others := map[string]bool{}
-	for _, way := range come {
-		for _, set := range sets {
-			for e := range below(set, way).Level() {
-				fields, _ := e.Key()
-				for _, f := range fields {
-					others[f.Name] = true
-				}
-			}
-		}
-	}
-	for _, f := range key {
-		delete(others, f.Name)
-	}
-	var bare []*node
-	for _, child := range best {
-		m := child.value.(map[string]any)
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(others)), func(name string) bool { _, ok := m[name]; return ok }) {
-			bare = append(bare, child)
-		}
-	}
-	if len(bare) > 0 {
-		return bare
 	}
 	return best
 }

@@ -35,17 +35,17 @@ func HTML(w io.Writer, reports ...*Report) error {
 	return webpage.Write(w, pageHTML, newPage(reports))
 }
 
-// page is what the page shows. All text in it is plain.
+// page is what the page shows, and what its script reads as JSON. All text in it is plain.
 type page struct {
-	webpage.Assets
+	webpage.Assets `json:"-"`
 
-	Title    string
-	Summary  string
-	Managers []*pageManager
+	Title    string         `json:"-"`
+	Summary  string         `json:"-"`
+	Managers []*pageManager `json:"-"`
 	// Shared and Unowned count lines.
-	Shared, Unowned int
-	Objects         []pageObject
-	Data            pageData
+	Shared  int          `json:"-"`
+	Unowned int          `json:"-"`
+	Objects []pageObject `json:"objects"`
 
 	lines int // so far
 }
@@ -62,77 +62,65 @@ type pageManager struct {
 }
 
 type pageObject struct {
-	ID, Title, Kind, Namespace, Name, APIVersion string
+	*Report `json:"-"`
 
-	Notes   []string
-	Entries []pageEntry
-	Lines   []pageLine
-}
-
-type pageLine struct {
-	Class, Anchor, Age string
-	Number             int
-	Chips              []pageChip
-	Unowned, Foldable  bool
-	Tokens             []token
-}
-
-// pageChip is an owner of a line, or how many more there are.
-type pageChip struct{ Class, Name, Note string }
-
-// hasOwnersOf reports whether both lines show the same owners, or that they have none.
-func (l *pageLine) hasOwnersOf(other *pageLine) bool {
-	return l.Age == other.Age && l.Unowned == other.Unowned && slices.Equal(l.Chips, other.Chips)
+	ID      string      `json:"-"`
+	Title   string      `json:"-"`
+	Anchor  string      `json:"anchor"`
+	Entries []pageEntry `json:"entries"`
+	Lines   []pageLine  `json:"lines"`
 }
 
 type pageEntry struct {
-	Class, Name, How, Version, Time, Age string
+	*Entry `json:"-"`
 
-	Fields, Lines int
-	Problem       bool
-}
-
-// pageData is what the script reads.
-type pageData struct {
-	Objects []dataObject `json:"objects"`
-}
-
-type dataObject struct {
-	Anchor  string      `json:"anchor"`
-	Entries []dataEntry `json:"entries"`
-	Lines   []dataLine  `json:"lines"`
-}
-
-type dataEntry struct {
 	Class       string `json:"class"`
 	Manager     string `json:"manager"`
+	How         string `json:"-"`
 	Operation   string `json:"operation"`
 	Subresource string `json:"subresource"`
-	Version     string `json:"version"`
+	APIVersion  string `json:"version"`
 	Time        string `json:"time"`
 	Age         string `json:"age"`
 }
 
-// dataLine has positions among the lines that the page shows: of the line that it
-// is in, -1 for none, and of the last line of what begins in it.
-type dataLine struct {
+// pageLine has positions among the lines that the page shows: of the line that it is in, -1 for none, and of the last
+// line of what begins in it.
+type pageLine struct {
+	Number   int        `json:"-"`
+	Class    string     `json:"-"`
+	Anchor   string     `json:"-"`
+	Age      string     `json:"-"`
+	Chips    []pageChip `json:"-"`
+	NoOwner  bool       `json:"-"`
+	Foldable bool       `json:"-"`
+	Tokens   []token    `json:"-"`
+
 	Parent    int         `json:"parent"`
 	Last      int         `json:"last"`
 	Continued bool        `json:"continued"`
 	Managers  []int       `json:"managers"`
 	Unowned   bool        `json:"unowned"`
-	Fields    []dataField `json:"fields"`
+	Fields    []pageField `json:"fields"`
 }
 
-type dataField struct {
+// pageChip is an owner of a line, or how many more there are.
+type pageChip struct{ Class, Name, Note string }
+
+type pageField struct {
 	Path   string `json:"path"`
 	Kind   Kind   `json:"kind"`
 	State  State  `json:"state"`
 	Owners []int  `json:"owners"`
 }
 
+// hasOwnersOf reports whether both lines show the same owners, or that they have none.
+func (l *pageLine) hasOwnersOf(other *pageLine) bool {
+	return l.Age == other.Age && l.NoOwner == other.NoOwner && slices.Equal(l.Chips, other.Chips)
+}
+
 func newPage(reports []*Report) *page {
-	p := &page{Data: pageData{Objects: []dataObject{}}}
+	p := &page{Objects: []pageObject{}}
 	switch len(reports) {
 	case 0:
 		p.Summary = "no objects"
@@ -191,37 +179,20 @@ func gatherManagers(reports []*Report) map[string]*pageManager {
 // add adds an object; one of several has its name in its anchors.
 func (p *page) add(r *Report, index int, several bool, managers map[string]*pageManager) {
 	o := pageObject{
-		ID:    fmt.Sprintf("object-%d", index),
-		Title: printable.Text(r.title()), Kind: printable.Text(r.Kind), Namespace: printable.Text(r.Namespace),
-		Name: printable.Text(r.Name), APIVersion: printable.Text(r.APIVersion), Notes: r.Notes(),
+		Report: r, ID: fmt.Sprintf("object-%d", index), Title: printable.Text(r.title()),
+		Entries: []pageEntry{}, Lines: []pageLine{},
 	}
-	d := dataObject{Entries: []dataEntry{}, Lines: []dataLine{}}
 	if several {
-		d.Anchor = printable.Text(strings.ReplaceAll(r.title(), " ", "/"))
+		o.Anchor = strings.ReplaceAll(o.Title, " ", "/")
 	}
 	for i := range r.Entries {
 		e := &r.Entries[i]
-		class := managers[e.Manager].Class
-		shown := pageEntry{
-			Class:   class,
-			Name:    webpage.ManagerName(e.Manager),
-			How:     printable.Text(e.how()),
-			Version: printable.Text(e.APIVersion),
-			Time:    e.when(),
-			Age:     e.Age,
-			Fields:  e.Fields,
-			Lines:   e.Lines,
-			Problem: e.Problem != "",
-		}
-		o.Entries = append(o.Entries, shown)
-		d.Entries = append(d.Entries, dataEntry{
-			Class: class, Manager: shown.Name, Operation: printable.Text(string(e.Operation)),
-			Subresource: printable.Text(e.Subresource), Version: shown.Version, Time: shown.Time, Age: shown.Age,
+		m := managers[e.Manager]
+		o.Entries = append(o.Entries, pageEntry{
+			Entry: e, Class: m.Class, Manager: m.Name, How: printable.Text(e.how()),
+			Operation: printable.Text(string(e.Operation)), Subresource: printable.Text(e.Subresource),
+			APIVersion: printable.Text(e.APIVersion), Time: e.when(), Age: e.Age,
 		})
-	}
-	positions := make(map[int]int, len(r.Lines)) // of lines on the page, by number
-	for i := range r.Lines {
-		positions[r.Lines[i].Number] = i
 	}
 	var around []int // the lines that the next one may be in
 	for i := range r.Lines {
@@ -229,46 +200,51 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 		for len(around) > 0 && r.Lines[around[len(around)-1]].Last < l.Number {
 			around = around[:len(around)-1]
 		}
-		facts := dataLine{Parent: -1, Continued: l.Continued, Managers: []int{}, Fields: []dataField{}}
+		line := pageLine{
+			Number: l.Number, Anchor: o.Anchor, Tokens: tokens(l), Parent: -1, Last: i, Continued: l.Continued,
+			Managers: []int{}, Fields: []pageField{},
+		}
 		if len(around) > 0 {
-			facts.Parent = around[len(around)-1]
+			line.Parent = around[len(around)-1]
 		}
-		for facts.Last = i; facts.Last+1 < len(r.Lines) && r.Lines[facts.Last+1].Number <= l.Last; {
-			facts.Last++
+		for line.Last+1 < len(r.Lines) && r.Lines[line.Last+1].Number <= l.Last {
+			line.Last++
 		}
-		line := pageLine{Number: l.Number, Tokens: tokens(l), Foldable: facts.Last > i}
+		line.Foldable = line.Last > i
 		around = append(around, i)
-		p.addFacts(l, &line, &facts, managers)
-		line.Anchor = d.Anchor
-		if f := l.Field(); f != nil {
-			line.Anchor += facts.Fields[len(facts.Fields)-1].Path
-		}
-		if i > 0 && (line.Unowned || line.Chips != nil) && line.hasOwnersOf(&o.Lines[i-1]) {
+		p.addFields(&line, l)
+		p.addOwners(&line, l, managers)
+		if i > 0 && (line.NoOwner || line.Chips != nil) && line.hasOwnersOf(&o.Lines[i-1]) {
 			line.Class += " same"
 		}
 		o.Lines = append(o.Lines, line)
-		d.Lines = append(d.Lines, facts)
 	}
 	p.Objects = append(p.Objects, o)
-	p.Data.Objects = append(p.Data.Objects, d)
 }
 
-// addFacts adds what is known of a line's fields and owners.
-func (p *page) addFacts(l *Line, line *pageLine, facts *dataLine, managers map[string]*pageManager) {
+func (p *page) addFields(line *pageLine, l *Line) {
 	for i := range l.Fields {
 		f := &l.Fields[i]
-		field := dataField{
-			Path:   printable.Text(f.Path.String()),
-			Kind:   f.Kind,
-			State:  f.State,
-			Owners: make([]int, 0, len(f.Owners)),
+		field := pageField{Path: printable.Text(f.Path.String()), Kind: f.Kind, State: f.State, Owners: []int{}}
+		for _, o := range f.Owners {
+			field.Owners = append(field.Owners, o.Entry)
 		}
-		for j := range f.Owners {
-			field.Owners = append(field.Owners, f.Owners[j].Entry)
-		}
-		facts.Fields = append(facts.Fields, field)
+		line.Fields = append(line.Fields, field)
 	}
+	f := l.Field()
+	if f == nil {
+		return
+	}
+	line.Anchor += line.Fields[len(line.Fields)-1].Path
+	line.Class = string(f.State)
+	if line.Unowned = f.State == Unowned; line.Unowned {
+		p.Unowned++
+	}
+}
+
+func (p *page) addOwners(line *pageLine, l *Line, managers map[string]*pageManager) {
 	owners := l.owners()
+	line.NoOwner = line.Unowned && len(owners) == 0
 	p.lines++
 	for i, o := range owners {
 		m := managers[o.Manager]
@@ -283,19 +259,11 @@ func (p *page) addFacts(l *Line, line *pageLine, facts *dataLine, managers map[s
 		}
 		if m.last != p.lines {
 			m.last = p.lines
-			facts.Managers = append(facts.Managers, m.Index)
+			line.Managers = append(line.Managers, m.Index)
 			m.Lines++
 		}
 	}
-	if len(facts.Managers) > 1 {
+	if len(line.Managers) > 1 {
 		p.Shared++
-	}
-	if f := l.Field(); f != nil {
-		line.Class = string(f.State)
-		line.Unowned = f.State == Unowned && line.Chips == nil
-		facts.Unowned = f.State == Unowned
-		if facts.Unowned {
-			p.Unowned++
-		}
 	}
 }

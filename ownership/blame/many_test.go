@@ -1,19 +1,17 @@
 package blame_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
 // TestManyOwners: of a line that many own, Text and HTML show the first, and how many more
-// there are; fields of the same owners share their list.
+// there are.
 func TestManyOwners(t *testing.T) {
 	type m = map[string]any
 	var entries []any
@@ -34,7 +32,7 @@ func TestManyOwners(t *testing.T) {
 		blame.Options{},
 	)
 	require.NoError(t, err)
-	var lists [][]blame.Owner
+	var lists [][]*blame.Owner
 	for i := range report.Lines {
 		if f := report.Lines[i].Field(); f.State == blame.Owned {
 			lists = append(lists, f.Owners)
@@ -42,7 +40,7 @@ func TestManyOwners(t *testing.T) {
 	}
 	require.Len(t, lists, 2)
 	require.Len(t, lists[0], 200)
-	require.Same(t, &lists[0][0], &lists[1][0])
+	require.Same(t, &report.Entries[0].Owner, lists[1][0])
 	require.Equal(t, 2, report.Entries[199].Lines)
 
 	var text, page strings.Builder
@@ -82,62 +80,4 @@ func TestEntriesOfSameFields(t *testing.T) {
 	}
 	require.Equal(t, []int{1000, 1000, 1001, 0, 1000, 0, 0}, counts)
 	require.NotEmpty(t, report.Entries[3].Problem)
-}
-
-// TestFieldsAsText: a FieldsV1 as text gives the report that the same as a map gives, whether
-// managed fields are shown or not.
-func TestFieldsAsText(t *testing.T) {
-	type m = map[string]any
-	const fields = `{"f:data":{".":{},"f:a":{},"f:gone":{}},"f:metadata":{"f:labels":{"f:app":{}}}}`
-	object := func(each ...any) m {
-		var entries []any
-		for i, fields := range each {
-			entries = append(entries, m{"manager": fmt.Sprintf("m%d", i), "operation": "Update", "apiVersion": "v1",
-				"fieldsType": "FieldsV1", "fieldsV1": fields})
-		}
-		return m{
-			"apiVersion": "v1",
-			"kind":       "ConfigMap",
-			"data":       m{"a": "x"},
-			"metadata":   m{"name": "x", "managedFields": entries},
-		}
-	}
-	text := func(s string) *metav1.FieldsV1 {
-		f := &metav1.FieldsV1{}
-		f.SetRawString(s)
-		return f
-	}
-	tree := func(s string) (tree any) {
-		require.NoError(t, json.Unmarshal([]byte(s), &tree))
-		return tree
-	}
-	for _, shown := range []bool{false, true} {
-		o := blame.Options{ManagedFields: shown}
-		given := object(
-			text(fields),
-			text(fields),
-			text(`{"f:data":{"f:a":{}}}`),
-			tree(`{"f:data":{"f:a":{}}}`),
-			text(`{"f:data":7}`),
-		)
-		got, err := blame.New(given, o)
-		require.NoError(t, err)
-		want, err := blame.New(
-			object(
-				tree(fields),
-				tree(fields),
-				tree(`{"f:data":{"f:a":{}}}`),
-				tree(`{"f:data":{"f:a":{}}}`),
-				tree(`{"f:data":7}`),
-			),
-			o,
-		)
-		require.NoError(t, err)
-		require.NotEmpty(t, got.Entries[4].Problem)
-		got.Entries[4].Problem = want.Entries[4].Problem // one names the offset, the other the path
-		require.Equal(t, want, got)
-		require.IsType(t, text(""), given["metadata"].(m)["managedFields"].([]any)[0].(m)["fieldsV1"], "the input is changed")
-	}
-	_, err := blame.New(object(text(`{"f:a"`)), blame.Options{ManagedFields: true})
-	require.NoError(t, err)
 }

@@ -1,15 +1,12 @@
 package blame
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -34,8 +31,7 @@ type Options struct {
 
 // New reports who owns each line of an object, a plain JSON tree such as the
 // content of an unstructured object. It neither changes obj nor shares memory
-// with it. The fieldsV1 of an entry may be a *[metav1.FieldsV1] instead of a map: text is
-// decoded in a tenth of the time.
+// with it.
 //
 // It returns a typed.Errors for an object beyond a limit (spec rules 12.1 and 12.2) or with values that JSON has not,
 // and another error for one that can't be written as YAML. Malformed managed fields are no error: see Entry.Problem
@@ -43,13 +39,10 @@ type Options struct {
 func New(obj map[string]any, o Options) (*Report, error) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	managed := metadata["managedFields"]
-	if managed != nil {
+	if managed != nil && !o.ManagedFields {
 		obj, metadata = maps.Clone(obj), maps.Clone(metadata)
-		if obj["metadata"] = metadata; o.ManagedFields {
-			metadata["managedFields"] = withTrees(managed)
-		} else {
-			delete(metadata, "managedFields")
-		}
+		obj["metadata"] = metadata
+		delete(metadata, "managedFields")
 	}
 	if err := typed.Deduced().Validate(obj, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
 		return nil, fmt.Errorf("blame: %w", err)
@@ -95,13 +88,8 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	for i, item := range list {
 		e := &r.Entries[i]
 		e.Entry = i
-		text, header := textFields(item)
-		record, err := managedfields.ReadEntry(header, i)
-		switch {
-		case err != nil:
-		case text != nil:
-			sets[i], err = fieldpath.Parse(text.GetRawBytes())
-		default:
+		record, err := managedfields.ReadEntry(item, i)
+		if err == nil {
 			sets[i], err = record.Fields()
 		}
 		if err != nil {
@@ -119,41 +107,6 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		e.Fields = sets[i].Len()
 	}
 	return sets
-}
-
-// textFields returns the FieldsV1 of an entry that has it as text, and the entry without it.
-// It returns nil, and the entry as it is, for every other one.
-func textFields(item any) (text *metav1.FieldsV1, entry any) {
-	m, _ := item.(map[string]any)
-	if text, _ = m["fieldsV1"].(*metav1.FieldsV1); text == nil {
-		return nil, item
-	}
-	m = maps.Clone(m)
-	delete(m, "fieldsV1")
-	return text, m
-}
-
-// withTrees returns managed fields with a map for each FieldsV1 that is text. What is no JSON
-// becomes a string: its entry says what is wrong with it.
-func withTrees(managed any) any {
-	list, ok := managed.([]any)
-	if !ok {
-		return managed
-	}
-	out := slices.Clone(list)
-	for i, item := range list {
-		text, entry := textFields(item)
-		if text == nil {
-			continue
-		}
-		var fields any
-		if err := json.Unmarshal(text.GetRawBytes(), &fields); err != nil {
-			fields = text.GetRawString()
-		}
-		entry.(map[string]any)["fieldsV1"] = fields
-		out[i] = entry
-	}
-	return out
 }
 
 // problem returns what is wrong with an entry, without the position and manager
@@ -217,22 +170,21 @@ func (r *Report) keep(l *layout, managers []string) []bool {
 // addLines makes the lines that are kept.
 func (r *Report) addLines(l *layout, kept []bool) {
 	r.Lines = make([]Line, 0, len(l.lines))
-	var current []*node // of the line before
-	shared := ownerLists{entries: r.Entries, lists: map[string][]Owner{}}
+	var current *node                      // what the line before is about
 	counted := make([]int, len(r.Entries)) // the last line, from 1, that counts for an entry
 	for i, text := range l.lines {
 		line := Line{Number: i + 1, Last: i + 1, Text: text}
 		nodes := l.begins[i]
-		if len(nodes) > 0 {
+		switch {
+		case len(nodes) > 0:
 			line.Last = nodes[0].last + 1
-			current = nodes
-		} else if len(current) > 0 {
+			current = nodes[len(nodes)-1]
+		case current != nil:
 			line.Continued = true
-			nodes = current[len(current)-1:]
+			nodes = []*node{current}
 		}
-		line.Fields = make([]Field, len(nodes))
-		for j, n := range nodes {
-			line.Fields[j] = Field{Path: n.path(), Kind: n.kind, State: n.state, Owners: shared.of(n.entries)}
+		for _, n := range nodes {
+			line.Fields = append(line.Fields, Field{Path: n.path(), Kind: n.kind, State: n.state, Owners: r.owners(n)})
 			for _, entry := range n.entries {
 				if counted[entry] != i+1 {
 					counted[entry] = i + 1
@@ -246,30 +198,9 @@ func (r *Report) addLines(l *layout, kept []bool) {
 	}
 }
 
-// ownerLists makes lists of owners, each once: where two hundred entries own each of
-// thousands of fields, one list in the place of thousands.
-type ownerLists struct {
-	entries []Entry
-	lists   map[string][]Owner
-	key     []byte
-}
-
-// of returns the owners whose entries have the given positions; nil for none.
-func (l *ownerLists) of(entries []int) []Owner {
-	if len(entries) == 0 {
-		return nil
+func (r *Report) owners(n *node) (owners []*Owner) {
+	for _, entry := range n.entries {
+		owners = append(owners, &r.Entries[entry].Owner)
 	}
-	l.key = l.key[:0]
-	for _, entry := range entries {
-		l.key = binary.AppendUvarint(l.key, uint64(entry))
-	}
-	list, ok := l.lists[string(l.key)]
-	if !ok {
-		list = make([]Owner, len(entries))
-		for i, entry := range entries {
-			list[i] = l.entries[entry].Owner
-		}
-		l.lists[string(l.key)] = list
-	}
-	return list
+	return owners
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/internal/items"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -116,7 +117,7 @@ func (w *walk) distribute(n *node) {
 
 // finder returns what finds the children of n that an element selects.
 func (n *node) finder() func(fieldpath.Element) []int {
-	switch n.value.(type) {
+	switch v := n.value.(type) {
 	case map[string]any:
 		byName := make(map[string]int, len(n.children))
 		for i, child := range n.children {
@@ -130,7 +131,7 @@ func (n *node) finder() func(fieldpath.Element) []int {
 			return nil
 		}
 	case []any:
-		return newItems(n).find
+		return items.New(v, n.typ).Find
 	}
 	return func(fieldpath.Element) []int { return nil }
 }
@@ -222,7 +223,7 @@ func (n *node) shape() []string {
 	for _, c := range n.cursors {
 		for e := range c.below.Level() {
 			if key, ok := e.Key(); ok {
-				return namesOf(key)
+				return items.Names(key)
 			}
 		}
 	}
@@ -242,11 +243,11 @@ func (n *node) elementOf(child *node, i int, shape []string) fieldpath.Element {
 		if called && n.typ == nil {
 			return child.elem
 		}
-		if key := n.keyOf(child.value, shape); len(key) > 0 {
+		if key := items.KeyOf(child.value, shape, n.typ); len(key) > 0 {
 			return fieldpath.Key(key...)
 		}
 	case Set:
-		if isScalar(child.value) {
+		if items.IsScalar(child.value) {
 			return fieldpath.Value(child.value)
 		}
 	}
@@ -254,42 +255,4 @@ func (n *node) elementOf(child *node, i int, shape []string) fieldpath.Element {
 		return child.elem
 	}
 	return fieldpath.Index(i)
-}
-
-// keyOf returns the key of an item of n, of the fields called names; a field that
-// the item lacks has the default that the type gives it, or is left out.
-func (n *node) keyOf(item any, names []string) []fieldpath.KeyField {
-	m, ok := item.(map[string]any)
-	if !ok {
-		return nil
-	}
-	var key []fieldpath.KeyField
-	for _, name := range names {
-		v, ok := m[name]
-		if !ok && n.typ != nil && n.typ.List != nil && n.typ.List.Elem.Map != nil {
-			v = n.typ.List.Elem.Map.Fields[name].Default
-			ok = v != nil
-		}
-		if ok && isScalar(v) {
-			key = append(key, fieldpath.KeyField{Name: name, Value: v})
-		}
-	}
-	return key
-}
-
-// namesOf returns the names of a key's fields, sorted.
-func namesOf(key []fieldpath.KeyField) []string {
-	names := make([]string, len(key))
-	for i, f := range key {
-		names[i] = f.Name
-	}
-	return names
-}
-
-func isScalar(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return true
 }

@@ -96,13 +96,12 @@ type Entry struct {
 	Fields int `json:"fields"`
 	// Lines is how many lines of the object's YAML show a field that it owns.
 	Lines int `json:"lines"`
-	// Absent are the first MaxAbsent of its paths that lead nowhere in the object,
-	// and AbsentCount is how many there are.
-	Absent      []fieldpath.Path `json:"-"`
-	AbsentCount int              `json:"absentCount,omitempty"`
+	// AbsentCount is the number of its paths that lead nowhere in the object, and Absent are the first MaxAbsent.
+	AbsentCount int `json:"absentCount,omitempty"`
 	// Problem says why the entry could not be read; empty when it could. Such an
 	// entry owns nothing here, and says of itself what could be read.
-	Problem string `json:"problem,omitempty"`
+	Problem string           `json:"problem,omitempty"`
+	Absent  []fieldpath.Path `json:"absent,omitempty"`
 }
 
 // Line is a line of an object's YAML.
@@ -135,15 +134,14 @@ func (l *Line) Field() *Field {
 type Field struct {
 	// Path is where it is. An item of a list has its key, value or position in it
 	// as the entries have, or else the schema.
-	Path fieldpath.Path `json:"-"`
+	Path fieldpath.Path `json:"path"`
 	// Kind is what is there.
 	Kind Kind `json:"kind"`
 	// State says in which way it is owned.
 	State State `json:"state"`
 	// Owners own it: directly when State is Owned, through the atomic list or map
-	// around it when it is Whole. They are in the order of metadata.managedFields.
-	// Fields of the same owners share them.
-	Owners []Owner `json:"owners,omitempty"`
+	// around it when it is Whole. They are those of Report.Entries, in their order.
+	Owners []*Owner `json:"owners,omitempty"`
 }
 
 // Kind is what there is at a path, and how it merges.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
@@ -60,21 +59,32 @@ func Text(w io.Writer, style Style, reports ...*Report) error {
 			if i > 0 {
 				b.WriteByte('\n')
 			}
-			fmt.Fprintln(b, style(Heading, "", printable.Text(r.title())))
+			fmt.Fprintln(b, style.cell(Heading, "", r.title()))
 		}
-		r.text(b, style)
+		b.WriteString(printable.Table("", r.rows(style)))
+		for _, note := range r.Notes() {
+			fmt.Fprintln(b, style.cell(Warning, "", "! "+note))
+		}
 	}
 	return b.Flush()
 }
 
-// cell is a part of a row: the text as it takes up room, and who it is about.
-type cell struct {
-	part    Part
-	manager string
-	text    string
+func (style Style) cell(part Part, manager, text string) printable.Cell {
+	return printable.Cell{Text: text, Style: func(text string) string { return style(part, manager, text) }}
 }
 
-func (r *Report) text(b *bufio.Writer, style Style) {
+// code returns the cell of a line of YAML, which is empty for the co-owners.
+func (style Style) code(text string) printable.Cell {
+	const border = "│"
+	if text == "" {
+		return printable.Cell{Text: border}
+	}
+	return printable.Cell{Text: border + " " + text, Style: func(text string) string {
+		return border + " " + style(Code, "", text[len(border)+1:])
+	}}
+}
+
+func (r *Report) rows(style Style) [][]printable.Cell {
 	versions := map[string]bool{}
 	for i := range r.Entries {
 		if r.Entries[i].Problem == "" {
@@ -85,78 +95,47 @@ func (r *Report) text(b *bufio.Writer, style Style) {
 	if len(versions) < 2 {
 		heads = heads[:3]
 	}
-	row := make([]cell, 0, len(heads))
-	for _, h := range heads {
-		row = append(row, cell{Heading, "", h})
+	var heading []printable.Cell
+	for _, head := range heads {
+		heading = append(heading, style.cell(Heading, "", head))
 	}
-	rows := [][]cell{row}
+	rows := [][]printable.Cell{heading}
 	for i := range r.Lines {
-		rows = append(rows, r.Lines[i].rows(len(heads))...)
+		rows = append(rows, r.Lines[i].rows(style, len(heads))...)
 	}
-	widths := make([]int, len(heads))
-	for _, row := range rows {
-		for i, c := range row[:min(len(row), len(heads))] {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
-		}
-	}
-	for _, row := range rows {
-		gap := 0 // blanks owed before the next text: none end a row
-		for i := range heads {
-			c := row[i]
-			if c.text != "" {
-				fmt.Fprintf(b, "%*s%s", gap, "", style(c.part, c.manager, c.text))
-				gap = 0
-			}
-			gap += widths[i] - utf8.RuneCountInString(c.text) + 2
-		}
-		if len(row) > len(heads) {
-			fmt.Fprintf(b, "%*s│", gap, "")
-			if text := row[len(heads)].text; text != "" {
-				b.WriteString(" " + style(Code, "", text))
-			}
-		}
-		b.WriteByte('\n')
-	}
-	r.notes(b, style)
+	return rows
 }
 
-// rows returns the rows of a line: the cells of as many columns, then the YAML,
-// which is empty for the co-owners.
-func (l *Line) rows(columns int) [][]cell {
-	var rows [][]cell
-	owners := l.owners()
-	more := len(owners) - MaxOwners
-	if more > 0 {
-		owners = owners[:MaxOwners]
+// rows returns the rows of a line: some columns for each owner, and the YAML in the first row.
+func (l *Line) rows(style Style, columns int) [][]printable.Cell {
+	var rows [][]printable.Cell
+	text := l.Text
+	add := func(cells ...printable.Cell) {
+		row := make([]printable.Cell, columns+1)
+		copy(row[:columns], cells)
+		row[columns] = style.code(text)
+		rows = append(rows, row)
+		text = ""
 	}
-	for _, o := range owners {
-		name := short(printable.Text(o.Manager), managerWidth) + o.note
+	owners := l.owners()
+	for _, o := range owners[:min(len(owners), MaxOwners)] {
+		name := printable.Short(o.Manager, managerWidth) + o.note
 		if len(rows) > 0 {
 			name = "+ " + name
 		}
-		row := []cell{
-			{Manager, o.Manager, name},
-			{Detail, o.Manager, printable.Text(o.how())},
-			{Detail, o.Manager, printable.Text(o.Age)},
-		}
-		if columns > 3 {
-			row = append(row, cell{Detail, o.Manager, printable.Text(o.APIVersion)})
-		}
-		rows = append(rows, append(row, cell{Code, "", ""}))
+		add(style.cell(Manager, o.Manager, name), style.cell(Detail, o.Manager, o.how()),
+			style.cell(Detail, o.Manager, o.Age), style.cell(Detail, o.Manager, o.APIVersion))
 	}
-	if more > 0 {
-		row := make([]cell, columns+1)
-		row[0] = cell{Detail, "", fmt.Sprintf("+ %d more", more)}
-		rows = append(rows, row)
+	if more := len(owners) - MaxOwners; more > 0 {
+		add(style.cell(Detail, "", fmt.Sprintf("+ %d more", more)))
 	}
-	if rows == nil {
-		row := make([]cell, columns+1)
+	if len(owners) == 0 {
+		var nobody printable.Cell
 		if f := l.Field(); f != nil && f.State == Unowned {
-			row[0] = cell{Nobody, "", "(nobody)"}
+			nobody = style.cell(Nobody, "", "(nobody)")
 		}
-		rows = append(rows, row)
+		add(nobody)
 	}
-	rows[0][columns].text = printable.Text(l.Text)
 	return rows
 }
 
@@ -177,7 +156,7 @@ func (l *Line) owners() []lineOwner {
 	out := make([]lineOwner, 0, len(inner.Owners))
 	outer := l.Fields[:len(l.Fields)-1]
 	for i := range inner.Owners {
-		o, note := &inner.Owners[i], ""
+		o, note := inner.Owners[i], ""
 		for j := range outer {
 			if !outer[j].ownedBy(o.Entry) && outer[j].State != Parent {
 				note = " (field)"
@@ -188,7 +167,7 @@ func (l *Line) owners() []lineOwner {
 	seen := map[int]bool{}
 	for i := range outer {
 		for j := range outer[i].Owners {
-			o := &outer[i].Owners[j]
+			o := outer[i].Owners[j]
 			if !inner.ownedBy(o.Entry) && !seen[o.Entry] {
 				seen[o.Entry] = true
 				out = append(out, lineOwner{o, " (item)"})
@@ -199,31 +178,24 @@ func (l *Line) owners() []lineOwner {
 }
 
 func (f *Field) ownedBy(entry int) bool {
-	_, found := slices.BinarySearchFunc(f.Owners, entry, func(o Owner, entry int) int { return o.Entry - entry })
+	_, found := slices.BinarySearchFunc(f.Owners, entry, func(o *Owner, entry int) int { return o.Entry - entry })
 	return found
-}
-
-// notes writes what is wrong with the managed fields.
-func (r *Report) notes(b *bufio.Writer, style Style) {
-	for _, note := range r.Notes() {
-		fmt.Fprintln(b, style(Warning, "", "! "+note))
-	}
 }
 
 // Notes returns what is wrong with the managed fields, a sentence each: what
 // could not be read, and what leads nowhere in the object. It is safe to print.
 func (r *Report) Notes() []string {
 	var notes []string
+	add := func(format string, args ...any) {
+		notes = append(notes, printable.Text(fmt.Sprintf(format, args...)))
+	}
 	if r.Problem != "" {
-		notes = append(notes, printable.Text(r.Problem))
+		add("%s", r.Problem)
 	}
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		if e.Problem != "" {
-			notes = append(
-				notes,
-				printable.Text(fmt.Sprintf("managedFields[%d] of manager %q can't be read: %s", e.Entry, e.Manager, e.Problem)),
-			)
+			add("managedFields[%d] of manager %q can't be read: %s", e.Entry, e.Manager, e.Problem)
 		}
 		if e.AbsentCount == 0 {
 			continue
@@ -237,20 +209,7 @@ func (r *Report) Notes() []string {
 		if more := e.AbsentCount - len(paths); more > 0 {
 			list = fmt.Sprintf("%s and %d more", list, more)
 		}
-		notes = append(
-			notes,
-			printable.Text(fmt.Sprintf("manager %q (%s) owns what is not in the object: %s", e.Manager, e.how(), list)),
-		)
+		add("manager %q (%s) owns what is not in the object: %s", e.Manager, e.how(), list)
 	}
 	return notes
-}
-
-// short returns s, or its start with an ellipsis when it is longer than width
-// characters.
-func short(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	runes := []rune(s)
-	return string(runes[:width-1]) + "…"
 }

@@ -1,71 +1,59 @@
 package blame
 
 import (
-	"strings"
+	"regexp"
 
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// token is a piece of a line of YAML. Its class is that of the page's style: in
-// for indentation, p for punctuation, k for a key, and for values s for strings,
-// n for numbers, w for words such as true and null.
+// token is a piece of a line of YAML. Its class is that of the page's style: in for indentation, p for punctuation, k
+// for a key, and for values s for strings, n for numbers, w for words such as true and null.
 type token struct{ Class, Text string }
 
-// tokens takes a line apart for its colours; the texts put together are the line,
-// without hostile characters.
+// A line is indentation, dashes, a key with its colon, and a value. A key that is long, or has several lines, stands by
+// itself after a question mark.
+var (
+	line      = regexp.MustCompile(`^( *)((?:- )*)(?:(\? )(.*)|` + key + `(: *|:$)(.*)|(.*))$`)
+	continued = regexp.MustCompile(`^( *)(: )?(.*)$`)
+)
+
+const key = `("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^"' ].*?)`
+
+// values are the classes of values.
+var values = []struct {
+	class   string
+	pattern *regexp.Regexp
+}{
+	{"w", regexp.MustCompile(`^(?:true|false|null)$`)},
+	{"p", regexp.MustCompile(`^(?:\{\}|\[\]|[|>][-+]?)$`)},
+	{"n", regexp.MustCompile(`^[-+.0-9eE]+$`)},
+	{"s", regexp.MustCompile(``)},
+}
+
+// tokens splits a line for its colors. The texts put together are the line, in printable characters.
 func tokens(l *Line) []token {
 	var out []token
 	add := func(class, text string) {
-		if text != "" {
-			out = append(out, token{class, printable.Text(text)})
+		if text == "" {
+			return
 		}
+		for _, v := range values {
+			if class == "" && v.pattern.MatchString(text) {
+				class = v.class
+			}
+		}
+		out = append(out, token{class, printable.Text(text)})
 	}
-	rest := strings.TrimLeft(l.Text, " ")
-	add("in", l.Text[:len(l.Text)-len(rest)])
 	if l.Continued {
-		if strings.HasPrefix(rest, ": ") { // after a key of several lines
-			add("p", ": ")
-			rest = rest[2:]
+		parts := continued.FindStringSubmatch(l.Text)
+		for i, class := range []string{"in", "p", "s"} {
+			add(class, parts[i+1])
 		}
-		add("s", rest)
 		return out
 	}
-	for {
-		if after, ok := strings.CutPrefix(rest, "- "); ok {
-			add("p", "- ")
-			rest = after
-		} else {
-			break
-		}
+	parts := line.FindStringSubmatch(l.Text)
+	for i, class := range []string{"in", "p", "p", "k", "k", "p", "", ""} {
+		add(class, parts[i+1])
 	}
-	if after, ok := strings.CutPrefix(rest, "? "); ok {
-		add("p", "? ")
-		add("k", after)
-		return out
-	}
-	f := l.Field()
-	if f == nil || len(f.Path) == 0 || f.Path[len(f.Path)-1].Kind() != fieldpath.KindField {
-		add(valueClass(rest), rest)
-		return out
-	}
-	end := keyEnd(rest)
-	add("k", rest[:end])
-	value := strings.TrimLeft(rest[end:], ": ")
-	add("p", rest[end:len(rest)-len(value)])
-	add(valueClass(value), value)
 	return out
-}
-
-func valueClass(text string) string {
-	switch text {
-	case "true", "false", "null":
-		return "w"
-	case "{}", "[]", "|", "|-", "|+", ">", ">-", ">+":
-		return "p"
-	}
-	if text != "" && strings.Trim(text, "0123456789+-.eE") == "" {
-		return "n"
-	}
-	return "s"
 }

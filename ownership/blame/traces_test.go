@@ -91,8 +91,8 @@ func TestTraces(t *testing.T) {
 }
 
 // owners returns the managers of each path that an entry holds.
-func owners(r *blame.Report) map[string][]blame.Owner {
-	out := map[string][]blame.Owner{}
+func owners(r *blame.Report) map[string][]*blame.Owner {
+	out := map[string][]*blame.Owner{}
 	for _, line := range r.Lines {
 		for _, f := range line.Fields {
 			if f.State == blame.Owned {
