@@ -54,7 +54,7 @@ var layers = []layer{
 		"fieldmanager",
 		[]string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"},
 	},
-	{"internal/writetest", []string{"fieldmanager"}}, // for tests
+	{"internal/writetest", []string{"typed/openapi", "fieldmanager"}}, // for tests
 	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager"}},
@@ -67,7 +67,7 @@ var layers = []layer{
 			"internal/trees", "internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
-	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "fieldmanager", "ownership"}},
 	{
 		"ownership/report",
 		[]string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields",

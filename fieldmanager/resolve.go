@@ -171,7 +171,7 @@ func (m *FieldManager) withShared(intent, live map[string]any, set *fieldpath.Se
 	}
 	all := m.typ.FieldSet(live)
 	// With everything that is below: the shapes may differ.
-	part := m.typ.Extract(live, set.Union(all.Difference(all.RecursiveDifference(set))), true)
+	part := m.typ.Extract(live, set.Union(all.AtOrBelow(set)), true)
 	rules := typed.Rules{Unknown: !m.refusesUnknown()}
 	shared, err := m.typ.Merge(intent, part, typed.Rules{Duplicates: true, Unknown: true})
 	if err == nil {

@@ -65,7 +65,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	if err := checkFields(fields, false, "the object has", there); err != nil {
 		return nil, err
 	}
-	handed, err := fm.Extract(ctx, live, atOrBelow(there, fields))
+	handed, err := fm.Extract(ctx, live, there.AtOrBelow(fields))
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 		if err != nil {
 			return nil, err
 		}
-		for p := range atOrBelow(there, fields).Difference(left).All() {
+		for p := range there.AtOrBelow(fields).Difference(left).All() {
 			return nil, fmt.Errorf("%s: would go with the apply of %q", p, step.Manager)
 		}
 	}

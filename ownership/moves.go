@@ -169,7 +169,7 @@ func (a Adopt) do(e *Edit) error {
 		return err
 	}
 	if !a.All {
-		owned = atOrBelow(owned, a.Fields)
+		owned = owned.AtOrBelow(a.Fields)
 	}
 	if owned.Empty() {
 		return errors.New("there is nothing to adopt")

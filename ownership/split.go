@@ -91,8 +91,3 @@ func reach(set *fieldpath.Set, p fieldpath.Path) (has bool, inside fieldpath.Pat
 	}
 	return false, nil
 }
-
-// atOrBelow returns the paths of set that are at or below those of fields.
-func atOrBelow(set, fields *fieldpath.Set) *fieldpath.Set {
-	return set.Difference(set.RecursiveDifference(fields))
-}

@@ -62,7 +62,7 @@ func TestSplit(t *testing.T) {
 		fields := fieldpath.NewSet(picked...)
 		taken, rest := split(owned, fields)
 		require.True(t, taken.Union(rest).Equal(owned), "nothing is lost, nothing is new")
-		require.True(t, atOrBelow(owned, fields).Difference(taken).Empty(), "what was chosen is taken")
+		require.True(t, owned.AtOrBelow(fields).Difference(taken).Empty(), "what was chosen is taken")
 		require.True(t, closed(taken, owned), "owned\n%s\nfields\n%s\ntaken\n%s", owned, fields, taken)
 		require.True(t, closed(rest, owned), "owned\n%s\nfields\n%s\nrest\n%s", owned, fields, rest)
 		for p := range taken.Intersection(rest).All() {

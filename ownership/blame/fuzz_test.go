@@ -58,7 +58,8 @@ func FuzzNew(f *testing.F) {
 			require.Error(t, cannot, "kubectl can print it, but %v", err)
 			return
 		}
-		if cannot == nil && printable.Lines(string(want)) == string(want) {
+		// kubectl prints the name << without quotes, which would be read as a merge key.
+		if cannot == nil && printable.Lines(string(want)) == string(want) && !bytes.Contains(data, []byte("<<")) {
 			require.Equal(t, string(want), r.YAML(), "as kubectl prints it")
 		}
 		after, err := json.Marshal(obj)

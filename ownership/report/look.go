@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -204,7 +205,7 @@ func (l *look) migrate() {
 	if l.isClient = l.isClient || annotated; !l.isClient {
 		return
 	}
-	result, err := upgrade.ToServerSide(l.u, upgrade.ServerSideOptions{
+	result, err := upgrade.ToServerSide(context.Background(), l.u, upgrade.ServerSideOptions{
 		Types: l.object.Types, Converter: l.object.Converter, Manager: l.report.options.Applier,
 	})
 	if err == nil && len(result.Preview.Moves) == 0 {
@@ -225,9 +226,9 @@ func (l *look) migrate() {
 		}
 		return
 	}
-	count := func(shares []upgrade.Share) (n int) {
-		for _, s := range shares {
-			n += leafCount(s.Fields)
+	count := func(parts managedfields.Entries) (n int) {
+		for _, e := range parts {
+			n += leafCount(e.Owned())
 		}
 		return n
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +58,7 @@ intent, for the preview and for objects without the annotation.
 				return err
 			}
 			return flags.moveObjects(env, cmd, args, "upgraded", func(t *place.Target) (moveResult, error) {
-				return flags.upgrade(t, next)
+				return flags.upgrade(cmd.Context(), t, next)
 			})
 		},
 	}
@@ -99,7 +100,7 @@ func checkManager(name string) error {
 	return nil
 }
 
-func (f *upgradeFlags) upgrade(t *place.Target, next intents) (moveResult, error) {
+func (f *upgradeFlags) upgrade(ctx context.Context, t *place.Target, next intents) (moveResult, error) {
 	o := f.options
 	o.Types, o.Converter = t.Types, t.Converter()
 	o.Intent = next.forObject(t)
@@ -116,7 +117,7 @@ func (f *upgradeFlags) upgrade(t *place.Target, next intents) (moveResult, error
 	if !also.Empty() {
 		o.Also = o.Also.Union(also)
 	}
-	result, err := upgrade.ToServerSide(place.Wrap(t.Object), o)
+	result, err := upgrade.ToServerSide(ctx, place.Wrap(t.Object), o)
 	return upgradeResult(t, result, o.Manager, err)
 }
 
