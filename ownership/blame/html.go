@@ -32,7 +32,7 @@ var (
 // The colour of a manager follows from its name, and is the same on every page
 // but for those on which another has one that is too much like it.
 func HTML(w io.Writer, reports ...*Report) error {
-	return webpage.Write(w, pageHTML, newPage(reports))
+	return webpage.Write(w, pageHTML, newPage(reports), nil)
 }
 
 // page is what the page shows, and what its script reads as JSON. All text in it is plain.

@@ -3,7 +3,7 @@
 //
 //	r := report.New(report.Options{Now: time.Now()})
 //	for object := range objects { // pages of lists
-//		r.Add(report.Object{Tree: object, Types: types})
+//		r.Add(ctx, report.Object{Tree: object, Types: types})
 //	}
 //	summary := r.Summary()
 //
@@ -44,7 +44,6 @@
 //
 // # Bounds
 //
-// At most Options.Names managers, kinds, and versions that are gone are told apart; the others count as
-// OtherName. For each finding there are the Options.Examples worst objects. Everything that a report returns
-// is sorted, and does not depend on the order of the objects, unless there are more names than that.
+// For each finding there are the Options.Examples worst objects. Everything that a report returns is sorted, and does
+// not depend on the order of the objects.
 package report

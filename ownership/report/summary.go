@@ -7,18 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// OtherName stands for the managers and kinds beyond Options.Names.
-const OtherName = "(others)"
-
 // Summary is a report. Its lists are sorted by what weighs most, then by name.
 type Summary struct {
-	Now     time.Time `json:"now"`
-	Objects int       `json:"objects"`
-	// Size and ManagedFields are bytes of JSON.
-	Size          int `json:"size"`
-	ManagedFields int `json:"managedFields"`
-	Entries       int `json:"entries"`
-	Fields        int `json:"fields"`
+	Now time.Time `json:"now"`
+	Totals
 	// Unreadable counts objects with entries that can't be decoded; their other entries count.
 	Unreadable int `json:"unreadable,omitempty"`
 
@@ -39,8 +31,25 @@ type Summary struct {
 	options Options
 }
 
+// Totals are the figures of some objects. Size and ManagedFields are bytes of JSON.
+type Totals struct {
+	Objects       int `json:"objects"`
+	Size          int `json:"size"`
+	ManagedFields int `json:"managedFields"`
+	Entries       int `json:"entries"`
+	Fields        int `json:"fields"`
+}
+
+func (t *Totals) add(o Totals) {
+	t.Objects += o.Objects
+	t.Size += o.Size
+	t.ManagedFields += o.ManagedFields
+	t.Entries += o.Entries
+	t.Fields += o.Fields
+}
+
 // Share returns the part of the objects' size that managed fields are, from 0 to 1.
-func (s *Summary) Share() float64 { return share(s.ManagedFields, s.Size) }
+func (t Totals) Share() float64 { return share(t.ManagedFields, t.Size) }
 
 func share(part, of int) float64 {
 	if of == 0 {
@@ -68,20 +77,13 @@ type Manager struct {
 // Kind is a kind with all its objects.
 type Kind struct {
 	// Name is the kind as commands take it, such as deployment.apps.
-	Name          string `json:"name"`
-	Objects       int    `json:"objects"`
-	Size          int    `json:"size"`
-	ManagedFields int    `json:"managedFields"`
-	Entries       int    `json:"entries"`
-	Fields        int    `json:"fields"`
-	Managers      int    `json:"managers"`
-	ClientSide    int    `json:"clientSide,omitempty"`
-	Unowned       int    `json:"unowned,omitempty"`
-	Shared        int    `json:"shared,omitempty"`
+	Name string `json:"name"`
+	Totals
+	Managers   int `json:"managers"`
+	ClientSide int `json:"clientSide,omitempty"`
+	Unowned    int `json:"unowned,omitempty"`
+	Shared     int `json:"shared,omitempty"`
 }
-
-// Share returns the part of the objects' size that managed fields are, from 0 to 1.
-func (k *Kind) Share() float64 { return share(k.ManagedFields, k.Size) }
 
 // Age counts the entries whose last write is less than Below ago, and not in an earlier Age. Below is 0 for
 // all older ones.
