@@ -44,7 +44,7 @@ var layers = []layer{
 	{"managedfields", []string{"typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
 	{"conflicts", []string{"typed/fieldpath", "managedfields"}},
 	{"ownership/internal/items", []string{"typed/fieldpath", "typed"}},
-	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields"}},
+	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields", "ownership/internal/items"}},
 	{
 		"ownership/blame",
 		[]string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields",

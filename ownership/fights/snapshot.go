@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/ownership/internal/items"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -113,7 +113,7 @@ var absent = value{hash: 0, text: "(absent)"}
 
 func newValue(v any) value {
 	data, err := json.Marshal(v)
-	if err != nil {
+	if v == (missing{}) || err != nil {
 		return absent
 	}
 	text := string(data)
@@ -138,24 +138,16 @@ type change struct {
 func changesBetween(old, now *snapshot) (changes []change, isIdle bool) {
 	isIdle = true
 	touched := now.touchedSince(old)
-	for p := range old.leaves().Union(now.leaves()).All() {
-		was, wasThere := valueAt(old.tree, p)
-		is, isThere := valueAt(now.tree, p)
-		c := change{path: p, old: absent, new: absent}
-		if wasThere {
-			c.old = newValue(was)
-		}
-		if isThere {
-			c.new = newValue(is)
-		}
+	walk(old.leaves().Union(now.leaves()), nil, old.tree, now.tree, func(p fieldpath.Path, was, is any) {
+		c := change{path: p, old: newValue(was), new: newValue(is)}
 		if c.old.hash == c.new.hash {
-			continue
+			return
 		}
 		isIdle = isIdle && isTime(was) && isTime(is)
 		c.attribute(old, now, touched)
 		c.path = slices.Clone(p)
 		changes = append(changes, c)
-	}
+	})
 	remover := removerOf(changes, touched)
 	for i := range changes {
 		c := &changes[i]
@@ -230,71 +222,41 @@ func isTime(v any) bool {
 	return err == nil
 }
 
-// valueAt returns the value that a path leads to. Without a schema, a key is that of the item that
-// has its fields; an item that lacks one has its default.
-func valueAt(v any, p fieldpath.Path) (any, bool) {
-	for _, e := range p {
-		var ok bool
-		if v, ok = child(v, e); !ok {
-			return nil, false
+// missing stands for the value of a field that is not there.
+type missing struct{}
+
+// walk visits the paths of set, each with what it leads to in two trees; path is where they begin. A path is valid
+// until the next one.
+func walk(set *fieldpath.Set, path fieldpath.Path, was, is any, visit func(p fieldpath.Path, was, is any)) {
+	old, now := finder(was), finder(is)
+	for e, entry := range set.Level() {
+		p, was, is := append(path, e), old(e), now(e)
+		if entry.Member {
+			visit(p, was, is)
 		}
+		walk(entry.Below, p, was, is, visit)
 	}
-	return v, true
 }
 
-func child(v any, e fieldpath.Element) (any, bool) {
-	switch e.Kind() {
-	case fieldpath.KindField:
-		name, _ := e.Field()
-		m, _ := v.(map[string]any)
-		out, ok := m[name]
-		return out, ok
-	case fieldpath.KindIndex:
-		i, _ := e.Index()
-		list, _ := v.([]any)
-		if i < 0 || i >= len(list) {
-			return nil, false
-		}
-		return list[i], true
-	case fieldpath.KindValue:
-		list, _ := v.([]any)
-		for _, item := range list {
-			if isScalar(item) && fieldpath.Value(item).Equal(e) {
-				return item, true
+// finder returns what finds the child of a value that an element selects; of several items the first.
+func finder(v any) func(fieldpath.Element) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return func(e fieldpath.Element) any {
+			name, isField := e.Field()
+			if child, ok := v[name]; ok && isField {
+				return child
 			}
+			return missing{}
 		}
-	case fieldpath.KindKey:
-		key, _ := e.Key()
-		list, _ := v.([]any)
-		for _, item := range list {
-			if m, ok := item.(map[string]any); ok && hasKey(m, key) {
-				return item, true
+	case []any:
+		index := items.New(v, nil)
+		return func(e fieldpath.Element) any {
+			for _, i := range index.Find(e) {
+				return v[i]
 			}
+			return missing{}
 		}
 	}
-	return nil, false
-}
-
-func isScalar(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return true
-}
-
-// hasKey reports whether an item has the fields of a key, at least one of them in writing.
-func hasKey(item map[string]any, key []fieldpath.KeyField) bool {
-	written := false
-	for _, f := range key {
-		v, ok := item[f.Name]
-		if !ok {
-			continue
-		}
-		if !isScalar(v) || !typed.Equal(v, f.Value) {
-			return false
-		}
-		written = true
-	}
-	return written
+	return func(fieldpath.Element) any { return missing{} }
 }
