@@ -22,15 +22,13 @@ var (
 	pageHTML string
 )
 
-// HTML writes reports as one page that needs nothing but itself: it loads
-// nothing, and its policy forbids it to. What it shows can be filtered by
-// manager, searched and folded; each line has an address, #.spec.replicas, with
-// the object's kind, namespace and name before it when there are several. It is
-// for light and for dark screens, for mouse and for keyboard, and shows the lines
-// and their managers without scripts too.
+// HTML writes reports as one self-contained page: it loads nothing, and its policy forbids it to. Lines can be
+// filtered by manager, searched and folded. Each line has an address, #.spec.replicas, with the object's kind,
+// namespace and name before it if there are several objects. Without scripts, the page shows the lines and their
+// managers.
 //
-// The colour of a manager follows from its name, and is the same on every page
-// but for those on which another has one that is too much like it.
+// The color of a manager follows from its name. It is the same on every page, unless another manager of the page has
+// one like it.
 func HTML(w io.Writer, reports ...*Report) error {
 	return webpage.Write(w, pageHTML, newPage(reports), nil)
 }

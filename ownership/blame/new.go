@@ -14,24 +14,21 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Options say what a report shows. The zero value shows everything but
-// metadata.managedFields and ages.
+// Options configure a report. By default it shows everything except metadata.managedFields and ages.
 type Options struct {
-	// Now is the time that ages are measured from; none are given when it is zero.
+	// Now is the time of the report; if it is zero, there are no ages.
 	Now time.Time
-	// Type is the type of the object; nil when it is not known.
+	// Type is the type of the object; nil if it is unknown.
 	Type *typed.Type
-	// Managers are the names of managers: only lines that show a field of theirs
-	// are kept, and the lines of what these are in. Every line is kept when there
-	// are none.
+	// Managers are the names of managers: the report has only the lines with fields of theirs, and the lines of the
+	// structs and lists around these. By default it has every line.
 	Managers []string
 	// ManagedFields keeps metadata.managedFields in the object.
 	ManagedFields bool
 }
 
-// New reports who owns each line of an object, a plain JSON tree such as the
-// content of an unstructured object. It neither changes obj nor shares memory
-// with it.
+// New reports who owns each line of an object, a plain JSON tree such as the content of an unstructured object. It does
+// not change obj, and the report shares no memory with it.
 //
 // It returns a typed.Errors for an object beyond a limit (spec rules 12.1 and 12.2) or with values that JSON has not,
 // and another error for one that can't be written as YAML. Malformed managed fields are no error: see Entry.Problem
@@ -109,8 +106,7 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	return sets
 }
 
-// problem returns what is wrong with an entry, without the position and manager
-// that stand beside it anyway.
+// problem returns what is wrong with an entry, without its position and manager, which are shown beside it.
 func problem(err error) string {
 	var entry *managedfields.Error
 	if errors.As(err, &entry) {
@@ -119,8 +115,7 @@ func problem(err error) string {
 	return err.Error()
 }
 
-// addAbsent adds the paths that an entry holds at and below one that leads
-// nowhere.
+// addAbsent adds the paths of an entry at and below one that is not in the object.
 func (r *Report) addAbsent(entry int, path fieldpath.Path, held fieldpath.Entry) {
 	e := &r.Entries[entry]
 	add := func(p fieldpath.Path) {
@@ -136,8 +131,8 @@ func (r *Report) addAbsent(entry int, path fieldpath.Path, held fieldpath.Entry)
 	}
 }
 
-// keep returns which lines show something of one of the managers, or of what
-// that is in; nil for all lines.
+// keep returns the lines with fields of one of the managers, and those of the structs and lists around them; nil for
+// all lines.
 func (r *Report) keep(l *layout, managers []string) []bool {
 	if len(managers) == 0 {
 		return nil
@@ -147,8 +142,6 @@ func (r *Report) keep(l *layout, managers []string) []bool {
 	for i := range r.Entries {
 		wanted[i] = slices.Contains(managers, r.Entries[i].Manager)
 	}
-	// A node's lines come after its parent's, so that what is kept of one is known
-	// before the other is: from the end to the beginning.
 	var visit func(n *node) bool
 	visit = func(n *node) bool {
 		keep := slices.ContainsFunc(n.entries, func(i int) bool { return wanted[i] })

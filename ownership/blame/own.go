@@ -9,33 +9,31 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// cursor is where an entry's paths have come to: what it holds below a node.
+// cursor is the part of an entry below a node.
 type cursor struct {
 	entry int
 	below *fieldpath.Set
-	// several says that it is at an item that stands more than once. What such an
-	// item lacks may be in another, so that nothing below it is called absent.
+	// several reports that an item is one of several equal ones. What it lacks may be in another one, so nothing below
+	// it counts as absent.
 	several bool
 }
 
-// walk carries the sets of all entries down an object at once, each as far as it
-// goes.
+// walk carries the sets of all entries down an object at once.
 type walk struct {
-	// absent is told what an entry holds of a path that leads nowhere.
+	// absent is called for a path of an entry that is not in the object.
 	absent func(entry int, path fieldpath.Path, held fieldpath.Entry)
 }
 
-// place is what a node learns from those around it.
+// place is what a node inherits from its parents.
 type place struct {
 	whole []int // the entries that own it through an atomic list or map around it
-	// exempt says that nobody ever owns it, below which of the paths in it
-	// nobody does; all says that this is so of everything in it.
+	// exempt reports that it never has an owner, and all that this is true for everything in it; below has the paths in
+	// it that never have one.
 	exempt, all bool
 	below       *fieldpath.Set
 }
 
-// object carries the entries' sets, by entry, down the object; nil for an entry
-// that holds nothing.
+// object carries the set of each entry down the object; a set may be nil.
 func (w *walk) object(root *node, t *typed.Type, sets []*fieldpath.Set) {
 	root.typ = t
 	for i, set := range sets {
@@ -46,8 +44,8 @@ func (w *walk) object(root *node, t *typed.Type, sets []*fieldpath.Set) {
 	w.visit(root, place{below: managedfields.Unowned(nil)})
 }
 
-// visit hands the cursors of n to its children, visits them, and settles what n
-// is. It reports whether n or anything in it is owned.
+// visit gives the cursors of n to its children, visits them, and sets the kind and state of n. It reports whether n or
+// anything in it is owned.
 func (w *walk) visit(n *node, at place) bool {
 	w.distribute(n)
 	n.settleKind()
@@ -85,7 +83,7 @@ func (w *walk) visit(n *node, at place) bool {
 	return owned
 }
 
-// distribute finds the children that the cursors of n go on to.
+// distribute gives the cursors of n to the children that they select.
 func (w *walk) distribute(n *node) {
 	if len(n.cursors) == 0 {
 		return
@@ -115,7 +113,7 @@ func (w *walk) distribute(n *node) {
 	}
 }
 
-// finder returns what finds the children of n that an element selects.
+// finder returns a function that finds the children of n that an element selects.
 func (n *node) finder() func(fieldpath.Element) []int {
 	switch v := n.value.(type) {
 	case map[string]any:
@@ -136,10 +134,9 @@ func (n *node) finder() func(fieldpath.Element) []int {
 	return func(fieldpath.Element) []int { return nil }
 }
 
-// settleKind finds out what n is: from its type, if that has the value's shape,
-// or else from what the entries hold below it. One that is owned, and nothing in
-// it by anybody, is atomic; but the item of a keyed list is not: it was given up
-// all but for itself.
+// settleKind sets the kind of n: that of its type, if the value has its shape, or else the one that the entries show. A
+// list or map that is owned without any content is atomic, except for the item of a keyed list, of which a manager may
+// own nothing else.
 func (n *node) settleKind() {
 	t := n.typ
 	switch v := n.value.(type) {
@@ -190,7 +187,7 @@ func (n *node) ownedAlone() bool {
 	return len(n.entries) > 0 && len(n.cursors) == 0 && n.elem.Kind() != fieldpath.KindKey
 }
 
-// typeOf returns the type of a child of n; nil when none is known.
+// typeOf returns the type of a child of n; nil if it is unknown.
 func (n *node) typeOf(child *node) *typed.Type {
 	if n.typ == nil {
 		return nil
@@ -211,8 +208,7 @@ func (n *node) typeOf(child *node) *typed.Type {
 	return nil
 }
 
-// shape returns the names of the fields that make up the keys of a keyed list:
-// the type's, or else those of the first key that the entries hold.
+// shape returns the names of the key fields of a keyed list: those of its type, or else of the first key in the entries.
 func (n *node) shape() []string {
 	if n.kind != KeyedList {
 		return nil
@@ -230,9 +226,8 @@ func (n *node) shape() []string {
 	return nil
 }
 
-// elementOf returns the element of a child of n in its path: what the schema
-// makes of it, or else what an entry calls it, or else what entries call others
-// of the list.
+// elementOf returns the element of a child of n in its path: that of the schema, or else that of an entry, or else one
+// like those of other items.
 func (n *node) elementOf(child *node, i int, shape []string) fieldpath.Element {
 	if _, isMap := n.value.(map[string]any); isMap {
 		return fieldpath.Field(child.name)

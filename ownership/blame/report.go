@@ -17,12 +17,11 @@ type Report struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
-	// Entries are those of metadata.managedFields, in its order.
+	// Entries are the entries of metadata.managedFields, in its order.
 	Entries []Entry `json:"entries"`
-	// Problem says why metadata.managedFields could not be read at all; empty when
-	// it could.
+	// Problem is why metadata.managedFields can't be read at all; empty if it can.
 	Problem string `json:"problem,omitempty"`
-	// Lines are the lines of the object's YAML that Options asks for.
+	// Lines are the lines of the object's YAML, as Options has them.
 	Lines []Line `json:"lines"`
 }
 
@@ -46,7 +45,7 @@ func (r *Report) title() string {
 	return strings.TrimSpace(r.Kind + " " + name)
 }
 
-// Owner is an entry of metadata.managedFields, as far as it says whose it is.
+// Owner is the header of an entry of metadata.managedFields.
 type Owner struct {
 	// Entry is its position in metadata.managedFields, from 0.
 	Entry int `json:"entry"`
@@ -58,11 +57,9 @@ type Owner struct {
 	Subresource string `json:"subresource,omitempty"`
 	// APIVersion is the group and version that the fields are of.
 	APIVersion string `json:"apiVersion"`
-	// Time is when the manager last changed the object or what it owns; nil when
-	// the entry has none.
+	// Time is when the manager last changed the object or what it owns; nil if the entry has none.
 	Time *metav1.Time `json:"time,omitempty"`
-	// Age is how long before Options.Now that was, as kubectl writes it: 5m, 3d4h.
-	// It is empty when there is no Time or no Now.
+	// Age is the time since then, as kubectl writes it: 5m, 3d4h. It is empty if Time or Options.Now is missing.
 	Age string `json:"age,omitempty"`
 }
 
@@ -82,24 +79,23 @@ func (o *Owner) when() string {
 	return o.Time.UTC().Format(time.RFC3339)
 }
 
-// MaxOwners is how many owners of one line Text and HTML show; they say how many more
-// there are. A report has all of them.
+// MaxOwners is the number of owners of one line that Text and HTML show; they count the others. A report has all.
 const MaxOwners = 20
 
-// MaxAbsent is how many paths Entry.Absent lists.
+// MaxAbsent is the largest number of paths in Entry.Absent.
 const MaxAbsent = 100
 
-// Entry is an entry of metadata.managedFields, and what of it the object shows.
+// Entry is an entry of metadata.managedFields, with figures about its fields.
 type Entry struct {
 	Owner
-	// Fields is how many paths the entry holds.
+	// Fields is the number of paths in the entry.
 	Fields int `json:"fields"`
-	// Lines is how many lines of the object's YAML show a field that it owns.
+	// Lines is the number of lines of the object's YAML that show a field of the entry.
 	Lines int `json:"lines"`
-	// AbsentCount is the number of its paths that lead nowhere in the object, and Absent are the first MaxAbsent.
+	// AbsentCount is the number of its paths that are not in the object, and Absent are the first MaxAbsent of them.
 	AbsentCount int `json:"absentCount,omitempty"`
-	// Problem says why the entry could not be read; empty when it could. Such an
-	// entry owns nothing here, and says of itself what could be read.
+	// Problem is why the entry can't be read; empty if it can. Such an entry owns nothing here, and has only the parts
+	// of its header that can be read.
 	Problem string           `json:"problem,omitempty"`
 	Absent  []fieldpath.Path `json:"absent,omitempty"`
 }
@@ -108,21 +104,18 @@ type Entry struct {
 type Line struct {
 	// Number counts the lines of the object, from 1.
 	Number int `json:"number"`
-	// Last is the number of the last line of what begins in this one.
+	// Last is the number of the last line of the value that begins in this line.
 	Last int `json:"last"`
 	// Text is the line itself, without the end of line.
 	Text string `json:"text"`
-	// Continued says that the line goes on with the field of the line before.
+	// Continued reports that the line continues the field of the line before.
 	Continued bool `json:"continued,omitempty"`
-	// Fields are what the line shows, outermost first: in most lines one field,
-	// in the first line of a list's item the item and the field after it. It is
-	// empty only for an object without fields. The last of them is what the line
-	// is about.
+	// Fields are the fields in the line, outermost first: in most lines one field, in the first line of a list item the
+	// item and its first field. It is empty only for an object without fields.
 	Fields []Field `json:"fields"`
 }
 
-// Field returns what the line is about: the innermost of its fields; nil for a
-// line that shows none.
+// Field returns the innermost field of the line; nil if it has none.
 func (l *Line) Field() *Field {
 	if len(l.Fields) == 0 {
 		return nil
@@ -132,19 +125,18 @@ func (l *Line) Field() *Field {
 
 // Field is a field or an item of an object.
 type Field struct {
-	// Path is where it is. An item of a list has its key, value or position in it
-	// as the entries have, or else the schema.
+	// Path is the path of the field. The element of a list item is that of the entries, or else that of the schema.
 	Path fieldpath.Path `json:"path"`
-	// Kind is what is there.
+	// Kind is the kind of its value.
 	Kind Kind `json:"kind"`
-	// State says in which way it is owned.
+	// State is how it is owned.
 	State State `json:"state"`
-	// Owners own it: directly when State is Owned, through the atomic list or map
-	// around it when it is Whole. They are those of Report.Entries, in their order.
+	// Owners own it: directly if State is Owned, through the atomic list or map
+	// around it if it is Whole. They are those of Report.Entries, in their order.
 	Owners []*Owner `json:"owners,omitempty"`
 }
 
-// Kind is what there is at a path, and how it merges.
+// Kind is the kind of a value, and how it merges.
 type Kind string
 
 const (
@@ -158,22 +150,22 @@ const (
 	Set Kind = "set"
 	// Atomic is a list or map that is owned as a whole.
 	Atomic Kind = "atomic"
-	// List is a list of which neither the entries nor a schema say more.
+	// List is a list of an unknown kind.
 	List Kind = "list"
 )
 
-// State says in which way a field is owned.
+// State is how a field is owned.
 type State string
 
 const (
-	// Owned: an entry holds the very path.
+	// Owned: an entry has exactly this path.
 	Owned State = "owned"
 	// Whole: it is inside an atomic list or map that is owned.
 	Whole State = "whole"
 	// Parent: it is not owned itself, but something in it is.
 	Parent State = "parent"
-	// Exempt: nobody ever owns it; see managedfields.Unowned.
+	// Exempt: it never has an owner; see managedfields.Unowned.
 	Exempt State = "exempt"
-	// Unowned: neither it nor anything in it is owned.
+	// Unowned: neither it nor anything in it has an owner.
 	Unowned State = "unowned"
 )

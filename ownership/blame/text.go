@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// Part is a part of what Text writes, for a Style to tell apart.
+// Part is a part of the output of Text.
 type Part uint8
 
 const (
@@ -20,20 +20,19 @@ const (
 	Manager
 	// Detail is the operation, age or version of an entry.
 	Detail
-	// Nobody stands in the place of the manager of a field that nobody owns.
+	// Nobody is in the place of the manager of an unowned field.
 	Nobody
 	// Code is a line of YAML.
 	Code
-	// Warning is a note on an entry that is broken, or leads nowhere.
+	// Warning is a note about an entry that can't be read, or has paths that are not in the object.
 	Warning
 )
 
-// Style returns text as it shall stand on the terminal, with the sequences that
-// colour it and nothing else that takes up room. manager is whose a Manager or
-// Detail is; it may hold anything and is there to choose a colour by.
+// Style decorates text, for example with the color codes of a terminal. Decorations must have no width. manager is the
+// name, as in the entry, of the manager of a Manager or Detail, to choose a color by.
 type Style func(part Part, manager, text string) string
 
-// managerWidth is how many characters of a manager's name a column shows.
+// managerWidth is the number of characters of a manager's name in a column.
 const managerWidth = 40
 
 // Text writes reports as a table with a row for each line, and further rows for
@@ -44,11 +43,9 @@ const managerWidth = 40
 //	+ hpa     Update     5m   │
 //	(nobody)                  │   paused: false
 //
-// A line without a manager shows what nobody ever owns, or what is owned only
-// through the lines in it. Where a list's item and its first field stand in one
-// line and their owners differ, (item) and (field) tell whose is which. Versions
-// have a column where the entries have several. Problems stand below the table.
-// style may be nil.
+// A line without a manager is exempt, or only the lines in it have owners. If a line has a list item and its first
+// field, and their owners differ, these are marked with (item) and (field). There is a column of versions if the
+// entries have several. Problems are listed below the table. style may be nil.
 func Text(w io.Writer, style Style, reports ...*Report) error {
 	if style == nil {
 		style = func(_ Part, _, text string) string { return text }
@@ -139,15 +136,13 @@ func (l *Line) rows(style Style, columns int) [][]printable.Cell {
 	return rows
 }
 
-// lineOwner is an owner of something that a line shows, and a note of what, where
-// that is not all of it.
+// lineOwner is an owner of a field in a line, with a note if it does not own all of them.
 type lineOwner struct {
 	*Owner
 	note string
 }
 
-// owners returns the owners of the fields of a line: of the innermost first, then
-// those of others alone.
+// owners returns the owners of the fields of a line: first those of the innermost field, then those of the others only.
 func (l *Line) owners() []lineOwner {
 	inner := l.Field()
 	if inner == nil {
@@ -182,8 +177,8 @@ func (f *Field) ownedBy(entry int) bool {
 	return found
 }
 
-// Notes returns what is wrong with the managed fields, a sentence each: what
-// could not be read, and what leads nowhere in the object. It is safe to print.
+// Notes returns what is wrong with the managed fields, in printable sentences: entries that can't be read, and paths
+// that are not in the object.
 func (r *Report) Notes() []string {
 	var notes []string
 	add := func(format string, args ...any) {
