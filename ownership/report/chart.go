@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -16,11 +15,14 @@ type chart struct {
 	Bars        []bar
 }
 
-// bar is a name, a bar before another one, and a figure, in the units of the chart.
+// bar is a name, a bar before another one, and a figure. newChart sets the places, in the units of the chart.
 type bar struct {
 	Name, Figure, Tip, Class string
-	Y, TextY                 int
-	Width, Back, FigureX     int
+	Front, Back              int
+
+	Y, TextY       int
+	Width, FigureX int
+	BackWidth      int
 }
 
 // The measures of a chart: its bars begin at 176 of 560.
@@ -31,63 +33,64 @@ const (
 	maxBars   = 14
 )
 
-// bars places bars; value is how long one is, and of how long the one behind it.
-func bars[T any](list []T, value func(*T) (front, back int), show func(*T) bar) (out []bar, height int) {
-	longest := 1
-	for i := range list {
-		front, back := value(&list[i])
-		longest = max(longest, front, back)
+// newChart returns a chart of the first of the bars.
+func newChart(title, note string, bars []bar) chart {
+	if len(bars) > maxBars {
+		note = fmt.Sprintf("the first %d of %d", maxBars, len(bars))
+		bars = bars[:maxBars]
 	}
-	for i := range list {
-		front, back := value(&list[i])
-		b := show(&list[i])
-		if runes := []rune(b.Name); len(runes) > 26 {
-			b.Name = string(runes[:25]) + "…"
-		}
+	longest := 1
+	for _, b := range bars {
+		longest = max(longest, b.Front, b.Back)
+	}
+	for i := range bars {
+		b := &bars[i]
+		b.Name = printable.Short(b.Name, 26)
 		b.Y = i * barStep
 		b.TextY = b.Y + 11
-		b.Width, b.Back = front*barLength/longest, back*barLength/longest
-		if front > 0 {
+		b.Width, b.BackWidth = b.Front*barLength/longest, b.Back*barLength/longest
+		if b.Front > 0 {
 			b.Width = max(b.Width, 2)
 		}
-		b.FigureX = barStart + max(b.Width, b.Back) + 6
-		out = append(out, b)
+		b.FigureX = barStart + max(b.Width, b.BackWidth) + 6
 	}
-	return out, len(list) * barStep
+	return chart{Title: title, Note: note, Height: len(bars) * barStep, Bars: bars}
 }
 
 func charts(s *Summary, classes map[string]string) []chart {
-	first := func(count int) string {
-		if count <= maxBars {
-			return ""
-		}
-		return fmt.Sprintf("the first %d of %d", maxBars, count)
+	var managers, kinds, ages []bar
+	for i := range s.Managers {
+		m := &s.Managers[i]
+		name := webpage.ManagerName(m.Name)
+		managers = append(managers, bar{
+			Name: name, Class: classes[m.Name], Front: m.ManagedFields, Figure: Bytes(m.ManagedFields),
+			Tip: fmt.Sprintf("%s: %d fields of %d objects", name, m.Fields, m.Objects),
+		})
 	}
-	managers := chart{Title: "Managed fields by manager", Note: first(len(s.Managers))}
-	managers.Bars, managers.Height = bars(s.Managers[:min(len(s.Managers), maxBars)],
-		func(m *Manager) (int, int) { return m.ManagedFields, 0 },
-		func(m *Manager) bar {
-			name := webpage.ManagerName(m.Name)
-			return bar{Name: name, Class: classes[m.Name], Figure: Bytes(m.ManagedFields),
-				Tip: fmt.Sprintf("%s: %d fields of %d objects", name, m.Fields, m.Objects)}
+	for i := range s.Kinds {
+		k := &s.Kinds[i]
+		name := printable.Text(k.Name)
+		kinds = append(kinds, bar{
+			Name: name, Front: k.ManagedFields, Back: k.Size,
+			Figure: fmt.Sprintf("%s, %.0f %%", Bytes(k.ManagedFields), k.Share()*100),
+			Tip:    fmt.Sprintf("%s: %d objects of %s", name, k.Objects, Bytes(k.Size)),
 		})
-	kinds := chart{Title: "Managed fields in objects, by kind", Note: first(len(s.Kinds))}
-	kinds.Bars, kinds.Height = bars(s.Kinds[:min(len(s.Kinds), maxBars)],
-		func(k *Kind) (int, int) { return k.ManagedFields, k.Size },
-		func(k *Kind) bar {
-			name := printable.Text(k.Name)
-			return bar{Name: name, Figure: fmt.Sprintf("%s, %.0f %%", Bytes(k.ManagedFields), k.Share()*100),
-				Tip: fmt.Sprintf("%s: %d objects of %s", name, k.Objects, Bytes(k.Size))}
-		})
-	ages := chart{Title: "Age of entries", Note: "since the manager last changed something"}
-	ages.Bars, ages.Height = bars(s.Ages, func(a *Age) (int, int) { return a.Entries, 0 }, func(a *Age) bar {
+	}
+	for _, a := range s.Ages {
 		name := "older"
 		if a.Below.Duration > 0 {
 			name = "less than " + days(a.Below.Duration)
 		}
-		return bar{Name: name, Figure: fmt.Sprint(a.Entries), Tip: counted(a.Entries, "entry", "entries") + " " + name}
-	})
-	return []chart{managers, kinds, ages}
+		ages = append(ages, bar{
+			Name: name, Front: a.Entries, Figure: fmt.Sprint(a.Entries),
+			Tip: counted(a.Entries, "entry", "entries") + " " + name,
+		})
+	}
+	return []chart{
+		newChart("Managed fields by manager", "", managers),
+		newChart("Managed fields in objects, by kind", "", kinds),
+		newChart("Age of entries", "since the manager last changed something", ages),
+	}
 }
 
 // days returns a duration in hours or days.
@@ -95,5 +98,5 @@ func days(d time.Duration) string {
 	if d <= 24*time.Hour {
 		return counted(int(d/time.Hour), "hour", "hours")
 	}
-	return strings.TrimSpace(counted(int(d/(24*time.Hour)), "day", "days"))
+	return counted(int(d/(24*time.Hour)), "day", "days")
 }

@@ -28,15 +28,9 @@ type look struct {
 	fields     int
 	unreadable bool
 	isClient   bool
-	gone       int           // entries
-	ancient    int           // fields
-	owners     []ownedFields // by manager
-}
-
-// ownedFields are the fields of all entries of a manager.
-type ownedFields struct {
-	manager string
-	set     *fieldpath.Set
+	gone       int                       // entries
+	ancient    int                       // fields
+	owners     map[string]*fieldpath.Set // the fields of all entries of a manager
 }
 
 // readEntries adds up the entries of the object.
@@ -72,7 +66,7 @@ func (l *look) readEntries() {
 			seen[m] = true
 			m.Objects++
 		}
-		l.addOwner(e.Manager, set)
+		l.owners[e.Manager] = l.owners[e.Manager].Union(set)
 		l.isClient = l.isClient || e.Manager == upgrade.ClientSideManager
 	}
 }
@@ -136,29 +130,20 @@ func (l *look) addVersion(e *managedfields.Entry, fields int) {
 	key := GoneVersion{Kind: l.example.Kind, APIVersion: e.APIVersion, Manager: e.Manager, Operation: string(e.Operation)}
 	g := r.gone[key]
 	if g == nil {
-		g = &GoneVersion{Kind: key.Kind, APIVersion: key.APIVersion, Manager: key.Manager, Operation: key.Operation}
+		g = new(GoneVersion)
+		*g = key
 		r.gone[key] = g
 	}
 	g.Entries++
 	g.Fields += fields
 }
 
-func (l *look) addOwner(manager string, set *fieldpath.Set) {
-	for i := range l.owners {
-		if l.owners[i].manager == manager {
-			l.owners[i].set = l.owners[i].set.Union(set)
-			return
-		}
-	}
-	l.owners = append(l.owners, ownedFields{manager, set})
-}
-
 // compareOwners finds the fields that nobody owns, and those that several managers own.
 func (l *look) compareOwners() {
 	var owned, shared *fieldpath.Set
-	for _, o := range l.owners {
-		shared = shared.Union(owned.Intersection(o.set))
-		owned = owned.Union(o.set)
+	for _, set := range l.owners {
+		shared = shared.Union(owned.Intersection(set))
+		owned = owned.Union(set)
 	}
 	l.example.Shared = leafCount(shared)
 	if l.object.Types == nil {
@@ -189,18 +174,8 @@ func (l *look) withoutDefaults(t *typed.Type, unowned *fieldpath.Set) *fieldpath
 	return unowned.Intersection(c.Added.Union(c.Modified))
 }
 
-// leafCount returns how many paths of a set have no other below them.
-func leafCount(set *fieldpath.Set) (n int) {
-	for _, e := range set.Level() {
-		switch {
-		case !e.Below.Empty():
-			n += leafCount(e.Below)
-		case e.Member:
-			n++
-		}
-	}
-	return n
-}
+// leafCount returns the number of paths of a set without others below them.
+func leafCount(set *fieldpath.Set) int { return set.Leaves().Len() }
 
 // migrate previews the migration of an object under client-side apply.
 func (l *look) migrate(ctx context.Context) {

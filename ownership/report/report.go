@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Options configure a report. The zero Options, but for Now, are those of the command.
@@ -129,7 +130,7 @@ func (c *counter) Write(p []byte) (int, error) {
 func (r *Report) Add(ctx context.Context, o Object) {
 	u := &unstructured.Unstructured{Object: o.Tree}
 	gvk := u.GroupVersionKind()
-	l := &look{report: r, object: o, u: u, gvk: gvk}
+	l := &look{report: r, object: o, u: u, gvk: gvk, owners: map[string]*fieldpath.Set{}}
 	l.example = Example{
 		GroupVersionKind: gvk, Kind: KindName(gvk.GroupKind()), Namespace: u.GetNamespace(), Name: u.GetName(), Object: o,
 		Size: jsonSize(o.Tree),
