@@ -16,7 +16,7 @@ import (
 
 // engine are the packages whose code has to cite the rules: those that carry
 // them out.
-var engine = []string{"conflicts", "fieldmanager", "managedfields", "typed", "upgrade"}
+var engine = []string{"conflicts", "fieldmanager", "managedfields", "ownership", "typed", "upgrade"}
 
 var (
 	ruleInSpec = regexp.MustCompile(`(?m)^- \*\*(\d+\.\d+)\*\*`)

@@ -1,6 +1,8 @@
 package conflicts
 
 import (
+	"cmp"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,26 +29,38 @@ type Conflict struct {
 	Live, Applied any
 }
 
+// Entry returns the owner's entry, without fields and time.
+func (c Conflict) Entry() metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: c.Owner.Manager, Operation: c.Owner.Operation,
+		APIVersion: cmp.Or(c.APIVersion, c.Owner.APIVersion), Subresource: c.Owner.Subresource,
+	}
+}
+
+// MarshalJSON returns the conflict as
+//
+//	{"field": ".spec.replicas",
+//	 "owner": {"manager", "operation", "apiVersion", "subresource"},
+//	 "since": "2026-01-02T03:04:05Z", "live": 3, "applied": 1}
+//
+// where unknown and empty members of owner are omitted. Missing values are null.
+func (c Conflict) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Field   fieldpath.Path            `json:"field"`
+		Owner   metav1.ManagedFieldsEntry `json:"owner"`
+		Since   *metav1.Time              `json:"since,omitempty"`
+		Live    any                       `json:"live"`
+		Applied any                       `json:"applied"`
+	}{c.Path, c.Entry(), c.Since, c.Live, c.Applied})
+}
+
 // Conflicts are the conflicts of one apply; at least one. As an error they have a Status, so apierrors.IsConflict and
 // others recognize them.
 type Conflicts []Conflict
 
 // Sort sorts c by owner. It keeps the order of each owner's paths.
 func (c Conflicts) Sort() {
-	// Owners are few, and comparing two of them costs more than looking one up.
-	places := map[managedfields.Key]int{}
-	var owners []managedfields.Key
-	for i := range c {
-		if _, met := places[c[i].Owner]; !met {
-			places[c[i].Owner] = 0
-			owners = append(owners, c[i].Owner)
-		}
-	}
-	slices.SortFunc(owners, managedfields.Key.Compare)
-	for i, k := range owners {
-		places[k] = i
-	}
-	slices.SortStableFunc(c, func(a, b Conflict) int { return places[a.Owner] - places[b.Owner] })
+	slices.SortStableFunc(c, func(a, b Conflict) int { return a.Owner.Compare(b.Owner) })
 }
 
 // MaxText is the length of the longest message, in bytes. The conflicts beyond are counted, but not listed
@@ -56,7 +70,7 @@ const MaxText = 4 << 20
 // Error returns the message of the Status.
 func (c Conflicts) Error() string {
 	if len(c) == 1 {
-		return "Apply failed with 1 conflict: conflict with " + describe(c[0].Owner) + ": " + c[0].Path.String()
+		return "Apply failed with 1 conflict: conflict with " + Describe(c[0].Entry()) + ": " + c[0].Path.String()
 	}
 	var b strings.Builder
 	b.WriteString("Apply failed with " + strconv.Itoa(len(c)) + " conflicts: ")
@@ -69,7 +83,7 @@ func (c Conflicts) Error() string {
 			b.WriteByte('\n')
 		}
 		if i == 0 || conflict.Owner != c[i-1].Owner {
-			b.WriteString("conflicts with " + describe(conflict.Owner) + ":\n")
+			b.WriteString("conflicts with " + Describe(conflict.Entry()) + ":\n")
 		}
 		b.WriteString("- ")
 		b.WriteString(conflict.Path.String())
@@ -84,7 +98,7 @@ func (c Conflicts) Status() metav1.Status {
 	for i := 0; i < len(c) && size <= MaxText; i++ {
 		cause := metav1.StatusCause{
 			Type:    metav1.CauseTypeFieldManagerConflict,
-			Message: "conflict with " + describe(c[i].Owner),
+			Message: "conflict with " + Describe(c[i].Entry()),
 			Field:   c[i].Path.String(),
 		}
 		causes = append(causes, cause)
@@ -108,14 +122,14 @@ func (c Conflicts) Paths() *fieldpath.Set {
 	return fieldpath.NewSet(paths...)
 }
 
-// describe returns the name of a manager in the words of kube-apiserver.
-func describe(k managedfields.Key) string {
-	s := strconv.Quote(k.Manager)
-	if k.Subresource != "" {
-		s += " with subresource " + strconv.Quote(k.Subresource)
+// Describe returns the manager of an entry in the words of kube-apiserver.
+func Describe(e metav1.ManagedFieldsEntry) string {
+	s := strconv.Quote(e.Manager)
+	if e.Subresource != "" {
+		s += " with subresource " + strconv.Quote(e.Subresource)
 	}
-	if k.Operation == managedfields.Update {
-		s += " using " + k.APIVersion
+	if e.Operation == managedfields.Update {
+		s += " using " + e.APIVersion
 	}
 	return s
 }

@@ -1,15 +1,8 @@
 package conflicts_test
 
 import (
-	"errors"
-	"flag"
 	"fmt"
-	"math"
-	"os"
-	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,8 +15,6 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
-
-var update = flag.Bool("update", false, "update the golden files")
 
 func applier(name string) managedfields.Key {
 	return managedfields.KeyOf(name, managedfields.Apply, "", "")
@@ -164,92 +155,4 @@ func TestSort(t *testing.T) {
 	require.Equal(t, []string{"a Update status.x", "a Update .w", "b Apply .y", "b Update .z", "b Update .a"}, got,
 		"by owner; the paths of an owner stay in their order")
 	require.Equal(t, ".a\n.w\n.x\n.y\n.z", c.Paths().String())
-}
-
-func TestRender(t *testing.T) {
-	long := strings.Repeat("ü", 60)
-	since := &metav1.Time{Time: time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("x", 3600))}
-	for _, row := range []struct {
-		name, why string
-		in        conflicts.Conflicts
-	}{
-		{"one", "one conflict is not plural", conflicts.Conflicts{
-			{Path: fieldpath.Fields("spec", "replicas"), Owner: updater("hpa", "scale"), Since: since, Live: int64(3),
-				Applied: int64(1)}}},
-		{"many", "values are JSON, long ones are cut, unknown times say so", conflicts.Conflicts{
-			{Path: fieldpath.Fields("spec", "text"), Owner: applier("b"), Live: long, Applied: nil},
-			{Path: fieldpath.Fields("spec", "map"), Owner: applier("b"), Live: map[string]any{"a": []any{int64(1)}},
-				Applied: "x"},
-			{Path: fieldpath.Fields("spec", "odd"), Owner: applier("b"), Since: since, Live: math.NaN(), Applied: true}}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			var b strings.Builder
-			require.NoError(t, row.in.Render(&b, "deployment.apps/nginx", "me"))
-			got := b.String()
-			golden := "testdata/render-" + row.name + ".txt"
-			if *update {
-				require.NoError(t, os.MkdirAll("testdata", 0o755))
-				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err, "run with -update")
-			require.Equal(t, string(want), got, row.why)
-		})
-	}
-}
-
-// failing fails at the nth write.
-type failing struct{ n int }
-
-func (f *failing) Write(p []byte) (int, error) {
-	if f.n--; f.n < 0 {
-		return 0, errors.New("no space")
-	}
-	return len(p), nil
-}
-
-func TestRenderFails(t *testing.T) {
-	c := conflicts.Conflicts{on(applier("a"), "x")}
-	for n := range 100 {
-		err := c.Render(&failing{n}, "x", "me")
-		if err == nil {
-			require.Greater(t, n, 2)
-			return
-		}
-		require.EqualError(t, err, "no space")
-	}
-	t.Fatal("never done")
-}
-
-// TestRenderedValues shows values in the table: JSON, of which there is
-// no more than the column has room for.
-func TestRenderedValues(t *testing.T) {
-	itself := map[string]any{}
-	itself["a"] = itself
-	for _, row := range []struct {
-		name, why string
-		value     any
-		want      string
-	}{
-		{"a map", "keys are in order", map[string]any{"b": true, "a": nil}, `{"a":null,"b":true}`},
-		{"a list", "", []any{int64(1), "x", 1.5}, `[1,"x",1.5]`},
-		{"empty", "", map[string]any{"a": []any{}, "b": map[string]any{}}, `{"a":[],"b":{}}`},
-		{"as Go has them", "a host may have set them", []any{int32(1), uint8(2), float32(0.5)}, `[1,2,0.5]`},
-		{"infinite", "JSON has no word for it", math.Inf(-1), "-Inf"},
-		{"no value of JSON's", "its type is said instead of its text", make(chan int), "chan int"},
-		{"a value that holds itself", "it is cut, not followed for ever", itself, strings.Repeat(`{"a":`, 9) + `{"…`},
-		{"a large list", "", slices.Repeat([]any{"abcdefgh"}, 1000), `["abcdefgh","abcdefgh","abcdefgh","abcdefgh","a…`},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			var b strings.Builder
-			require.NoError(t,
-				conflicts.Conflicts{{Path: fieldpath.Fields("x"), Owner: applier("a"), Live: row.value, Applied: "-"}}.Render(&b,
-					"x", "me"))
-			cell, ok := strings.CutPrefix(strings.Split(b.String(), "\n")[2], `  .x     "a" (Apply)  `)
-			require.True(t, ok, b.String())
-			cell, ok = strings.CutSuffix(cell, `"-"         unknown`)
-			require.True(t, ok, b.String())
-			require.Equal(t, row.want, strings.TrimRight(cell, " "), row.why)
-		})
-	}
 }

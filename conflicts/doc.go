@@ -1,13 +1,12 @@
 // Package conflicts describes the conflicts of an apply: the fields that it would change and that other managers own.
-// It has everything that a user needs to decide, renders it for people and as JSON, and converts it to the
-// metav1.Status of kube-apiserver.
+// As an error, and as the metav1.Status of kube-apiserver, they are what kube-apiserver answers.
 //
-//	_, err := manager.Apply(live, intent, "kubectl", false)
+//	_, err := fields.Apply(ctx, live, intent, options)
 //	var found conflicts.Conflicts
 //	if errors.As(err, &found) {
-//		found.Render(os.Stdout, "deployment.apps/nginx", "kubectl")
+//		fmt.Println(found[0].Path, found[0].Owner.Manager)
 //	}
 //
 // Conflicts are sorted by manager. The paths of a manager that end at a level come before those below, level by
-// level.
+// level. Package ownership/conflictreport shows them, with the ways out.
 package conflicts

@@ -3,7 +3,6 @@ package conflicts_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,18 +30,10 @@ func ExampleConflicts() {
 
 	var found conflicts.Conflicts
 	if errors.As(err, &found) {
-		if err := found.Render(os.Stdout, "deployment.apps/nginx", "kubectl"); err != nil {
-			panic(err)
-		}
+		fmt.Println(found[0].Path, found[0].Owner.Manager, found[0].Live, found[0].Applied)
 	}
 	// Output:
 	// Apply failed with 1 conflict: conflict with "hpa" with subresource "scale" using apps/v1: .spec.replicas
 	// true
-	// deployment.apps/nginx: 1 conflict for manager "kubectl"
-	//   FIELD           OWNER                                                  THEIR VALUE  YOUR VALUE  SINCE
-	//   .spec.replicas  "hpa" with subresource "scale" using apps/v1 (Update)  5            3           2026-01-02T03:04:05Z
-	// Ways out:
-	//   force    apply again with --force-conflicts: your values, and the fields become yours alone
-	//   give up  leave the fields out of your manifest: their values stay, and so does the owner
-	//   share    put their values into your manifest: both of you own the fields from then on
+	// .spec.replicas hpa 5 3
 }

@@ -13,15 +13,14 @@ import (
 )
 
 // TestTextLimit shows that a message counts the conflicts beyond the limit
-// (spec rule 12.7), and that a table has no row as long as the longest path.
+// (spec rule 12.7).
 func TestTextLimit(t *testing.T) {
 	var c conflicts.Conflicts
-	name, value := strings.Repeat("a", 10_000), strings.Repeat("v", 1<<20)
+	name := strings.Repeat("a", 10_000)
 	for i := range 2000 {
 		c = append(c, conflicts.Conflict{
 			Path:  fieldpath.Fields(name, fmt.Sprint(i)),
 			Owner: managedfields.Key{Manager: name, Operation: managedfields.Apply},
-			Live:  value, Applied: map[string]any{"a": make(chan int)},
 		})
 	}
 	text := c.Error()
@@ -30,9 +29,4 @@ func TestTextLimit(t *testing.T) {
 	causes := c.Status().Details.Causes
 	require.Greater(t, len(causes), 200)
 	require.Less(t, len(causes), 220, "20 KB each")
-	var b strings.Builder
-	require.NoError(t, c.Render(&b, "x", "y"))
-	require.Less(t, b.Len(), 2<<20)
-	require.Contains(t, b.String(), "  and 1000 more\n")
-	require.Contains(t, b.String(), `{"a":chan int}`, "a value that has no JSON")
 }

@@ -3,7 +3,6 @@ package fieldmanager_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,46 +62,6 @@ data: {color: blue, shape: round}
 	// modified .data.color red → blue
 	// removed .data.size small → <nil>
 	// alice gains .data.shape and loses .data.size, which is removed: true
-}
-
-// bob wants another color, and a field of his own.
-func ExampleFieldManager_WaysOut() {
-	m, live := settings()
-	intent := manifest(`
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings}
-data: {color: blue, shape: round}
-`)
-	report, err := m.WaysOut(
-		context.Background(),
-		live,
-		intent,
-		"configmap/settings",
-		fieldmanager.PlanOptions{Manager: "bob"},
-	)
-	if err != nil {
-		panic(err)
-	}
-	if err := report.Render(os.Stdout, conflicts.Style{}); err != nil {
-		panic(err)
-	}
-	for _, way := range report.Ways {
-		fmt.Println(way.Way, way.Force, way.Intent.Object["data"])
-	}
-	// Output:
-	// configmap/settings: 1 conflict for manager "bob"
-	//   FIELD        OWNER            THEIR VALUE  YOUR VALUE  SINCE
-	//   .data.color  "alice" (Apply)  "red"        "blue"      2026-01-02T03:04:05Z
-	// Ways out:
-	//   force    apply again with --force-conflicts: your values, and the fields become yours alone
-	//            "alice" loses:
-	//              .data.color
-	//   give up  leave the fields out of your manifest: their values stay, and so does the owner
-	//   share    put their values into your manifest: both of you own the fields from then on
-	// force true map[color:blue shape:round]
-	// give-up false map[shape:round]
-	// share false map[color:red shape:round]
 }
 
 // bob takes the color, and leaves the size to alice: one forced apply, which forces

@@ -171,7 +171,7 @@ func (m *FieldManager) withShared(intent, live map[string]any, set *fieldpath.Se
 	}
 	all := m.typ.FieldSet(live)
 	// With everything that is below: the shapes may differ.
-	part := m.typ.Extract(live, set.Union(all.Difference(all.RecursiveDifference(set))), true)
+	part := m.typ.Extract(live, set.Union(all.AtOrBelow(set)), true)
 	rules := typed.Rules{Unknown: !m.refusesUnknown()}
 	shared, err := m.typ.Merge(intent, part, typed.Rules{Duplicates: true, Unknown: true})
 	if err == nil {
@@ -214,30 +214,4 @@ func withVersionOf(intent, live map[string]any) map[string]any {
 	metadata["resourceVersion"] = version
 	intent["metadata"] = metadata
 	return intent
-}
-
-// WaysOut returns the conflicts of an apply with the three ways out of them: to
-// force them all, to give them all up, to share them all. The arguments are Plan's;
-// what names the object, such as deployment.apps/nginx. A way that there is not, see
-// [FieldManager.Resolve], is left out, and all three are when there is no conflict.
-func (m *FieldManager) WaysOut(ctx context.Context, live, applied runtime.Object, what string, options PlanOptions) (
-	conflicts.Report, error) {
-	report := conflicts.Report{Object: what, Manager: options.Manager}
-	options.Force = false
-	plan, err := m.Plan(ctx, live, applied, options)
-	if err != nil || plan.Outcome != Conflict {
-		return report, err
-	}
-	report.Conflicts = plan.Conflicts
-	for _, way := range [...]conflicts.Way{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
-		r, err := m.Resolve(ctx, live, applied, func(conflicts.Conflict) conflicts.Way { return way }, options)
-		if err != nil {
-			continue
-		}
-		report.Ways = append(
-			report.Ways,
-			conflicts.WayOut{Way: way, Intent: r.Intent, Force: r.Force, Losses: r.Forced.Losses()},
-		)
-	}
-	return report, nil
 }

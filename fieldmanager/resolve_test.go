@@ -14,6 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
 // configMap is the example of the Kubernetes documentation, with a field more: two
@@ -56,13 +57,13 @@ func TestResolveConfigMap(t *testing.T) {
 		owners string
 	}{
 		{"force", func(conflicts.Conflict) conflicts.Way { return conflicts.Force },
-			"data:\n  color: blue\n  key: new value\n  size: large\n" + head, true, `[{"owner":{"manager":"alice","operation":"Apply","apiVersion":"v1"},"fields":[".data.color",".data.key"]}]`,
+			"data:\n  color: blue\n  key: new value\n  size: large\n" + head, true, ".data.color\n.data.key",
 			"color: blue\n  key: new value\n  size: large", entry("bob", second, "color", "key", "size")},
 		{"give up", func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
-			"data:\n  size: large\n" + head, false, "null",
+			"data:\n  size: large\n" + head, false, "",
 			"color: red\n  key: some value\n  size: large", entry("alice", first, "color", "key") + entry("bob", second, "size")},
 		{"share", func(conflicts.Conflict) conflicts.Way { return conflicts.Share },
-			"data:\n  color: red\n  key: some value\n  size: large\n" + head, false, "null",
+			"data:\n  color: red\n  key: some value\n  size: large\n" + head, false, "",
 			"color: red\n  key: some value\n  size: large", entry("alice", first, "color", "key") + entry("bob", second, "color", "key", "size")},
 		{"force one, give the other up", func(c conflicts.Conflict) conflicts.Way {
 			if c.Path.String() == ".data.key" {
@@ -70,7 +71,7 @@ func TestResolveConfigMap(t *testing.T) {
 			}
 			return conflicts.GiveUp
 		}, "data:\n  key: new value\n  size: large\n" + head + "  resourceVersion: \"7\"\n", true,
-			`[{"owner":{"manager":"alice","operation":"Apply","apiVersion":"v1"},"fields":[".data.key"]}]`,
+			".data.key",
 			"color: red\n  key: new value\n  size: large", entry("alice", first, "color") + entry("bob", second, "key", "size")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -84,9 +85,7 @@ func TestResolveConfigMap(t *testing.T) {
 			parts := strings.SplitAfter(string(text), "\n")
 			require.ElementsMatch(t, strings.SplitAfter(row.intent, "\n"), parts)
 			require.Equal(t, row.force, r.Force)
-			lost, err := json.Marshal(r.Forced.Losses())
-			require.NoError(t, err)
-			require.JSONEq(t, row.lost, string(lost))
+			require.Equal(t, row.lost, r.Forced.Paths().String())
 			require.Equal(t, fieldmanager.Changed, r.Plan.Outcome)
 
 			m, _, _ = configMap(t)
@@ -186,7 +185,8 @@ func TestResolveWithoutConflict(t *testing.T) {
 	require.Equal(t, intent.Object, r.Intent.Object)
 	require.False(t, r.Force)
 	require.Equal(t, fieldmanager.Changed, r.Plan.Outcome)
-	report, err := m.WaysOut(t.Context(), live, intent, "configmap/test-cm", fieldmanager.PlanOptions{Manager: "alice"})
+	options := fieldmanager.PlanOptions{Manager: "alice"}
+	report, err := conflictreport.New(t.Context(), m, live, intent, "configmap/test-cm", options)
 	require.NoError(t, err)
 	require.Empty(t, report.Conflicts)
 	require.Empty(t, report.Ways)
@@ -246,10 +246,11 @@ func TestResolveErrors(t *testing.T) {
 // TestWaysOut shows the three ways out as a person and as a program see them.
 func TestWaysOut(t *testing.T) {
 	m, live, intent := configMap(t)
-	report, err := m.WaysOut(t.Context(), live, intent, "configmap/test-cm", fieldmanager.PlanOptions{Manager: "bob"})
+	options := fieldmanager.PlanOptions{Manager: "bob"}
+	report, err := conflictreport.New(t.Context(), m, live, intent, "configmap/test-cm", options)
 	require.NoError(t, err)
 	var b strings.Builder
-	require.NoError(t, report.Render(&b, conflicts.Style{}))
+	require.NoError(t, report.Render(&b, conflictreport.Style{}))
 	require.Equal(t, `configmap/test-cm: 2 conflicts for manager "bob"
   FIELD        OWNER            THEIR VALUE   YOUR VALUE   SINCE
   .data.color  "alice" (Apply)  "red"         "blue"       2026-01-02T03:04:06Z
@@ -328,7 +329,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 			intent := anyAt(t, "v1", row.intent)
 			_, err = m.Resolve(t.Context(), atV1, intent, row.decide, fieldmanager.PlanOptions{Manager: "bob"})
 			require.EqualError(t, err, row.want, row.why)
-			report, err := m.WaysOut(t.Context(), atV1, intent, "any/x", fieldmanager.PlanOptions{Manager: "bob"})
+			report, err := conflictreport.New(t.Context(), m, atV1, intent, "any/x", fieldmanager.PlanOptions{Manager: "bob"})
 			require.NoError(t, err)
 			require.NotEmpty(t, report.Conflicts)
 			for _, way := range report.Ways {

@@ -2,14 +2,15 @@ package upgrade
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -29,6 +30,9 @@ type ClientSideOptions struct {
 	Empty runtime.Object
 }
 
+// ErrNoApplyEntry reports that a manager has no Apply entry that could be moved to client-side apply.
+var ErrNoApplyEntry = errors.New("the manager has applied nothing")
+
 // ToClientSide moves the fields that a manager applied server-side back to client-side apply. The annotation becomes
 // the intent of the manager's Apply entry, with live's values, and its ownership becomes that of an Update, as if
 // kubectl apply had created it. Entries of subresources do not change, as client-side apply does not write
@@ -36,117 +40,85 @@ type ClientSideOptions struct {
 //
 // Nulls and empty lists of the intent are lost: live has no nulls, and an empty list owns nothing.
 //
-// The error is ErrNoApplyEntry if the manager has applied nothing; SizeError if the annotations would be too large;
-// *managedfields.Error if an entry that must change is malformed; ErrNoType or ErrNoConverter. The Patch must be sent
-// as the manager To.
-func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
-	live, err := read(obj)
-	if err != nil {
-		return Result{}, err
-	}
-	entries, err := live.entries()
+// The error is ErrNoApplyEntry if the manager has applied nothing, and *managedfields.Error if an entry that must
+// change is malformed. The Patch must be sent as the manager To.
+func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) (Result, error) {
+	e, err := startEdit(ctx, obj, o.Types, o.Converter)
 	if err != nil {
 		return Result{}, err
 	}
 	key := managedfields.KeyOf(o.Manager, managedfields.Apply, "", "")
-	applier := entries.Get(key)
+	applier := e.Entries.Get(key)
 	if applier == nil {
 		return Result{}, fmt.Errorf("%q: %w", o.Manager, ErrNoApplyEntry)
 	}
-	if _, err := applier.Fields(); err != nil {
-		return Result{}, err
-	}
 	mine := *applier
-	entries = entries.Without(key)
-
-	v := versions{o.Types, o.Converter}
-	t, err := v.typeOf(live, mine.APIVersion)
-	if err != nil {
+	if _, err := mine.Fields(); err != nil {
 		return Result{}, err
 	}
-	at, err := v.at(live, mine.APIVersion)
+	version := mine.APIVersion
+	t, err := e.Type(version)
 	if err != nil {
-		return Result{}, err
-	}
-	if err := t.Validate(at.tree, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
 		return Result{}, err
 	}
 	owned := t.Reconcile(mine.Owned()).Difference(fieldpath.NewSet(annotationPath))
-	intent := at.intentOf(t, owned)
-	text, err := encodeIntent(intent)
+	intent, err := e.Extract(owned, version, "")
 	if err != nil {
 		return Result{}, err
 	}
-	annotations, err := live.annotated(text)
+	now, text, err := annotated(obj, intent)
 	if err != nil {
 		return Result{}, err
 	}
-
-	empty, err := o.empty(v, at, t)
+	empty := map[string]any{}
+	if o.Empty != nil {
+		if empty, err = e.at(o.Empty, version); err != nil {
+			return Result{}, fmt.Errorf("empty object: %w", err)
+		}
+	}
+	annotations, err := annotationsOf(now)
 	if err != nil {
 		return Result{}, err
 	}
-	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), managedfields.Update, mine.APIVersion, "")
-	entries, err = asUpdate(entries, updater, mine, heldBy(t, empty, withAnnotations(intent, annotations)).Union(owned))
+	intent.SetAnnotations(annotations)
+	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), managedfields.Update, version, "")
+	held := heldBy(t, empty, intent.Object).Union(owned)
+	entries, err := asUpdate(e.Entries.Without(key), updater, mine, held)
 	if err != nil {
 		return Result{}, err
 	}
-	list := withoutEmpty(entries)
-	now, err := live.with(map[string]any{"annotations": annotations})
-	if err == nil {
-		now, err = now.withEntries(list)
-	}
-	if err != nil {
+	entries = withoutEmpty(entries)
+	result := Result{Changed: true, Preview: Preview{Applier: key, APIVersion: version, Moves: managedfields.Entries{mine}}}
+	if result.Object, err = entries.Into(now); err != nil {
 		return Result{}, err
 	}
-	result := Result{Object: now.given, Changed: true, Preview: Preview{
-		Applier: key, APIVersion: mine.APIVersion,
-		Moves: []Share{{Key: key, APIVersion: mine.APIVersion, Fields: mine.Owned()}},
-	}}
-	result.Patch, err = live.patch(&text, list)
+	result.Patch, err = patch(obj, entries, text)
 	return result, err
 }
 
-// empty returns the tree of Empty at the version of live.
-func (o ClientSideOptions) empty(v versions, live object, t *typed.Type) (map[string]any, error) {
-	if o.Empty == nil {
-		return map[string]any{}, nil
-	}
-	empty, err := read(o.Empty)
-	if err == nil && empty.kind() != live.kind() {
-		err = fmt.Errorf("expected %s, got %s", live.kind(), empty.kind())
-	}
-	if err == nil {
-		empty, err = v.at(empty, live.version())
-	}
-	if err == nil {
-		err = t.Validate(empty.tree, typed.Rules{Duplicates: true, Unknown: true})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("empty object: %w", err)
-	}
-	return empty.tree, nil
-}
-
-// intentOf returns the intent that owns set: its leaves, with the keys of the items around them, and the name of o.
-func (o object) intentOf(t *typed.Type, set *fieldpath.Set) map[string]any {
-	intent, _ := t.Extract(o.tree, set.Leaves(), true).(map[string]any)
-	named := object{tree: map[string]any{}}
-	for name, v := range intent {
-		named.tree[name] = v
-	}
-	named.tree["apiVersion"], named.tree["kind"] = o.version(), o.kind()
-	metadata := map[string]any{}
-	for name, v := range (object{tree: intent}).metadata() {
-		metadata[name] = v
-	}
-	for _, name := range []string{"name", "namespace"} {
-		if s := o.meta(name); s != "" {
-			metadata[name] = s
+// patch returns the JSON Patch that sets the entries of obj, and the annotation unless it is empty. It is nil if obj
+// has no resourceVersion.
+func patch(obj runtime.Object, entries managedfields.Entries, text string) ([]byte, error) {
+	var operations []map[string]any
+	if text != "" {
+		annotations, err := annotationsOf(obj)
+		if err != nil {
+			return nil, err
 		}
+		operation := map[string]any{
+			"op": "add", "path": "/metadata/annotations", "value": map[string]any{annotation: text},
+		}
+		if annotations != nil {
+			operation["path"] = "/metadata/annotations/" + strings.ReplaceAll(annotation, "/", "~1")
+			operation["value"] = text
+		}
+		operations = append(operations, operation)
 	}
-	named.tree["metadata"] = metadata
-	return named.tree
+	patch, err := entries.JSONPatch(obj, operations...)
+	if errors.Is(err, managedfields.ErrNoResourceVersion) {
+		return nil, nil
+	}
+	return patch, err
 }
 
 // asUpdate returns the entries after updater wrote the fields of set, which mine owned: updater owns them, the

@@ -1,11 +1,14 @@
 package upgrade_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,7 +75,7 @@ func TestJoinsAnUpdate(t *testing.T) {
 	require.Equal(t, s.live.GetManagedFields()[0].Time, r.Object.(*unstructured.Unstructured).GetManagedFields()[0].Time,
 		"the later of both")
 
-	r, err := upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", To: "other"})
+	r, err := upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", To: "other"})
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},"f:metadata":{"f:annotations":{}}}`,
@@ -114,31 +117,31 @@ func TestClientSideErrors(t *testing.T) {
 	s := newServer(t, configMapKind)
 	s.apply("flux", settings)
 	o := upgrade.ClientSideOptions{Types: builtin, Manager: "flux"}
-	_, err := upgrade.ToClientSide(nil, o)
-	require.ErrorContains(t, err, "expected an object")
-	_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "nobody"})
+	_, err := upgrade.ToClientSide(context.Background(), nil, o)
+	require.ErrorContains(t, err, "no object")
+	_, err = upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "nobody"})
 	require.ErrorIs(t, err, upgrade.ErrNoApplyEntry)
-	_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Manager: "flux"})
-	require.ErrorIs(t, err, upgrade.ErrNoType)
+	_, err = upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Manager: "flux"})
+	require.ErrorContains(t, err, "no such kind and version among the types")
 
 	for _, empty := range []runtime.Object{(*metav1.PartialObjectMetadata)(nil), manifest(web),
 		manifest(`{apiVersion: v2, kind: ConfigMap}`), manifest(`{apiVersion: v1, kind: ConfigMap, data: x}`)} {
-		_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", Empty: empty})
+		_, err = upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", Empty: empty})
 		require.ErrorContains(t, err, "empty object: ")
 	}
 
 	broken := s.live.DeepCopy()
 	set(broken.Object, "x", "metadata", "managedFields")
-	_, err = upgrade.ToClientSide(broken, o)
+	_, err = upgrade.ToClientSide(context.Background(), broken, o)
 	require.ErrorContains(t, err, "expected a list")
 	_, err = upgrade.Owners(broken, managedfields.Apply, nil)
 	require.ErrorContains(t, err, "expected a list")
 	_, err = upgrade.Owners(nil, managedfields.Apply, nil)
-	require.ErrorContains(t, err, "expected an object")
+	require.Error(t, err)
 
 	broken = s.live.DeepCopy()
 	set(broken.Object, "x", "data")
-	_, err = upgrade.ToClientSide(broken, o)
+	_, err = upgrade.ToClientSide(context.Background(), broken, o)
 	var violations typed.Errors
 	require.ErrorAs(t, err, &violations)
 
@@ -149,13 +152,32 @@ func TestClientSideErrors(t *testing.T) {
 	list := s.live.Object["metadata"].(map[string]any)["managedFields"].([]any)
 	set(broken.Object, map[string]any{"a": "1"}, "data")
 	set(broken.Object, append(list, undecodable(upgrade.ClientSideManager)), "metadata", "managedFields")
-	_, err = upgrade.ToClientSide(broken, o)
+	_, err = upgrade.ToClientSide(context.Background(), broken, o)
 	require.ErrorContains(t, err, upgrade.ClientSideManager)
 	set(broken.Object, append(list, undecodable("other")), "metadata", "managedFields")
-	r, err := upgrade.ToClientSide(broken, o)
+	r, err := upgrade.ToClientSide(context.Background(), broken, o)
 	require.NoError(t, err)
 	require.Len(t, r.Object.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"], 2,
 		"what can't be read stays")
+}
+
+// TestAnnotationSize: the limit is the server's, and the other annotations count.
+func TestAnnotationSize(t *testing.T) {
+	s := newServer(t, configMapKind)
+	s.apply("flux", settings)
+	const limit = 256 << 10
+	rest := limit - len(fieldmanager.LastAppliedAnnotation+kubectlWrote) - len("a")
+	for size, fits := range map[int]bool{rest: true, rest + 1: false} {
+		annotations := map[string]string{"a": strings.Repeat("x", size)}
+		s.live.SetAnnotations(annotations)
+		r, err := upgrade.ToClientSide(t.Context(), s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux"})
+		if !fits {
+			require.EqualError(t, err, "metadata.annotations: expected at most 262144 bytes, got 262145")
+			continue
+		}
+		require.NoError(t, err)
+		require.Nil(t, apivalidation.ValidateAnnotationsSize(r.Object.(*unstructured.Unstructured).GetAnnotations()))
+	}
 }
 
 // TestClientSideVersions: the annotation is of the version that was applied at.
@@ -166,23 +188,23 @@ func TestClientSideVersions(t *testing.T) {
 	spec["old"] = spec["new"]
 	delete(spec, "new")
 	o := upgrade.ClientSideOptions{Types: twoVersions(t), Manager: "flux"}
-	_, err := upgrade.ToClientSide(live, o)
-	require.ErrorIs(t, err, upgrade.ErrNoConverter)
+	_, err := upgrade.ToClientSide(context.Background(), live, o)
+	require.ErrorContains(t, err, "no converter to version example.com/v2")
 	o.Converter = renaming{}
-	r, err := upgrade.ToClientSide(live, o)
+	r, err := upgrade.ToClientSide(context.Background(), live, o)
 	require.NoError(t, err)
 	require.Equal(t,
 		`{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"annotations":{},"name":"w"},"spec":{"same":"s"}}`+"\n",
 		r.Object.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation])
 	o.Converter = renaming{fail: errors.New("down")}
-	_, err = upgrade.ToClientSide(live, o)
+	_, err = upgrade.ToClientSide(context.Background(), live, o)
 	require.ErrorContains(t, err, "down")
 	set(live.Object,
 		[]any{map[string]any{"manager": "flux", "operation": "Apply", "apiVersion": "a/b/c", "fieldsType": "FieldsV1",
 			"fieldsV1": map[string]any{"f:spec": map[string]any{}}}},
 		"metadata", "managedFields")
-	_, err = upgrade.ToClientSide(live, o)
-	require.ErrorIs(t, err, upgrade.ErrNoType)
+	_, err = upgrade.ToClientSide(context.Background(), live, o)
+	require.ErrorContains(t, err, "unexpected GroupVersion string: a/b/c")
 }
 
 // TestGoStructsThatRefuse: a tree that a Go struct can't hold is an error.
@@ -191,7 +213,7 @@ func TestGoStructsThatRefuse(t *testing.T) {
 	s := newServer(t, configMapKind)
 	s.apply("flux", settings)
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(s.live.Object, obj))
-	r, err := upgrade.ToClientSide(obj, upgrade.ClientSideOptions{Types: builtin, Manager: "flux"})
+	r, err := upgrade.ToClientSide(context.Background(), obj, upgrade.ClientSideOptions{Types: builtin, Manager: "flux"})
 	require.NoError(t, err)
 	require.Contains(t, r.Object.(*metav1.PartialObjectMetadata).Annotations, fieldmanager.LastAppliedAnnotation)
 }

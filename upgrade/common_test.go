@@ -16,6 +16,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
+var builtin = openapi.Builtin()
+
+const kubectlWrote = `{"apiVersion":"v1","data":{"a":"1","b":"2"},"kind":"ConfigMap","metadata":{"annotations":{},"name":"settings","namespace":"default"}}` + "\n"
+
 var (
 	configMapKind  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}

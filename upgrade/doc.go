@@ -4,7 +4,7 @@
 // fields of an intent in an Apply entry of metadata.managedFields. Who starts to apply server-side without moving the
 // ownership can never remove a field that was applied client-side: the Update entry still owns it.
 //
-//	result, err := upgrade.ToServerSide(live, upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"})
+//	result, err := upgrade.ToServerSide(ctx, live, upgrade.ServerSideOptions{Types: types, Manager: "flux"})
 //	if err != nil {
 //		return err
 //	}
@@ -33,14 +33,4 @@
 //   - Fields that move leave their entry. Other entries keep their bytes; empty entries are removed.
 //   - A container moves if it is in held, or if everything that its entry owns in it moves.
 //   - Equal input gives equal output: the order, time and version of a new entry follow from the entries it is made of.
-//
-// # Client-side apply
-//
-// [ClientSideApply] is the three-way merge of kubectl apply, so both ways of applying can be tested on one object:
-// pass its result to fieldmanager's Update, as a server does.
-//
-// # What is exported
-//
-// Two directions with their options, their result and its preview, the annotation that kubectl commands read and
-// write, and an error type for each of its faults.
 package upgrade

@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -56,7 +57,7 @@ spec:
 // An object goes over to server-side apply. What the webhook and the server filled in
 // stays where it is; the annotation of the restart moves, so that it goes for good.
 func ExampleToServerSide() {
-	result, err := upgrade.ToServerSide(manifest(restarted), upgrade.ServerSideOptions{
+	result, err := upgrade.ToServerSide(context.Background(), manifest(restarted), upgrade.ServerSideOptions{
 		Types:   openapi.Builtin(),
 		Manager: "flux",
 		Also:    upgrade.RestartedAt(),
@@ -87,73 +88,21 @@ func ExampleToServerSide() {
 
 // What a manager applied server-side becomes the annotation of kubectl apply again.
 func ExampleToClientSide() {
-	there, err := upgrade.ToServerSide(
-		manifest(restarted), upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"},
-	)
+	there, err := upgrade.ToServerSide(context.Background(), manifest(restarted), upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"})
 	if err != nil {
 		panic(err)
 	}
-	back, err := upgrade.ToClientSide(there.Object, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "flux"})
+	back, err := upgrade.ToClientSide(context.Background(), there.Object, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "flux"})
 	if err != nil {
 		panic(err)
 	}
-	text, err := upgrade.ViewLastApplied(back.Object, upgrade.YAML)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Print(string(text))
-	for _, e := range back.Object.(*unstructured.Unstructured).GetManagedFields() {
+	object := back.Object.(*unstructured.Unstructured)
+	fmt.Print(object.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"])
+	for _, e := range object.GetManagedFields() {
 		fmt.Println(e.Manager, e.Operation)
 	}
 	// Output:
-	// apiVersion: apps/v1
-	// kind: Deployment
-	// metadata:
-	//   annotations: {}
-	//   name: web
-	//   namespace: default
-	// spec:
-	//   template:
-	//     spec:
-	//       containers:
-	//       - image: web:1
-	//         name: web
+	// {"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{},"name":"web","namespace":"default"},"spec":{"template":{"spec":{"containers":[{"image":"web:1","name":"web"}]}}}}
 	// kubectl-client-side-apply Update
 	// kubectl-rollout Update
-}
-
-// A client-side apply removes what the last one had and this one has not, and leaves
-// what others put in.
-func ExampleClientSideApply() {
-	document, _ := openapi.BuiltinDocument(deploymentKind.GroupVersion())
-	meta, err := upgrade.PatchMeta(document, deploymentKind)
-	if err != nil {
-		panic(err)
-	}
-	applied, err := upgrade.ClientSideApply(manifest(restarted), manifest(`
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: default}
-spec:
-  template:
-    spec:
-      containers:
-      - {name: web, image: "web:2"}
-      - {name: log, image: "log:1"}
-`), upgrade.ApplyOptions{Meta: meta})
-	if err != nil {
-		panic(err)
-	}
-	containers, _, err := unstructured.NestedSlice(
-		applied.Object.(*unstructured.Unstructured).Object, "spec", "template", "spec", "containers",
-	)
-	if err != nil {
-		panic(err)
-	}
-	for _, c := range containers {
-		fmt.Println(c)
-	}
-	// Output:
-	// map[image:web:2 imagePullPolicy:IfNotPresent name:web]
-	// map[image:log:1 name:log]
 }

@@ -1,38 +1,25 @@
 package upgrade
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"time"
+	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/conflicts"
-	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Share is some fields of an entry.
-type Share struct {
-	// Key is the key of the entry, and APIVersion the group version of its fields.
-	managedfields.Key
-	APIVersion string
-	Fields     *fieldpath.Set
-}
-
-// Preview describes a move and its consequences. Shares are in the order of the object's entries.
+// Preview describes a move and its consequences. Parts of entries are entries with only these fields; they are in the
+// order of the object's entries.
 type Preview struct {
 	// Applier is the key of the Apply entry, and APIVersion its group version.
 	Applier    managedfields.Key
 	APIVersion string
 	// Moves are the fields that move, with the entries that lose them; for ToClientSide, the applier's own.
-	Moves []Share
+	Moves managedfields.Entries
 	// LastApplied is the new owner of the annotation with KeepLastApplied; the zero Key otherwise.
 	LastApplied managedfields.Key
 	// Removed are the fields that the next apply removes. It applies Intent, or the intent in the annotation. Next is
@@ -44,113 +31,68 @@ type Preview struct {
 	// as a map of labels. An update owns them, an intent only what is in them (spec rule 4.2). Nil like Removed.
 	Lost *fieldpath.Set
 	// Left are the fields that the managers of From keep. Released reports that nobody owns them instead.
-	Left     []Share
+	Left     managedfields.Entries
 	Released bool
 	// Others are fields in the annotation that other managers own: conflicts if an apply changes them.
-	Others []Share
+	Others managedfields.Entries
 	// Half are items of keyed lists that the applier shares with an updater, which owns only a part of them. If the
 	// applier drops such an item, it stays without the fields that only the applier owned, and servers may reject the
 	// object. To avoid that, name the updater in From.
-	Half []Share
+	Half managedfields.Entries
+}
+
+// appendPart adds the part of an entry that has the fields of set, unless it is empty.
+func appendPart(parts managedfields.Entries, e *managedfields.Entry, set *fieldpath.Set) managedfields.Entries {
+	if set.Empty() {
+		return parts
+	}
+	return append(parts, managedfields.NewEntry(e.Key, e.APIVersion, e.Time, set))
 }
 
 // previewOthers finds fields of the annotation that others own, and half-owned items.
 func (m *move) previewOthers() {
-	var others []managedfields.Entry
+	var others managedfields.Entries
 	var sets []*fieldpath.Set
-	for i := range m.entries {
-		e := m.entries[i]
+	for _, e := range m.Entries {
 		if _, err := e.Fields(); err == nil && e.Key != m.target.Key && e.APIVersion == m.target.APIVersion {
 			others, sets = append(others, e), append(sets, e.Owned())
 		}
 	}
-	sole := m.target.Owned().Difference(fieldpath.UnionOf(sets...))
-	wanted := m.held.Difference(m.before).Difference(m.target.Owned())
-	for _, e := range others {
+	mine := m.target.Owned()
+	sole := mine.Difference(fieldpath.UnionOf(sets...))
+	wanted := m.held.Difference(m.before).Difference(mine)
+	for i := range others {
+		e := &others[i]
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
-			if held := e.Owned().Intersection(wanted); !held.Empty() {
-				m.preview.Others = append(m.preview.Others, Share{Key: e.Key, APIVersion: e.APIVersion, Fields: held})
-			}
+			m.preview.Others = appendPart(m.preview.Others, e, e.Owned().Intersection(wanted))
 		}
-		if half := halves(m.target.Owned(), e.Owned(), sole); e.Operation == managedfields.Update && !half.Empty() {
-			m.preview.Half = append(m.preview.Half, Share{Key: e.Key, APIVersion: e.APIVersion, Fields: half})
+		if e.Operation == managedfields.Update {
+			m.preview.Half = appendPart(m.preview.Half, e, halves(mine, e.Owned(), sole))
 		}
 	}
 }
 
-// previewApply runs the next apply, if it is known.
-func (m *move) previewApply(now object) {
-	if m.intent.tree == nil || m.Types == nil || m.Subresource != "" {
+// previewApply plans the next apply, if it is known.
+func (m *move) previewApply(now runtime.Object) {
+	if m.intent == nil || m.Types == nil || m.Subresource != "" {
 		return
 	}
-	intent := m.intent
-	if intent.given == nil {
-		intent.given = &unstructured.Unstructured{Object: withoutAnnotation(intent.tree)}
-	}
-	live, err := m.at(now, intent.version())
-	if err != nil {
-		m.preview.Next = err
+	next := m.Next(now, m.target.Key, m.intent.GetAPIVersion(), m.intent)
+	if m.preview.Next = next.Err; next.Err != nil {
 		return
 	}
-	kind := now.at(intent.version())
-	applier, err := fieldmanager.New(kind, m.Types, fieldmanager.Options{
-		Converter:       m.Converter,
-		FieldValidation: metav1.FieldValidationIgnore,
-		Clock:           func() time.Time { return time.Time{} },
-	})
-	if err != nil {
-		m.preview.Next = fmt.Errorf("%s: %w", kind, ErrNoType)
-		return
+	if len(next.Plan.Conflicts) > 0 {
+		m.preview.Next = next.Plan.Conflicts
 	}
-	tree := &unstructured.Unstructured{Object: now.tree}
-	options := fieldmanager.ApplyOptions{Manager: m.Manager}
-	merged, err := applier.Apply(context.Background(), tree, intent.given, options)
-	m.preview.Next = err
-	var conflicting conflicts.Conflicts
-	if errors.As(err, &conflicting) {
-		options.Force = true
-		merged, err = applier.Apply(context.Background(), tree, intent.given, options)
-	}
-	if err != nil {
-		return
-	}
-	after := merged.Object.(*unstructured.Unstructured).Object
-	t, err := m.Types.Type(kind)
-	if err != nil {
-		m.preview.Next = err
-		return
-	}
-	m.preview.Removed = managedfields.Strip(t.Compare(live.tree, after).Removed)
-	m.previewLost(now, merged.Object)
-}
-
-// previewLost finds what the applier owns now, and no longer after the next apply.
-func (m *move) previewLost(now object, after runtime.Object) {
-	owned, err := m.translate(now, m.target.Owned(), m.target.APIVersion, m.intent.version())
-	if err != nil {
-		return
-	}
-	entries, _, err := managedfields.Read(after)
-	if err != nil {
-		m.preview.Next = errors.Join(m.preview.Next, err)
-		return
-	}
-	var owns *fieldpath.Set
-	if r := entries.Get(m.target.Key); r != nil {
-		if owns, err = r.Fields(); err != nil {
-			m.preview.Next = errors.Join(m.preview.Next, err)
-			return
-		}
-	}
-	m.preview.Lost = owned.Difference(owns).Difference(m.preview.Removed)
+	m.preview.Removed, m.preview.Lost = next.Deletes, next.Keeps
 }
 
 // Render writes the preview for people. what names the object, such as deployment.apps/nginx. It omits containers
 // whose content is listed, and the content of items that are removed as a whole.
 func (p Preview) Render(w io.Writer, what string) error {
-	r := renderer{w: w}
+	var r renderer
 	r.printf("%s: manager %q applies at %s\n", what, p.Applier.Manager, p.APIVersion)
-	r.shares("moves", "from", p.Moves)
+	r.parts("moves", "from", p.Moves)
 	if p.LastApplied.Manager != "" {
 		r.printf("kept by %s (%s)\n  %s\n", printable.Text(p.LastApplied.Manager), p.LastApplied.Operation, annotationPath)
 	}
@@ -166,38 +108,31 @@ func (p Preview) Render(w io.Writer, what string) error {
 		r.printf("the next apply fails without force\n  %v\n", p.Next)
 	}
 	if p.Released {
-		r.shares("given up, nobody's from now on", "by", p.Left)
+		r.parts("given up, nobody's from now on", "by", p.Left)
 	} else {
-		r.shares("left behind", "with", p.Left)
+		r.parts("left behind", "with", p.Left)
 	}
-	r.shares("applied client-side, but owned by others", "by", p.Others)
-	r.shares("items that would stay in part when they are no longer applied", "half-owned by", p.Half)
-	return r.err
+	r.parts("applied client-side, but owned by others", "by", p.Others)
+	r.parts("items that would stay in part when they are no longer applied", "half-owned by", p.Half)
+	_, err := io.WriteString(w, printable.Lines(r.String()))
+	return err
 }
 
-type renderer struct {
-	w   io.Writer
-	err error
-}
+type renderer struct{ strings.Builder }
 
-// printf writes printable lines, whatever is in args.
-func (r *renderer) printf(format string, args ...any) {
-	if r.err == nil {
-		_, r.err = io.WriteString(r.w, printable.Lines(fmt.Sprintf(format, args...)))
-	}
-}
+func (r *renderer) printf(format string, args ...any) { fmt.Fprintf(r, format, args...) }
 
-func (r *renderer) shares(title, preposition string, shares []Share) {
-	if len(shares) > 0 {
+func (r *renderer) parts(title, preposition string, parts managedfields.Entries) {
+	if len(parts) > 0 {
 		r.printf("%s\n", title)
 	}
-	for _, s := range shares {
-		r.printf("  %s %s (%s at %s", preposition, printable.Text(s.Manager), s.Operation, s.APIVersion)
-		if s.Subresource != "" {
-			r.printf(", %s", s.Subresource)
+	for _, e := range parts {
+		r.printf("  %s %s (%s at %s", preposition, printable.Text(e.Manager), e.Operation, e.APIVersion)
+		if e.Subresource != "" {
+			r.printf(", %s", e.Subresource)
 		}
 		r.printf(")\n")
-		r.fields("    ", shown(s.Fields, false))
+		r.fields("    ", shown(e.Owned(), false))
 	}
 }
 

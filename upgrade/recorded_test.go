@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"strings"
@@ -89,14 +90,14 @@ metadata: {creationTimestamp: null}
 spec: {selector: null, strategy: {}, template: {metadata: {creationTimestamp: null}, spec: {containers: null}}}
 status: {}
 `)
-	back, err := upgrade.ToClientSide(r.Object,
+	back, err := upgrade.ToClientSide(context.Background(), r.Object,
 		upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "kubectl", Empty: empty})
 	require.NoError(t, err)
 	require.Equal(t, managed(t, live), managed(t, back.Object), "there and back")
-	tree, err := upgrade.LastApplied(back.Object)
+	tree, err := writetest.LastApplied(back.Object)
 	require.NoError(t, err)
-	require.NotContains(t, tree["spec"], "replicas", "they are another's now")
+	require.NotContains(t, tree.Object["spec"], "replicas", "they are another's now")
 	require.Len(t, r.Preview.Others, 1)
 	require.Equal(t, "scale", r.Preview.Others[0].Subresource)
-	require.Equal(t, ".spec.replicas", strings.TrimSpace(r.Preview.Others[0].Fields.String()))
+	require.Equal(t, ".spec.replicas", strings.TrimSpace(r.Preview.Others[0].Owned().String()))
 }

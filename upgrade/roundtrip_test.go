@@ -1,13 +1,14 @@
 package upgrade_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -46,21 +47,11 @@ spec:
         env: [{name: A, value: "1"}]
 `
 
-func deploymentMeta(t *testing.T) strategicpatch.LookupPatchMeta {
-	t.Helper()
-	document, ok := openapi.BuiltinDocument(deploymentKind.GroupVersion())
-	require.True(t, ok)
-	meta, err := upgrade.PatchMeta(document, deploymentKind)
-	require.NoError(t, err)
-	return meta
-}
-
 // kubectlApply applies client-side and stores the result, with what a server fills in.
 func (s *server) kubectlApply(intent string) *unstructured.Unstructured {
 	s.t.Helper()
-	applied, err := upgrade.ClientSideApply(s.object(), manifest(intent), upgrade.ApplyOptions{Meta: deploymentMeta(s.t)})
+	now, err := writetest.ClientSideApply(s.live, manifest(intent))
 	require.NoError(s.t, err)
-	now := applied.Object.(*unstructured.Unstructured).DeepCopy()
 	set(now.Object, "ClusterFirst", "spec", "template", "spec", "dnsPolicy")
 	containers, _, _ := unstructured.NestedSlice(now.Object, "spec", "template", "spec", "containers")
 	for _, c := range containers {
@@ -74,7 +65,7 @@ func moveTo(t *testing.T, live *unstructured.Unstructured, o upgrade.ServerSideO
 	t.Helper()
 	o.Types = openapi.Builtin()
 	before := live.DeepCopy()
-	r, err := upgrade.ToServerSide(live, o)
+	r, err := upgrade.ToServerSide(context.Background(), live, o)
 	require.NoError(t, err)
 	require.Equal(t, before, live, "inputs are never changed")
 	return r
@@ -83,7 +74,7 @@ func moveTo(t *testing.T, live *unstructured.Unstructured, o upgrade.ServerSideO
 func moveBack(t *testing.T, live *unstructured.Unstructured, manager string) upgrade.Result {
 	t.Helper()
 	before := live.DeepCopy()
-	r, err := upgrade.ToClientSide(live, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: manager})
+	r, err := upgrade.ToClientSide(context.Background(), live, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: manager})
 	require.NoError(t, err)
 	require.Equal(t, before, live, "inputs are never changed")
 	return r
@@ -113,11 +104,11 @@ func TestRoundTrip(t *testing.T) {
 
 	applied := s.apply("kubectl", web)
 	require.Equal(t, created.Object["spec"], applied.Object["spec"], "applying the same again changes nothing")
-	before, err := upgrade.LastApplied(created)
+	before, err := writetest.LastApplied(created)
 	require.NoError(t, err)
 
 	back := moveBack(t, applied, "kubectl")
-	after, err := upgrade.LastApplied(back.Object)
+	after, err := writetest.LastApplied(back.Object)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 	require.Equal(t, created.GetAnnotations(), back.Object.(*unstructured.Unstructured).GetAnnotations(), "byte for byte")

@@ -1,15 +1,16 @@
 package upgrade
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -70,19 +71,18 @@ type Result struct {
 // ToServerSide moves the fields that were applied client-side to the Apply entry of a manager; the package comment
 // describes which. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
-// The error is a LastAppliedError if the annotation is malformed; *managedfields.Error if an entry that must change
-// is malformed; ErrNoType or ErrNoConverter if a needed schema or version is missing. A missing annotation is no
-// error.
-func ToServerSide(obj runtime.Object, o ServerSideOptions) (Result, error) {
-	m, err := startMove(obj, o)
+// The error is *managedfields.Error if an entry that must change is malformed. A missing annotation is no error; a
+// malformed one, or one of a version that is unknown or can't be converted to, is an error without Everything.
+func ToServerSide(ctx context.Context, obj runtime.Object, o ServerSideOptions) (Result, error) {
+	m, err := startMove(ctx, obj, o)
 	if err != nil {
 		return Result{}, err
 	}
 	if err := m.hold(); err != nil {
 		return Result{}, err
 	}
-	for i := range m.entries {
-		if err := m.take(i); err != nil {
+	for i := range m.Entries {
+		if err := m.take(&m.Entries[i]); err != nil {
 			return Result{}, err
 		}
 	}
@@ -92,14 +92,13 @@ func ToServerSide(obj runtime.Object, o ServerSideOptions) (Result, error) {
 // move is one run of ToServerSide.
 type move struct {
 	ServerSideOptions
-	versions
-	object  object
-	entries managedfields.Entries
-	target  managedfields.Entry // the applier's
-	exists  bool                // target is among the entries
-	before  *fieldpath.Set      // what target owned before
-	last    map[string]any      // the intent in the annotation; nil for none
-	intent  object              // Intent, or the annotation; no tree for neither
+	edit
+	object runtime.Object
+	target managedfields.Entry        // the applier's
+	exists bool                       // target is among the entries
+	before *fieldpath.Set             // what target owned before
+	last   *unstructured.Unstructured // the intent in the annotation; nil for none
+	intent *unstructured.Unstructured // the next intent; nil if it is unknown
 
 	from    map[string]bool
 	moved   []*fieldpath.Set     // what target gains
@@ -110,51 +109,35 @@ type move struct {
 	preview Preview
 }
 
-func startMove(obj runtime.Object, o ServerSideOptions) (*move, error) {
+func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*move, error) {
 	if err := managedfields.ValidateManager(o.Manager); err != nil || o.Manager == "" {
 		return nil, errors.Join(errors.New("manager: expected the name of who will apply"), err)
 	}
-	m := &move{ServerSideOptions: o, versions: versions{o.Types, o.Converter}}
+	m := &move{ServerSideOptions: o, object: obj, from: map[string]bool{}}
 	var err error
-	if m.object, err = read(obj); err != nil {
+	if m.edit, err = startEdit(ctx, obj, o.Types, o.Converter); err != nil {
 		return nil, err
 	}
-	if m.entries, err = m.object.entries(); err != nil {
+	if m.last, err = lastApplied(obj); err != nil && !o.Everything {
 		return nil, err
 	}
-	if m.last, err = m.object.lastAppliedOrNone(); err != nil && !o.Everything {
-		return nil, err
+	m.intent = m.last
+	if m.Intent != nil {
+		tree, err := treeOf(m.Intent)
+		if err != nil {
+			return nil, fmt.Errorf("intent: %w", err)
+		}
+		m.intent = &unstructured.Unstructured{Object: tree}
 	}
-	if err := m.readIntent(); err != nil {
-		return nil, err
-	}
-	m.from = map[string]bool{}
 	for _, manager := range m.From {
 		m.from[manager] = true
 	}
 	if len(m.From) == 0 {
-		for _, e := range owners(m.entries, managedfields.Update, fieldpath.NewSet(annotationPath)) {
+		for _, e := range owners(m.Entries, managedfields.Update, fieldpath.NewSet(annotationPath)) {
 			m.from[e.Manager] = true
 		}
 	}
 	return m, m.aim()
-}
-
-// readIntent finds the next intent.
-func (m *move) readIntent() (err error) {
-	if m.Intent == nil {
-		if m.last != nil {
-			m.intent.tree = m.last
-		}
-		return nil
-	}
-	if m.intent, err = read(m.Intent); err != nil {
-		return fmt.Errorf("intent: %w", err)
-	}
-	if m.intent.kind() != m.object.kind() {
-		return fmt.Errorf("intent: %w: expected %s, got %s", ErrOtherObject, m.object.kind(), m.intent.kind())
-	}
-	return nil
 }
 
 // isFrom reports whether the entry of k is an Update entry that moves.
@@ -166,22 +149,22 @@ func (m *move) isFrom(k managedfields.Key) bool {
 // latest entry that moves, whichever is the first that an entry that moves has.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, managedfields.Apply, "", m.Subresource)
-	if r := m.entries.Get(key); r != nil {
+	if r := m.Entries.Get(key); r != nil {
 		before, err := r.Fields()
 		m.target, m.exists, m.before = *r, true, before
 		return err
 	}
-	last, _ := m.last["apiVersion"].(string)
-	rank := func(r *managedfields.Entry) int {
-		return slices.Index([]string{m.object.version(), last}, r.APIVersion)
+	preferred := []string{m.version}
+	if m.last != nil {
+		preferred = append(preferred, m.last.GetAPIVersion())
 	}
-	m.target = managedfields.NewEntry(key, m.object.version(), nil, nil)
+	m.target = managedfields.NewEntry(key, m.version, nil, nil)
 	best := -2
-	for i := range m.entries {
+	for i := range m.Entries {
 		// Entries are sorted by time, so the latest of equal rank comes last.
-		r := &m.entries[i]
-		if m.isFrom(r.Key) && rank(r) >= best {
-			m.target.APIVersion, best = r.APIVersion, rank(r)
+		r := &m.Entries[i]
+		if rank := slices.Index(preferred, r.APIVersion); m.isFrom(r.Key) && rank >= best {
+			m.target.APIVersion, best = r.APIVersion, rank
 		}
 	}
 	return nil
@@ -194,53 +177,31 @@ func (m *move) hold() error {
 	if m.Everything {
 		return nil
 	}
-	t, err := m.typeOf(m.object, m.target.APIVersion)
+	t, err := m.Type(m.target.APIVersion)
 	if err != nil {
 		return err
 	}
 	m.held = t.Reconcile(m.held)
-	m.known = m.exists
-	holders := make([]object, 0, 2)
+	m.known = m.exists || m.last != nil
 	if m.last != nil {
-		last, err := m.object.sibling(m.last)
+		last, err := m.at(m.last, m.target.APIVersion)
 		if err != nil {
-			return &LastAppliedError{err}
+			return annotationError(err)
 		}
-		holders = append(holders, last)
-		m.known = true
-		m.held = m.held.Union(fieldpath.NewSet(annotationPath))
+		m.held = fieldpath.UnionOf(m.held, heldBy(t, map[string]any{}, last), fieldpath.NewSet(annotationPath))
 	}
 	if m.Intent != nil {
-		holders = append(holders, m.intent)
-	}
-	for i, holder := range holders {
-		at, err := m.at(holder, m.target.APIVersion)
-		if err == nil {
-			err = t.Validate(at.tree, typed.Rules{Duplicates: true, Unknown: true})
-		}
-		if err != nil && i == 0 && m.last != nil {
-			return &LastAppliedError{err}
-		}
+		intent, err := m.at(m.intent, m.target.APIVersion)
 		if err != nil {
 			return fmt.Errorf("intent: %w", err)
 		}
-		m.held = m.held.Union(heldBy(t, map[string]any{}, at.tree))
+		m.held = m.held.Union(heldBy(t, map[string]any{}, intent))
 	}
 	return nil
 }
 
-// sibling returns an intent for o.
-func (o object) sibling(tree map[string]any) (object, error) {
-	s := object{tree: tree}
-	if s.kind() != o.kind() {
-		return object{}, fmt.Errorf("%w: kind: expected %q, got %q", ErrOtherObject, o.kind(), s.kind())
-	}
-	return s, nil
-}
-
 // take moves fields of an Update entry to the target.
-func (m *move) take(i int) error {
-	r := &m.entries[i]
+func (m *move) take(r *managedfields.Entry) error {
 	from := m.isFrom(r.Key)
 	if r.Operation != managedfields.Update || r.Subresource != m.Subresource || !from && m.Also.Empty() {
 		return nil
@@ -253,20 +214,15 @@ func (m *move) take(i int) error {
 		return err
 	}
 	fields := owned
-	if m.Types != nil {
-		if t, err := m.Types.Type(m.object.at(r.APIVersion)); err == nil {
-			fields = t.Reconcile(fields)
-		}
+	if t, err := m.Type(r.APIVersion); err == nil {
+		fields = t.Reconcile(fields)
 	}
-	here, err := m.translate(m.object, fields, r.APIVersion, m.target.APIVersion)
-	switch {
-	case errors.Is(err, ErrNoConverter), errors.Is(err, ErrNoType):
-		here = nil // fields that can't be compared do not move
-	case err != nil:
+	here, err := m.same(fields, r.APIVersion, m.target.APIVersion, m.Subresource)
+	if err != nil {
 		return fmt.Errorf("entry of %q: %w", r.Manager, err)
 	}
 
-	moved := below(here, m.Also)
+	moved := here.AtOrBelow(m.Also)
 	if from {
 		moved = moved.Union(m.owned(r.Manager, here))
 	}
@@ -279,16 +235,14 @@ func (m *move) take(i int) error {
 	if rest.Equal(fields) {
 		rest = owned
 	} else {
-		if !moved.Empty() {
-			m.preview.Moves = append(m.preview.Moves, Share{Key: r.Key, APIVersion: r.APIVersion, Fields: moved})
-		}
+		m.preview.Moves = appendPart(m.preview.Moves, r, moved)
 		m.moved = append(m.moved, moved)
 		if !m.exists && r.Time != nil && (m.target.Time == nil || m.target.Time.Before(r.Time)) {
 			m.target.Time = r.Time
 		}
 	}
-	if from && !rest.Empty() {
-		m.preview.Left = append(m.preview.Left, Share{Key: r.Key, APIVersion: r.APIVersion, Fields: rest})
+	if from {
+		m.preview.Left = appendPart(m.preview.Left, r, rest)
 		if m.Release {
 			rest = nil
 		}
@@ -313,7 +267,7 @@ func (m *move) keepLastApplied(version string) {
 		return
 	}
 	set := fieldpath.NewSet(annotationPath)
-	for _, e := range owners(m.entries, managedfields.Apply, set) {
+	for _, e := range owners(m.Entries, managedfields.Apply, set) {
 		if e.Manager != m.Manager {
 			return
 		}
@@ -326,37 +280,31 @@ func (m *move) keepLastApplied(version string) {
 // finish adds the target to the entries and returns the result.
 func (m *move) finish() (Result, error) {
 	m.target.SetFields(fieldpath.UnionOf(append(m.moved, m.target.Owned())...))
-	if r := m.entries.Get(m.target.Key); r != nil {
+	if r := m.Entries.Get(m.target.Key); r != nil {
 		setFields(r, m.target.Owned())
 	} else {
-		m.entries = append(m.entries, m.target)
+		m.Entries = append(m.Entries, m.target)
 	}
 	if m.keeper != nil {
-		m.entries = append(m.entries, *m.keeper)
+		m.Entries = append(m.Entries, *m.keeper)
 		m.preview.LastApplied = m.keeper.Key
 	}
 	m.preview.Applier, m.preview.APIVersion = m.target.Key, m.target.APIVersion
 	m.preview.Released = m.Release
-	result := Result{Object: m.object.given}
-	now := m.object
-	if result.Changed = slices.ContainsFunc(m.entries, m.isChange); result.Changed {
-		var err error
-		list := withoutEmpty(m.entries)
-		if now, err = m.object.withEntries(list); err != nil {
-			return Result{}, err
-		}
-		result.Object = now.given
-		if result.Patch, err = m.object.patch(nil, list); err != nil {
+	m.Entries = withoutEmpty(m.Entries)
+	edited, err := m.Edit.Result()
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Object: m.object, Changed: len(edited.Changes) > 0}
+	if result.Changed {
+		result.Object = edited.Object
+		if result.Patch, err = patch(m.object, m.Entries, ""); err != nil {
 			return Result{}, err
 		}
 	}
 	m.previewOthers()
-	m.previewApply(now)
+	m.previewApply(result.Object)
 	result.Preview = m.preview
 	return result, nil
-}
-
-// isChange reports whether r changed. An applier that owned nothing and gets nothing did not change.
-func (m *move) isChange(r managedfields.Entry) bool {
-	return !r.IsUnchanged() && !(r.Key == m.target.Key && r.IsEmpty())
 }

@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -32,9 +33,8 @@ data: {a: "1", b: "2"}
 // was injected by the same write.
 func clientSide(t *testing.T) *server {
 	s := newServer(t, configMapKind)
-	applied, err := upgrade.ClientSideApply(nil, manifest(settings), upgrade.ApplyOptions{})
+	now, err := writetest.ClientSideApply(nil, manifest(settings))
 	require.NoError(t, err)
-	now := applied.Object.DeepCopyObject().(*unstructured.Unstructured)
 	set(now.Object, "injected", "data", "c")
 	s.put(upgrade.ClientSideManager, now)
 	return s
@@ -138,7 +138,7 @@ func TestWhatMoves(t *testing.T) {
 			r := moveTo(t, s.live, c.options)
 			require.Equal(t, c.want, managed(t, r.Object), c.why)
 			c.options.Types = openapi.Builtin()
-			again, err := upgrade.ToServerSide(r.Object, c.options)
+			again, err := upgrade.ToServerSide(context.Background(), r.Object, c.options)
 			require.NoError(t, err)
 			require.False(t, again.Changed, "moving again changes nothing")
 			require.Same(t, r.Object, again.Object)
@@ -265,7 +265,7 @@ func TestHalfOwned(t *testing.T) {
 	require.False(t, r.Changed, "there is nobody to move from")
 	require.Len(t, r.Preview.Half, 1)
 	require.Equal(t, "legacy", r.Preview.Half[0].Manager)
-	require.Equal(t, `.spec.template.spec.containers[name="web"]`, strings.TrimSpace(r.Preview.Half[0].Fields.String()),
+	require.Equal(t, `.spec.template.spec.containers[name="web"]`, strings.TrimSpace(r.Preview.Half[0].Owned().String()),
 		"of log legacy owns everything, so that nothing would be missing")
 	var out bytes.Buffer
 	require.NoError(t, r.Preview.Render(&out, "deployment.apps/web"))
@@ -292,7 +292,7 @@ func TestGoStructs(t *testing.T) {
 	obj := &metav1.PartialObjectMetadata{}
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(s.live.Object, obj))
 	before := obj.DeepCopy()
-	r, err := upgrade.ToServerSide(obj, upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
+	r, err := upgrade.ToServerSide(context.Background(), obj, upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	require.NoError(t, err)
 	require.Equal(t, before, obj)
 	got := r.Object.(*metav1.PartialObjectMetadata)
@@ -361,21 +361,20 @@ func TestServerSideErrors(t *testing.T) {
 			"manager: expected the name of who will apply"},
 		{"long manager", manifest(settings), upgrade.ServerSideOptions{Types: types, Manager: strings.Repeat("x", 200)},
 			"manager: expected"},
-		{"nil", nil, flux, "expected an object, got a nil <nil>"},
+		{"nil", nil, flux, "no object"},
 		{"nil pointer", (*metav1.PartialObjectMetadata)(nil), flux,
-			"expected an object, got a nil *v1.PartialObjectMetadata"},
+			"no object"},
 		{"no kind", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1"}}, flux,
-			"kind: expected a string, got <nil>"},
+			"the object has no apiVersion or no kind"},
 		{"strange apiVersion", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "a/b/c", "kind": "X"}}, flux,
-			"apiVersion: unexpected GroupVersion"},
+			"the object has no apiVersion or no kind"},
 		{"metadata", edit(func(tree map[string]any) { tree["metadata"] = "x" }), flux,
 			"metadata: expected a map, got string"},
 		{"annotations", edit(func(tree map[string]any) { set(tree, "x", "metadata", "annotations") }), flux,
-			"metadata.annotations: expected a map, got string"},
-		{"no JSON", edit(func(tree map[string]any) { tree["data"] = make(chan int) }), flux, ".data"},
-		{"annotation is no text", annotate(int64(1)), flux, "expected a string, got int64"},
+			".metadata.annotations accessor error: x is of the type string"},
+		{"annotation is no text", annotate(int64(1)), flux, "is of the type int64, expected string"},
 		{"annotation is no JSON", annotate("{"), flux, "annotation kubectl.kubernetes.io/last-applied-configuration: "},
-		{"annotation is no object", annotate("[]"), flux, "expected an object, got []interface {}"},
+		{"annotation is no object", annotate("[]"), flux, "cannot unmarshal array"},
 		{"annotation is deep", annotate(strings.Repeat(`{"a":`, 2000) + "1" + strings.Repeat("}", 2000)), flux, "annotation"},
 		{"annotation of another kind", annotate(`{"apiVersion":"v1","kind":"Secret"}`), flux,
 			`kind: expected "ConfigMap", got "Secret"`},
@@ -395,19 +394,19 @@ func TestServerSideErrors(t *testing.T) {
 			"kubectl-client-side-apply"},
 		{"types", manifest(settings), upgrade.ServerSideOptions{Manager: "flux"}, "no such kind and version among the types"},
 		{"unknown kind", manifest(`{apiVersion: v1, kind: Nothing, metadata: {name: x}}`), flux,
-			"/v1, Kind=Nothing: no such kind"},
+			`no kind "Nothing" is registered`},
 		{"intent is nil", manifest(settings),
 			with(func(o *upgrade.ServerSideOptions) { o.Intent = (*metav1.PartialObjectMetadata)(nil) }),
-			"intent: expected an object"},
+			"intent: no object"},
 		{"intent of another kind", manifest(settings), with(func(o *upgrade.ServerSideOptions) {
 			o.Intent = manifest(`{apiVersion: v1, kind: Secret, metadata: {name: x}}`)
-		}), "intent: the intent is about another object: expected ConfigMap, got Secret"},
+		}), `intent: kind: expected "ConfigMap", got "Secret"`},
 		{"intent of another type", manifest(settings), with(func(o *upgrade.ServerSideOptions) {
 			o.Intent = manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: x}`)
 		}), "intent: .data"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := upgrade.ToServerSide(c.obj, c.options)
+			_, err := upgrade.ToServerSide(context.Background(), c.obj, c.options)
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -431,11 +430,11 @@ func TestUndecodableStays(t *testing.T) {
 	apply := map[string]any{"manager": "flux", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
 		"fieldsV1": broken["fieldsV1"]}
 	set(s.live.Object, append(list[:1:1], apply), "metadata", "managedFields")
-	_, err = upgrade.ToServerSide(s.live, upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
+	_, err = upgrade.ToServerSide(context.Background(), s.live, upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	var malformed *managedfields.Error
 	require.ErrorAs(t, err, &malformed)
 	require.Equal(t, 1, malformed.Index, "it is the second in the list")
-	_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Manager: "flux", Types: openapi.Builtin()})
+	_, err = upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	require.ErrorAs(t, err, &malformed)
 
 	// Of two entries with one key, the later one counts.

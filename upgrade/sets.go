@@ -1,22 +1,6 @@
 package upgrade
 
-import (
-	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
-)
-
-// heldBy returns the paths of an intent: those that it would own, plus containers that it creates (those that are not
-// in empty), which an update would own (spec rules 4.1, 4.2, 4.3 and 5.5).
-func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
-	made := t.Compare(empty, intent).Changed()
-	return managedfields.Strip(made.Union(t.FieldSet(intent)))
-}
-
-// below returns the paths of set that are at or below a path of roots.
-func below(set, roots *fieldpath.Set) *fieldpath.Set {
-	return set.Difference(set.RecursiveDifference(roots))
-}
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
 // follow returns moved with the containers of all whose content moves completely. A container without its content
 // would keep an unwanted empty list or map alive.

@@ -2,98 +2,170 @@ package upgrade
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// versions has the types of a kind, and converts objects between its versions.
-type versions struct {
-	types     fieldmanager.Types
+// edit is an object whose managed fields are edited, with what is needed for its versions.
+type edit struct {
+	*ownership.Edit
+	ctx       context.Context
 	converter fieldmanager.Converter
+	version   string // the object's
 }
 
-// typeOf returns the type of o's kind at a version.
-func (v versions) typeOf(o object, version string) (*typed.Type, error) {
-	kind := o.at(version)
-	if v.types != nil {
-		if t, err := v.types.Type(kind); err == nil {
-			return t, nil
+func startEdit(ctx context.Context, obj runtime.Object, types fieldmanager.Types, converter fieldmanager.Converter) (
+	edit, error) {
+	if types == nil {
+		types = noTypes{}
+	}
+	options := fieldmanager.Options{Converter: converter, FieldValidation: metav1.FieldValidationIgnore}
+	mover := ownership.Mover{
+		Types:   types,
+		Options: func(schema.GroupVersionKind, string) fieldmanager.Options { return options },
+		Plan:    fieldmanager.PlanOptions{Force: true},
+	}
+	e, err := mover.Edit(ctx, obj)
+	if err != nil {
+		return edit{}, err
+	}
+	return edit{e, ctx, converter, e.Kind.GroupVersion().String()}, nil
+}
+
+// noTypes knows no kind.
+type noTypes struct{}
+
+func (noTypes) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
+	return nil, fmt.Errorf("%s: no such kind and version among the types", kind)
+}
+
+// at returns an intent, or an empty object, at a version, as a tree that fits its type.
+func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
+	tree, err := treeOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	given := &unstructured.Unstructured{Object: tree}
+	gvk := given.GroupVersionKind()
+	if gvk.Kind != e.Kind.Kind {
+		return nil, fmt.Errorf("kind: expected %q, got %q", e.Kind.Kind, gvk.Kind)
+	}
+	if gvk.GroupVersion().String() != version {
+		to, err := schema.ParseGroupVersion(version)
+		if err != nil {
+			return nil, err
+		}
+		if e.converter == nil {
+			return nil, fmt.Errorf("no converter to version %s", version)
+		}
+		converted, err := e.converter.Convert(e.ctx, given, to)
+		if err == nil {
+			tree, err = treeOf(converted)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("converting to %s: %w", version, err)
 		}
 	}
-	return nil, fmt.Errorf("%s: %w", kind, ErrNoType)
+	t, err := e.Type(version)
+	if err != nil {
+		return nil, err
+	}
+	return tree, t.Validate(tree, typed.Rules{Duplicates: true, Unknown: true})
 }
 
-// at returns o at a version, as a tree without managed fields.
-func (v versions) at(o object, version string) (object, error) {
-	if o.version() == version {
-		return o, nil
+// treeOf returns the tree of an object, which it shares with an unstructured one.
+func treeOf(obj runtime.Object) (tree map[string]any, err error) {
+	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("no object")
 	}
-	if v.converter == nil {
-		return object{}, fmt.Errorf("%s to %s: %w", o.version(), version, ErrNoConverter)
+	if u, ok := obj.(runtime.Unstructured); ok {
+		tree = u.UnstructuredContent()
+	} else if tree, err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil {
+		return nil, fmt.Errorf("%T: %w", obj, err)
 	}
-	given := &unstructured.Unstructured{Object: o.tree}
-	converted, err := v.converter.Convert(context.Background(), given, o.at(version).GroupVersion())
-	if err != nil {
-		return object{}, fmt.Errorf("converting to %s: %w", version, err)
-	}
-	out, err := read(converted)
-	if err == nil && (out.version() != version || out.kind() != o.kind()) {
-		err = fmt.Errorf("expected %s %s, got %s %s", version, o.kind(), out.version(), out.kind())
-	}
-	if err != nil {
-		return object{}, fmt.Errorf("converter: %w", err)
-	}
-	return out, nil
+	return tree, typed.Deduced().Validate(tree, typed.Rules{})
 }
 
-// translate returns the paths of set, of o at version from, that name the same field
-// at version to: something is there in both, of one shape, and of one value if it is
-// a scalar. Fields that have another place there are not found; they are left to
-// their owner, which is better than to guess.
-func (v versions) translate(o object, set *fieldpath.Set, from, to string) (*fieldpath.Set, error) {
+// heldBy returns the paths of an intent: those that it would own, and the containers that it creates (those that are
+// not in empty), which an update would own (spec rules 4.1, 4.2, 4.3 and 5.5).
+func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
+	made := t.Compare(empty, intent).Changed()
+	return managedfields.Strip(made.Union(t.FieldSet(intent)))
+}
+
+// same returns the paths of set, of an entry at version from, at which the object has the same at version to. Fields
+// that can't be compared are left out: they stay with their owner.
+func (e edit) same(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
 	if from == to {
 		return set, nil
 	}
-	var found [2][]any // what is at each path, in the order of set; nil for nothing
-	for i, version := range []string{from, to} {
-		at, err := v.at(o, version)
-		if err != nil {
-			return nil, err
-		}
-		t, err := v.typeOf(o, version)
-		if err != nil {
-			return nil, err
-		}
-		var finder typed.Finder
-		for _, values := range finder.Pairs(t, set, at.tree, at.tree) {
-			found[i] = append(found[i], values[0])
+	for _, version := range []string{from, to} {
+		if _, err := e.Type(version); err != nil || e.converter == nil {
+			return nil, nil
 		}
 	}
-	var paths []fieldpath.Path
-	i := 0
-	for p := range set.All() {
-		if before, after := found[0][i], found[1][i]; before != nil && after != nil && sameShape(before, after) {
-			paths = append(paths, slices.Clone(p))
-		}
-		i++
+	differ, err := e.Differ(set, from, to, subresource)
+	if err != nil {
+		return nil, err
 	}
-	return fieldpath.NewSet(paths...), nil
+	// A path that differs may be inside a leaf of the set.
+	var around []fieldpath.Path
+	leaves := set.Leaves()
+	for p := range differ.All() {
+		for i := range p {
+			if leaves.Has(p[:i+1]) {
+				around = append(around, slices.Clone(p[:i+1]))
+			}
+		}
+	}
+	return set.RecursiveDifference(differ.Union(fieldpath.NewSet(around...))), nil
 }
 
-func sameShape(a, b any) bool {
-	switch a.(type) {
-	case map[string]any:
-		_, ok := b.(map[string]any)
-		return ok
-	case []any:
-		_, ok := b.([]any)
-		return ok
+// withoutEmpty returns the entries without those that changed and own nothing now (spec rule 2.10).
+func withoutEmpty(l managedfields.Entries) managedfields.Entries {
+	return slices.DeleteFunc(slices.Clone(l), func(r managedfields.Entry) bool {
+		return !r.IsUnchanged() && r.IsEmpty()
+	})
+}
+
+// setFields sets the fields of r if they differ. An unchanged entry is written as it was read.
+func setFields(r *managedfields.Entry, fields *fieldpath.Set) {
+	if owned, err := r.Fields(); err != nil || !fields.Equal(owned) {
+		r.SetFields(fields)
 	}
-	return typed.Equal(a, b)
+}
+
+// Owners returns the entries of obj with the given operation that own every path of fields. With the path of the
+// annotation they are the client-side appliers. An entry with malformed fields owns nothing.
+func Owners(obj runtime.Object, operation managedfields.Operation,
+	fields *fieldpath.Set) (managedfields.Entries, error) {
+	entries, _, err := managedfields.Read(obj)
+	if err != nil {
+		return nil, err
+	}
+	return owners(entries, operation, fields), nil
+}
+
+func owners(entries managedfields.Entries, operation managedfields.Operation,
+	fields *fieldpath.Set) (out managedfields.Entries) {
+	for i := range entries {
+		e := &entries[i]
+		if set, err := e.Fields(); err == nil && e.Operation == operation && fields.Difference(set).Empty() {
+			out = append(out, *e)
+		}
+	}
+	return out
 }

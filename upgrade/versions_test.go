@@ -66,19 +66,18 @@ spec: {same: s, new: o, list: [l], tags: {x: "y"}}
 // another one owns has to be found again there.
 func TestOtherVersions(t *testing.T) {
 	o := upgrade.ServerSideOptions{Types: twoVersions(t), Manager: "flux", From: []string{"old"}}
-	_, err := upgrade.ToServerSide(manifest(widget), o)
-	require.ErrorIs(t, err, upgrade.ErrNoConverter, "the annotation is of another version")
-	var last *upgrade.LastAppliedError
-	require.ErrorAs(t, err, &last)
+	_, err := upgrade.ToServerSide(context.Background(), manifest(widget), o)
+	require.EqualError(t, err, "annotation kubectl.kubernetes.io/last-applied-configuration: no converter to version "+
+		"example.com/v2")
 
 	o.Everything = true
-	r, err := upgrade.ToServerSide(manifest(widget), o)
+	r, err := upgrade.ToServerSide(context.Background(), manifest(widget), o)
 	require.NoError(t, err)
 	require.False(t, r.Changed, "what can't be compared stays")
-	require.ErrorIs(t, r.Preview.Next, upgrade.ErrNoConverter)
+	require.ErrorContains(t, r.Preview.Next, "no converter to version example.com/v1")
 
 	o.Everything, o.Converter = false, renaming{}
-	r, err = upgrade.ToServerSide(manifest(widget), o)
+	r, err = upgrade.ToServerSide(context.Background(), manifest(widget), o)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		`flux Apply {"f:spec":{"f:list":{},"f:same":{},"f:tags":{".":{},"f:x":{}}}}`,
@@ -87,17 +86,17 @@ func TestOtherVersions(t *testing.T) {
 	require.NoError(t, r.Preview.Next)
 
 	o.Converter = renaming{fail: errors.New("down")}
-	_, err = upgrade.ToServerSide(manifest(widget), o)
+	_, err = upgrade.ToServerSide(context.Background(), manifest(widget), o)
 	require.ErrorContains(t, err, "down")
 	o.Everything = true
-	_, err = upgrade.ToServerSide(manifest(widget), o)
-	require.ErrorContains(t, err, `entry of "old": converting to example.com/v`)
+	_, err = upgrade.ToServerSide(context.Background(), manifest(widget), o)
+	require.ErrorContains(t, err, `entry of "old": live object: down`)
 	o.Everything, o.Converter = false, fieldmanager.NoneConverter{}
-	_, err = upgrade.ToServerSide(manifest(widget), o)
+	_, err = upgrade.ToServerSide(context.Background(), manifest(widget), o)
 	require.NoError(t, err)
 	o.Converter = stubborn{}
-	_, err = upgrade.ToServerSide(manifest(widget), o)
-	require.ErrorContains(t, err, "converter: expected example.com/v2 Widget, got example.com/v1 Widget")
+	_, err = upgrade.ToServerSide(context.Background(), manifest(widget), o)
+	require.ErrorContains(t, err, "converter: expected example.com/v1 Widget, got example.com/v2 Widget")
 }
 
 // stubborn is a converter that does not convert.
@@ -131,7 +130,7 @@ func TestVersionOfANewEntry(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			live := manifest(widget)
 			set(live.Object, c.entries, "metadata", "managedFields")
-			r, err := upgrade.ToServerSide(live,
+			r, err := upgrade.ToServerSide(context.Background(), live,
 				upgrade.ServerSideOptions{Manager: "flux", From: []string{"old"}, Everything: true})
 			require.NoError(t, err)
 			require.Equal(t, c.want, r.Preview.APIVersion)

@@ -90,9 +90,6 @@ func (r *Interleaving) Converges() bool { return len(r.Objects) <= 1 && len(r.Ow
 // Interleave runs the writes of all sequences in every order that keeps the order of each sequence, each time on the
 // current object. A write that fails changes nothing, and its sequence continues. The object of the harness does not
 // change.
-//
-// Orders share their common beginnings. With two sequences, it costs about two writes for each order, not all of
-// them.
 func (h *Harness) Interleave(sample Sample, sequences ...[]Write) *Interleaving {
 	h.t.Helper()
 	return h.server.interleave(h.state, sample, sequences, watch{})
@@ -118,8 +115,7 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write, watch 
 		limit = defaultLimit
 	}
 	w := &interleaver{
-		s: s, sequences: sequences, labels: labelsOf(sequences),
-		stack:   []frame{{st: st}},
+		s: s, start: st, sequences: sequences, labels: labelsOf(sequences),
 		report:  &Interleaving{Total: countOrders(sequences)},
 		objects: map[string]int{}, owners: map[string]int{},
 	}
@@ -226,56 +222,29 @@ func drawOrders(sequences [][]Write, n int, seed uint64, watch watch) [][]int {
 	return slices.SortedFunc(maps.Values(drawn), slices.Compare)
 }
 
-// interleaver runs orders one after the other. The stack has the states of the last order. The next order is sorted
-// close to it, and starts where the two part:
-//
-//	order      alice bob ctl        stack   live  alice  bob  ctl
-//	next       alice ctl bob        keep    live  alice
-//
-// So a run of all orders visits each node of the tree of their prefixes once.
+// interleaver runs orders one after the other.
 type interleaver struct {
 	s         *server
+	start     state
 	sequences [][]Write
 	labels    [][]string
-	// len(stack) == len(order)+1; stack[i] is the state after the first i writes of order.
-	order []int
-	stack []frame
 
 	report          *Interleaving
 	objects, owners map[string]int
 }
 
-type frame struct {
-	st  state
-	err error // of the last write
-}
-
 // run runs one order and records its result.
 func (w *interleaver) run(order []int) Order {
-	same := 0
-	for same < len(order) && same < len(w.order) && order[same] == w.order[same] {
-		same++
-	}
-	next := make([]int, len(w.sequences))
-	for _, i := range order[:same] {
-		next[i]++
-	}
-	w.stack = w.stack[:same+1]
-	for _, i := range order[same:] {
-		st, out := w.s.do(w.stack[len(w.stack)-1].st, w.sequences[i][next[i]])
-		w.stack = append(w.stack, frame{st, out.err})
-		next[i]++
-	}
-	w.order = order
-
 	out := Order{sequences: order}
-	clear(next)
-	for k, i := range order {
+	st, next := w.start, make([]int, len(w.sequences))
+	for _, i := range order {
+		var result outcome
+		st, result = w.s.do(st, w.sequences[i][next[i]])
 		out.Writes = append(out.Writes, w.labels[i][next[i]])
-		out.Errs = append(out.Errs, w.stack[k+1].err)
+		out.Errs = append(out.Errs, result.err)
 		next[i]++
 	}
-	object, owners := lasting(w.stack[len(order)].st.live)
+	object, owners := lasting(st.live)
 	out.Object = place(w.objects, &w.report.Objects, object)
 	out.Owners = place(w.owners, &w.report.Owners, owners)
 	return out
@@ -300,19 +269,13 @@ func lasting(live map[string]any) (object, owners string) {
 	live = maps.Clone(live)
 	metadata := maps.Clone(live["metadata"].(map[string]any))
 	live["metadata"] = metadata
-	list, _ := metadata["managedFields"].([]any)
+	list, _ := timeless(live)["metadata"].(map[string]any)["managedFields"].([]any)
 	for _, name := range []string{"managedFields", "creationTimestamp", "resourceVersion"} {
 		delete(metadata, name)
 	}
 	// Without times, entries are sorted by the rest.
 	entries := make([]string, 0, len(list))
 	for _, entry := range list {
-		e, ok := entry.(map[string]any)
-		if ok {
-			e = maps.Clone(e)
-			delete(e, "time")
-			entry = e
-		}
 		entries = append(entries, renderYAML([]any{entry}))
 	}
 	slices.Sort(entries)

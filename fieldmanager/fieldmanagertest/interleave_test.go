@@ -57,24 +57,6 @@ func TestInterleaveNaively(t *testing.T) {
 	}
 }
 
-// TestInterleaveVisitsPrefixesOnce counts the writes of a complete run: one for
-// each prefix of an order.
-func TestInterleaveVisitsPrefixesOnce(t *testing.T) {
-	writes := 0
-	h := New(t, WithSchema(wordSet))
-	h.server.observe = func(call) { writes++ }
-	report := h.Interleave(Sample{}, appenders(2, 3)...)
-	prefixes := map[string]bool{}
-	for _, o := range report.Orders {
-		for k := range o.sequences {
-			prefixes[fmt.Sprint(o.sequences[:k+1])] = true
-		}
-	}
-	require.Len(t, report.Orders, 20)
-	require.Equal(t, len(prefixes), writes)
-	require.Nil(t, h.Live(), "the harness's object stays as it is")
-}
-
 // TestDivergingNeighbours requires of the pair that is reported that it differs
 // in one swap and ends differently, in complete runs and in samples of all sizes.
 func TestDivergingNeighbours(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/txtar"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -57,7 +57,7 @@ type Played struct {
 	// Plan is the plan of an apply that could be planned. Its values belong to the engine.
 	Plan *fieldmanager.Plan
 	// Ways are the ways out of the conflicts of an apply.
-	Ways []conflicts.WayOut
+	Ways []conflictreport.WayOut
 	// Intent is what an extract step returns.
 	Intent map[string]any
 	// Orders is the report of an interleave step.
@@ -173,7 +173,7 @@ func (p *Played) plan(c call) {
 	if p.Conflicts == nil {
 		return
 	}
-	if report, err := m.WaysOut(context.Background(), live, c.object, "", options); err == nil {
+	if report, err := conflictreport.New(context.Background(), m, live, c.object, "", options); err == nil {
 		p.Ways = report.Ways
 	}
 }

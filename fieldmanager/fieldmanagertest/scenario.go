@@ -12,7 +12,6 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/txtar"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
 )
 
 // Scenario is a scenario with the results of its run.
@@ -300,19 +299,16 @@ func (r *runner) extract(st *step) (map[string]any, error) {
 
 func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error) {
 	version := strings.TrimPrefix(e.APIVersion, s.kind.Group+"/")
-	live, err := s.convert(st.live, version)
+	if s.typeAt(version) == nil {
+		return nil, fieldmanager.ErrVersionGone
+	}
+	m, err := s.manager(s.at(version).WithKind(s.kind.Kind), e.Subresource)
 	if err != nil {
 		return nil, err
 	}
-	t := s.typeAt(version)
-	if t == nil {
-		return nil, fieldmanager.ErrVersionGone
+	intent, err := m.Extract(context.Background(), st.object(), e.Owned())
+	if err != nil {
+		return nil, err
 	}
-	intent, _ := t.Extract(live, e.Owned().Leaves(), true).(map[string]any)
-	if intent == nil {
-		intent = map[string]any{}
-	}
-	s.complete(intent, s.at(version).WithKind(s.kind.Kind), live)
-	_, err = t.Merge(live, intent, typed.Rules{})
-	return intent, err
+	return intent.Object, nil
 }

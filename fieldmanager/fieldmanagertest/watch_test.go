@@ -89,11 +89,3 @@ func TestInterrupt(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.Steps, 1, "it ended before it began")
 }
-
-// The package comment and the help of the command say the same.
-func TestGrammar(t *testing.T) {
-	data, err := os.ReadFile("doc.go")
-	require.NoError(t, err)
-	doc := strings.NewReplacer("//\t", "", "// ", "", "//", "").Replace(string(data))
-	require.Contains(t, doc, fieldmanagertest.Grammar)
-}

@@ -11,9 +11,10 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/fieldmanager/ownership"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -60,7 +61,7 @@ var changes = []attack{
 					return fmt.Errorf("expected %d conflicts, got %w", n, errOr(err))
 				}
 				_, _, _ = c.Status(), c.Error(), c.Paths()
-				return c.Render(discard{}, "x", "alice")
+				return conflictreport.Report{Manager: "alice", Conflicts: c}.Render(discard{}, conflictreport.Style{})
 			}
 		},
 	},
@@ -88,7 +89,8 @@ var changes = []attack{
 				for range plan.Changes() {
 					changed++
 				}
-				report, err := m.WaysOut(context.Background(), live, intent, "x", fieldmanager.PlanOptions{Manager: "alice"})
+				report, err := conflictreport.New(context.Background(), m, live, intent, "x",
+					fieldmanager.PlanOptions{Manager: "alice"})
 				if err != nil {
 					return err
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -88,7 +89,7 @@ var nesting = []attack{
 				deduced.FieldSet(a)
 				deduced.DropUnknown(a, b)
 				typed.Canonical(nil).Compare(deduced, a, b)
-				return (conflicts.Conflicts{{Live: a, Applied: b}}).Render(discard{}, "x", "y")
+				return conflictreport.Report{Conflicts: conflicts.Conflicts{{Live: a, Applied: b}}}.Render(discard{}, conflictreport.Style{})
 			}
 		},
 	},

@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -42,15 +43,17 @@ var printing = []attack{
 			obj["metadata"] = tree{"name": evil, "managedFields": []any{entry(evil, "Apply", "example.dev/v1", fields)}}
 			owner := managedfields.KeyOf(evil, managedfields.Update, evil, evil)
 			var all conflicts.Conflicts
+			var lost []conflictreport.Loss
 			for name := range data {
 				path := fieldpath.Fields("spec", "map", name)
 				all = append(all, conflicts.Conflict{Owner: owner, Path: path, Live: evil, Applied: evil + "x"})
+				lost = append(lost, conflictreport.Loss{Owner: all[0].Entry(), Fields: []fieldpath.Path{path}})
 			}
-			report := conflicts.Report{Object: evil, Manager: evil, Conflicts: all,
-				Ways: []conflicts.WayOut{{Way: conflicts.Force, Losses: all.Losses()}}}
+			report := conflictreport.Report{Object: evil, Manager: evil, Conflicts: all,
+				Ways: []conflictreport.WayOut{{Way: conflicts.Force, Losses: lost}}}
 			return func() error {
 				var b strings.Builder
-				if err := report.Render(&b, conflicts.Style{}); err != nil {
+				if err := report.Render(&b, conflictreport.Style{}); err != nil {
 					return err
 				}
 				lines, err := blame.New(runtime.DeepCopyJSON(obj), blame.Options{})

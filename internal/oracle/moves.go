@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/fieldmanager/ownership"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -112,7 +112,7 @@ func (w *World) checkMoved(
 	}
 	// What was chosen, and is a leaf in the object, is with who it was given to.
 	leaves := from.Owned().Leaves()
-	for p := range leaves.Difference(leaves.RecursiveDifference(transfer.Fields)).All() {
+	for p := range leaves.AtOrBelow(transfer.Fields).All() {
 		owned := false
 		for _, e := range after {
 			owned = owned || e.Manager == transfer.To.Manager && e.Owned().Has(p)

@@ -3,7 +3,8 @@
 // Anybody may have written the names, keys and values of objects. An unescaped control sequence in them moves the
 // cursor, hides lines or changes the window title, and a bidirectional control shows text in another order. All
 // output of Tenure goes through this package: [Text] for a cell or a name, [Lines] for several lines, [JSON] and
-// [YAML] for documents, which keep their value, and [Writer] for a stream of text that may not be escaped yet.
+// [YAML] for documents, which keep their value, [Table] for tables, and [Writer] for a stream of text that may not be
+// escaped yet.
 //
 //	printable.Text("a\x1b[2Jb\u202e")   a\u001b[2Jb\u202e
 //
@@ -13,94 +14,65 @@ package printable
 
 import (
 	"fmt"
-	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Is reports whether r is printable: a letter, mark, number, punctuation, symbol or space, but not a newline.
-func Is(r rune) bool {
-	if r < utf8.RuneSelf {
-		return r >= ' ' && r < 0x7f
-	}
-	return unicode.IsGraphic(r)
-}
-
 // Text returns s on one line, with the code points of characters that are not printable: \u202e, \U000e0001, or \x9b
 // for a byte that is not UTF-8. It returns printable text unchanged, so Text(Text(s)) is Text(s).
-func Text(s string) string { return escape(s, "") }
+func Text(s string) string { return escape(s, unicode.IsGraphic, appendEscape) }
 
 // Lines is [Text] for several lines: it keeps newlines and tabs.
-func Lines(s string) string { return escape(s, "\n\t") }
+func Lines(s string) string { return escape(s, isPrintable, appendEscape) }
 
-func escape(s, kept string) string {
-	clean := clean(s, kept)
-	if clean == len(s) {
+// JSON returns JSON, as written by encoding/json, with the same value and printable strings.
+func JSON(data []byte) []byte { return []byte(escape(string(data), isPrintable, appendJSONEscape)) }
+
+// Short returns the first characters of Text(s), with an ellipsis if there are more than width.
+func Short(s string, width int) string {
+	s = Text(s)
+	if utf8.RuneCountInString(s) <= width {
 		return s
 	}
-	var b strings.Builder
-	b.WriteString(s[:clean])
-	for i := clean; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case Is(r) || strings.ContainsRune(kept, r):
-			b.WriteString(s[i : i+size])
-		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-		i += size
-	}
-	return b.String()
+	return string([]rune(s)[:width-1]) + "…"
 }
 
-// clean returns the length of the beginning of s that needs no escape.
-func clean(s, kept string) int {
+func isPrintable(r rune) bool { return unicode.IsGraphic(r) || r == '\n' || r == '\t' }
+
+// escape returns s with an escape for each character that keep rejects, and for each byte that is not UTF-8.
+func escape(s string, keep func(rune) bool, appendEscape func(b []byte, char string) []byte) string {
+	var b []byte
+	done := 0 // s[:done] is in b
 	for i := 0; i < len(s); {
-		if c := s[i]; c >= ' ' && c < 0x7f {
-			i++
-			continue
-		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 || !Is(r) && !strings.ContainsRune(kept, r) {
-			return i
+		if !keep(r) || r == utf8.RuneError && size == 1 {
+			b = appendEscape(append(b, s[done:i]...), s[i:i+size])
+			done = i + size
 		}
 		i += size
 	}
-	return len(s)
+	if done == 0 {
+		return s
+	}
+	return string(append(b, s[done:]...))
 }
 
-// JSON returns JSON, as written by encoding/json, with the same value and printable strings. It may return data
-// itself.
-func JSON(data []byte) []byte {
-	s := string(data)
-	at := clean(s, "\n\t")
-	if at == len(s) {
-		return data
+func appendEscape(b []byte, char string) []byte {
+	switch r, _ := utf8.DecodeRuneInString(char); {
+	case r == utf8.RuneError:
+		return fmt.Appendf(b, `\x%02x`, char[0])
+	case r > 0xffff:
+		return fmt.Appendf(b, `\U%08x`, r)
+	default:
+		return fmt.Appendf(b, `\u%04x`, r)
 	}
-	out := append([]byte(nil), s[:at]...)
-	for i := at; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			out = append(out, `\ufffd`...) // as every decoder decodes it
-		case Is(r) || r == '\n' || r == '\t':
-			out = append(out, s[i:i+size]...)
-		default:
-			out = appendJSONEscape(out, r)
-		}
-		i += size
-	}
-	return out
 }
 
-func appendJSONEscape(out []byte, r rune) []byte {
-	if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
-		return fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+func appendJSONEscape(b []byte, char string) []byte {
+	r, _ := utf8.DecodeRuneInString(char) // for a byte that is not UTF-8 it is U+FFFD, as in every decoder
+	for _, unit := range utf16.AppendRune(nil, r) {
+		b = fmt.Appendf(b, `\u%04x`, unit)
 	}
-	return fmt.Appendf(out, `\u%04x`, r)
+	return b
 }

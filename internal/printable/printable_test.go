@@ -54,6 +54,12 @@ func TestYAML(t *testing.T) {
 			require.Equal(t, row.want, string(out))
 		})
 	}
+	const numbers = `{"a":-1,"b":18446744073709551615,"c":1.5,"d":1e3,"e":123456789012345678901}`
+	want, err := yaml.JSONToYAML([]byte(numbers))
+	require.NoError(t, err)
+	out, err := printable.YAML([]byte(numbers))
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(out))
 }
 
 func TestWriter(t *testing.T) {

@@ -25,7 +25,7 @@ func (w *Writer) Unwrap() io.Writer { return w.out }
 
 // color matches the sequences that are kept: reset, bold, faint and the 16 foreground colors. Others hide text (8) or
 // reverse it (7).
-var color = regexp.MustCompile(`^\x1b\[(?:(?:0|1|2|22|3[0-79]|9[0-7])(?:;|m)){1,4}`)
+var color = regexp.MustCompile(`\x1b\[(?:(?:0|1|2|22|3[0-79]|9[0-7]);){0,3}(?:0|1|2|22|3[0-79]|9[0-7])m`)
 
 // maxSequence is the length of the longest sequence that color matches.
 const maxSequence = 2 + 4*3
@@ -47,36 +47,25 @@ func (w *Writer) Write(p []byte) (int, error) {
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rest := w.rest
+	_, err := io.WriteString(w.out, Lines(w.rest))
 	w.rest = ""
-	if rest == "" {
-		return nil
-	}
-	_, err := io.WriteString(w.out, Lines(rest))
+	w.rest = ""
 	return err
 }
 
 func (w *Writer) escape(text string) string {
-	if !w.colors {
-		return Lines(text)
-	}
 	var b strings.Builder
-	for {
-		i := strings.IndexByte(text, '\x1b')
-		if i < 0 {
-			b.WriteString(Lines(text))
-			return b.String()
+	for w.colors {
+		at := color.FindStringIndex(text)
+		if at == nil {
+			break
 		}
-		b.WriteString(Lines(text[:i]))
-		sequence := color.FindString(text[i:])
-		if !strings.HasSuffix(sequence, "m") {
-			sequence = ""
-			b.WriteString(Lines(text[i : i+1]))
-			i++
-		}
-		b.WriteString(sequence)
-		text = text[i+len(sequence):]
+		b.WriteString(Lines(text[:at[0]]))
+		b.WriteString(text[at[0]:at[1]])
+		text = text[at[1]:]
 	}
+	b.WriteString(Lines(text))
+	return b.String()
 }
 
 // unfinished returns the number of bytes at the end of text that may continue in the next bytes.

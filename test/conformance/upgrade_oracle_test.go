@@ -59,7 +59,7 @@ func TestOrderOfUpgradedEntries(t *testing.T) {
 	live := configMap(entry("other", key), entry(upgrade.ClientSideManager, key))
 	theirs := live.DeepCopy()
 	require.NoError(t, csaupgrade.UpgradeManagedFields(theirs, sets.New(upgrade.ClientSideManager), "new"))
-	ours, err := upgrade.ToServerSide(live, upgrade.ServerSideOptions{
+	ours, err := upgrade.ToServerSide(t.Context(), live, upgrade.ServerSideOptions{
 		Manager: "new", From: []string{upgrade.ClientSideManager}, Everything: true,
 	})
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestPublishedUpgrades(t *testing.T) {
 				t,
 				csaupgrade.UpgradeManagedFields(theirs, sets.New(c.from...), c.to, csaupgrade.Subresource(c.subresource)),
 			)
-			ours, err := upgrade.ToServerSide(c.live, upgrade.ServerSideOptions{
+			ours, err := upgrade.ToServerSide(t.Context(), c.live, upgrade.ServerSideOptions{
 				Manager: c.to, From: c.from, Subresource: c.subresource, Everything: true,
 			})
 			require.NoError(t, err)
@@ -303,14 +303,14 @@ func FuzzUpgrade(f *testing.F) {
 		require.NoError(t, csaupgrade.UpgradeManagedFields(theirs, sets.New(from), to, csaupgrade.Subresource(subresource)))
 		before := live.DeepCopy()
 		o := upgrade.ServerSideOptions{Manager: to, From: []string{from}, Subresource: subresource, Everything: true}
-		ours, err := upgrade.ToServerSide(live, o)
+		ours, err := upgrade.ToServerSide(t.Context(), live, o)
 		require.NoError(t, err)
 		require.Equal(t, before, live, "inputs are never changed")
 		require.Equal(t, sorted(t, theirs), sorted(t, ours.Object.(*unstructured.Unstructured)))
 		if ours.Changed {
 			requireAccepted(t, live, ours)
 		}
-		again, err := upgrade.ToServerSide(ours.Object, o)
+		again, err := upgrade.ToServerSide(t.Context(), ours.Object, o)
 		require.NoError(t, err)
 		require.False(t, again.Changed, "moving again changes nothing")
 
@@ -327,7 +327,7 @@ func FuzzUpgrade(f *testing.F) {
 		require.NoError(t, err)
 		live.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: string(text)})
 		o.Everything, o.Types = false, openapi.Builtin()
-		some, err := upgrade.ToServerSide(live, o)
+		some, err := upgrade.ToServerSide(t.Context(), live, o)
 		require.NoError(t, err)
 		requireNothingLost(t, live, some, held)
 	})
@@ -353,11 +353,11 @@ func requireNothingLost(t *testing.T, live *unstructured.Unstructured, moved upg
 		}
 	}
 	for _, s := range moved.Preview.Moves {
-		for p := range s.Fields.All() {
+		for p := range s.Owned().All() {
 			if len(p) == 2 {
 				name, _ := p[1].Field()
 				_, wanted := held[name]
-				require.True(t, wanted || before[p.String()][applier] || hasBelow(s.Fields, p), "%s was never applied", p)
+				require.True(t, wanted || before[p.String()][applier] || hasBelow(s.Owned(), p), "%s was never applied", p)
 			}
 		}
 	}

@@ -123,9 +123,9 @@ func (s *scenario) do(live *unstructured.Unstructured, st step) *unstructured.Un
 	case st.Apply != "":
 		var intent *unstructured.Unstructured
 		if st.Intent == "last-applied" {
-			tree, err := upgrade.LastApplied(live)
+			var err error
+			intent, err = writetest.LastApplied(live)
 			require.NoError(s.t, err)
-			intent = &unstructured.Unstructured{Object: tree}
 		} else {
 			intent = fromYAML(s.t, []byte(st.Intent))
 		}
@@ -133,9 +133,9 @@ func (s *scenario) do(live *unstructured.Unstructured, st step) *unstructured.Un
 	case st.Update != "":
 		out, err = writetest.Update(s.manager, live, merged(s.t, live, st.Patch), st.Update)
 	default:
-		applied, applyErr := upgrade.ClientSideApply(orNil(live), fromYAML(s.t, []byte(st.CSA)), upgrade.ApplyOptions{})
+		applied, applyErr := writetest.ClientSideApply(live, fromYAML(s.t, []byte(st.CSA)))
 		require.NoError(s.t, applyErr)
-		now := merged(s.t, applied.Object.(*unstructured.Unstructured), st.Defaults)
+		now := merged(s.t, applied, st.Defaults)
 		out, err = writetest.Update(s.manager, orNil(live), now, upgrade.ClientSideManager)
 	}
 	require.NoError(s.t, err)
@@ -206,7 +206,7 @@ func TestFaultsOfUpgrade(t *testing.T) {
 				move.Also = upgrade.RestartedAt()
 			}
 			before := live.DeepCopy()
-			ours, err := upgrade.ToServerSide(live, move)
+			ours, err := upgrade.ToServerSide(t.Context(), live, move)
 			require.NoError(t, err)
 			require.Equal(t, before, live, "inputs are never changed")
 			s.want("tenure.yaml", toYAML(t, ours.Object))

@@ -17,10 +17,10 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
-const deploymentFile = "../../managedfields/blame/testdata/deployment.yaml"
+const deploymentFile = "../../ownership/blame/testdata/deployment.yaml"
 
 // now is when the reports are made.
 var now = time.Date(2026, 1, 4, 18, 0, 0, 0, time.UTC)

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	page "github.com/tenure-ssa/tenure/managedfields/report"
+	page "github.com/tenure-ssa/tenure/ownership/report"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -47,7 +47,7 @@ func openReport(t *testing.T, browser context.Context, fragment string, more ...
 		})
 	}
 	for _, object := range objects {
-		r.Add(page.Object{Tree: object, Types: openapi.Builtin()})
+		r.Add(t.Context(), page.Object{Tree: object, Types: openapi.Builtin()})
 	}
 	var html bytes.Buffer
 	require.NoError(t, page.HTML(&html, r.Summary()))

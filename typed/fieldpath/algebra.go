@@ -124,6 +124,9 @@ func (s *Set) Difference(o *Set) *Set { return s.subtract(o, false) }
 // is empty.
 func (s *Set) RecursiveDifference(o *Set) *Set { return s.subtract(o, true) }
 
+// AtOrBelow returns the paths of s that are in o or below a path of o.
+func (s *Set) AtOrBelow(o *Set) *Set { return s.Difference(s.RecursiveDifference(o)) }
+
 func (s *Set) subtract(o *Set, recursive bool) *Set {
 	if s == o {
 		return nil

@@ -16,6 +16,9 @@ func (p Path) String() string {
 	return string(b)
 }
 
+// MarshalText returns p as [Path.String] does.
+func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
 // shortPath is the longest path in an error, in bytes.
 const shortPath = 512
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
 type blameFlags struct {
@@ -88,7 +88,7 @@ func showTimes(report *blame.Report) {
 	for _, line := range report.Lines {
 		for _, field := range line.Fields {
 			for i := range field.Owners {
-				if o := &field.Owners[i]; o.Time != nil {
+				if o := field.Owners[i]; o.Time != nil {
 					o.Age = o.Time.UTC().Format(time.RFC3339)
 				}
 			}

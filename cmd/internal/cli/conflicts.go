@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -133,7 +134,7 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 	switch {
 	case failed > 0:
 		return &statusError{status: statusFailed}
-	case slices.ContainsFunc(reports, func(r conflicts.Report) bool { return len(r.Conflicts) > 0 }):
+	case slices.ContainsFunc(reports, func(r conflictreport.Report) bool { return len(r.Conflicts) > 0 }):
 		return &statusError{status: statusConflict}
 	}
 	return nil
@@ -143,13 +144,13 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 // documents that have none because of an error.
 func (f *conflictsFlags) reports(
 	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
-) (reports []conflicts.Report, failed int) {
+) (reports []conflictreport.Report, failed int) {
 	for _, read := range f.readAllDesired(ctx, env, p, docs) {
 		w, err := read.desired, read.err
 		if err == nil {
-			var report conflicts.Report
+			var report conflictreport.Report
 			live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
-			report, err = w.Fields.WaysOut(ctx, live, intent, w.Title(), w.PlanOptions(false))
+			report, err = conflictreport.New(ctx, w.Fields, live, intent, w.Title(), w.PlanOptions(false))
 			if len(report.Conflicts) > 0 {
 				report.Conflicts = view.HideConflicts(w.Kind.GroupKind(), report.Conflicts)
 			}
@@ -164,7 +165,7 @@ func (f *conflictsFlags) reports(
 	return reports, failed
 }
 
-func (f *conflictsFlags) print(env *process.Env, reports []conflicts.Report, documents int) error {
+func (f *conflictsFlags) print(env *process.Env, reports []conflictreport.Report, documents int) error {
 	var values []any
 	var calm int
 	for _, report := range reports {

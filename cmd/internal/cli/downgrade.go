@@ -31,7 +31,7 @@ by kubectl-client-side-apply.
 			return flags.moveObjects(env, cmd, args, "downgraded", func(t *place.Target) (moveResult, error) {
 				o := o
 				o.Types, o.Converter, o.Empty = t.Types, t.Converter(), kinds.Empty(t.Kind.GroupVersionKind)
-				result, err := upgrade.ToClientSide(place.Wrap(t.Object), o)
+				result, err := upgrade.ToClientSide(cmd.Context(), place.Wrap(t.Object), o)
 				if errors.Is(err, upgrade.ErrNoApplyEntry) {
 					err = fmt.Errorf("%w: %w", errNothing, err)
 				}

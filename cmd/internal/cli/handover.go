@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/fieldmanager/ownership"
+	"github.com/tenure-ssa/tenure/ownership"
 )
 
 type handoverFlags struct {

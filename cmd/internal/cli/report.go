@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/managedfields/report"
+	"github.com/tenure-ssa/tenure/ownership/report"
 )
 
 type reportFlags struct {
@@ -182,7 +182,7 @@ func (f *reportFlags) ofTargets(env *process.Env, cmd *cobra.Command, args []str
 	}
 	r := report.New(f.options(env, f.scope(namespace), isServed))
 	for _, t := range targets {
-		r.Add(objectOf(t))
+		r.Add(cmd.Context(), objectOf(t))
 	}
 	return r.Summary(), errors.Join(missing, p.Close())
 }
@@ -217,7 +217,7 @@ func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []strin
 	kinds = reported(kinds, namespace, len(args) > 0)
 	r := report.New(f.options(env, f.scope(namespace), c.IsServed))
 	step, done := view.Progress(env, "reading kinds", len(kinds))
-	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, func(t *place.Target) { r.Add(objectOf(t)) }, step)
+	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, func(t *place.Target) { r.Add(cmd.Context(), objectOf(t)) }, step)
 	done()
 	if len(args) == 0 {
 		err = view.NoteUnlisted(env, err, place.CanList)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,7 +57,7 @@ intent, for the preview and for objects without the annotation.
 				return err
 			}
 			return flags.moveObjects(env, cmd, args, "upgraded", func(t *place.Target) (moveResult, error) {
-				return flags.upgrade(t, next)
+				return flags.upgrade(cmd.Context(), t, next)
 			})
 		},
 	}
@@ -98,7 +99,7 @@ func checkManager(name string) error {
 	return nil
 }
 
-func (f *upgradeFlags) upgrade(t *place.Target, next intents) (moveResult, error) {
+func (f *upgradeFlags) upgrade(ctx context.Context, t *place.Target, next intents) (moveResult, error) {
 	o := f.options
 	o.Types, o.Converter = t.Types, t.Converter()
 	o.Intent = next.forObject(t)
@@ -115,7 +116,7 @@ func (f *upgradeFlags) upgrade(t *place.Target, next intents) (moveResult, error
 	if !also.Empty() {
 		o.Also = o.Also.Union(also)
 	}
-	result, err := upgrade.ToServerSide(place.Wrap(t.Object), o)
+	result, err := upgrade.ToServerSide(ctx, place.Wrap(t.Object), o)
 	return upgradeResult(t, result, o.Manager, err)
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/managedfields/fights"
+	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
 type watchFlags struct {

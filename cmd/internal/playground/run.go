@@ -192,8 +192,8 @@ func (s *Step) addConflicts(p *fieldmanagertest.Played) {
 	for _, way := range p.Ways {
 		w := Way{Way: way.Way.String(), Force: way.Force, Intent: yamlOf(way.Intent.Object)}
 		for _, loss := range way.Losses {
-			for _, path := range paths(loss.Fields) {
-				w.Losses = append(w.Losses, printable.Text(loss.Owner.Manager)+" loses "+path)
+			for _, path := range loss.Fields[:min(len(loss.Fields), maxRows)] {
+				w.Losses = append(w.Losses, printable.Text(loss.Owner.Manager)+" loses "+pathText(path))
 			}
 		}
 		s.Ways = append(s.Ways, w)

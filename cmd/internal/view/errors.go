@@ -10,6 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
 // Report writes an error to stderr, with one line for each of several joined errors.
@@ -42,7 +43,8 @@ func ExplainDesired(e *process.Env, w *place.Desired, err error) {
 func Explain(e *process.Env, err error, where, reference, manager string) {
 	var conflicting conflicts.Conflicts
 	if errors.As(err, &conflicting) {
-		if err := conflicting.Render(e.Stderr, reference, manager); err != nil {
+		report := conflictreport.Report{Object: reference, Manager: manager, Conflicts: conflicting}
+		if err := report.Render(e.Stderr, conflictreport.Style{}); err != nil {
 			Report(e, err)
 		}
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/managedfields/fights"
-	"github.com/tenure-ssa/tenure/managedfields/report"
+	"github.com/tenure-ssa/tenure/ownership/fights"
+	"github.com/tenure-ssa/tenure/ownership/report"
 )
 
 // Findings prints what was found as a table, with what to do about each fight below it, by commands of a program.

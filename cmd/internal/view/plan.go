@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -122,8 +123,8 @@ var outcomeColors = map[fieldmanager.Outcome]color.Attribute{
 // writePlan writes one plan.
 func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
 	if p.Outcome == fieldmanager.Conflict {
-		report, err := p.Fields.WaysOut(
-			ctx, place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
+		report, err := conflictreport.New(
+			ctx, p.Fields, place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
 		if err != nil {
 			return err
 		}

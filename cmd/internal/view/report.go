@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/managedfields/report"
+	"github.com/tenure-ssa/tenure/ownership/report"
 )
 
 // reportRows is how many managers and kinds a table of a report has.

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/ownership/blame"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
 // Guard returns a writer that escapes control characters, except for colors if the stream has them.
@@ -106,8 +106,8 @@ func (p Palette) Blame() blame.Style {
 }
 
 // Conflicts returns the style of a report of conflicts.
-func (p Palette) Conflicts() conflicts.Style {
-	return conflicts.Style{
+func (p Palette) Conflicts() conflictreport.Style {
+	return conflictreport.Style{
 		Heading: p.colorFunc(color.Bold), Field: p.colorFunc(color.FgCyan), Owner: p.colorFunc(color.FgMagenta),
 		Theirs: p.colorFunc(color.FgRed), Yours: p.colorFunc(color.FgGreen), Way: p.colorFunc(color.Bold),
 	}

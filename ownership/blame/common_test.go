@@ -1,0 +1,67 @@
+package blame_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/ownership/blame"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// now is when the reports of the tests are made.
+var now = time.Date(2026, 1, 4, 18, 0, 0, 0, time.UTC)
+
+// read returns the object of a YAML text with numbers as they stand in an
+// unstructured object.
+func read(t testing.TB, text string) map[string]any {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	var obj map[string]any
+	require.NoError(t, utiljson.Unmarshal(data, &obj))
+	return obj
+}
+
+func readFile(t testing.TB, name string) map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return read(t, string(data))
+}
+
+func report(t testing.TB, obj map[string]any, o blame.Options) *blame.Report {
+	t.Helper()
+	if o.Now.IsZero() {
+		o.Now = now
+	}
+	r, err := blame.New(obj, o)
+	require.NoError(t, err)
+	return r
+}
+
+// golden compares got with the file of that name, or writes it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(
+		t,
+		bytes.Equal(want, got),
+		"%s is another: run go test ./ownership/blame -update and look at the difference",
+		path,
+	)
+}

@@ -1,0 +1,126 @@
+package blame
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	goyaml "go.yaml.in/yaml/v3"
+
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// node is a value of the object at its place in the YAML.
+//
+// Invariants:
+//
+//	first <= last                             lines, from 0, both included
+//	children are in the order of the lines    items by position, too
+//	parent == nil                             only for the object itself
+type node struct {
+	parent   *node
+	name     string // of a map's entry
+	value    any
+	children []*node
+	first    int
+	last     int
+
+	// What walk finds; see own.go.
+	elem    fieldpath.Element
+	typ     *typed.Type
+	kind    Kind
+	state   State
+	entries []int // whose paths end here, ascending
+	cursors []cursor
+}
+
+func (n *node) path() fieldpath.Path {
+	depth := 0
+	for p := n; p.parent != nil; p = p.parent {
+		depth++
+	}
+	path := make(fieldpath.Path, depth)
+	for p := n; p.parent != nil; p = p.parent {
+		depth--
+		path[depth] = p.elem
+	}
+	return path
+}
+
+// layout is an object's YAML: its lines, and for each the nodes that begin in it,
+// outermost first; none for a line that continues a scalar.
+type layout struct {
+	root   *node
+	lines  []string
+	begins [][]*node
+}
+
+// toYAML writes an object as kubectl does, but escapes characters that are not printable.
+func toYAML(obj map[string]any) (string, error) {
+	data, err := json.Marshal(obj)
+	if err == nil {
+		data, err = printable.YAML(data)
+	}
+	return string(data), err
+}
+
+// lay finds every value of obj in its YAML.
+func lay(obj map[string]any, text string) (*layout, error) {
+	var document goyaml.Node
+	if err := goyaml.Unmarshal([]byte(text), &document); err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	l := &layout{lines: lines, begins: make([][]*node, len(lines)), root: &node{value: obj}}
+	if err := l.add(l.root, document.Content[0]); err != nil {
+		return nil, err
+	}
+	l.root.end(len(lines) - 1)
+	return l, nil
+}
+
+// add adds the children of n, whose YAML is y.
+func (l *layout) add(n *node, y *goyaml.Node) error {
+	switch v := n.value.(type) {
+	case map[string]any:
+		for i := 0; i < len(y.Content); i += 2 {
+			name := y.Content[i].Value
+			value, ok := v[name]
+			if !ok {
+				return fmt.Errorf("line %d of its YAML has a key that it does not have: %.80q", y.Content[i].Line, name)
+			}
+			child := &node{parent: n, name: name, value: value, first: y.Content[i].Line - 1}
+			if err := l.addChild(child, y.Content[i+1]); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for i, item := range y.Content {
+			child := &node{parent: n, value: v[i], first: item.Line - 1}
+			if err := l.addChild(child, item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *layout) addChild(child *node, y *goyaml.Node) error {
+	child.parent.children = append(child.parent.children, child)
+	l.begins[child.first] = append(l.begins[child.first], child)
+	return l.add(child, y)
+}
+
+// end sets the last lines of n and of everything in it.
+func (n *node) end(last int) {
+	n.last = last
+	for i, child := range n.children {
+		if i+1 < len(n.children) {
+			child.end(n.children[i+1].first - 1)
+		} else {
+			child.end(last)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package blame
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Options configure a report. By default it shows everything except metadata.managedFields and ages.
+type Options struct {
+	// Now is the time of the report; if it is zero, there are no ages.
+	Now time.Time
+	// Type is the type of the object; nil if it is unknown.
+	Type *typed.Type
+	// Managers are the names of managers: the report has only the lines with fields of theirs, and the lines of the
+	// structs and lists around these. By default it has every line.
+	Managers []string
+	// ManagedFields keeps metadata.managedFields in the object.
+	ManagedFields bool
+}
+
+// New reports who owns each line of an object, a plain JSON tree such as the content of an unstructured object. It does
+// not change obj, and the report shares no memory with it.
+//
+// It returns a typed.Errors for an object beyond a limit (spec rules 12.1 and 12.2) or with values that JSON has not,
+// and another error for one that can't be written as YAML. Malformed managed fields are no error: see Entry.Problem
+// and Report.Problem.
+func New(obj map[string]any, o Options) (*Report, error) {
+	metadata, _ := obj["metadata"].(map[string]any)
+	managed := metadata["managedFields"]
+	if managed != nil && !o.ManagedFields {
+		obj, metadata = maps.Clone(obj), maps.Clone(metadata)
+		obj["metadata"] = metadata
+		delete(metadata, "managedFields")
+	}
+	if err := typed.Deduced().Validate(obj, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
+		return nil, fmt.Errorf("blame: %w", err)
+	}
+	r := &Report{
+		APIVersion: textOf(obj, "apiVersion"),
+		Kind:       textOf(obj, "kind"),
+		Namespace:  textOf(metadata, "namespace"),
+		Name:       textOf(metadata, "name"),
+	}
+	sets := r.decode(managed, o.Now)
+	text, err := toYAML(obj)
+	if err != nil {
+		return nil, fmt.Errorf("blame: the object can't be written as YAML: %w", err)
+	}
+	l, err := lay(obj, text)
+	if err != nil {
+		return nil, fmt.Errorf("blame: %w", err)
+	}
+	w := &walk{absent: r.addAbsent}
+	w.object(l.root, o.Type, sets)
+	r.addLines(l, r.keep(l, o.Managers))
+	return r, nil
+}
+
+func textOf(m map[string]any, name string) string {
+	s, _ := m[name].(string)
+	return s
+}
+
+// decode reads managed fields, entry by entry, and returns the set of each.
+func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
+	list, ok := managed.([]any)
+	if managed != nil && !ok {
+		r.Problem = fmt.Sprintf("metadata.managedFields: expected a list, got %T", managed)
+	}
+	if n := len(list); n > managedfields.MaxEntries {
+		r.Problem = fmt.Sprintf("metadata.managedFields: %d entries, expected at most %d", n, managedfields.MaxEntries)
+		list = nil
+	}
+	sets := make([]*fieldpath.Set, len(list))
+	r.Entries = make([]Entry, len(list))
+	for i, item := range list {
+		e := &r.Entries[i]
+		e.Entry = i
+		record, err := managedfields.ReadEntry(item, i)
+		if err == nil {
+			sets[i], err = record.Fields()
+		}
+		if err != nil {
+			m, _ := item.(map[string]any)
+			e.Manager, e.Operation = textOf(m, "manager"), managedfields.Operation(textOf(m, "operation"))
+			e.APIVersion, e.Subresource = textOf(m, "apiVersion"), textOf(m, "subresource")
+			e.Problem = problem(err)
+			continue
+		}
+		e.Manager, e.Operation, e.Subresource = record.Manager, record.Operation, record.Subresource
+		e.APIVersion, e.Time = record.APIVersion, record.Time
+		if e.Time != nil && !now.IsZero() {
+			e.Age = duration.HumanDuration(now.Sub(e.Time.Time))
+		}
+		e.Fields = sets[i].Len()
+	}
+	return sets
+}
+
+// problem returns what is wrong with an entry, without its position and manager, which are shown beside it.
+func problem(err error) string {
+	var entry *managedfields.Error
+	if errors.As(err, &entry) {
+		err = entry.Err
+	}
+	return err.Error()
+}
+
+// addAbsent adds the paths of an entry at and below one that is not in the object.
+func (r *Report) addAbsent(entry int, path fieldpath.Path, held fieldpath.Entry) {
+	e := &r.Entries[entry]
+	add := func(p fieldpath.Path) {
+		if e.AbsentCount++; len(e.Absent) < MaxAbsent {
+			e.Absent = append(e.Absent, slices.Concat(path, p))
+		}
+	}
+	if held.Member {
+		add(nil)
+	}
+	for p := range held.Below.All() {
+		add(p)
+	}
+}
+
+// keep returns the lines with fields of one of the managers, and those of the structs and lists around them; nil for
+// all lines.
+func (r *Report) keep(l *layout, managers []string) []bool {
+	if len(managers) == 0 {
+		return nil
+	}
+	kept := make([]bool, len(l.lines))
+	wanted := make([]bool, len(r.Entries))
+	for i := range r.Entries {
+		wanted[i] = slices.Contains(managers, r.Entries[i].Manager)
+	}
+	var visit func(n *node) bool
+	visit = func(n *node) bool {
+		keep := slices.ContainsFunc(n.entries, func(i int) bool { return wanted[i] })
+		if keep && len(n.children) == 0 {
+			for i := n.first; i <= n.last; i++ {
+				kept[i] = true
+			}
+		}
+		for _, child := range n.children {
+			keep = visit(child) || keep
+		}
+		kept[n.first] = kept[n.first] || keep && n.parent != nil
+		return keep
+	}
+	visit(l.root)
+	return kept
+}
+
+// addLines makes the lines that are kept.
+func (r *Report) addLines(l *layout, kept []bool) {
+	r.Lines = make([]Line, 0, len(l.lines))
+	var current *node                      // what the line before is about
+	counted := make([]int, len(r.Entries)) // the last line, from 1, that counts for an entry
+	for i, text := range l.lines {
+		line := Line{Number: i + 1, Last: i + 1, Text: text}
+		nodes := l.begins[i]
+		switch {
+		case len(nodes) > 0:
+			line.Last = nodes[0].last + 1
+			current = nodes[len(nodes)-1]
+		case current != nil:
+			line.Continued = true
+			nodes = []*node{current}
+		}
+		for _, n := range nodes {
+			line.Fields = append(line.Fields, Field{Path: n.path(), Kind: n.kind, State: n.state, Owners: r.owners(n)})
+			for _, entry := range n.entries {
+				if counted[entry] != i+1 {
+					counted[entry] = i + 1
+					r.Entries[entry].Lines++
+				}
+			}
+		}
+		if kept == nil || kept[i] {
+			r.Lines = append(r.Lines, line)
+		}
+	}
+}
+
+func (r *Report) owners(n *node) (owners []*Owner) {
+	for _, entry := range n.entries {
+		owners = append(owners, &r.Entries[entry].Owner)
+	}
+	return owners
+}

@@ -1,0 +1,209 @@
+package blame_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/ownership/blame"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// states returns what the report says of each path: the state and the managers.
+func states(r *blame.Report) map[string]string {
+	out := map[string]string{}
+	for _, line := range r.Lines {
+		for _, f := range line.Fields {
+			text := string(f.State)
+			for _, o := range f.Owners {
+				text += " " + o.Manager
+			}
+			out[f.Path.String()] = text
+		}
+	}
+	return out
+}
+
+// owned returns an object with a spec, and an entry for each of fields, by
+// managers called a, b …
+func owned(t *testing.T, spec string, fields ...string) map[string]any {
+	t.Helper()
+	obj := read(t, "spec: "+spec)
+	entries := make([]any, len(fields))
+	for i, f := range fields {
+		entries[i] = map[string]any{
+			"manager": string(rune('a' + i)), "operation": "Apply", "apiVersion": "v1",
+			"fieldsType": "FieldsV1", "fieldsV1": read(t, f),
+		}
+	}
+	obj["metadata"] = map[string]any{"managedFields": entries}
+	return obj
+}
+
+func TestOwners(t *testing.T) {
+	str := &typed.Type{Scalar: typed.String}
+	ofSpec := func(spec *typed.Type) *typed.Type {
+		return &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"spec": {Type: spec}}}}
+	}
+	ports := ofSpec(
+		&typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"port", "protocol"}, Elem: &typed.Type{
+			Map: &typed.Map{
+				Fields: map[string]typed.Field{
+					"port":     {Type: &typed.Type{Scalar: typed.Numeric}},
+					"protocol": {Type: str, Default: "TCP"},
+				},
+			},
+		}}},
+	)
+	for _, tt := range []struct {
+		name   string
+		spec   string
+		fields []string
+		typ    *typed.Type
+		want   map[string]string
+		why    string
+	}{
+		{"item itself", `[{name: x, v: 1}]`, []string{`{"f:spec":{"k:{\"name\":\"x\"}":{".":{}}}}`}, nil,
+			map[string]string{`.spec[name="x"]`: "owned a", `.spec[name="x"].v`: "unowned"},
+			"who gave up all of an item but itself does not own what is in it"},
+		{"only in an item", `[{name: x, v: 1}]`, []string{`{"f:spec":{"k:{\"name\":\"x\"}":{"f:v":{}}}}`}, nil,
+			map[string]string{`.spec[name="x"]`: "parent", `.spec[name="x"].v`: "owned a", `.spec[name="x"].name`: "unowned"},
+			"half-owned, as a stale updater leaves items"},
+		{"atomic without a type", `{l: [{x: 1}]}`, []string{`{"f:spec":{"f:l":{}}}`}, nil,
+			map[string]string{`.spec.l`: "owned a", `.spec.l[0]`: "whole a", `.spec.l[0].x`: "whole a"},
+			"a list that is owned, and nothing in it, is taken as atomic"},
+		{"granular by type", `{x: y}`, []string{`{"f:spec":{}}`}, ofSpec(&typed.Type{Map: &typed.Map{Elem: str}}),
+			map[string]string{`.spec`: "owned a", `.spec.x`: "unowned"},
+			"the type says that the map's entries are owned one by one"},
+		{"atomic by type", `{x: y}`, []string{`{"f:spec":{}}`, `{"f:spec":{"f:x":{}}}`}, ofSpec(&typed.Type{Map: &typed.Map{Elem: str, Atomic: true}}),
+			map[string]string{`.spec`: "owned a", `.spec.x`: "owned b"},
+			"an entry from before the map became atomic still says what it says"},
+		{"granular by another entry", `{x: y, z: 1}`, []string{`{"f:spec":{}}`, `{"f:spec":{"f:x":{}}}`}, nil,
+			map[string]string{`.spec`: "owned a", `.spec.x`: "owned b", `.spec.z`: "unowned"},
+			"one entry shows that the map is granular, for all of them"},
+		{"default of a key by type", `[{port: 80}, {port: 80, protocol: UDP}]`, []string{`{"f:spec":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{}}}}`}, ports,
+			map[string]string{`.spec[port=80,protocol="TCP"]`: "owned a", `.spec[port=80,protocol="UDP"]`: "unowned"},
+			"the item lacks the protocol, the schema has its default"},
+		{"default of a key without a type", `[{port: 80}, {port: 81, protocol: UDP}]`, []string{`{"f:spec":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{}}}}`}, nil,
+			map[string]string{`.spec[port=80,protocol="TCP"]`: "owned a", `.spec[port=81,protocol="UDP"]`: "unowned"},
+			"no item has the whole key, one has most of it and nothing else"},
+		{"duplicates", `[{name: x}, {name: x, v: 1}]`, []string{`{"f:spec":{"k:{\"name\":\"x\"}":{".":{},"f:v":{}}}}`}, nil,
+			map[string]string{`.spec[name="x"]`: "owned a", `.spec[name="x"].v`: "owned a", `.spec[name="x"].name`: "unowned"},
+			"items that stand twice are both selected"},
+		{"set of numbers", `[1, 1.5, "1"]`, []string{`{"f:spec":{"v:1":{},"v:1.5":{}}}`, `{"f:spec":{"v:\"1\"":{}}}`}, nil,
+			map[string]string{`.spec[=1]`: "owned a", `.spec[=1.5]`: "owned a", `.spec[="1"]`: "owned b"},
+			"a number and its text are two items"},
+		{"by position", `[x, y]`, []string{`{"f:spec":{"i:1":{}}}`}, nil,
+			map[string]string{`.spec[0]`: "unowned", `.spec[1]`: "owned a"},
+			"upstream writes positions for lists without a schema"},
+		{"empty containers", `{l: [], m: {}, x: null}`, []string{`{"f:spec":{"f:m":{}}}`, `{"f:spec":{"f:x":{}}}`}, nil,
+			map[string]string{`.spec.l`: "unowned", `.spec.m`: "owned a", `.spec.x`: "owned b"},
+			"they are values"},
+		{"co-owners", `{x: 1}`, []string{`{"f:spec":{"f:x":{}}}`, `{"f:spec":{"f:x":{}}}`, `{"f:spec":{"f:x":{}}}`}, nil,
+			map[string]string{`.spec`: "parent", `.spec.x`: "owned a b c"},
+			"in the order of the entries"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := states(report(t, owned(t, tt.spec, tt.fields...), blame.Options{Type: tt.typ}))
+			for path, want := range tt.want {
+				require.Equal(t, want, got[path], "%s: %s", path, tt.why)
+			}
+		})
+	}
+}
+
+func TestExempt(t *testing.T) {
+	obj := readFile(t, "deployment.yaml")
+	got := states(report(t, obj, blame.Options{ManagedFields: true}))
+	for _, path := range []string{".apiVersion", ".kind", ".metadata.name", ".metadata.namespace", ".metadata.uid",
+		".metadata.resourceVersion", ".metadata.generation", ".metadata.creationTimestamp", ".metadata.managedFields"} {
+		require.Equal(t, "exempt", got[path], path)
+	}
+	require.Equal(t, "parent", got[".metadata"])
+	for path, state := range got {
+		if strings.HasPrefix(path, ".metadata.managedFields") {
+			require.Equal(t, "exempt", state, path)
+		}
+	}
+	require.NotContains(t, report(t, obj, blame.Options{}).YAML(), "managedFields")
+}
+
+func TestManagers(t *testing.T) {
+	r := report(t, readFile(t, "deployment.yaml"), blame.Options{Managers: []string{"hpa", "kubectl-edit"}})
+	require.Equal(t, `spec:
+  replicas: 5
+  template:
+    spec:
+      containers:
+      - args:
+        resources:
+          limits:
+            memory: 256Mi
+`, r.YAML(), "their fields, and what these are in")
+	require.Equal(t, 20, r.Lines[1].Number, "lines keep their numbers")
+	require.Empty(t, report(t, readFile(t, "deployment.yaml"), blame.Options{Managers: []string{"nobody"}}).Lines)
+}
+
+func TestLines(t *testing.T) {
+	r := report(t, read(t, `{data: {a: "one\n\ntwo\n", b: `+strings.Repeat("word ", 30)+`}, spec: {}}`), blame.Options{})
+	var got []string
+	for _, line := range r.Lines {
+		got = append(got, line.Field().Path.String())
+		require.GreaterOrEqual(t, line.Last, line.Number)
+	}
+	require.Equal(t, []string{".data", ".data.a", ".data.a", ".data.a", ".data.a", ".data.b", ".data.b", ".spec"}, got,
+		"all lines of a string belong to one field")
+	require.True(t, r.Lines[2].Continued)
+	require.Equal(t, 5, r.Lines[1].Last)
+	empty := report(t, map[string]any{}, blame.Options{})
+	require.Equal(t, "{}\n", empty.YAML())
+	require.Nil(t, empty.Lines[0].Field())
+}
+
+func TestProblems(t *testing.T) {
+	r := report(t, read(t, `metadata: {managedFields: {manager: a}}`), blame.Options{})
+	require.Equal(t, []string{"metadata.managedFields: expected a list, got map[string]interface {}"}, r.Notes())
+
+	r = report(
+		t,
+		read(
+			t,
+			`metadata: {managedFields: [{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"x:": {}, "f:gone": {}}},
+		{manager: b, operation: Apply, apiVersion: v1, time: yesterday, fieldsType: FieldsV1}]}`,
+		),
+		blame.Options{},
+	)
+	require.Equal(t, 1, r.Entries[0].AbsentCount)
+	require.Equal(t, `time: expected RFC 3339, got "yesterday"`, r.Entries[1].Problem)
+	require.Len(t, r.Notes(), 2)
+}
+
+func TestErrors(t *testing.T) {
+	loop := map[string]any{}
+	loop["self"] = loop
+	for _, tt := range []struct {
+		name string
+		obj  map[string]any
+		want string
+	}{
+		{"loop", loop, "nested"},
+		{"no number", map[string]any{"x": math.NaN()}, "blame: "},
+		{"no JSON", map[string]any{"x": func() {}}, "blame: "},
+	} {
+		_, err := blame.New(tt.obj, blame.Options{})
+		require.ErrorContains(t, err, tt.want, tt.name)
+	}
+}
+
+func TestInputIsLeftAlone(t *testing.T) {
+	obj := readFile(t, "widget.yaml")
+	before, err := json.Marshal(obj)
+	require.NoError(t, err)
+	report(t, obj, blame.Options{})
+	after, err := json.Marshal(obj)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+}

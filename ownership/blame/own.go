@@ -1,0 +1,253 @@
+package blame
+
+import (
+	"slices"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/internal/items"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// cursor is the part of an entry below a node.
+type cursor struct {
+	entry int
+	below *fieldpath.Set
+	// several reports that an item is one of several equal ones. What it lacks may be in another one, so nothing below
+	// it counts as absent.
+	several bool
+}
+
+// walk carries the sets of all entries down an object at once.
+type walk struct {
+	// absent is called for a path of an entry that is not in the object.
+	absent func(entry int, path fieldpath.Path, held fieldpath.Entry)
+}
+
+// place is what a node inherits from its parents.
+type place struct {
+	whole []int // the entries that own it through an atomic list or map around it
+	// exempt reports that it never has an owner, and all that this is true for everything in it; below has the paths in
+	// it that never have one.
+	exempt, all bool
+	below       *fieldpath.Set
+}
+
+// object carries the set of each entry down the object; a set may be nil.
+func (w *walk) object(root *node, t *typed.Type, sets []*fieldpath.Set) {
+	root.typ = t
+	for i, set := range sets {
+		if set != nil {
+			root.cursors = append(root.cursors, cursor{entry: i, below: set})
+		}
+	}
+	w.visit(root, place{below: managedfields.Unowned(nil)})
+}
+
+// visit gives the cursors of n to its children, visits them, and sets the kind and state of n. It reports whether n or
+// anything in it is owned.
+func (w *walk) visit(n *node, at place) bool {
+	w.distribute(n)
+	n.settleKind()
+	inside := at.whole
+	if n.kind == Atomic && len(n.entries) > 0 {
+		inside = n.entries
+	}
+	shape := n.shape()
+	owned := false
+	for i, child := range n.children {
+		child.typ = n.typeOf(child)
+		child.elem = n.elementOf(child, i, shape)
+		slices.Sort(child.entries)
+		exempt, below := at.below.At(child.elem)
+		owned = w.visit(child, place{
+			whole:  inside,
+			exempt: exempt || at.all,
+			all:    exempt && below == nil || at.all,
+			below:  below,
+		}) || owned
+	}
+	n.cursors = nil
+	switch {
+	case len(n.entries) > 0:
+		n.state, owned = Owned, true
+	case len(at.whole) > 0:
+		n.state, n.entries, owned = Whole, at.whole, true
+	case owned:
+		n.state = Parent
+	case at.exempt:
+		n.state = Exempt
+	default:
+		n.state = Unowned
+	}
+	return owned
+}
+
+// distribute gives the cursors of n to the children that they select.
+func (w *walk) distribute(n *node) {
+	if len(n.cursors) == 0 {
+		return
+	}
+	find := n.finder()
+	for _, c := range n.cursors {
+		for e, held := range c.below.Level() {
+			targets := find(e)
+			if len(targets) == 0 && !c.several {
+				w.absent(c.entry, append(n.path(), e), held)
+			}
+			for _, i := range targets {
+				child := n.children[i]
+				if child.elem.Kind() == 0 {
+					child.elem = e
+				}
+				// Cursors mostly come in the order of their entries.
+				last := len(child.entries) - 1
+				if held.Member && (last < 0 || child.entries[last] < c.entry || !slices.Contains(child.entries, c.entry)) {
+					child.entries = append(child.entries, c.entry)
+				}
+				if held.Below != nil {
+					child.cursors = append(child.cursors, cursor{c.entry, held.Below, c.several || len(targets) > 1})
+				}
+			}
+		}
+	}
+}
+
+// finder returns a function that finds the children of n that an element selects.
+func (n *node) finder() func(fieldpath.Element) []int {
+	switch v := n.value.(type) {
+	case map[string]any:
+		byName := make(map[string]int, len(n.children))
+		for i, child := range n.children {
+			byName[child.name] = i
+		}
+		return func(e fieldpath.Element) []int {
+			name, ok := e.Field()
+			if i, found := byName[name]; ok && found {
+				return []int{i}
+			}
+			return nil
+		}
+	case []any:
+		return items.New(v, n.typ).Find
+	}
+	return func(fieldpath.Element) []int { return nil }
+}
+
+// settleKind sets the kind of n: that of its type, if the value has its shape, or else the one that the entries show. A
+// list or map that is owned without any content is atomic, except for the item of a keyed list, of which a manager may
+// own nothing else.
+func (n *node) settleKind() {
+	t := n.typ
+	switch v := n.value.(type) {
+	case map[string]any:
+		switch {
+		case len(v) == 0:
+			n.kind = Value
+		case t != nil && t.Map != nil:
+			n.kind = Map
+			if t.Map.Atomic {
+				n.kind = Atomic
+			}
+		case n.ownedAlone():
+			n.kind = Atomic
+		default:
+			n.kind = Map
+		}
+	case []any:
+		switch {
+		case len(v) == 0:
+			n.kind = Value
+		case t != nil && t.List != nil:
+			n.kind = map[typed.ListKind]Kind{
+				typed.AtomicList: Atomic, typed.SetList: Set, typed.KeyedList: KeyedList,
+			}[t.List.Kind]
+		case n.ownedAlone():
+			n.kind = Atomic
+		default:
+			n.kind = List
+			for _, c := range n.cursors {
+				for e := range c.below.Level() {
+					switch e.Kind() {
+					case fieldpath.KindKey:
+						n.kind = KeyedList
+						return
+					case fieldpath.KindValue:
+						n.kind = Set
+					}
+				}
+			}
+		}
+	default:
+		n.kind = Value
+	}
+}
+
+func (n *node) ownedAlone() bool {
+	return len(n.entries) > 0 && len(n.cursors) == 0 && n.elem.Kind() != fieldpath.KindKey
+}
+
+// typeOf returns the type of a child of n; nil if it is unknown.
+func (n *node) typeOf(child *node) *typed.Type {
+	if n.typ == nil {
+		return nil
+	}
+	switch n.value.(type) {
+	case map[string]any:
+		if m := n.typ.Map; m != nil {
+			if f, ok := m.Fields[child.name]; ok {
+				return f.Type
+			}
+			return m.Elem
+		}
+	case []any:
+		if l := n.typ.List; l != nil {
+			return l.Elem
+		}
+	}
+	return nil
+}
+
+// shape returns the names of the key fields of a keyed list: those of its type, or else of the first key in the entries.
+func (n *node) shape() []string {
+	if n.kind != KeyedList {
+		return nil
+	}
+	if n.typ != nil && n.typ.List != nil {
+		return n.typ.List.Keys
+	}
+	for _, c := range n.cursors {
+		for e := range c.below.Level() {
+			if key, ok := e.Key(); ok {
+				return items.Names(key)
+			}
+		}
+	}
+	return nil
+}
+
+// elementOf returns the element of a child of n in its path: that of the schema, or else that of an entry, or else one
+// like those of other items.
+func (n *node) elementOf(child *node, i int, shape []string) fieldpath.Element {
+	if _, isMap := n.value.(map[string]any); isMap {
+		return fieldpath.Field(child.name)
+	}
+	called := child.elem.Kind() != 0
+	switch n.kind {
+	case KeyedList:
+		if called && n.typ == nil {
+			return child.elem
+		}
+		if key := items.KeyOf(child.value, shape, n.typ); len(key) > 0 {
+			return fieldpath.Key(key...)
+		}
+	case Set:
+		if items.IsScalar(child.value) {
+			return fieldpath.Value(child.value)
+		}
+	}
+	if called {
+		return child.elem
+	}
+	return fieldpath.Index(i)
+}

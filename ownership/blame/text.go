@@ -1,0 +1,210 @@
+package blame
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/internal/printable"
+)
+
+// Part is a part of the output of Text.
+type Part uint8
+
+const (
+	// Heading is the title of an object, and that of the columns.
+	Heading Part = iota
+	// Manager is the name of a manager.
+	Manager
+	// Detail is the operation, age or version of an entry.
+	Detail
+	// Nobody is in the place of the manager of an unowned field.
+	Nobody
+	// Code is a line of YAML.
+	Code
+	// Warning is a note about an entry that can't be read, or has paths that are not in the object.
+	Warning
+)
+
+// Style decorates text, for example with the color codes of a terminal. Decorations must have no width. manager is the
+// name, as in the entry, of the manager of a Manager or Detail, to choose a color by.
+type Style func(part Part, manager, text string) string
+
+// managerWidth is the number of characters of a manager's name in a column.
+const managerWidth = 40
+
+// Text writes reports as a table with a row for each line, and further rows for
+// the co-owners of its field, which begin with a plus:
+//
+//	MANAGER   OPERATION  AGE
+//	alice     Apply      3d   │   replicas: 3
+//	+ hpa     Update     5m   │
+//	(nobody)                  │   paused: false
+//
+// A line without a manager is exempt, or only the lines in it have owners. If a line has a list item and its first
+// field, and their owners differ, these are marked with (item) and (field). There is a column of versions if the
+// entries have several. Problems are listed below the table. style may be nil.
+func Text(w io.Writer, style Style, reports ...*Report) error {
+	if style == nil {
+		style = func(_ Part, _, text string) string { return text }
+	}
+	b := bufio.NewWriter(w)
+	for i, r := range reports {
+		if len(reports) > 1 {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			fmt.Fprintln(b, style.cell(Heading, "", r.title()))
+		}
+		b.WriteString(printable.Table("", r.rows(style)))
+		for _, note := range r.Notes() {
+			fmt.Fprintln(b, style.cell(Warning, "", "! "+note))
+		}
+	}
+	return b.Flush()
+}
+
+func (style Style) cell(part Part, manager, text string) printable.Cell {
+	return printable.Cell{Text: text, Style: func(text string) string { return style(part, manager, text) }}
+}
+
+// code returns the cell of a line of YAML, which is empty for the co-owners.
+func (style Style) code(text string) printable.Cell {
+	const border = "│"
+	if text == "" {
+		return printable.Cell{Text: border}
+	}
+	return printable.Cell{Text: border + " " + text, Style: func(text string) string {
+		return border + " " + style(Code, "", text[len(border)+1:])
+	}}
+}
+
+func (r *Report) rows(style Style) [][]printable.Cell {
+	versions := map[string]bool{}
+	for i := range r.Entries {
+		if r.Entries[i].Problem == "" {
+			versions[r.Entries[i].APIVersion] = true
+		}
+	}
+	heads := []string{"MANAGER", "OPERATION", "AGE", "VERSION"}
+	if len(versions) < 2 {
+		heads = heads[:3]
+	}
+	var heading []printable.Cell
+	for _, head := range heads {
+		heading = append(heading, style.cell(Heading, "", head))
+	}
+	rows := [][]printable.Cell{heading}
+	for i := range r.Lines {
+		rows = append(rows, r.Lines[i].rows(style, len(heads))...)
+	}
+	return rows
+}
+
+// rows returns the rows of a line: some columns for each owner, and the YAML in the first row.
+func (l *Line) rows(style Style, columns int) [][]printable.Cell {
+	var rows [][]printable.Cell
+	text := l.Text
+	add := func(cells ...printable.Cell) {
+		row := make([]printable.Cell, columns+1)
+		copy(row[:columns], cells)
+		row[columns] = style.code(text)
+		rows = append(rows, row)
+		text = ""
+	}
+	owners := l.owners()
+	for _, o := range owners[:min(len(owners), MaxOwners)] {
+		name := printable.Short(o.Manager, managerWidth) + o.note
+		if len(rows) > 0 {
+			name = "+ " + name
+		}
+		add(style.cell(Manager, o.Manager, name), style.cell(Detail, o.Manager, o.how()),
+			style.cell(Detail, o.Manager, o.Age), style.cell(Detail, o.Manager, o.APIVersion))
+	}
+	if more := len(owners) - MaxOwners; more > 0 {
+		add(style.cell(Detail, "", fmt.Sprintf("+ %d more", more)))
+	}
+	if len(owners) == 0 {
+		var nobody printable.Cell
+		if f := l.Field(); f != nil && f.State == Unowned {
+			nobody = style.cell(Nobody, "", "(nobody)")
+		}
+		add(nobody)
+	}
+	return rows
+}
+
+// lineOwner is an owner of a field in a line, with a note if it does not own all of them.
+type lineOwner struct {
+	*Owner
+	note string
+}
+
+// owners returns the owners of the fields of a line: first those of the innermost field, then those of the others only.
+func (l *Line) owners() []lineOwner {
+	inner := l.Field()
+	if inner == nil {
+		return nil
+	}
+	out := make([]lineOwner, 0, len(inner.Owners))
+	outer := l.Fields[:len(l.Fields)-1]
+	for i := range inner.Owners {
+		o, note := inner.Owners[i], ""
+		for j := range outer {
+			if !outer[j].ownedBy(o.Entry) && outer[j].State != Parent {
+				note = " (field)"
+			}
+		}
+		out = append(out, lineOwner{o, note})
+	}
+	seen := map[int]bool{}
+	for i := range outer {
+		for j := range outer[i].Owners {
+			o := outer[i].Owners[j]
+			if !inner.ownedBy(o.Entry) && !seen[o.Entry] {
+				seen[o.Entry] = true
+				out = append(out, lineOwner{o, " (item)"})
+			}
+		}
+	}
+	return out
+}
+
+func (f *Field) ownedBy(entry int) bool {
+	_, found := slices.BinarySearchFunc(f.Owners, entry, func(o *Owner, entry int) int { return o.Entry - entry })
+	return found
+}
+
+// Notes returns what is wrong with the managed fields, in printable sentences: entries that can't be read, and paths
+// that are not in the object.
+func (r *Report) Notes() []string {
+	var notes []string
+	add := func(format string, args ...any) {
+		notes = append(notes, printable.Text(fmt.Sprintf(format, args...)))
+	}
+	if r.Problem != "" {
+		add("%s", r.Problem)
+	}
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		if e.Problem != "" {
+			add("managedFields[%d] of manager %q can't be read: %s", e.Entry, e.Manager, e.Problem)
+		}
+		if e.AbsentCount == 0 {
+			continue
+		}
+		const shown = 3
+		var paths []string
+		for _, p := range e.Absent[:min(len(e.Absent), shown)] {
+			paths = append(paths, p.Short())
+		}
+		list := strings.Join(paths, ", ")
+		if more := e.AbsentCount - len(paths); more > 0 {
+			list = fmt.Sprintf("%s and %d more", list, more)
+		}
+		add("manager %q (%s) owns what is not in the object: %s", e.Manager, e.how(), list)
+	}
+	return notes
+}

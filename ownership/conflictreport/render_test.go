@@ -1,0 +1,157 @@
+package conflictreport_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+var update = flag.Bool("update", false, "update the golden files")
+
+func applier(name string) managedfields.Key {
+	return managedfields.KeyOf(name, managedfields.Apply, "", "")
+}
+
+func updater(name, subresource string) managedfields.Key {
+	return managedfields.KeyOf(name, managedfields.Update, "apps/v1", subresource)
+}
+
+func on(owner managedfields.Key, path ...string) conflicts.Conflict {
+	return conflicts.Conflict{Path: fieldpath.Fields(path...), Owner: owner}
+}
+
+// render writes conflicts without ways out.
+func render(w io.Writer, what, manager string, all ...conflicts.Conflict) error {
+	report := conflictreport.Report{Object: what, Manager: manager, Conflicts: all}
+	return report.Render(w, conflictreport.Style{})
+}
+
+func TestRender(t *testing.T) {
+	long := strings.Repeat("ü", 60)
+	since := &metav1.Time{Time: time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("x", 3600))}
+	for _, row := range []struct {
+		name, why string
+		in        conflicts.Conflicts
+	}{
+		{"one", "one conflict is not plural", conflicts.Conflicts{
+			{Path: fieldpath.Fields("spec", "replicas"), Owner: updater("hpa", "scale"), Since: since, Live: int64(3),
+				Applied: int64(1)}}},
+		{"many", "values are JSON, long ones are cut, unknown times say so", conflicts.Conflicts{
+			{Path: fieldpath.Fields("spec", "text"), Owner: applier("b"), Live: long, Applied: nil},
+			{Path: fieldpath.Fields("spec", "map"), Owner: applier("b"), Live: map[string]any{"a": []any{int64(1)}},
+				Applied: "x"},
+			{Path: fieldpath.Fields("spec", "odd"), Owner: applier("b"), Since: since, Live: math.NaN(), Applied: true}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var b strings.Builder
+			require.NoError(t, render(&b, "deployment.apps/nginx", "me", row.in...))
+			got := b.String()
+			golden := "testdata/render-" + row.name + ".txt"
+			if *update {
+				require.NoError(t, os.MkdirAll("testdata", 0o755))
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err, "run with -update")
+			require.Equal(t, string(want), got, row.why)
+		})
+	}
+}
+
+// failing can't be written to.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+func TestRenderFails(t *testing.T) {
+	require.EqualError(t, render(failing{}, "x", "me", on(applier("a"), "x")), "no space")
+}
+
+// TestLongTexts shows that no row is as long as the longest path and value (spec rule 12.7).
+func TestLongTexts(t *testing.T) {
+	var c conflicts.Conflicts
+	name, value := strings.Repeat("a", 10_000), strings.Repeat("v", 1<<20)
+	for i := range 2000 {
+		c = append(c, conflicts.Conflict{
+			Path: fieldpath.Fields(name, fmt.Sprint(i)), Owner: applier(name), Live: value, Applied: nil,
+		})
+	}
+	var b strings.Builder
+	require.NoError(t, render(&b, "x", "y", c...))
+	require.Less(t, b.Len(), 2<<20)
+	require.Contains(t, b.String(), "  and 1000 more\n")
+}
+
+// TestRenderedValues shows values in the table: JSON, of which there is
+// no more than the column has room for.
+func TestRenderedValues(t *testing.T) {
+	itself := map[string]any{}
+	itself["a"] = itself
+	for _, row := range []struct {
+		name, why string
+		value     any
+		want      string
+	}{
+		{"a map", "keys are in order", map[string]any{"b": true, "a": nil}, `{"a":null,"b":true}`},
+		{"a list", "", []any{int64(1), "x", 1.5}, `[1,"x",1.5]`},
+		{"empty", "", map[string]any{"a": []any{}, "b": map[string]any{}}, `{"a":[],"b":{}}`},
+		{"as Go has them", "a host may have set them", []any{int32(1), uint8(2), float32(0.5)}, `[1,2,0.5]`},
+		{"infinite", "JSON has no word for it", math.Inf(-1), "-Inf"},
+		{"a value that holds itself", "it is cut, not followed for ever", itself, strings.Repeat(`{"a":`, 9) + `{"…`},
+		{"a large list", "", slices.Repeat([]any{"abcdefgh"}, 1000), `["abcdefgh","abcdefgh","abcdefgh","abcdefgh","a…`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var b strings.Builder
+			c := conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), Live: row.value, Applied: "-"}
+			require.NoError(t, render(&b, "x", "me", c))
+			cell, ok := strings.CutPrefix(strings.Split(b.String(), "\n")[2], `  .x     "a" (Apply)  `)
+			require.True(t, ok, b.String())
+			cell, ok = strings.CutSuffix(cell, `"-"         unknown`)
+			require.True(t, ok, b.String())
+			require.Equal(t, row.want, strings.TrimRight(cell, " "), row.why)
+		})
+	}
+}
+
+// TestStyle shows that a style decorates every part and moves none.
+func TestStyle(t *testing.T) {
+	report := conflictreport.Report{Object: "deployment.apps/nginx", Manager: "me", Conflicts: conflicts.Conflicts{
+		{Path: fieldpath.Fields("spec", "replicas"), Owner: updater("hpa", "scale"), Live: int64(3), Applied: int64(1)},
+		{Path: fieldpath.Fields("spec", "é"), Owner: applier("b"), Live: "ü", Applied: nil},
+	}}
+	loss := conflictreport.Loss{Owner: report.Conflicts[0].Entry()}
+	for i := range 25 {
+		loss.Fields = append(loss.Fields, fieldpath.Fields("spec", strings.Repeat("x", i+1)))
+	}
+	report.Ways = []conflictreport.WayOut{{Way: conflicts.Force, Force: true, Losses: []conflictreport.Loss{loss}}}
+	code := func(n string) func(string) string {
+		return func(s string) string { return "\x1b[" + n + "m" + s + "\x1b[0m" }
+	}
+	var plain, styled strings.Builder
+	require.NoError(t, report.Render(&plain, conflictreport.Style{}))
+	style := conflictreport.Style{Heading: code("1"), Field: code("2"), Owner: code("3"), Theirs: code("4"), Yours: code("5"),
+		Way: code("6")}
+	require.NoError(t, report.Render(&styled, style))
+	for _, n := range []string{"1", "2", "3", "4", "5", "6"} {
+		require.Contains(t, styled.String(), "\x1b["+n+"m")
+	}
+	require.Equal(t, plain.String(), regexp.MustCompile(`\x1b\[\dm`).ReplaceAllString(styled.String(), ""))
+	require.Contains(t, plain.String(), "             and 5 more\n")
+	require.NotContains(t, plain.String(), "\x1b")
+}

@@ -1,0 +1,85 @@
+// Package conflictreport shows the conflicts of an apply and the ways out of them, to people and as JSON.
+//
+//	report, err := conflictreport.New(ctx, fields, live, intent, "deployment.apps/nginx", options)
+//	if err != nil {
+//		return err
+//	}
+//	err = report.Render(os.Stdout, conflictreport.Style{})
+package conflictreport
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Report has everything that a person, or a program that asks one, needs to decide about the conflicts of one apply.
+type Report struct {
+	// Object names the object, such as deployment.apps/nginx.
+	Object string `json:"object,omitempty"`
+	// Manager is the manager that applied.
+	Manager string `json:"manager"`
+	// Message is the message of kube-apiserver; empty if there is no conflict.
+	Message string `json:"message,omitempty"`
+	// Conflicts are the conflicts; there may be none.
+	Conflicts conflicts.Conflicts `json:"conflicts"`
+	// Ways are the ways out, if they are known.
+	Ways []WayOut `json:"ways,omitempty"`
+}
+
+// WayOut is one way out of all conflicts of an apply: apply Intent instead of the intent that conflicted, with Force.
+type WayOut struct {
+	Way   conflicts.Way `json:"way"`
+	Force bool          `json:"force"`
+	// Losses are what each owner loses, in the order of the conflicts.
+	Losses []Loss `json:"losses,omitempty"`
+	// Intent shares memory with the intent that conflicted.
+	Intent *unstructured.Unstructured `json:"intent"`
+}
+
+// Loss is what one manager loses.
+type Loss struct {
+	// Owner is the manager's entry, without fields and time.
+	Owner  metav1.ManagedFieldsEntry `json:"owner"`
+	Fields []fieldpath.Path          `json:"fields"`
+}
+
+// New returns the conflicts of an apply with the three ways out of them: to force them all, to give them all up, to
+// share them all. The arguments are those of [fieldmanager.FieldManager.Plan]; what names the object. A way that does
+// not exist is left out, see [fieldmanager.FieldManager.Resolve].
+func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
+	options fieldmanager.PlanOptions) (Report, error) {
+	report := Report{Object: what, Manager: options.Manager, Conflicts: conflicts.Conflicts{}}
+	options.Force = false
+	plan, err := m.Plan(ctx, live, applied, options)
+	if err != nil || plan.Outcome != fieldmanager.Conflict {
+		return report, err
+	}
+	report.Conflicts, report.Message = plan.Conflicts, plan.Conflicts.Error()
+	for _, way := range [...]conflicts.Way{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
+		r, err := m.Resolve(ctx, live, applied, func(conflicts.Conflict) conflicts.Way { return way }, options)
+		if err == nil {
+			report.Ways = append(report.Ways, WayOut{way, r.Force, losses(r.Forced), r.Intent})
+		}
+	}
+	return report, nil
+}
+
+// losses returns what each owner loses if conflicts, which are sorted by owner, are forced.
+func losses(forced conflicts.Conflicts) []Loss {
+	var out []Loss
+	for i, c := range forced {
+		if i == 0 || forced[i-1].Owner != c.Owner {
+			out = append(out, Loss{Owner: c.Entry()})
+		}
+		last := &out[len(out)-1]
+		last.Fields = append(last.Fields, c.Path)
+	}
+	return out
+}

@@ -1,0 +1,397 @@
+package ownership_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// clocked are options with the time of adoptions, in part of a second.
+func clocked(schema.GroupVersionKind, string) fieldmanager.Options {
+	return fieldmanager.Options{Clock: func() time.Time { return time.Date(2026, 1, 2, 4, 9, 0, 500, time.UTC) }}
+}
+
+func TestMoveErrors(t *testing.T) {
+	app := `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":`
+	replicas := set(t, `{"f:spec":{"f:replicas":{}}}`)
+	for _, row := range []struct {
+		name string
+		move ownership.Move
+		want string
+	}{
+		{"nobody", ownership.Drop{From: manager("nobody")}, `manager "nobody" has no entry`},
+		{"no such entry", ownership.Drop{From: managedfields.KeyOf("argocd", managedfields.Update, "apps/v1", "status")},
+			`manager "argocd" has no entry of an Update at apps/v1 through "status"`},
+		{"no entry of a subresource", ownership.Drop{From: managedfields.Key{Manager: "argocd", Subresource: "status"}},
+			`manager "argocd" has no entry through "status"`},
+		{"not owned", ownership.Release{Fields: set(t, `{"f:spec":{"f:paused":{}}}`), From: manager("argocd")},
+			`.spec.paused: nothing there that manager "argocd" owns`},
+		{"one of two not owned",
+			ownership.Release{Fields: set(t, `{"f:spec":{"f:paused":{},"f:replicas":{}}}`), From: manager("argocd")},
+			`.spec.paused: nothing there that manager "argocd" owns`},
+		{"inside an atomic list",
+			ownership.Transfer{Fields: set(t, app+`{"f:args":{"i:0":{}}}}}}}}`), From: manager("argocd"), To: manager("b")},
+			`.spec.template.spec.containers[name="app"].args[0]: inside .spec.template.spec.containers[name="app"].args, which manager "argocd" owns as a whole`},
+		{"a key field",
+			ownership.Transfer{Fields: set(t, app+`{"f:name":{}}}}}}}`), From: manager("argocd"), To: manager("b")},
+			`.spec.template.spec.containers[name="app"].name: part of the key of its item, with which it goes: name the item, .spec.template.spec.containers[name="app"]`},
+		{"no fields", ownership.Release{From: manager("argocd")}, "no fields are chosen"},
+		{"an empty set", ownership.Transfer{Fields: fieldpath.NewSet(), From: manager("argocd"), To: manager("b")},
+			"no fields are chosen"},
+		{"all and some", ownership.Adopt{All: true, Fields: replicas, To: manager("b")},
+			"both all and some fields are chosen"},
+		{"to itself", ownership.Transfer{Fields: replicas, From: manager("argocd"), To: manager("argocd")},
+			`manager "argocd" can't hand over to itself`},
+		{"to no name", ownership.Transfer{Fields: replicas, From: manager("argocd")}, "a manager without a name"},
+		{"to a long name",
+			ownership.Transfer{Fields: replicas, From: manager("argocd"), To: manager(strings.Repeat("x", 129))}, "128"},
+		{"to an odd operation",
+			ownership.Transfer{Fields: replicas, From: manager("argocd"),
+				To: managedfields.Key{Manager: "b", Operation: "Patch"}},
+			`manager "b": expected Apply or Update, got operation "Patch"`},
+		{"to an odd version",
+			ownership.Transfer{Fields: replicas, From: manager("argocd"),
+				To: managedfields.Key{Manager: "b", Operation: managedfields.Update, APIVersion: "a/b/c"}},
+			"unexpected GroupVersion string: a/b/c"},
+		{"adopt what is not there", ownership.Adopt{Fields: set(t, `{"f:spec":{"f:paused":{}}}`), To: manager("b")},
+			".spec.paused: nothing there that can be owned"},
+		{"adopt a name", ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:name":{}}}`), To: manager("b")},
+			".metadata.name: nothing there that can be owned"},
+		{"adopt inside an atomic list", ownership.Adopt{Fields: set(t, app+`{"f:args":{"i:0":{}}}}}}}}`), To: manager("b")},
+			`.spec.template.spec.containers[name="app"].args[0]: inside .spec.template.spec.containers[name="app"].args, which can be owned as a whole`},
+		{"adopt at an odd version", ownership.Adopt{All: true, To: manager("b"), APIVersion: "apps/v9"},
+			"no type for apps/v9, Kind=Deployment"},
+		{"adopt without a name", ownership.Adopt{All: true}, "a manager without a name"},
+		{"rename to itself", ownership.Rename{From: manager("argocd"), To: "argocd"},
+			`manager "argocd" can't be renamed to itself`},
+		{"rename to nothing", ownership.Rename{From: manager("argocd")}, "a manager without a name"},
+		{"rename nobody", ownership.Rename{From: manager("x"), To: "y"}, `manager "x" has no entry`},
+		{"no move", nil, "no move"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := started(t)
+			before := w.live.DeepCopy()
+			mover := ownership.Mover{Types: openapi.Builtin()}
+			_, err := mover.Do(t.Context(), w.live, row.move)
+			require.ErrorContains(t, err, row.want)
+			_, err = mover.Do(t.Context(), w.live, ownership.Drop{From: manager("kubectl")}, row.move)
+			require.ErrorContains(t, err, "move 2: ")
+			require.Equal(t, before, w.live)
+		})
+	}
+}
+
+// A key without an operation is restricted by its other fields.
+func TestSelects(t *testing.T) {
+	status := managedfields.Key{Manager: "ctl", Subresource: "status"}
+	v1 := managedfields.Key{Manager: "ctl", APIVersion: "apps/v1"}
+	for _, row := range []struct {
+		name string
+		from managedfields.Key
+		left string
+		why  string
+	}{
+		{"a name", manager("ctl"), "", "all entries of that name"},
+		{"a subresource", status, "Apply  , Update apps/v1 , Update apps/v1beta1 ", "the others were not meant"},
+		{"a version", v1, "Apply  , Update apps/v1beta1 ", "an apply has no version in its key"},
+		{"an operation", managedfields.KeyOf("ctl", managedfields.Update, "", ""), "Apply  , Update apps/v1 status",
+			"of all versions, and of the object itself"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live := deployment(t, `spec: {replicas: 3}`)
+			entry := func(op metav1.ManagedFieldsOperationType, version, subresource string) metav1.ManagedFieldsEntry {
+				return metav1.ManagedFieldsEntry{Manager: "ctl", Operation: op, APIVersion: version, Subresource: subresource,
+					FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)}
+			}
+			live.SetManagedFields([]metav1.ManagedFieldsEntry{
+				entry("Apply", "apps/v1", ""), entry("Update", "apps/v1", ""),
+				entry("Update", "apps/v1", "status"), entry("Update", "apps/v1beta1", ""),
+			})
+			r, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), live, ownership.Drop{From: row.from})
+			require.NoError(t, err)
+			entries, err := managedfields.Decode(r.Object.(*unstructured.Unstructured).GetManagedFields())
+			require.NoError(t, err)
+			var left []string
+			for _, e := range entries {
+				require.False(t, ownership.Selects(row.from, e.Key))
+				left = append(left, fmt.Sprintf("%s %s %s", e.Operation, e.Key.APIVersion, e.Subresource))
+			}
+			require.Equal(t, row.left, strings.Join(left, ", "), row.why)
+		})
+	}
+}
+
+func TestObjectsThatCannotBeRead(t *testing.T) {
+	mover := ownership.Mover{Types: openapi.Builtin()}
+	drop := ownership.Drop{From: manager("a")}
+	for _, row := range []struct {
+		name string
+		live runtime.Object
+		want string
+	}{
+		{"nothing", nil, "no object"},
+		{"no metadata", &metav1.Status{}, "object does not implement"},
+		{"odd metadata",
+			&unstructured.Unstructured{Object: map[string]any{"kind": "A", "apiVersion": "v1", "metadata": "x"}},
+			"metadata: expected a map, got string"},
+		{"odd managed fields",
+			&unstructured.Unstructured{
+				Object: map[string]any{"kind": "A", "apiVersion": "v1", "metadata": map[string]any{"managedFields": "x"}}},
+			"metadata.managedFields: expected a list, got string"},
+		{"malformed managed fields",
+			&unstructured.Unstructured{
+				Object: map[string]any{"kind": "A", "apiVersion": "v1", "metadata": map[string]any{"managedFields": []any{"x"}}}},
+			"metadata.managedFields: "},
+		{"no kind", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}},
+			"no apiVersion or no kind"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := mover.Do(t.Context(), row.live, drop)
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
+
+func TestPatch(t *testing.T) {
+	w := started(t)
+	mover := ownership.Mover{Types: openapi.Builtin(), Options: clocked}
+	r, err := mover.Do(t.Context(), w.live)
+	require.NoError(t, err)
+	patch, err := r.Patch()
+	require.NoError(t, err)
+	require.Nil(t, patch, "there is nothing to do")
+
+	r, err = mover.Do(
+		t.Context(),
+		w.live,
+		ownership.Drop{From: manager("kubectl")},
+		ownership.Drop{From: manager("controller")},
+		ownership.Drop{From: manager("argocd")},
+	)
+	require.NoError(t, err)
+	patch, err = r.Patch()
+	require.NoError(t, err)
+	require.JSONEq(
+		t,
+		`[{"op":"replace","path":"/metadata/managedFields","value":[{}]},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`,
+		string(patch),
+		"one empty entry drops them all",
+	)
+
+	untracked := r.Object.(*unstructured.Unstructured)
+	r, err = mover.Do(
+		t.Context(),
+		untracked,
+		ownership.Adopt{Fields: set(t, `{"f:spec":{"f:replicas":{}}}`), To: manager("b")},
+	)
+	require.NoError(t, err)
+	patch, err = r.Patch()
+	require.NoError(t, err)
+	require.JSONEq(t, `[{"op":"add","path":"/metadata/managedFields","value":[
+		{"manager":"b","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-02T04:09:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},
+		{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`, string(patch),
+		"what is not there can't be replaced")
+
+	untracked.SetResourceVersion("")
+	r, err = mover.Do(t.Context(), untracked, ownership.Adopt{All: true, To: manager("b")})
+	require.NoError(t, err)
+	_, err = r.Patch()
+	require.ErrorIs(t, err, ownership.ErrNoResourceVersion)
+}
+
+// widget is a custom resource with two versions, of which the second has a field
+// more that is atomic in the first.
+const widget = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+spec:
+  group: example.dev
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              a: {type: string}
+              m: {type: object, x-kubernetes-map-type: atomic, additionalProperties: {type: string}}
+              free: {type: object, additionalProperties: {type: object, properties: {x: {type: string}, y: {type: string}}}}
+  - name: v2
+    served: true
+    storage: false
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              a: {type: string}
+              m: {type: object, additionalProperties: {type: string}}
+              free: {type: object, additionalProperties: {type: object, properties: {x: {type: string}, y: {type: string}}}}
+`
+
+func widgets(t *testing.T) (*openapi.Registry, ownership.Mover) {
+	crd := parse(t, widget)
+	types, err := openapi.CompileCRD(crd.Object)
+	require.NoError(t, err)
+	return types, ownership.Mover{Types: types, Options: func(schema.GroupVersionKind, string) fieldmanager.Options {
+		return fieldmanager.Options{Converter: fieldmanager.NoneConverter{}}
+	}}
+}
+
+func withEntries(t *testing.T, text string, entries ...string) *unstructured.Unstructured {
+	t.Helper()
+	list := []string{}
+	for _, e := range entries {
+		parts := strings.SplitN(e, " ", 4)
+		list = append(list,
+			fmt.Sprintf(`{manager: %s, operation: %s, apiVersion: %s, fieldsType: FieldsV1, fieldsV1: %s}`, parts[0], parts[1],
+				parts[2], parts[3]))
+	}
+	return parse(t,
+		"apiVersion: example.dev/v1\nkind: Widget\nmetadata: {name: w, uid: u, resourceVersion: \"7\", managedFields: ["+
+			strings.Join(list, ", ")+"]}\n"+text)
+}
+
+// TestVersions moves between entries of several versions: what is the same at both
+// can be moved, what is not can't.
+func TestVersions(t *testing.T) {
+	_, mover := widgets(t)
+	live := withEntries(t, "spec: {a: x, m: {k: v}}",
+		`one Update example.dev/v1 {"f:spec":{"f:a":{},"f:m":{}}}`, `two Apply example.dev/v2 {"f:spec":{"f:m":{"f:k":{}}}}`)
+	r, err := mover.Do(t.Context(), live,
+		ownership.Transfer{Fields: set(t, `{"f:spec":{"f:a":{}}}`), From: manager("one"), To: manager("two")})
+	require.NoError(t, err)
+	require.Equal(t, `two Apply example.dev/v2  never {"f:spec":{"f:a":{},"f:m":{"f:k":{}}}}
+one Update example.dev/v1  never {"f:spec":{"f:m":{}}}`, owners(t, r.Object))
+
+	_, err = mover.Do(t.Context(), live,
+		ownership.Transfer{Fields: set(t, `{"f:spec":{"f:m":{}}}`), From: manager("one"), To: manager("two")})
+	require.EqualError(t, err,
+		".spec.m.k: fields of version example.dev/v1 can't go into an entry of version example.dev/v2, where they are others")
+
+	gone := withEntries(t, "spec: {a: x}", `one Update example.dev/v0 {"f:spec":{"f:a":{}}}`)
+	_, err = mover.Do(t.Context(), gone, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
+	require.EqualError(t, err, "no type for example.dev/v0, Kind=Widget")
+	r, err = mover.Do(t.Context(), gone, ownership.Drop{From: manager("one")})
+	require.NoError(t, err, "what a version that is gone left behind can be dropped")
+	require.Empty(t, owners(t, r.Object))
+	r, err = mover.Do(t.Context(), gone, ownership.Rename{From: manager("one"), To: "two"})
+	require.NoError(t, err)
+	require.Equal(t, `two Update example.dev/v0  never {"f:spec":{"f:a":{}}}`, owners(t, r.Object))
+}
+
+// TestSeveralEntriesOfOneManager moves all entries of a name, or one of them.
+func TestSeveralEntriesOfOneManager(t *testing.T) {
+	_, mover := widgets(t)
+	live := withEntries(t, "spec: {a: x, free: {k: {x: 1a, y: 2b}}}",
+		`one Apply example.dev/v1 {"f:spec":{"f:a":{}}}`,
+		`one Update example.dev/v1 {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x":{},"f:y":{}}}}}`,
+		`one Update example.dev/v2 {"f:spec":{"f:a":{}}}`)
+	r, err := mover.Do(t.Context(), live, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
+	require.NoError(t, err)
+	require.Equal(t, `two Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{},"f:y":{}}}}}`,
+		owners(t, r.Object), "all become one")
+
+	r, err = mover.Do(t.Context(), live, ownership.Transfer{All: true, From: manager("one"), To: manager("one")})
+	require.NoError(t, err)
+	require.Equal(t, `one Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{},"f:y":{}}}}}`,
+		owners(t, r.Object), "its updates become applies")
+
+	r, err = mover.Do(t.Context(), live,
+		ownership.Release{All: true,
+			From: managedfields.Key{Manager: "one", Operation: managedfields.Update, APIVersion: "example.dev/v2"}})
+	require.NoError(t, err)
+	require.Equal(t, `one Apply example.dev/v1  never {"f:spec":{"f:a":{}}}
+one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x":{},"f:y":{}}}}}`, owners(t, r.Object),
+		"one of them")
+
+	r, err = mover.Do(t.Context(), live,
+		ownership.Transfer{Fields: set(t, `{"f:spec":{"f:free":{"f:k":{"f:x":{}}}}}`), From: manager("one"),
+			To: manager("two")})
+	require.NoError(t, err)
+	require.Contains(t, owners(t, r.Object),
+		`two Apply example.dev/v1  never {"f:spec":{"f:free":{"f:k":{".":{},"f:x":{}}}}}`, "the entry of the map is of both")
+	require.Contains(t, owners(t, r.Object), `"f:k":{".":{},"f:y":{}}`)
+
+	r, err = mover.Do(t.Context(), live, ownership.Rename{From: manager("one"), To: "two"},
+		ownership.Rename{From: managedfields.KeyOf("two", managedfields.Apply, "", ""), To: "one"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"one Apply", "two Update", "two Update"}, func() (out []string) {
+		for _, e := range r.Object.(metav1.Object).GetManagedFields() {
+			out = append(out, e.Manager+" "+string(e.Operation))
+		}
+		return out
+	}())
+}
+
+// What is owned and not there any more moves as well: it may come back.
+func TestWhatIsNotThereMoves(t *testing.T) {
+	_, mover := widgets(t)
+	live := withEntries(t, "spec: {}",
+		`one Update example.dev/v1 {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{}}}}}`)
+	r, err := mover.Do(t.Context(), live, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
+	require.NoError(t, err)
+	require.Equal(t, `two Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{}}}}}`,
+		owners(t, r.Object))
+}
+
+// An entry that nothing was done to stays as it is on the wire, with what a later
+// version of the format may have written into it.
+func TestOthersStayAsTheyAre(t *testing.T) {
+	_, mover := widgets(t)
+	live := withEntries(t, "spec: {a: x}", `one Update example.dev/v1 {"f:spec":{"f:a":{}}}`,
+		`two Update example.dev/v9 {"z:later":{},"f:q":{}}`)
+	r, err := mover.Do(t.Context(), live, ownership.Drop{From: manager("one")})
+	require.NoError(t, err)
+	require.Contains(t, owners(t, r.Object), "z:later")
+}
+
+// What can't be foretold says so, and stops no move.
+func TestNextThatCannotBeTold(t *testing.T) {
+	types, _ := widgets(t)
+	mover := ownership.Mover{Types: types}
+	live := withEntries(t, "spec: {a: x}", `one Apply example.dev/v2 {"f:spec":{"f:a":{}}}`)
+	r, err := mover.Do(t.Context(), live, ownership.Drop{From: manager("one")})
+	require.NoError(t, err)
+	require.Len(t, r.Next, 1)
+	require.ErrorContains(t, r.Next[0].Err, "no converter to version example.dev/v2")
+	require.Nil(t, r.Next[0].Plan)
+}
+
+func TestGoStructsMove(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	live := &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "3", Labels: map[string]string{"k": "v"},
+			ManagedFields: []metav1.ManagedFieldsEntry{
+				{Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
+					FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:k":{}}}}`)}}},
+	}
+	r, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), live,
+		ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
+	require.NoError(t, err)
+	require.IsType(t, live, r.Object)
+	require.Equal(t, `two Apply v1  04:05 {"f:metadata":{"f:labels":{"f:k":{}}}}`, owners(t, r.Object))
+	require.Equal(t, "one", live.ManagedFields[0].Manager)
+}

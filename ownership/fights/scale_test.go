@@ -1,0 +1,69 @@
+package fights_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/ownership/fights"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// scale writes the replicas through the scale subresource. The tracker observes the Scale alone, as an audit
+// log has it; if it is nil, it observes the object.
+func (c *cluster) scale(manager string, replicas int64, seen *fights.Tracker) {
+	m, err := fieldmanager.New(deployments, openapi.Builtin(), fieldmanager.Options{Subresource: "scale",
+		Clock: func() time.Time { return c.now }})
+	require.NoError(c.t, err)
+	next := c.live.DeepCopy()
+	require.NoError(c.t, unstructured.SetNestedField(next.Object, replicas, "spec", "replicas"))
+	out, err := writetest.Update(m, c.live, next, manager)
+	require.NoError(c.t, err)
+	at := c.now
+	c.store(out)
+	scale := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": replicas},
+	}}
+	scale.SetName("web")
+	scale.SetUID("u")
+	scale.SetResourceVersion(c.live.GetResourceVersion())
+	seen.ObserveScale(scale.Object, manager, at)
+	require.Empty(c.t, seen.ObserveScale(scale.Object, manager, at), "a version that was observed finds nothing")
+}
+
+// TestObserveScale has writes to the scale subresource observed as Scales, by one tracker, and as objects, by
+// another one: both find the same.
+func TestObserveScale(t *testing.T) {
+	c := newCluster(t, deployments, time.Minute, fights.Options{})
+	seen := fights.New(fights.Options{})
+	c.apply("argocd", deployment(3, "i"))
+	first := c.live.DeepCopy().Object
+	require.Empty(t, seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "u"},
+		"spec": map[string]any{"replicas": int64(9)}}, "hpa", c.now), "the object was not observed yet")
+	require.Empty(t, seen.Observe(first, c.now))
+	for range 3 {
+		c.scale("hpa", 5, seen)
+		at := c.now
+		c.apply("argocd", deployment(3, "i"))
+		seen.Observe(c.live.DeepCopy().Object, at)
+	}
+	require.Equal(t, fmt.Sprint(c.tracker.Findings(c.now)), fmt.Sprint(seen.Findings(c.now)))
+	require.NotEmpty(t, seen.Findings(c.now))
+	require.Contains(t, fmt.Sprint(seen.Findings(c.now)[0].Sides), "scale")
+
+	require.Empty(t, seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "other"},
+		"spec": map[string]any{"replicas": int64(9)}}, "hpa", c.now))
+	require.Empty(
+		t,
+		seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "u"}}, "hpa", c.now),
+		"no replicas",
+	)
+	seen.Forget(fights.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web", UID: "u"})
+	c.scale("hpa", 6, seen)
+	require.Empty(t, seen.Findings(c.now), "of an object that was deleted")
+}

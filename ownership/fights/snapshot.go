@@ -1,0 +1,262 @@
+package fights
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/internal/items"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// snapshot is one version of an object, with its entries decoded.
+type snapshot struct {
+	object  Object
+	version string
+	tree    map[string]any
+	entries []ownedEntry
+}
+
+// ownedEntry is an entry, and the fields that it owns: paths without others below them.
+type ownedEntry struct {
+	side   Side
+	time   time.Time
+	leaves *fieldpath.Set
+}
+
+// newSnapshot reads an object. An entry that can't be decoded owns nothing here.
+func newSnapshot(tree map[string]any) *snapshot {
+	u := &unstructured.Unstructured{Object: tree}
+	s := &snapshot{
+		object: Object{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName(), string(u.GetUID())},
+		tree:   tree, version: u.GetResourceVersion(),
+	}
+	list, _, err := managedfields.Read(u)
+	if err != nil {
+		return s
+	}
+	for i := range list {
+		e := ownedEntry{side: sideOf(list[i].Key)}
+		if list[i].Time != nil {
+			e.time = list[i].Time.Time
+		}
+		if set, err := list[i].Fields(); err == nil {
+			e.leaves = set.Leaves()
+		}
+		s.entries = append(s.entries, e)
+	}
+	return s
+}
+
+func (s *snapshot) size() Size {
+	list, _ := managedfields.Of(s.tree)
+	data, err := json.Marshal(list)
+	if err != nil {
+		return Size{Entries: len(s.entries)}
+	}
+	return Size{len(s.entries), len(data)}
+}
+
+// touchedSince returns the sides whose entries are new, have another time or own other fields, the
+// latest first.
+func (s *snapshot) touchedSince(old *snapshot) []Side {
+	var touched []ownedEntry
+	for _, e := range s.entries {
+		i := slices.IndexFunc(old.entries, func(o ownedEntry) bool { return o.side == e.side })
+		// Who lost fields did not write.
+		if i < 0 || !old.entries[i].time.Equal(e.time) || !e.leaves.Difference(old.entries[i].leaves).Empty() {
+			touched = append(touched, e)
+		}
+	}
+	slices.SortStableFunc(touched, func(a, b ownedEntry) int { return b.time.Compare(a.time) })
+	out := make([]Side, len(touched))
+	for i, e := range touched {
+		out[i] = e.side
+	}
+	return out
+}
+
+// ownersOf returns the sides that own a field.
+func (s *snapshot) ownersOf(p fieldpath.Path) (owners []Side) {
+	for _, e := range s.entries {
+		if e.leaves.Has(p) {
+			owners = append(owners, e.side)
+		}
+	}
+	return owners
+}
+
+func (s *snapshot) leaves() *fieldpath.Set {
+	sets := make([]*fieldpath.Set, len(s.entries))
+	for i, e := range s.entries {
+		sets[i] = e.leaves
+	}
+	return fieldpath.UnionOf(sets...)
+}
+
+// value is the value of a field: a hash to compare it by, and text for people.
+type value struct {
+	hash uint64
+	text string
+}
+
+const maxText = 64
+
+var seed = maphash.MakeSeed()
+
+// absent is the value of a field that is not there.
+var absent = value{hash: 0, text: "(absent)"}
+
+func newValue(v any) value {
+	data, err := json.Marshal(v)
+	if v == (missing{}) || err != nil {
+		return absent
+	}
+	text := string(data)
+	if len(text) > maxText {
+		text = text[:maxText-3] + "..."
+	}
+	return value{maphash.Bytes(seed, data) | 1, text}
+}
+
+// change is a field whose value changed.
+type change struct {
+	path     fieldpath.Path
+	old, new value
+	before   Side // who owned it before; zero unless it was one side
+	side     Side // who wrote
+	isKnown  bool // side is
+	tookFrom string
+}
+
+// changesBetween returns the fields whose values differ. isIdle is true when nothing changed but
+// times.
+func changesBetween(old, now *snapshot) (changes []change, isIdle bool) {
+	isIdle = true
+	touched := now.touchedSince(old)
+	walk(old.leaves().Union(now.leaves()), nil, old.tree, now.tree, func(p fieldpath.Path, was, is any) {
+		c := change{path: p, old: newValue(was), new: newValue(is)}
+		if c.old.hash == c.new.hash {
+			return
+		}
+		isIdle = isIdle && isTime(was) && isTime(is)
+		c.attribute(old, now, touched)
+		c.path = slices.Clone(p)
+		changes = append(changes, c)
+	})
+	remover := removerOf(changes, touched)
+	for i := range changes {
+		c := &changes[i]
+		if c.side == Nobody && c.new == absent {
+			c.side, c.isKnown = remover, true
+		}
+		c.take(old, now)
+	}
+	return changes, isIdle
+}
+
+// removerOf returns the side that removed the fields that no side owns any more: the side that was touched
+// last. No side is touched when a side writes twice in a second and only loses fields by its second write:
+// then it is the side that changed the other fields of this version, since one write makes a version. A side
+// that removes what others own, and changes nothing else, is [Nobody].
+func removerOf(changes []change, touched []Side) Side {
+	if len(touched) > 0 {
+		return touched[0]
+	}
+	writer := Nobody
+	for i := range changes {
+		side := changes[i].side
+		if side == Nobody {
+			continue
+		}
+		if writer != Nobody && writer != side {
+			return Nobody // versions were missed
+		}
+		writer = side
+	}
+	return writer
+}
+
+// attribute says who changed a field that is owned: the touched side that owns it now, or the one side that
+// owns it, which may have written twice in a second.
+func (c *change) attribute(old, now *snapshot, touched []Side) {
+	before, owners := old.ownersOf(c.path), now.ownersOf(c.path)
+	if len(before) == 1 {
+		c.before = before[0]
+	}
+	for _, side := range touched {
+		if slices.Contains(owners, side) {
+			c.side, c.isKnown = side, true
+			return
+		}
+	}
+	if len(owners) == 1 {
+		c.side, c.isKnown = owners[0], true
+	}
+}
+
+// take notes the manager that lost the field to an apply.
+func (c *change) take(old, now *snapshot) {
+	if c.side.Operation != managedfields.Apply {
+		return
+	}
+	owners := now.ownersOf(c.path)
+	for _, side := range old.ownersOf(c.path) {
+		if side != c.side && !slices.Contains(owners, side) {
+			c.tookFrom = side.Manager
+			return
+		}
+	}
+}
+
+func isTime(v any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return false
+	}
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil
+}
+
+// missing stands for the value of a field that is not there.
+type missing struct{}
+
+// walk visits the paths of set, each with what it leads to in two trees; path is where they begin. A path is valid
+// until the next one.
+func walk(set *fieldpath.Set, path fieldpath.Path, was, is any, visit func(p fieldpath.Path, was, is any)) {
+	old, now := finder(was), finder(is)
+	for e, entry := range set.Level() {
+		p, was, is := append(path, e), old(e), now(e)
+		if entry.Member {
+			visit(p, was, is)
+		}
+		walk(entry.Below, p, was, is, visit)
+	}
+}
+
+// finder returns what finds the child of a value that an element selects; of several items the first.
+func finder(v any) func(fieldpath.Element) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return func(e fieldpath.Element) any {
+			name, isField := e.Field()
+			if child, ok := v[name]; ok && isField {
+				return child
+			}
+			return missing{}
+		}
+	case []any:
+		index := items.New(v, nil)
+		return func(e fieldpath.Element) any {
+			for _, i := range index.Find(e) {
+				return v[i]
+			}
+			return missing{}
+		}
+	}
+	return func(fieldpath.Element) any { return missing{} }
+}

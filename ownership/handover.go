@@ -1,0 +1,98 @@
+package ownership
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Step is one apply of a handover.
+type Step struct {
+	// Manager applies Intent, without force.
+	Manager string
+	Intent  *unstructured.Unstructured
+	// Plan is what the apply does to the object of the step before.
+	Plan *fieldmanager.Plan
+}
+
+// Handover returns two applies after which manager no longer owns fields, so an autoscaler, or another updater, can
+// take them over. The object has the fields at all times, so they never get their defaults:
+//
+//  1. temporary applies only the fields, with their live values, and owns them together with manager;
+//  2. manager applies its intent without the fields. They stay because temporary owns them.
+//
+// Then the first write of the autoscaler takes them from temporary, as every update does. If the autoscaler already
+// wrote them, it owns them together with temporary; use [Drop] to remove temporary. If managed fields can be patched,
+// a [Transfer] to any name that never applies does the same without a temporary manager.
+//
+// applied is the current intent of manager, with or without the fields, whose values are ignored. live must have all
+// the fields, and manager must own them. The fields are chosen as in a [Move]. The applies are for the main resource.
+func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manager string, fields *fieldpath.Set,
+	temporary string) ([]Step, error) {
+	if temporary == manager {
+		return nil, fmt.Errorf("manager %q can't hand over to itself", manager)
+	}
+	for _, name := range []string{manager, temporary} {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+	}
+	e, err := m.Edit(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := e.readable(managedfields.KeyOf(manager, managedfields.Apply, "", ""))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFields(fields, false, fmt.Sprintf("manager %q owns", manager), entries[0].Owned()); err != nil {
+		return nil, err
+	}
+	fm, err := e.Manager(applied.GetObjectKind().GroupVersionKind().GroupVersion().String(), "")
+	if err != nil {
+		return nil, err
+	}
+	there, err := fm.Owned(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFields(fields, false, "the object has", there); err != nil {
+		return nil, err
+	}
+	handed, err := fm.Extract(ctx, live, there.AtOrBelow(fields))
+	if err != nil {
+		return nil, err
+	}
+	less, err := fm.LeaveOut(applied, fields)
+	if err != nil {
+		return nil, err
+	}
+	steps := []Step{{Manager: temporary, Intent: handed}, {Manager: manager, Intent: less}}
+	now := live
+	for i := range steps {
+		step := &steps[i]
+		options := m.Plan
+		options.Manager = step.Manager
+		if step.Plan, err = fm.Plan(ctx, now, step.Intent, options); err != nil {
+			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, err)
+		}
+		if step.Plan.Outcome == fieldmanager.Conflict {
+			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, step.Plan.Conflicts)
+		}
+		now = step.Plan.Object
+		left, err := fm.Owned(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		for p := range there.AtOrBelow(fields).Difference(left).All() {
+			return nil, fmt.Errorf("%s: would go with the apply of %q", p, step.Manager)
+		}
+	}
+	return steps, nil
+}

@@ -1,0 +1,152 @@
+// Package items finds the items of a list that the elements of a path select. It needs no schema: the elements of
+// managed fields say which fields are keys.
+package items
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+const (
+	// maxShapes is the number of different sets of key fields that are searched in one list. A list whose keys changed
+	// has two; more are hostile, and each costs an index of the list.
+	maxShapes = 8
+	// maxPartial is the number of key fields up to which an item that lacks some of them is found.
+	maxPartial = 4
+)
+
+// Index finds the items of one list.
+type Index struct {
+	list   []any
+	typ    *typed.Type
+	values map[string][]int  // by the text of the element
+	shapes map[string]*shape // by the joined names of the key fields
+}
+
+// shape is the index of a list by the fields of one key.
+type shape struct {
+	byText map[string][]int // by the text of the key of those fields that an item has
+	has    [][]string       // the names of the fields that items have, the most first
+}
+
+// New returns the index of a list. t is its type, for the defaults of key fields; nil if it is unknown.
+func New(list []any, t *typed.Type) *Index {
+	return &Index{list: list, typ: t, shapes: map[string]*shape{}}
+}
+
+// Find returns the positions of the items that an element selects. A key selects the items that have all of its
+// fields, or else those that have most of them and lack the others: a server has put the defaults of key fields into
+// the element, and the object may be older.
+func (x *Index) Find(e fieldpath.Element) []int {
+	switch e.Kind() {
+	case fieldpath.KindIndex:
+		if i, _ := e.Index(); i >= 0 && i < len(x.list) {
+			return []int{i}
+		}
+	case fieldpath.KindValue:
+		return x.byValue(e)
+	case fieldpath.KindKey:
+		key, _ := e.Key()
+		return x.byKey(key)
+	}
+	return nil
+}
+
+func (x *Index) byValue(e fieldpath.Element) []int {
+	if x.values == nil {
+		x.values = make(map[string][]int, len(x.list))
+		for i, item := range x.list {
+			if IsScalar(item) {
+				text := fieldpath.Value(item).Text()
+				x.values[text] = append(x.values[text], i)
+			}
+		}
+	}
+	return x.values[e.Text()]
+}
+
+func (x *Index) byKey(key []fieldpath.KeyField) (found []int) {
+	s := x.shape(Names(key))
+	if s == nil {
+		return nil
+	}
+	fields := 0
+	for _, names := range s.has {
+		if len(found) > 0 && len(names) < fields {
+			break
+		}
+		fields = len(names)
+		part := slices.DeleteFunc(slices.Clone(key), func(f fieldpath.KeyField) bool {
+			return !slices.Contains(names, f.Name)
+		})
+		found = append(found, s.byText[fieldpath.Key(part...).Text()]...)
+	}
+	return found
+}
+
+// shape returns the index by the fields of some names; nil if the list has too many indexes.
+func (x *Index) shape(names []string) *shape {
+	joined := strings.Join(names, "\x00")
+	if s, ok := x.shapes[joined]; ok || len(x.shapes) == maxShapes {
+		return s
+	}
+	s := &shape{byText: map[string][]int{}}
+	x.shapes[joined] = s
+	seen := map[string]bool{}
+	for i, item := range x.list {
+		key := KeyOf(item, names, x.typ)
+		if len(key) == 0 || len(key) < len(names) && len(names) > maxPartial {
+			continue
+		}
+		text := fieldpath.Key(key...).Text()
+		s.byText[text] = append(s.byText[text], i)
+		has := Names(key)
+		if joined := strings.Join(has, "\x00"); !seen[joined] {
+			seen[joined] = true
+			s.has = append(s.has, has)
+		}
+	}
+	slices.SortStableFunc(s.has, func(a, b []string) int { return len(b) - len(a) })
+	return s
+}
+
+// KeyOf returns the key of an item of a list of type t, which may be nil. A field that the item lacks has its default,
+// or is left out.
+func KeyOf(item any, names []string, t *typed.Type) (key []fieldpath.KeyField) {
+	m, ok := item.(map[string]any)
+	if !ok {
+		return nil
+	}
+	for _, name := range names {
+		v, ok := m[name]
+		if !ok && t != nil && t.List != nil && t.List.Elem.Map != nil {
+			v = t.List.Elem.Map.Fields[name].Default
+			ok = v != nil
+		}
+		if ok && IsScalar(v) {
+			key = append(key, fieldpath.KeyField{Name: name, Value: v})
+		}
+	}
+	return key
+}
+
+// Names returns the names of the fields of a key, sorted.
+func Names(key []fieldpath.KeyField) []string {
+	names := make([]string, len(key))
+	for i, f := range key {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// IsScalar reports whether v is neither a map nor a list.
+func IsScalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}

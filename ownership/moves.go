@@ -1,0 +1,325 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Move is one move of ownership: Transfer, Release, Adopt, Drop or Rename.
+//
+// From selects entries. A Key that has only a Manager selects all entries of that name, with any operation, version
+// and subresource; Subresource and APIVersion restrict the selection. A Key with an Operation selects the entry of
+// that key; for an Update without an APIVersion, those of all versions. See [Selects].
+//
+// To is the key of an entry. Without an Operation it is that of an applier; without either it has the subresource
+// through which that applier owns the fields: the main resource, unless it applies through that of the entry that the
+// fields come from and not through the main resource, or unless that is status.
+//
+// Fields are selected by paths, each with everything below it. There must be something to move at every path. An
+// empty selection is an error; set All to move everything.
+type Move interface {
+	do(e *Edit) error
+}
+
+// Transfer moves fields from one manager to another.
+type Transfer struct {
+	Fields   *fieldpath.Set
+	All      bool
+	From, To managedfields.Key
+}
+
+// Release removes fields from a manager. A field that nobody else owns stays in the object without an owner, and no
+// apply removes it.
+type Release struct {
+	Fields *fieldpath.Set
+	All    bool
+	From   managedfields.Key
+}
+
+// Adopt makes a manager an owner of fields that the object has, together with their owners.
+type Adopt struct {
+	Fields *fieldpath.Set
+	All    bool
+	To     managedfields.Key
+	// APIVersion is the group version of the manager's entry if it has none yet; live's if it is empty.
+	APIVersion string
+}
+
+// Drop removes the entries of a manager that no longer exists.
+type Drop struct {
+	From managedfields.Key
+}
+
+// Rename changes the manager of entries, for each operation. Entries of the new name are merged with them.
+type Rename struct {
+	From managedfields.Key
+	To   string
+}
+
+// Do makes the moves on live, one after the other. It does not change live; the result shares memory with it.
+//
+// It returns an error, and moves nothing, if the managed fields of live are malformed; if a move names a manager
+// without an entry, a path at which there is nothing to move, or an invalid manager name; or if fields would move to
+// an entry of another API version at which they differ. The error has the position of the move, from 1, if there are
+// several. ctx goes to the converters.
+func (m Mover) Do(ctx context.Context, live runtime.Object, moves ...Move) (*Result, error) {
+	e, err := m.Edit(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	for i, move := range moves {
+		err := errors.New("no move")
+		if move != nil {
+			err = move.do(e)
+		}
+		if err != nil && len(moves) > 1 {
+			err = fmt.Errorf("move %d: %w", i+1, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r, err := e.Result()
+	if err == nil {
+		e.planAll(r)
+	}
+	return r, err
+}
+
+func (t Transfer) do(e *Edit) error {
+	return e.take(t.From, t.Fields, t.All, func(source managedfields.Entry) (managedfields.Key, error) {
+		return e.target(t.To, source)
+	})
+}
+
+func (r Release) do(e *Edit) error {
+	return e.take(r.From, r.Fields, r.All, func(managedfields.Entry) (nobody managedfields.Key, err error) {
+		return nobody, nil
+	})
+}
+
+func (d Drop) do(e *Edit) error {
+	selected, err := e.selected(d.From)
+	for _, entry := range selected {
+		e.Entries = e.Entries.Without(entry.Key)
+	}
+	return err
+}
+
+func (r Rename) do(e *Edit) error {
+	if r.To == r.From.Manager {
+		return fmt.Errorf("manager %q can't be renamed to itself", r.To)
+	}
+	if err := checkName(r.To); err != nil {
+		return err
+	}
+	entries, err := e.readable(r.From)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		to := entry.Key
+		to.Manager = r.To
+		e.Entries = e.Entries.Without(entry.Key)
+		if err := e.put(to, entry, entry.Owned()); err != nil {
+			return err
+		}
+		// The same program continues to apply, under the new name.
+		if last, ok := e.applied[entry.Key]; ok {
+			delete(e.applied, entry.Key)
+			other := e.applied[to]
+			e.applied[to] = managedfields.NewEntry(to, last.APIVersion, last.Time, last.Owned().Union(other.Owned()))
+		}
+	}
+	return nil
+}
+
+func (a Adopt) do(e *Edit) error {
+	// An existing entry keeps its time, which is that of its manager's last write.
+	source := managedfields.Entry{APIVersion: a.APIVersion}
+	if source.APIVersion == "" {
+		source.APIVersion = e.Kind.GroupVersion().String()
+	}
+	to, err := e.target(a.To, source)
+	if err != nil {
+		return err
+	}
+	if entry := e.Entries.Get(to); entry != nil {
+		source.APIVersion = entry.APIVersion
+	} else {
+		source.Time = e.now()
+	}
+	m, err := e.Manager(source.APIVersion, to.Subresource)
+	if err != nil {
+		return err
+	}
+	owned, err := m.Owned(e.ctx, e.bare)
+	if err != nil {
+		return err
+	}
+	if err := checkFields(a.Fields, a.All, "can be owned", owned); err != nil {
+		return err
+	}
+	if !a.All {
+		owned = owned.AtOrBelow(a.Fields)
+	}
+	if owned.Empty() {
+		return errors.New("there is nothing to adopt")
+	}
+	return e.give(to, source, owned)
+}
+
+// take removes fields from the entries that from selects, and gives what it removed from each to the entry of target's
+// key; to nobody if that is the zero Key. An entry that is its own target is skipped.
+func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool,
+	target func(source managedfields.Entry) (managedfields.Key, error)) error {
+	entries, err := e.readable(from)
+	if err != nil {
+		return err
+	}
+	var sources []managedfields.Entry
+	var targets []managedfields.Key
+	var owned []*fieldpath.Set
+	for _, source := range entries {
+		to, err := target(source)
+		if err != nil {
+			return err
+		}
+		if to != source.Key {
+			sources, targets, owned = append(sources, source), append(targets, to), append(owned, source.Owned())
+		}
+	}
+	if len(sources) == 0 {
+		return fmt.Errorf("manager %q can't hand over to itself", from.Manager)
+	}
+	if err := checkFields(fields, all, fmt.Sprintf("manager %q owns", from.Manager), owned...); err != nil {
+		return err
+	}
+	for i, source := range sources {
+		taken, rest := owned[i], (*fieldpath.Set)(nil)
+		if !all {
+			taken, rest = split(owned[i], fields)
+		}
+		if taken.Empty() {
+			continue
+		}
+		if rest.Empty() {
+			e.Entries = e.Entries.Without(source.Key)
+		} else {
+			e.Entries.Get(source.Key).SetFields(rest)
+		}
+		if targets[i] == (managedfields.Key{}) {
+			continue
+		}
+		if err := e.give(targets[i], source, taken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// target returns the key that fields of source move to, if the To of a move is k.
+func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedfields.Key, error) {
+	if err := checkName(k.Manager); err != nil {
+		return k, err
+	}
+	switch k.Operation {
+	case "":
+		if k.Subresource == "" {
+			k.Subresource = e.appliesThrough(k.Manager, source.Subresource)
+		}
+		k.Operation, k.APIVersion = managedfields.Apply, ""
+	case managedfields.Apply:
+		k.APIVersion = ""
+	case managedfields.Update:
+		if k.APIVersion == "" {
+			k.APIVersion = source.APIVersion
+		}
+		if _, err := schema.ParseGroupVersion(k.APIVersion); err != nil {
+			return k, err
+		}
+	default:
+		return k, fmt.Errorf("manager %q: expected Apply or Update, got operation %q", k.Manager, k.Operation)
+	}
+	return k, nil
+}
+
+// appliesThrough returns the subresource through which an applier owns fields of an entry of some subresource. Status
+// is owned through status only. Everything else, such as replicas that kubectl scale set, is in an intent for the main
+// resource, unless the manager applies through that subresource alone: if it owned them through both, its next apply
+// would conflict with itself.
+func (e *Edit) appliesThrough(manager, subresource string) string {
+	main := managedfields.KeyOf(manager, managedfields.Apply, "", "")
+	own := managedfields.KeyOf(manager, managedfields.Apply, "", subresource)
+	if subresource == "status" || e.Entries.Get(main) == nil && e.Entries.Get(own) != nil {
+		return subresource
+	}
+	return ""
+}
+
+func checkName(manager string) error {
+	if manager == "" {
+		return errors.New("a manager without a name")
+	}
+	return managedfields.ValidateManager(manager)
+}
+
+// give adds fields of source to the entry of a key; for an applier, as the set that an intent would own.
+func (e *Edit) give(to managedfields.Key, source managedfields.Entry, fields *fieldpath.Set) error {
+	if to.Operation == managedfields.Apply {
+		var err error
+		if fields, _, err = e.closed(fields, source.APIVersion, to.Subresource); err != nil {
+			return err
+		}
+	}
+	return e.put(to, source, fields)
+}
+
+// put adds fields of source to the entry of a key. A new entry gets the version and time of source.
+func (e *Edit) put(to managedfields.Key, source managedfields.Entry, fields *fieldpath.Set) error {
+	if fields.Empty() {
+		return nil // an updater may own what no intent does, such as an empty list
+	}
+	version := source.APIVersion
+	if to.Operation == managedfields.Update {
+		version = to.APIVersion
+	}
+	into := e.Entries.Get(to)
+	if into != nil {
+		if _, err := into.Fields(); err != nil {
+			return fmt.Errorf("%w; drop it first", err)
+		}
+		version = into.APIVersion
+	}
+	differ, err := e.Differ(fields, source.APIVersion, version, to.Subresource)
+	if err != nil {
+		return err
+	}
+	for p := range differ.All() {
+		return fmt.Errorf("%s: fields of version %s can't go into an entry of version %s, where they are others",
+			p, source.APIVersion, version)
+	}
+	if into == nil {
+		e.Entries = append(e.Entries, managedfields.NewEntry(to, version, source.Time, fields))
+	} else if !fields.Difference(into.Owned()).Empty() {
+		into.SetTime(later(into.Time, source.Time))
+		into.Add(fields)
+	}
+	return nil
+}
+
+// later returns the later of two times; nil is the earliest.
+func later(a, b *metav1.Time) *metav1.Time {
+	if a == nil || b != nil && a.Before(b) {
+		return b
+	}
+	return a
+}

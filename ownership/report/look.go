@@ -1,0 +1,252 @@
+package report
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+// look is the reading of one object.
+type look struct {
+	report  *Report
+	object  Object
+	u       *unstructured.Unstructured
+	gvk     schema.GroupVersionKind
+	kind    *kindTally
+	example Example
+
+	fields     int
+	unreadable bool
+	isClient   bool
+	gone       int                       // entries
+	ancient    int                       // fields
+	owners     map[string]*fieldpath.Set // the fields of all entries of a manager
+}
+
+// readEntries adds up the entries of the object.
+func (l *look) readEntries() {
+	trees, hasFields := managedfields.Of(l.u.Object)
+	items, _ := trees.([]any)
+	sizes := map[managedfields.Key]int{}
+	if hasFields {
+		l.example.ManagedFields = len(`"managedFields":[],`) + max(len(items)-1, 0)
+	}
+	for i := range items {
+		size := jsonSize(items[i])
+		l.example.ManagedFields += size
+		if record, err := managedfields.ReadEntry(items[i], i); err == nil {
+			sizes[record.Key] += size
+		}
+	}
+	list, _, err := managedfields.Read(l.u)
+	if err != nil {
+		l.unreadable = true
+		return
+	}
+	seen := map[*managerTally]bool{}
+	for i := range list {
+		e := &list[i]
+		l.example.Entries++
+		set, err := e.Fields()
+		if err != nil {
+			l.unreadable = true
+		}
+		m := l.addEntry(e, set.Len(), sizes[e.Key])
+		if !seen[m] {
+			seen[m] = true
+			m.Objects++
+		}
+		l.owners[e.Manager] = l.owners[e.Manager].Union(set)
+		l.isClient = l.isClient || e.Manager == upgrade.ClientSideManager
+	}
+}
+
+// addEntry adds an entry to its manager, and returns the manager.
+func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally {
+	r := l.report
+	m := r.managers[e.Manager]
+	if m == nil {
+		m = &managerTally{Manager: Manager{Name: e.Manager}, operations: map[string]bool{}, kinds: map[string]bool{}}
+		r.managers[e.Manager] = m
+	}
+	operation := string(e.Operation)
+	if e.Subresource != "" {
+		operation += "/" + e.Subresource
+	}
+	m.operations[operation] = true
+	if len(m.kinds) < maxKinds {
+		m.kinds[l.example.Kind] = true
+	}
+	m.Entries++
+	m.Fields += fields
+	m.ManagedFields += size
+	l.fields += fields
+	l.kind.managers[e.Manager] = true
+	if e.Time != nil {
+		at := e.Time.UTC()
+		if m.LastWrite == nil || at.After(*m.LastWrite) {
+			m.LastWrite = &at
+		}
+		r.addAge(r.options.Now.Sub(at))
+	}
+	if e.Manager == managedfields.Ancient {
+		l.ancient += fields
+		a := &r.total.Ancient
+		a.ManagedFields += size
+		r.ancient[l.example.Kind] = true
+		if e.Time != nil && (a.Oldest == nil || e.Time.Time.Before(*a.Oldest)) {
+			at := e.Time.UTC()
+			a.Oldest = &at
+		}
+	}
+	l.addVersion(e, fields)
+	return m
+}
+
+// addAge counts an entry by its age.
+func (r *Report) addAge(age time.Duration) {
+	i := slices.IndexFunc(ageBounds, func(below time.Duration) bool { return age < below || below == 0 })
+	r.total.Ages[i].Entries++
+}
+
+// addVersion counts an entry whose version is not served.
+func (l *look) addVersion(e *managedfields.Entry, fields int) {
+	r := l.report
+	gv, err := schema.ParseGroupVersion(e.APIVersion)
+	if r.options.IsServed == nil || err != nil || r.options.IsServed(gv.WithKind(l.gvk.Kind)) {
+		return
+	}
+	l.gone++
+	key := GoneVersion{Kind: l.example.Kind, APIVersion: e.APIVersion, Manager: e.Manager, Operation: string(e.Operation)}
+	g := r.gone[key]
+	if g == nil {
+		g = new(GoneVersion)
+		*g = key
+		r.gone[key] = g
+	}
+	g.Entries++
+	g.Fields += fields
+}
+
+// compareOwners finds the fields that nobody owns, and those that several managers own.
+func (l *look) compareOwners() {
+	var owned, shared *fieldpath.Set
+	for _, set := range l.owners {
+		shared = shared.Union(owned.Intersection(set))
+		owned = owned.Union(set)
+	}
+	l.example.Shared = leafCount(shared)
+	if l.object.Types == nil {
+		return
+	}
+	t, err := l.object.Types.Type(l.gvk)
+	if err != nil {
+		return
+	}
+	unowned := managedfields.Strip(t.FieldSet(l.u.Object)).Difference(owned)
+	if !unowned.Empty() {
+		unowned = l.withoutDefaults(t, unowned)
+	}
+	l.example.Unowned = leafCount(unowned)
+}
+
+// withoutDefaults returns those of the fields that nobody owns that a server would not set by itself.
+func (l *look) withoutDefaults(t *typed.Type, unowned *fieldpath.Set) *fieldpath.Set {
+	bare, ok := t.Default(t.Remove(l.u.Object, unowned)).(map[string]any)
+	if !ok {
+		return unowned
+	}
+	defaulted := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(bare)}
+	if l.object.Defaulter != nil {
+		l.object.Defaulter(defaulted)
+	}
+	c := t.Compare(defaulted.Object, l.u.Object)
+	return unowned.Intersection(c.Added.Union(c.Modified))
+}
+
+// leafCount returns the number of paths of a set without others below them.
+func leafCount(set *fieldpath.Set) int { return set.Leaves().Len() }
+
+// migrate previews the migration of an object under client-side apply.
+func (l *look) migrate(ctx context.Context) {
+	_, annotated := l.u.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"]
+	if l.isClient = l.isClient || annotated; !l.isClient {
+		return
+	}
+	result, err := upgrade.ToServerSide(ctx, l.u, upgrade.ServerSideOptions{
+		Types: l.object.Types, Converter: l.object.Converter, Manager: l.report.options.Applier,
+	})
+	if err == nil && len(result.Preview.Moves) == 0 {
+		l.isClient = false // it was upgraded: what is left stays with its manager
+		return
+	}
+	c := &l.report.total.ClientSide
+	c.Objects++
+	l.kind.ClientSide++
+	if err != nil {
+		c.Failed++
+		why := err.Error()
+		if len(why) > 200 {
+			why = strings.ToValidUTF8(why[:200], "") + "…"
+		}
+		if len(c.Why) < maxReasons && !slices.Contains(c.Why, why) {
+			c.Why = append(c.Why, why)
+		}
+		return
+	}
+	count := func(parts managedfields.Entries) (n int) {
+		for _, e := range parts {
+			n += leafCount(e.Owned())
+		}
+		return n
+	}
+	p := &result.Preview
+	c.Moves += count(p.Moves)
+	c.Removed += leafCount(p.Removed)
+	c.Left += count(p.Left)
+	c.Others += count(p.Others)
+}
+
+// sum adds the object to its kind and to the whole, and keeps it if it is an example.
+func (l *look) sum() {
+	r, e := l.report, &l.example
+	t, k := &r.total, l.kind
+	totals := Totals{Objects: 1, Size: e.Size, ManagedFields: e.ManagedFields, Entries: e.Entries, Fields: l.fields}
+	t.add(totals)
+	k.add(totals)
+	k.Unowned += e.Unowned
+	k.Shared += e.Shared
+	if l.unreadable {
+		t.Unreadable++
+	}
+	add := func(c *Count, fields int) {
+		if fields > 0 {
+			c.Objects++
+			c.Fields += fields
+		}
+	}
+	add(&t.Unowned, e.Unowned)
+	add(&t.Shared, e.Shared)
+	add(&t.Ancient.Count, l.ancient)
+	r.keep(Largest, e.ManagedFields, e)
+	if l.isClient {
+		r.keep(FoundClient, e.ManagedFields, e)
+	}
+	r.keep(FoundGone, l.gone, e)
+	r.keep(FoundUnowned, e.Unowned, e)
+	r.keep(FoundShared, e.Shared, e)
+	r.keep(FoundAncient, l.ancient, e)
+	if e.Entries == 0 {
+		r.keep(FoundNoManaged, e.Size, e)
+	}
+}

@@ -1,0 +1,183 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Options configure a report. The zero Options, but for Now, are those of the command.
+type Options struct {
+	// Now is the time of the report.
+	Now time.Time
+	// Silent is how long a manager has not written to be silent; 90 days for 0.
+	Silent time.Duration
+	// IsServed reports whether a kind is served at a version; nil if that is not known.
+	IsServed func(schema.GroupVersionKind) bool
+	// Applier is the manager that client-side objects would move to; kubectl, if it is empty.
+	Applier string
+	// Scope is what the commands of suggestions need to find the objects, such as -n shop, or --live FILE, with which
+	// they name no kinds; -A if it is empty.
+	Scope string
+	// Program is the command's name in suggestions; tenure, if it is empty.
+	Program string
+	// Examples is how many objects of each finding are kept; 25 for 0, none below 0.
+	Examples int
+}
+
+const (
+	defaultSilent   = 90 * 24 * time.Hour
+	defaultExamples = 25
+	maxKinds        = 20 // of a manager
+	maxReasons      = 10
+)
+
+// Object is an object that is added to a report.
+type Object struct {
+	// Tree is not changed, and not kept unless the object becomes an example.
+	Tree map[string]any
+	// Types has the type of the object's kind; nil if it is not known. Converter converts between its
+	// versions; nil if it can't be.
+	Types     fieldmanager.Types
+	Converter fieldmanager.Converter
+	// Defaulter sets the defaults that a server sets in code; nil for none. Fields that nobody owns and that have their
+	// default are not counted: nobody set them.
+	Defaulter func(runtime.Object) `json:"-"`
+}
+
+// Report adds up objects. It may be used by one goroutine at a time.
+type Report struct {
+	options Options
+
+	total    Summary
+	managers map[string]*managerTally
+	kinds    map[string]*kindTally
+	gone     map[GoneVersion]*GoneVersion // by its names, without counts
+	ancient  map[string]bool              // kinds
+	examples map[Finding][]scored
+}
+
+type managerTally struct {
+	Manager
+	operations, kinds map[string]bool
+}
+
+type kindTally struct {
+	Kind
+	managers map[string]bool
+}
+
+// ageBounds are the bounds of Summary.Ages.
+var ageBounds = []time.Duration{
+	time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 90 * 24 * time.Hour, 365 * 24 * time.Hour, 0,
+}
+
+// New returns a report of no objects.
+func New(o Options) *Report {
+	o.Silent = cmp.Or(o.Silent, defaultSilent)
+	o.Applier = cmp.Or(o.Applier, "kubectl")
+	o.Scope = cmp.Or(o.Scope, "-A")
+	o.Program = cmp.Or(o.Program, "tenure")
+	o.Examples = cmp.Or(o.Examples, defaultExamples)
+	r := &Report{
+		options: o, managers: map[string]*managerTally{}, kinds: map[string]*kindTally{},
+		gone: map[GoneVersion]*GoneVersion{}, ancient: map[string]bool{}, examples: map[Finding][]scored{},
+	}
+	r.total.Now = o.Now
+	for _, below := range ageBounds {
+		r.total.Ages = append(r.total.Ages, Age{Below: metav1.Duration{Duration: below}})
+	}
+	return r
+}
+
+// KindName returns a kind as commands take it: deployment.apps.
+func KindName(gk schema.GroupKind) string {
+	return strings.ToLower(gk.String())
+}
+
+// jsonSize returns the length of a value as compact JSON, as servers write it; 0 if it has none.
+func jsonSize(v any) int {
+	var size counter
+	encoder := json.NewEncoder(&size)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(v) != nil {
+		return 0
+	}
+	return int(size) - len("\n")
+}
+
+// counter counts the bytes that are written to it.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// Add adds an object. What can't be read of it is left out, and counted. ctx goes to its converter.
+func (r *Report) Add(ctx context.Context, o Object) {
+	u := &unstructured.Unstructured{Object: o.Tree}
+	gvk := u.GroupVersionKind()
+	l := &look{report: r, object: o, u: u, gvk: gvk, owners: map[string]*fieldpath.Set{}}
+	l.example = Example{
+		GroupVersionKind: gvk, Kind: KindName(gvk.GroupKind()), Namespace: u.GetNamespace(), Name: u.GetName(), Object: o,
+		Size: jsonSize(o.Tree),
+	}
+	if l.kind = r.kinds[l.example.Kind]; l.kind == nil {
+		l.kind = &kindTally{Kind: Kind{Name: l.example.Kind}, managers: map[string]bool{}}
+		r.kinds[l.example.Kind] = l.kind
+	}
+	l.readEntries()
+	l.compareOwners()
+	l.migrate(ctx)
+	l.sum()
+}
+
+// Summary returns what was added so far. It shares the trees of examples with the caller of Add.
+func (r *Report) Summary() *Summary {
+	s := r.total
+	s.Ages = slices.Clone(s.Ages)
+	s.ClientSide.Why = slices.Sorted(slices.Values(s.ClientSide.Why))
+	s.Managers, s.Kinds, s.Gone = []Manager{}, []Kind{}, []GoneVersion{}
+	for _, t := range r.managers {
+		m := t.Manager
+		m.Operations = slices.Sorted(maps.Keys(t.operations))
+		m.Kinds = slices.Sorted(maps.Keys(t.kinds))
+		m.Silent = m.LastWrite != nil && r.options.Now.Sub(*m.LastWrite) > r.options.Silent
+		s.Managers = append(s.Managers, m)
+	}
+	slices.SortFunc(s.Managers, func(a, b Manager) int {
+		return cmp.Or(b.ManagedFields-a.ManagedFields, cmp.Compare(a.Name, b.Name))
+	})
+	for _, t := range r.kinds {
+		k := t.Kind
+		k.Managers = len(t.managers)
+		s.Kinds = append(s.Kinds, k)
+	}
+	slices.SortFunc(s.Kinds, func(a, b Kind) int {
+		return cmp.Or(b.ManagedFields-a.ManagedFields, b.Size-a.Size, cmp.Compare(a.Name, b.Name))
+	})
+	for _, g := range r.gone {
+		s.Gone = append(s.Gone, *g)
+	}
+	slices.SortFunc(s.Gone, func(a, b GoneVersion) int {
+		return cmp.Or(b.Fields-a.Fields, cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
+			cmp.Compare(a.Manager, b.Manager), cmp.Compare(a.Operation, b.Operation))
+	})
+	s.Ancient.kinds = r.ancient
+	s.Examples, s.options = r.worst(), r.options
+	s.Suggestions = r.suggestions(&s)
+	return &s
+}

@@ -1,0 +1,158 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/ownership/report"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+var update = flag.Bool("update", false, "write what reports are into testdata")
+
+// now is when the reports are made.
+var now = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+
+// shop are the objects of testdata/shop.yaml: one for each finding.
+func shop(t *testing.T) (out []report.Object) {
+	data, err := os.ReadFile("testdata/shop.yaml")
+	require.NoError(t, err)
+	for _, document := range bytes.Split(data, []byte("\n---\n")) {
+		converted, err := yaml.YAMLToJSON(document)
+		require.NoError(t, err)
+		var tree map[string]any
+		require.NoError(t, json.Unmarshal(converted, &tree))
+		out = append(out, report.Object{Tree: wholeNumbers(tree).(map[string]any), Types: openapi.Builtin()})
+	}
+	return out
+}
+
+// wholeNumbers turns numbers into int64, as in objects of a server.
+func wholeNumbers(v any) any {
+	switch v := v.(type) {
+	case float64:
+		return int64(v)
+	case map[string]any:
+		for name := range v {
+			v[name] = wholeNumbers(v[name])
+		}
+	case []any:
+		for i := range v {
+			v[i] = wholeNumbers(v[i])
+		}
+	}
+	return v
+}
+
+func encoded(t *testing.T, v any) string {
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(data)
+}
+
+func options() report.Options {
+	return report.Options{Now: now, IsServed: func(gvk schema.GroupVersionKind) bool {
+		return openapi.Builtin().TypeFor(gvk) != nil
+	}}
+}
+
+func summarize(o report.Options, objects ...report.Object) *report.Summary {
+	r := report.New(o)
+	for _, object := range objects {
+		r.Add(context.Background(), object)
+	}
+	return r.Summary()
+}
+
+// TestReport holds all figures of a handful of objects: read the difference before you commit it.
+func TestReport(t *testing.T) {
+	got, err := json.MarshalIndent(summarize(options(), shop(t)...), "", "  ")
+	require.NoError(t, err)
+	path := filepath.Join("testdata", "shop.json")
+	if *update {
+		require.NoError(t, os.WriteFile(path, append(got, '\n'), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got)+"\n")
+}
+
+// A report does not depend on the order of its objects, changes none of them, and is another one after each.
+func TestReportOrder(t *testing.T) {
+	objects := shop(t)
+	want := summarize(options(), objects...)
+	before, err := json.Marshal(objects)
+	require.NoError(t, err)
+	for range 20 {
+		rand.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+		got := summarize(options(), objects...)
+		require.Equal(t, encoded(t, want), encoded(t, got))
+		require.Equal(t, encoded(t, got.Examples[0].Object.Tree), encoded(t, want.Examples[0].Object.Tree))
+	}
+	after, err := json.Marshal(shop(t))
+	require.NoError(t, err)
+	require.JSONEq(t, string(before), string(after))
+
+	r := report.New(options())
+	require.Zero(t, r.Summary().Objects)
+	r.Add(context.Background(), objects[0])
+	first := r.Summary()
+	r.Add(context.Background(), objects[1])
+	require.Equal(t, 1, first.Objects)
+	require.Equal(t, 2, r.Summary().Objects)
+}
+
+// The size of an object and of its managed fields are those of its JSON.
+func TestReportSizes(t *testing.T) {
+	for _, o := range shop(t) {
+		s := summarize(options(), o)
+		size := func(tree map[string]any) int {
+			var out bytes.Buffer
+			encoder := json.NewEncoder(&out)
+			encoder.SetEscapeHTML(false)
+			require.NoError(t, encoder.Encode(tree))
+			return out.Len() - 1
+		}
+		whole := size(o.Tree)
+		require.Equal(t, whole, s.Size)
+		metadata := o.Tree["metadata"].(map[string]any)
+		delete(metadata, "managedFields")
+		require.Equal(t, whole-size(o.Tree), s.ManagedFields, metadata["name"])
+	}
+}
+
+// Objects that a server would not return are counted, and are no panic.
+func TestReportMalformed(t *testing.T) {
+	for _, row := range []struct {
+		name       string
+		tree       map[string]any
+		unreadable int
+	}{
+		{"no object", nil, 0},
+		{"metadata is a list", map[string]any{"metadata": []any{}}, 1},
+		{"entries are a map", map[string]any{"metadata": map[string]any{"managedFields": map[string]any{}}}, 1},
+		{"an entry is a string", map[string]any{"metadata": map[string]any{"managedFields": []any{"x"}}}, 1},
+		{"fields that are no FieldsV1", map[string]any{"metadata": map[string]any{"managedFields": []any{map[string]any{
+			"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"data": "x"},
+		}}}}, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := summarize(options(), report.Object{Tree: row.tree, Types: openapi.Builtin()})
+			require.Equal(t, 1, s.Objects)
+			require.Equal(t, row.unreadable, s.Unreadable)
+			require.NoError(t, report.HTML(&bytes.Buffer{}, s))
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package report
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Summary is a report. Its lists are sorted by what weighs most, then by name.
+type Summary struct {
+	Now time.Time `json:"now"`
+	Totals
+	// Unreadable counts objects with entries that can't be decoded; their other entries count.
+	Unreadable int `json:"unreadable,omitempty"`
+
+	Managers []Manager `json:"managers"`
+	Kinds    []Kind    `json:"kinds"`
+	// Ages counts entries by the age of their last write.
+	Ages []Age `json:"ages"`
+
+	ClientSide ClientSide    `json:"clientSide"`
+	Gone       []GoneVersion `json:"gone"`
+	Unowned    Count         `json:"unowned"`
+	Shared     Count         `json:"shared"`
+	Ancient    Ancient       `json:"ancient"`
+
+	Examples    []Example    `json:"examples"`
+	Suggestions []Suggestion `json:"suggestions"`
+
+	options Options
+}
+
+// Totals are the figures of some objects. Size and ManagedFields are bytes of JSON.
+type Totals struct {
+	Objects       int `json:"objects"`
+	Size          int `json:"size"`
+	ManagedFields int `json:"managedFields"`
+	Entries       int `json:"entries"`
+	Fields        int `json:"fields"`
+}
+
+func (t *Totals) add(o Totals) {
+	t.Objects += o.Objects
+	t.Size += o.Size
+	t.ManagedFields += o.ManagedFields
+	t.Entries += o.Entries
+	t.Fields += o.Fields
+}
+
+// Share returns the part of the objects' size that managed fields are, from 0 to 1.
+func (t Totals) Share() float64 { return share(t.ManagedFields, t.Size) }
+
+func share(part, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(part) / float64(of)
+}
+
+// Manager is a field manager in all objects.
+type Manager struct {
+	Name string `json:"name"`
+	// Operations are those of its entries, such as Apply and Update/status, sorted.
+	Operations    []string `json:"operations"`
+	Objects       int      `json:"objects"`
+	Entries       int      `json:"entries"`
+	Fields        int      `json:"fields"`
+	ManagedFields int      `json:"managedFields"`
+	// Kinds are the kinds of its objects, sorted, at most 20 of them.
+	Kinds []string `json:"kinds"`
+	// LastWrite is nil if no entry has a time.
+	LastWrite *time.Time `json:"lastWrite,omitempty"`
+	Silent    bool       `json:"silent,omitempty"`
+}
+
+// Kind is a kind with all its objects.
+type Kind struct {
+	// Name is the kind as commands take it, such as deployment.apps.
+	Name string `json:"name"`
+	Totals
+	Managers   int `json:"managers"`
+	ClientSide int `json:"clientSide,omitempty"`
+	Unowned    int `json:"unowned,omitempty"`
+	Shared     int `json:"shared,omitempty"`
+}
+
+// Age counts the entries whose last write is less than Below ago, and not in an earlier Age. Below is 0 for
+// all older ones.
+type Age struct {
+	Below   metav1.Duration `json:"below"`
+	Entries int             `json:"entries"`
+}
+
+// Count counts fields, and the objects that have any.
+type Count struct {
+	Objects int `json:"objects"`
+	Fields  int `json:"fields"`
+}
+
+// ClientSide is what the migration of objects under client-side apply would do.
+type ClientSide struct {
+	Objects int `json:"objects"`
+	// Moves are fields that would move to the applier, Removed those that its next apply then removes, Left
+	// those that stay with their manager, and Others those that other managers own: conflicts, if an apply
+	// changes them.
+	Moves   int `json:"moves"`
+	Removed int `json:"removed"`
+	Left    int `json:"left"`
+	Others  int `json:"others"`
+	// Failed counts objects that can't be migrated as they are; Why has the errors, each once, at most ten.
+	Failed int      `json:"failed,omitempty"`
+	Why    []string `json:"why,omitempty"`
+}
+
+// GoneVersion is a version of entries that is not served any more.
+type GoneVersion struct {
+	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+	Manager    string `json:"manager"`
+	Operation  string `json:"operation"`
+	Entries    int    `json:"entries"`
+	Fields     int    `json:"fields"`
+}
+
+// Ancient is what the entries of ancient-changes hide.
+type Ancient struct {
+	Count
+	ManagedFields int `json:"managedFields"`
+	// Oldest is the oldest time of such an entry.
+	Oldest *time.Time `json:"oldest,omitempty"`
+	kinds  map[string]bool
+}
+
+// Finding is what an object is an example of.
+type Finding string
+
+// The findings.
+const (
+	Largest        Finding = "managed fields"
+	FoundClient    Finding = "client-side apply"
+	FoundGone      Finding = "gone version"
+	FoundUnowned   Finding = "unowned fields"
+	FoundShared    Finding = "shared fields"
+	FoundAncient   Finding = "ancient-changes"
+	FoundNoManaged Finding = "no managed fields"
+)
+
+// findings are all of them, in the order of a report.
+var findings = []Finding{Largest, FoundClient, FoundGone, FoundUnowned, FoundShared, FoundAncient, FoundNoManaged}
+
+// Example is one of the worst objects of a finding.
+type Example struct {
+	schema.GroupVersionKind `json:"-"`
+	Kind                    string    `json:"kind"`
+	Namespace               string    `json:"namespace,omitempty"`
+	Name                    string    `json:"name"`
+	Findings                []Finding `json:"findings"`
+	Size                    int       `json:"size"`
+	ManagedFields           int       `json:"managedFields"`
+	Entries                 int       `json:"entries"`
+	Unowned                 int       `json:"unowned,omitempty"`
+	Shared                  int       `json:"shared,omitempty"`
+	// Object is what was added, for a closer look.
+	Object Object `json:"-"`
+}
+
+// Suggestion is a command, and why to run it.
+type Suggestion struct {
+	Why     string `json:"why"`
+	Command string `json:"command"`
+}

@@ -1,0 +1,93 @@
+package ownership
+
+import (
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// split divides the closed set owned into the paths at or below those of fields, and the rest. Both are closed: if
+// both have something in an item or map entry, both have it itself, with the item's key fields.
+//
+//	owned                         fields         taken            rest
+//	.a[name=x] .name .image .tag  .a[].image     .a[] .name .image  .a[] .name .tag
+//	.a[name=x] .name .image       .a[].image     all of it          nothing
+//
+// It costs O(owned).
+func split(owned, fields *fieldpath.Set) (taken, rest *fieldpath.Set) {
+	var t, r fieldpath.Builder
+	for e, entry := range owned.Level() {
+		whole, below := fields.At(e)
+		switch {
+		case whole:
+			t.Add(e, entry.Member, entry.Below)
+			continue
+		case below.Empty():
+			r.Add(e, entry.Member, entry.Below)
+			continue
+		}
+		in, out := split(entry.Below, below)
+		key := keyFields(e, entry.Below)
+		switch {
+		case in.Empty():
+			r.Add(e, entry.Member, entry.Below)
+		case out.Difference(key).Empty():
+			t.Add(e, entry.Member, entry.Below)
+		default:
+			t.Add(e, entry.Member, in.Union(key))
+			r.Add(e, entry.Member, out.Union(key))
+		}
+	}
+	return t.Set(), r.Set()
+}
+
+// keyFields returns the paths of set that are key fields of the item that e selects.
+func keyFields(e fieldpath.Element, set *fieldpath.Set) *fieldpath.Set {
+	fields, ok := e.Key()
+	if !ok {
+		return nil
+	}
+	var out fieldpath.Builder
+	for _, f := range fields {
+		name := fieldpath.Field(f.Name)
+		if member, _ := set.At(name); member {
+			out.Add(name, true, nil)
+		}
+	}
+	return out.Set()
+}
+
+// isKeyField reports whether the last element of p is a field of the key before it.
+func isKeyField(p fieldpath.Path) bool {
+	if len(p) < 2 {
+		return false
+	}
+	fields, ok := p[len(p)-2].Key()
+	name, isField := p[len(p)-1].Field()
+	if !ok || !isField {
+		return false
+	}
+	for _, f := range fields {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// reach follows p down set. has reports whether set has anything at or below it. If it has not, inside is the longest
+// prefix of p that is in set and has nothing below it, or nil.
+func reach(set *fieldpath.Set, p fieldpath.Path) (has bool, inside fieldpath.Path) {
+	for i, e := range p {
+		member, below := set.At(e)
+		if i == len(p)-1 {
+			return member || !below.Empty(), nil
+		}
+		if below.Empty() {
+			if member {
+				return false, p[:i+1]
+			}
+			return false, nil
+		}
+		set = below
+	}
+	return false, nil
+}

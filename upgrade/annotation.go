@@ -1,0 +1,93 @@
+package upgrade
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// maxAnnotations is the largest size of an object's annotations that a server accepts, in bytes of names and values.
+const maxAnnotations = 256 << 10
+
+const annotation = fieldmanager.LastAppliedAnnotation
+
+var annotationPath = fieldpath.Fields("metadata", "annotations", annotation)
+
+// annotationsOf returns the annotations of obj. Malformed ones are an error, and not none, because without the
+// annotation of client-side apply every field moves.
+func annotationsOf(obj runtime.Object) (map[string]string, error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		out, _, err := unstructured.NestedStringMap(u.UnstructuredContent(), "metadata", "annotations")
+		return out, err
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	return accessor.GetAnnotations(), nil
+}
+
+// lastApplied returns the intent that client-side apply stored in obj; nil if there is none. kubectl and servers ignore
+// an empty annotation.
+func lastApplied(obj runtime.Object) (*unstructured.Unstructured, error) {
+	annotations, err := annotationsOf(obj)
+	if err != nil || annotations[annotation] == "" {
+		return nil, err
+	}
+	var tree map[string]any
+	if err := utiljson.Unmarshal([]byte(annotations[annotation]), &tree); err != nil {
+		return nil, annotationError(err)
+	}
+	return &unstructured.Unstructured{Object: tree}, nil
+}
+
+func annotationError(err error) error { return fmt.Errorf("annotation %s: %w", annotation, err) }
+
+// annotated returns obj with the annotation of a client-side apply of intent, and the annotation: the JSON that kubectl
+// writes, on one line, without the annotation itself, but with annotations.
+func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.Object, string, error) {
+	own := intent.GetAnnotations()
+	delete(own, annotation)
+	if own == nil {
+		own = map[string]string{}
+	}
+	intent = intent.DeepCopy()
+	intent.SetAnnotations(own)
+	data, err := json.Marshal(intent.Object)
+	if err != nil {
+		return nil, "", fmt.Errorf("intent: %w", err)
+	}
+	text := string(data) + "\n"
+
+	annotations, err := annotationsOf(obj)
+	if err != nil {
+		return nil, "", err
+	}
+	annotations = maps.Clone(annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotation] = text
+	size := 0
+	for name, value := range annotations {
+		size += len(name) + len(value)
+	}
+	if size > maxAnnotations {
+		return nil, "", fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d", maxAnnotations, size)
+	}
+	obj = obj.DeepCopyObject()
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, "", err
+	}
+	accessor.SetAnnotations(annotations)
+	return obj, text, nil
+}
