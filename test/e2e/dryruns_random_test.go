@@ -139,6 +139,9 @@ func timeless(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	for i := range entries {
 		entries[i].Time = nil
 	}
+	slices.SortFunc(entries, func(a, b metav1.ManagedFieldsEntry) int { // they were in the order of their times
+		return strings.Compare(a.String(), b.String())
+	})
 	obj.SetManagedFields(entries)
 	return obj
 }
