@@ -113,6 +113,7 @@ func (s steps) dryRun(variant byte, force bool) {
 			if form == "apply" {
 				err = c.Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(obj), applyOptions(options)...)
 			} else {
+				//lint:ignore SA1019 it is what is wrapped
 				err = c.Patch(s.t.Context(), obj, client.Apply, patchOptions(options)...)
 			}
 			objects, errs = append(objects, timeless(obj)), append(errs, err)

@@ -210,11 +210,13 @@ func TestDryRunsAreAnswered(t *testing.T) {
 		},
 		"a patch of an unstructured object": func(c client.Client, more ...applyOption) (any, error) {
 			obj := tree()
+			//lint:ignore SA1019 it is what is wrapped
 			return obj, c.Patch(t.Context(), obj, client.Apply, patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
 		},
 		"a patch of a Go struct": func(c client.Client, more ...applyOption) (any, error) {
 			obj := &appsv1.Deployment{}
 			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(tree().Object, obj))
+			//lint:ignore SA1019 it is what is wrapped
 			return obj, c.Patch(t.Context(), obj, client.Apply, patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
 		},
 		"the status": func(c client.Client, more ...applyOption) (any, error) {
