@@ -31,4 +31,8 @@
 // The schemas are those that the server publishes as OpenAPI v3. They are read once for each group,
 // and looked at again after Options.Refresh. An intent for which there is no schema is sent without a
 // plan.
+//
+// # Dry runs
+//
+// [WrapClient] and [DryRuns] answer dry runs of applies from a cache.
 package controllerruntime

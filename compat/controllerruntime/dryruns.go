@@ -8,7 +8,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -65,9 +65,7 @@ type DryRuns struct {
 	objects    versions
 	counted    *prometheus.CounterVec
 	differs    *prometheus.CounterVec
-
-	mu      sync.Mutex
-	answers float64 // for Shadow
+	answers    atomic.Uint64 // for Shadow
 }
 
 // NewDryRuns returns DryRuns with nothing wrapped. [WrapClient] is shorter for clients of controller-runtime.
@@ -279,11 +277,8 @@ func (d *DryRuns) plan(ctx context.Context, live client.Object, r *decision, gro
 
 // isSampled reports whether the next answer is one for Shadow: they are spread evenly.
 func (d *DryRuns) isSampled() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	before := math.Floor(d.answers * d.options.Shadow)
-	d.answers++
-	return math.Floor(d.answers*d.options.Shadow) > before
+	n := float64(d.answers.Add(1))
+	return math.Floor(n*d.options.Shadow) > math.Floor((n-1)*d.options.Shadow)
 }
 
 // apply returns the cached object as the answer to an apply, or sends it. send returns what the server answers, nil for

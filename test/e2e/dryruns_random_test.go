@@ -113,6 +113,7 @@ func (s steps) dryRun(variant byte, force bool) {
 			if form == "apply" {
 				err = c.Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(obj), applyOptions(options)...)
 			} else {
+				//lint:ignore SA1019 it is what is wrapped
 				err = c.Patch(s.t.Context(), obj, client.Apply, patchOptions(options)...)
 			}
 			objects, errs = append(objects, timeless(obj)), append(errs, err)
@@ -139,6 +140,9 @@ func timeless(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	for i := range entries {
 		entries[i].Time = nil
 	}
+	slices.SortFunc(entries, func(a, b metav1.ManagedFieldsEntry) int { // they were in the order of their times
+		return strings.Compare(a.String(), b.String())
+	})
 	obj.SetManagedFields(entries)
 	return obj
 }

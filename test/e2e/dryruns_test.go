@@ -38,6 +38,7 @@ import (
 type wrapped struct {
 	client.Client
 	plain   client.Client
+	sender  client.Client // the one that is wrapped, which is counted
 	config  *rest.Config
 	counted *rest.Config // counts what is sent
 	options controllerruntime.WrapOptions
@@ -52,7 +53,12 @@ type wrapped struct {
 
 // newWrapped starts a server and a cache, and wraps a client.
 func newWrapped(t testing.TB, options controllerruntime.WrapOptions, cached ...cache.Options) *wrapped {
-	config := start(t, apiserver.Options{}).Config()
+	return wrapServer(t, start(t, apiserver.Options{}).Config(), options, cached...)
+}
+
+func wrapServer(
+	t testing.TB, config *rest.Config, options controllerruntime.WrapOptions, cached ...cache.Options,
+) *wrapped {
 	w := &wrapped{config: config, metrics: prometheus.NewRegistry()}
 	config.QPS = -1
 	var err error
@@ -60,7 +66,7 @@ func newWrapped(t testing.TB, options controllerruntime.WrapOptions, cached ...c
 	require.NoError(t, err)
 	w.counted = rest.CopyConfig(config)
 	w.counted.Wrap(w.count)
-	c, err := client.New(w.counted, client.Options{Scheme: scheme.Scheme})
+	w.sender, err = client.New(w.counted, client.Options{Scheme: scheme.Scheme})
 	require.NoError(t, err)
 	watched := rest.CopyConfig(config)
 	watched.Wrap(w.hold)
@@ -77,7 +83,7 @@ func newWrapped(t testing.TB, options controllerruntime.WrapOptions, cached ...c
 	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
 	options.Config, options.Metrics = config, w.metrics
 	w.options = options
-	w.Client, err = controllerruntime.WrapClient(c, options)
+	w.Client, err = controllerruntime.WrapClient(w.sender, options)
 	require.NoError(t, err)
 	return w
 }
@@ -204,11 +210,13 @@ func TestDryRunsAreAnswered(t *testing.T) {
 		},
 		"a patch of an unstructured object": func(c client.Client, more ...applyOption) (any, error) {
 			obj := tree()
+			//lint:ignore SA1019 it is what is wrapped
 			return obj, c.Patch(t.Context(), obj, client.Apply, patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
 		},
 		"a patch of a Go struct": func(c client.Client, more ...applyOption) (any, error) {
 			obj := &appsv1.Deployment{}
 			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(tree().Object, obj))
+			//lint:ignore SA1019 it is what is wrapped
 			return obj, c.Patch(t.Context(), obj, client.Apply, patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
 		},
 		"the status": func(c client.Client, more ...applyOption) (any, error) {

@@ -56,13 +56,18 @@ func newManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, *recon
 	if err != nil {
 		return nil, nil, err
 	}
-	applies, err := controllerruntime.New(m.GetClient(), controllerruntime.Options{
+	// What the reconciler dry-runs is answered from the cache.
+	c, err := controllerruntime.WrapClient(m.GetClient(), controllerruntime.WrapOptions{Config: config, Cache: m.GetCache()})
+	if err != nil {
+		return nil, nil, err
+	}
+	applies, err := controllerruntime.New(c, controllerruntime.Options{
 		Manager: manager, Resolve: policy, Config: config, Reader: m.GetAPIReader(),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &reconciler{client: m.GetClient(), applies: applies}
+	r := &reconciler{client: c, applies: applies}
 	return m, r, r.setUp(m)
 }
 
