@@ -65,7 +65,8 @@ func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err err
 		return nil, false, err
 	}
 	tree := w.merged.stripped().tree
-	gone, ok := goneOf(m.typ, tree, last.Owned(), w.dropped, entries.Owned(m.version))
+	var f typed.Finder
+	gone, ok := goneOf(&f, m.typ, tree, last.Owned(), w.dropped, entries.Owned(m.version))
 	if !ok || gone.Empty() {
 		return nil, ok, nil
 	}
@@ -81,11 +82,12 @@ func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err err
 //   - it is a container that stays around what somebody owns: what goes is decided in it.
 //
 // ok is false in all other cases, such as a container that an intent owns empty.
-func goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone *fieldpath.Set, ok bool) {
+func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (
+	gone *fieldpath.Set, ok bool) {
 	var out fieldpath.Builder
 	for e, entry := range dropped.Level() {
-		child, has := t.Get(v, fieldpath.Path{e})
-		if !has {
+		child, times := f.Find(t, v, e)
+		if times == 0 {
 			continue
 		}
 		ct, declared := t.Child(e)
@@ -101,8 +103,8 @@ func goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone *fi
 			}
 			out.Add(e, true, nil)
 		case isOwned && ownedBelow.Empty() && !hasContent(ct, child):
-		case staysAround(t, v, e, child, owned):
-			below, ok := goneOf(ct, child, lastBelow, entry.Below, ownedBelow)
+		case times == 1 && staysAround(f, t, e, child, owned):
+			below, ok := goneOf(f, ct, child, lastBelow, entry.Below, ownedBelow)
 			if !ok {
 				return nil, false
 			}
@@ -114,9 +116,10 @@ func goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone *fi
 	return out.Set(), true
 }
 
-// staysAround reports whether the child that e selects in v is a granular container that certainly stays: it is a
-// declared field or owned itself, as a list's item with its key and only once, and something in it is owned.
-func staysAround(t *typed.Type, v any, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
+// staysAround reports whether child, which e selects in a value of type t and selects alone, is a granular container
+// that certainly stays: it is a declared field or owned itself, as a list's item with its key, and something in it is
+// owned.
+func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
 	ct, declared := t.Child(e)
 	member, below := owned.At(e)
 	if ct == nil || !declared && !member || !hasContent(ct, child) {
@@ -128,13 +131,10 @@ func staysAround(t *typed.Type, v any, e fieldpath.Element, child any, owned *fi
 				return false
 			}
 		}
-		if t.List.Count(v, e) > 1 {
-			return false
-		}
 	}
 	for inner, entry := range below.Level() {
-		value, has := ct.Get(child, fieldpath.Path{inner})
-		if !has {
+		value, times := f.Find(ct, child, inner)
+		if times == 0 {
 			continue
 		}
 		it, _ := ct.Child(inner)
@@ -144,7 +144,8 @@ func staysAround(t *typed.Type, v any, e fieldpath.Element, child any, owned *fi
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && it.List.Kind != typed.AtomicList {
 			continue // nobody can own it
 		}
-		if entry.Member && !hasContent(it, value) || staysAround(ct, child, inner, value, below) {
+		if entry.Member && !hasContent(it, value) ||
+			times == 1 && staysAround(f, ct, inner, value, below) {
 			return true
 		}
 	}

@@ -38,16 +38,6 @@ func (t *Type) Get(v any, path fieldpath.Path) (any, bool) {
 	return v, true
 }
 
-// Count returns how many items of v, a list of l, e selects.
-func (l *List) Count(v any, e fieldpath.Element) (n int) {
-	for _, item := range asList(v) {
-		if got, err := l.element(item); err == nil && got.Equal(e) {
-			n++
-		}
-	}
-	return n
-}
-
 func (l *List) find(list []any, e fieldpath.Element) (any, bool) {
 	for _, item := range list {
 		if got, err := l.element(item); err == nil && got.Equal(e) {

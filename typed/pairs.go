@@ -71,10 +71,19 @@ func (t *Type) below(e fieldpath.Element) *Type {
 
 // child returns the child that e selects in v, or nil.
 func (f *Finder) child(t *Type, v any, e fieldpath.Element) any {
+	found, _ := f.Find(t, v, e)
+	return found
+}
+
+// Find returns the child that e selects in v, the first one if it selects several, and how many it selects.
+func (f *Finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int) {
 	list := asList(v)
 	if e.Kind() == fieldpath.KindField || e.Kind() == fieldpath.KindIndex || t.List == nil || len(list) == 0 {
-		found, _ := t.Get(v, fieldpath.Path{e})
-		return found
+		found, ok := t.Get(v, fieldpath.Path{e})
+		if ok {
+			times = 1
+		}
+		return found, times
 	}
 	at := listAt{t.List, &list[0], len(list)}
 	s := f.lists[at]
@@ -86,14 +95,20 @@ func (f *Finder) child(t *Type, v any, e fieldpath.Element) any {
 		f.lists[at] = s
 	}
 	if s.times++; s.times <= fewItems {
-		found, _ := t.List.find(list, e)
-		return found
+		for _, item := range list {
+			if got, err := t.List.element(item); err == nil && got == e {
+				if times++; times == 1 {
+					child = item
+				}
+			}
+		}
+		return child, times
 	}
 	if s.index.first == nil {
 		s.index = t.List.indexOf(list)
 	}
-	if i, ok := s.index.first[e.Text()]; ok && s.index.elems[i].Equal(e) {
-		return list[s.index.at[i]]
+	if i, ok := s.index.first[e.Text()]; ok && s.index.elems[i] == e {
+		return list[s.index.at[i]], s.index.times(e)
 	}
-	return nil
+	return nil, 0
 }
