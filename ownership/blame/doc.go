@@ -11,8 +11,8 @@
 //     lines of a long string show one field.
 //   - The owner of an atomic list or map owns everything in it ([Whole]). A struct itself has no owner, only its fields
 //     have ([Parent]).
-//   - Fields that identify an object, and those that only the server sets, never have an owner ([Exempt], spec rule
-//     2.7). Every other field without an owner is [Unowned].
+//   - Fields that identify an object, and those that only the server sets, never have an owner ([Exempt],
+//     spec rule 2.7). Every other field without an owner is [Unowned].
 //   - No schema is needed: the entries show which lists are keyed and which are sets. A schema helps where they can't:
 //     it tells whether a list or map without owned content is atomic, and the defaults of key fields.
 //   - The report shows entries that can't be decoded, and paths of entries that do not exist in the object.
