@@ -47,9 +47,12 @@ func (w *Writer) Write(p []byte) (int, error) {
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err := io.WriteString(w.out, Lines(w.rest))
+	rest := w.rest
 	w.rest = ""
-	w.rest = ""
+	if rest == "" {
+		return nil // an empty write may mean something to the underlying writer
+	}
+	_, err := io.WriteString(w.out, Lines(rest))
 	return err
 }
 

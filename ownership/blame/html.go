@@ -223,9 +223,11 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 func (p *page) addFields(line *pageLine, l *Line) {
 	for i := range l.Fields {
 		f := &l.Fields[i]
-		field := pageField{Path: printable.Text(f.Path.String()), Kind: f.Kind, State: f.State, Owners: []int{}}
-		for _, o := range f.Owners {
-			field.Owners = append(field.Owners, o.Entry)
+		field := pageField{
+			Path: printable.Text(f.Path.String()), Kind: f.Kind, State: f.State, Owners: make([]int, len(f.Owners)),
+		}
+		for j, o := range f.Owners {
+			field.Owners[j] = o.Entry
 		}
 		line.Fields = append(line.Fields, field)
 	}

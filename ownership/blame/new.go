@@ -191,9 +191,13 @@ func (r *Report) addLines(l *layout, kept []bool) {
 	}
 }
 
-func (r *Report) owners(n *node) (owners []*Owner) {
-	for _, entry := range n.entries {
-		owners = append(owners, &r.Entries[entry].Owner)
+func (r *Report) owners(n *node) []*Owner {
+	if len(n.entries) == 0 {
+		return nil
+	}
+	owners := make([]*Owner, len(n.entries))
+	for i, entry := range n.entries {
+		owners[i] = &r.Entries[entry].Owner
 	}
 	return owners
 }

@@ -35,12 +35,12 @@ type Report struct {
 
 // WayOut is one way out of all conflicts of an apply: apply Intent instead of the intent that conflicted, with Force.
 type WayOut struct {
-	Way   conflicts.Way `json:"way"`
-	Force bool          `json:"force"`
-	// Losses are what each owner loses, in the order of the conflicts.
-	Losses []Loss `json:"losses,omitempty"`
+	Way conflicts.Way `json:"way"`
 	// Intent shares memory with the intent that conflicted.
 	Intent *unstructured.Unstructured `json:"intent"`
+	Force  bool                       `json:"force"`
+	// Losses are what each owner loses, in the order of the conflicts.
+	Losses []Loss `json:"losses,omitempty"`
 }
 
 // Loss is what one manager loses.
@@ -65,7 +65,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	for _, way := range [...]conflicts.Way{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
 		r, err := m.Resolve(ctx, live, applied, func(conflicts.Conflict) conflicts.Way { return way }, options)
 		if err == nil {
-			report.Ways = append(report.Ways, WayOut{way, r.Force, losses(r.Forced), r.Intent})
+			report.Ways = append(report.Ways, WayOut{way, r.Intent, r.Force, losses(r.Forced)})
 		}
 	}
 	return report, nil
