@@ -64,7 +64,7 @@ func TestBootstrap(t *testing.T) {
 			require.Equal(t, live.GetResourceVersion(), again.GetResourceVersion(), path)
 		}
 	}
-	require.Equal(t, map[string]int{"rbac": 133, "priorityclasses": 2, "flowcontrol": 19, "service": 3}, count)
+	require.Equal(t, map[string]int{"rbac": 141, "priorityclasses": 2, "flowcontrol": 19, "service": 3}, count)
 
 	none := newHost(t, apiserver.Options{})
 	require.Equal(t, http.StatusNotFound, none.ask("GET", "/api/v1/namespaces/default/services/kubernetes", "", "").Code)
