@@ -276,7 +276,8 @@ func TestNothingGivenIsChanged(t *testing.T) {
 		{"apply", "bob", "spec: {labels: {l: w}, set: [c, a], ports: [{port: 2, protocol: UDP}, {port: 1}]}", nil},
 		{"update", "ctl", "spec: {text: b, labels: {k: v, m: x}, set: [b, b], ports: [{port: 3}]}", nil},
 		{"apply", "alice", "spec: {labels: {}, atomic: [x]}", nil},
-		{"apply", "kubectl", "metadata: {name: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}'}}\nspec: {text: c}",
+		{"apply", "kubectl",
+			"metadata: {name: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}'}}\nspec: {text: c}",
 			[]func(*fieldmanager.Options){func(set *fieldmanager.Options) {
 				set.Defaulter = func(o runtime.Object) {
 					u := o.(*unstructured.Unstructured)

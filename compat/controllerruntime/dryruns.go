@@ -336,8 +336,8 @@ func (r decision) isAnswer(served map[string]any) bool {
 	return err == nil && typed.Equal(tree, served)
 }
 
-// write sends a write, and learns what send returns: the object, which the server may have named, and its version, empty
-// if that is not known.
+// write sends a write, and learns what send returns: the object, which the server may have named, and its version,
+// which is empty if it is not known.
 func (d *DryRuns) write(key objectKey, send func() (name, version string)) {
 	_, asked := d.objects.ask(key)
 	var version string

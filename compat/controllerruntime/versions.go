@@ -28,8 +28,8 @@ type versions struct {
 // maxRecords bounds how many objects are remembered.
 const maxRecords = 1 << 17
 
-// record is what is known of an object. A request marks an object before it is sent, so that a write meanwhile finds the
-// record.
+// record is what is known of an object. A request marks an object before it is sent, so that a write meanwhile finds
+// the record.
 //
 //	floor != ""   every write of this client to the object has a resourceVersion ≤ floor
 //	floor == ""   that is not known since lost; answers to requests that were sent later tell

@@ -25,11 +25,11 @@ func appenders(managers, n int) (out [][]Write) {
 	return out
 }
 
-const wordSet = `spec: {type: object, properties: {words: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}`
+const wordSet = `spec: {type: object, properties: {` +
+	`words: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}`
 
-// TestInterleaveNaively compares the walk that shares prefixes with one that does
-// each order from the start.
-func TestInterleaveNaively(t *testing.T) {
+// TestInterleaveOneByOne: each order ends as its writes do when a new harness does them one by one.
+func TestInterleaveOneByOne(t *testing.T) {
 	for _, sequences := range [][][]Write{
 		appenders(2, 2),
 		appenders(3, 2),

@@ -52,7 +52,8 @@ func TestRefusedOrders(t *testing.T) {
 func manyOrders(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(
-		"Twelve managers.\n\n-- schema --\nspec: {type: object, properties: {a: {type: integer}}}\n-- interleave limit=100000 --\n",
+		"Twelve managers.\n\n-- schema --\nspec: {type: object, properties: {a: {type: integer}}}\n" +
+			"-- interleave limit=100000 --\n",
 	)
 	for _, name := range strings.Split("a b c d e f g h i j k l", " ") {
 		b.WriteString("-- apply " + name + " --\nspec: {a: 1}\n")

@@ -222,7 +222,7 @@ func isTime(v any) bool {
 	return err == nil
 }
 
-// missing stands for the value of a field that is not there.
+// missing is the value of a field that the object does not have.
 type missing struct{}
 
 // walk visits the paths of set, each with what it leads to in two trees; path is where they begin. A path is valid

@@ -44,7 +44,7 @@ type wrapped struct {
 	options controllerruntime.WrapOptions
 	metrics *prometheus.Registry
 
-	// gate is held while the watches of the cache stand still.
+	// gate is locked while the watches of the cache get no events.
 	gate sync.Mutex
 
 	mu      sync.Mutex

@@ -217,7 +217,8 @@ func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []strin
 	kinds = reported(kinds, namespace, len(args) > 0)
 	r := report.New(f.options(env, f.scope(namespace), c.IsServed))
 	step, done := view.Progress(env, "reading kinds", len(kinds))
-	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, func(t *place.Target) { r.Add(cmd.Context(), objectOf(t)) }, step)
+	add := func(t *place.Target) { r.Add(cmd.Context(), objectOf(t)) }
+	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, add, step)
 	done()
 	if len(args) == 0 {
 		err = view.NoteUnlisted(env, err, place.CanList)
