@@ -12,6 +12,7 @@
 // It prints how many steps agreed, differed and were skipped, by kind of write; the reasons of skips, which are
 // decisions above the engine; and every difference, with - for the server's line and + for the engine's.
 //
+// Defaults are those of the version of Kubernetes that the trace's server has, by the feature gates of that version.
 // Schemas are those of the trace's own CustomResourceDefinition, then of the documents of --openapi, then the embedded
 // ones.
 //
@@ -23,8 +24,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/version"
+	feature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
@@ -85,5 +89,19 @@ func runTrace(trace *replay.Trace, types *openapi.Registry) (results []replay.Re
 			err = fmt.Errorf("%s: the trace can't be replayed: %v", trace.Name, v)
 		}
 	}()
+	if err := emulate(trace.Server); err != nil {
+		return nil, fmt.Errorf("%s: %w", trace.Name, err)
+	}
 	return replay.RunEngine(trace, types, kubernetes.Validate), nil
+}
+
+// emulate switches this process to the feature gates of a server such as "kube-apiserver v1.36.3", or to those of
+// openapi.KubernetesVersion if server names no version.
+func emulate(server string) error {
+	_, text, _ := strings.Cut(server, " ")
+	v, err := version.ParseMajorMinor(text)
+	if err != nil {
+		v = version.MustParseMajorMinor(openapi.KubernetesVersion)
+	}
+	return feature.DefaultMutableFeatureGate.SetEmulationVersion(v)
 }
