@@ -255,7 +255,7 @@ func (p *page) addOwners(line *pageLine, l *Line, managers map[string]*pageManag
 			line.Chips = append(line.Chips, pageChip{Name: fmt.Sprintf("%d more", len(owners)-MaxOwners)})
 		}
 		if i == 0 {
-			line.Age = o.Age
+			line.Age = o.age()
 		}
 		if m.last != p.lines {
 			m.last = p.lines

@@ -71,6 +71,14 @@ func (o *Owner) how() string {
 	return string(o.Operation) + "/" + o.Subresource
 }
 
+// age returns the age, or the time if there are no ages.
+func (o *Owner) age() string {
+	if o.Age == "" {
+		return o.when()
+	}
+	return o.Age
+}
+
 // when returns the time in RFC 3339; empty for none.
 func (o *Owner) when() string {
 	if o.Time == nil {

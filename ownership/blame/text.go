@@ -88,7 +88,10 @@ func (r *Report) rows(style Style) [][]printable.Cell {
 			versions[r.Entries[i].APIVersion] = true
 		}
 	}
-	heads := []string{"MANAGER", "OPERATION", "AGE", "VERSION"}
+	heads := []string{"MANAGER", "OPERATION", "TIME", "VERSION"}
+	if slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Age != "" }) {
+		heads[2] = "AGE"
+	}
 	if len(versions) < 2 {
 		heads = heads[:3]
 	}
@@ -121,7 +124,7 @@ func (l *Line) rows(style Style, columns int) [][]printable.Cell {
 			name = "+ " + name
 		}
 		add(style.cell(Manager, o.Manager, name), style.cell(Detail, o.Manager, o.how()),
-			style.cell(Detail, o.Manager, o.Age), style.cell(Detail, o.Manager, o.APIVersion))
+			style.cell(Detail, o.Manager, o.age()), style.cell(Detail, o.Manager, o.APIVersion))
 	}
 	if more := len(owners) - MaxOwners; more > 0 {
 		add(style.cell(Detail, "", fmt.Sprintf("+ %d more", more)))

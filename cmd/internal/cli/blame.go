@@ -83,19 +83,6 @@ func (f *blameFlags) ofManagers(reports []*blame.Report) ([]*blame.Report, error
 	return nil, fmt.Errorf("--manager: %q own nothing: the managers are %q", f.managers, slices.Sorted(maps.Keys(known)))
 }
 
-// showTimes puts times in the place of ages.
-func showTimes(report *blame.Report) {
-	for _, line := range report.Lines {
-		for _, field := range line.Fields {
-			for i := range field.Owners {
-				if o := field.Owners[i]; o.Time != nil {
-					o.Age = o.Time.UTC().Format(time.RFC3339)
-				}
-			}
-		}
-	}
-}
-
 func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
 	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
 		return err
@@ -104,10 +91,14 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 	if p == nil || len(targets) == 0 {
 		return missing
 	}
+	var now time.Time
+	if !f.times {
+		now = env.Now()
+	}
 	reports := make([]*blame.Report, 0, len(targets))
 	for _, t := range targets {
 		report, err := blame.New(t.Object, blame.Options{
-			Now: env.Now(), Type: t.Kind.Typ, Managers: f.managers, ManagedFields: f.managedFields,
+			Now: now, Type: t.Kind.Typ, Managers: f.managers, ManagedFields: f.managedFields,
 		})
 		if err != nil {
 			missing = errors.Join(missing, fmt.Errorf("%s: %w", t.Title(), err))
@@ -115,9 +106,6 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 		}
 		if len(report.Entries) == 0 && report.Problem == "" && f.place.live != nil {
 			noteUnmanaged(env, t)
-		}
-		if f.times {
-			showTimes(report)
 		}
 		reports = append(reports, report)
 	}
