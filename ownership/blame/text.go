@@ -88,9 +88,9 @@ func (r *Report) rows(style Style) [][]printable.Cell {
 			versions[r.Entries[i].APIVersion] = true
 		}
 	}
-	heads := []string{"MANAGER", "OPERATION", "TIME", "VERSION"}
-	if slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Age != "" }) {
-		heads[2] = "AGE"
+	heads := []string{"MANAGER", "OPERATION", "AGE", "VERSION"}
+	if slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Time != nil && e.Age == "" }) {
+		heads[2] = "TIME"
 	}
 	if len(versions) < 2 {
 		heads = heads[:3]
