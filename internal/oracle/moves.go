@@ -155,6 +155,9 @@ func (w *World) checkMoved(
 	if err != nil {
 		return err
 	}
+	if t.Validate(intent.Object, typed.Rules{Unknown: true}) != nil {
+		return nil // items are duplicated since the move's source came to own them, and no intent has such
+	}
 	owned, err := m.Owned(context.Background(), intent)
 	if err != nil {
 		return err
