@@ -39,6 +39,26 @@ func TestAppliedAgainAroundAnEmptyList(t *testing.T) {
 	own, err := w.Tenure(write, now)
 	require.NoError(t, err)
 	require.Equal(t, w.Live.Object, own.Object)
+	require.True(t, w.appliedAgain(write, up, own))
+
+	// The same, while something else is dropped.
+	w.Live = thing(map[string]any{"name": "thing", "uid": "uid", "labels": map[string]any{"dropped": "x"},
+		"managedFields": []any{map[string]any{
+			"manager": "a", "operation": "Apply", "apiVersion": group + "/v1", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{
+				"f:metadata": map[string]any{"f:labels": map[string]any{"f:dropped": map[string]any{}}},
+				"f:spec":     map[string]any{},
+			},
+		}}}, map[string]any{"on": true, "set": []any{}})
+	spec := w.Live.Object["spec"]
+	up, now, err = w.Upstream(write)
+	require.NoError(t, err)
+	require.NotContains(t, up.Object, "spec", "upstream")
+	own, err = w.Tenure(write, now)
+	require.NoError(t, err)
+	require.Equal(t, spec, own.Object["spec"])
+	require.Empty(t, own.GetLabels())
+	require.True(t, w.appliedAgain(write, up, own))
 }
 
 // TestResetName: where a resource resets metadata.name, upstream removes all of metadata with the last field in it that

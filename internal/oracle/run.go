@@ -196,8 +196,8 @@ func misfits(upstream error) bool {
 		!strings.Contains(upstream.Error(), "failed to create typed patch object")
 }
 
-// appliedAgain reports whether a write is an apply that drops nothing, of which
-// upstream's object has less than Tenure's all the same (doc/differences.md, 15).
+// appliedAgain reports whether a write is an apply of which upstream's object has less than Tenure's, at and below
+// fields that the manager owned and applies again (doc/differences.md, 15).
 func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bool {
 	entries, err := managedfields.DecodeTree(managedFields(w.live(write.Version).Object))
 	if err != nil || !write.Apply {
@@ -212,11 +212,14 @@ func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bo
 		return false
 	}
 	owned, err := m.Owned(context.Background(), write.Object)
-	if err != nil || last.Owned().Empty() || !last.Owned().Difference(owned).Empty() {
+	if err != nil {
 		return false
 	}
+	again := last.Owned().Intersection(owned)
 	t := w.types.TypeFor(kind)
-	return t.FieldSet(without(up.Object)).Difference(t.FieldSet(without(own.Object))).Empty()
+	less, all := t.FieldSet(without(up.Object)), t.FieldSet(without(own.Object))
+	lost := all.Difference(less)
+	return less.Difference(all).Empty() && !lost.Empty() && lost.Difference(lost.AtOrBelow(again)).Empty()
 }
 
 // setSpec changes the type; where types change or things are odd, to another topology at each version, and where
