@@ -2,3 +2,11 @@ package apiserver
 
 // StartOn is Start with a listener of the test's.
 var StartOn = startOn
+
+// Unchanged returns how many applies that changed nothing a server remembers.
+func Unchanged(s *Server) int {
+	if s.writes.Unchanged == nil {
+		return 0
+	}
+	return s.writes.Unchanged.Len()
+}

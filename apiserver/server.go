@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
+	"k8s.io/utils/lru"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
@@ -122,6 +123,9 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 	s.writes = &writes.Handler{
 		Admission: s.plugins.Admission(), Suffix: o.Suffix,
 		Limits: request.Limits{Bytes: o.Limits.Body, Nesting: o.Limits.Nesting},
+	}
+	if o.Hooks.Default == nil { // whose defaults may change
+		s.writes.Unchanged = lru.New(writes.MaxUnchanged)
 	}
 	s.definitions = custom.NewController(groups, custom.Options{
 		Open: opener, Tables: s.tables, Now: o.Now, Default: defaultHook(o.Hooks), Authorizer: o.Authorizer,

@@ -60,6 +60,7 @@ type patcher struct {
 	options    *metav1.PatchOptions
 	validation string
 	intent     *intent // of an apply
+	live       version // that is patched
 }
 
 func (c *call) patch(ctx context.Context) (runtime.Object, error) {
@@ -86,15 +87,23 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 	if isApply {
 		change = p.apply
 	}
-	return c.update(ctx, nil, &metav1.UpdateOptions{
+	options := &metav1.UpdateOptions{
 		DryRun: p.options.DryRun, FieldManager: p.options.FieldManager, FieldValidation: p.options.FieldValidation,
-	}, isApply, func(ctx context.Context, _, live runtime.Object) (runtime.Object, error) {
-		obj, err := change(ctx, live)
-		if err != nil {
-			return nil, err
-		}
-		return obj, p.check(obj, live)
-	})
+	}
+	update := func(ctx context.Context) (runtime.Object, error) {
+		return c.update(ctx, nil, options, isApply, func(ctx context.Context, _, live runtime.Object) (runtime.Object, error) {
+			p.live = versionOf(live)
+			obj, err := change(ctx, live)
+			if err != nil {
+				return nil, err
+			}
+			return obj, p.check(obj, live)
+		})
+	}
+	if isApply && p.Unchanged != nil && !p.Custom && len(options.DryRun) == 0 {
+		return p.unlessUnchanged(ctx, options, update)
+	}
+	return update(ctx)
 }
 
 // patchAsJSON returns a patch as audit events have it. A patch that is no JSON, or no YAML for an apply, is a 400.

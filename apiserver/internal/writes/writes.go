@@ -27,6 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/lru"
 
 	"github.com/tenure-ssa/tenure/managedfields"
 
@@ -39,6 +40,9 @@ type Handler struct {
 	// Admission is called for each write; it may implement admission.MutationInterface and ValidationInterface.
 	Admission admission.Interface
 	Limits    request.Limits
+	// Unchanged remembers applies of built-in kinds that changed nothing; nil for none. Their objects must be decoded
+	// the same each time.
+	Unchanged *lru.Cache
 	// Suffix returns the suffix of generated names; nil leaves them to the storage.
 	Suffix func() string
 }
