@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os/exec"
 
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 )
@@ -20,11 +19,10 @@ func (p *place) open() (*tree.Tree, error) {
 		p.dir = dir
 	}
 	if p.root == "" {
-		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tenure-ssa/tenure").Output()
-		if err != nil {
-			return nil, fmt.Errorf("finding Tenure's folder: %w", err)
+		var err error
+		if p.root, err = tree.Root(); err != nil {
+			return nil, err
 		}
-		p.root = trimmed(out)
 	}
 	return tree.Open(p.dir, p.version)
 }
@@ -65,7 +63,7 @@ func (p *place) buildOne(ctx context.Context, t *tree.Tree, module string, procs
 		if err != nil {
 			return err
 		}
-		printPatches(out, patched)
+		tree.PrintPatches(out, patched)
 	} else if err := t.WriteStock(); err != nil {
 		return err
 	}
@@ -93,18 +91,6 @@ func patches(_ context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	printPatches(out, patched)
+	tree.PrintPatches(out, patched)
 	return nil
-}
-
-func printPatches(out io.Writer, patched []tree.Patched) {
-	total := 0
-	for _, m := range patched {
-		fmt.Fprintf(out, "%s %s: %s\n", m.Module.Path, m.Version, m.Module.Why)
-		for _, c := range m.Changes {
-			fmt.Fprintf(out, "  %3d  %s: %s\n", c.Lines, c.Step.Package(), c.Step)
-			total += c.Lines
-		}
-	}
-	fmt.Fprintf(out, "%d lines added or changed\n", total)
 }

@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 )
 
 const usage = `usage: go run ./hosts/kube-apiserver COMMAND [flags]
@@ -61,5 +60,3 @@ func (p *place) register(f *flag.FlagSet) {
 	f.StringVar(&p.dir, "out", "", "`folder` to work in (default: one for the version in the user's cache)")
 	f.StringVar(&p.root, "tenure", "", "`folder` of Tenure (default: that of the workspace)")
 }
-
-func trimmed(b []byte) string { return strings.TrimSpace(string(b)) }

@@ -115,11 +115,11 @@ func (r *runner) defaults() error {
 		r.logs = filepath.Join(r.dir, "logs")
 	}
 	if r.root == "" {
-		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tenure-ssa/tenure").Output()
+		root, err := tree.Root()
 		if err != nil {
-			return fmt.Errorf("finding Tenure's folder: %w", err)
+			return err
 		}
-		r.root = strings.TrimSpace(string(out))
+		r.root = root
 	}
 	return os.MkdirAll(r.logs, 0o755)
 }

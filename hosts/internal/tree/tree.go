@@ -45,6 +45,28 @@ type Patched struct {
 	Changes []patch.Change
 }
 
+// PrintPatches prints what was changed.
+func PrintPatches(out io.Writer, patched []Patched) {
+	total := 0
+	for _, m := range patched {
+		fmt.Fprintf(out, "%s %s: %s\n", m.Module.Path, m.Version, m.Module.Why)
+		for _, c := range m.Changes {
+			fmt.Fprintf(out, "  %3d  %s: %s\n", c.Lines, c.Step.Package(), c.Step)
+			total += c.Lines
+		}
+	}
+	fmt.Fprintf(out, "%d lines added or changed\n", total)
+}
+
+// Root returns the folder of Tenure, that of the workspace.
+func Root() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tenure-ssa/tenure").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding Tenure's folder: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
 // Default returns the folder for a version in the user's cache.
 func Default(version string) (string, error) {
 	cache, err := os.UserCacheDir()
@@ -227,14 +249,16 @@ func (t *Tree) patched(m seam.Module, version string) (string, []patch.Change, e
 		return "", nil, err
 	}
 	to := filepath.Join(t.modules(), strings.ReplaceAll(strings.TrimPrefix(m.Path, "k8s.io/"), "/", "-"))
-	if err := os.RemoveAll(to); err != nil {
-		return "", nil, err
-	}
-	if err := copyFolder(from, to); err != nil {
-		return "", nil, err
-	}
-	changes, err := patch.Apply(to, m.Steps)
+	changes, err := Patch(from, to, m.Steps)
 	return to, changes, err
+}
+
+// Patch copies the module in the folder from to a new folder, and changes the copy.
+func Patch(from, to string, steps []patch.Step) ([]patch.Change, error) {
+	if err := errors.Join(os.RemoveAll(to), copyFolder(from, to)); err != nil {
+		return nil, err
+	}
+	return patch.Apply(to, steps)
 }
 
 // write writes the go.mod of a main module, unless it is there as it should be: the go
