@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,6 +51,8 @@ func (g *Gen) Intent(last, live map[string]any, fields map[string]*spec.Schema) 
 			old, ok = live[name]
 		}
 		switch {
+		case how == 4 && ok:
+			out[name] = g.lessItems(runtime.DeepCopyJSONValue(old))
 		case how > 0 && ok:
 			out[name] = g.Edit(old, fields[name], 0)
 		case g.Intn(4) > 0:
@@ -80,8 +83,11 @@ func (g *Gen) Update(live map[string]any, fields map[string]*spec.Schema) map[st
 	if live != nil {
 		out = runtime.DeepCopyJSON(live)
 	}
+	onlyDuplicates := g.Chance(8)
 	for _, name := range sortedKeys(fields) {
-		if old, ok := out[name]; ok {
+		if old, ok := out[name]; ok && onlyDuplicates {
+			out[name] = g.moreItems(old)
+		} else if ok {
 			out[name] = g.Edit(old, fields[name], 3)
 		} else if g.Chance(2) {
 			out[name] = g.Value(fields[name], 3)
@@ -96,6 +102,50 @@ func (g *Gen) Update(live map[string]any, fields map[string]*spec.Schema) map[st
 		g.metadata(metadata, metadata, 3)
 	}
 	return out
+}
+
+// lessItems returns v without some items of its lists, and without some fields of what is in them.
+func (g *Gen) lessItems(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range sortedKeys(v) {
+			v[name] = g.lessItems(v[name])
+		}
+	case []any:
+		kept := v[:0]
+		for i, item := range v {
+			m, isMap := item.(map[string]any)
+			switch {
+			case i > 64 || g.Chance(2):
+				kept = append(kept, item)
+			case isMap && g.Chance(2):
+				delete(m, []string{"a", "b", "c"}[g.Intn(3)])
+				kept = append(kept, m)
+			}
+		}
+		return kept
+	}
+	return v
+}
+
+// moreItems returns v with duplicates of some items of its lists. It may change v.
+func (g *Gen) moreItems(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range sortedKeys(v) {
+			v[name] = g.moreItems(v[name])
+		}
+	case []any:
+		out := slices.Clone(v)
+		for range 1 + g.Intn(3) {
+			if len(v) > 0 {
+				item := runtime.DeepCopyJSONValue(v[g.below(len(v))])
+				out = slices.Insert(out, g.below(len(out)+1), item)
+			}
+		}
+		return out
+	}
+	return v
 }
 
 // metadata sets labels and their like in metadata, as an edit of old, which has some of them.
