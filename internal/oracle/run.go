@@ -99,8 +99,11 @@ func (g *Gen) run() error {
 			fmt.Fprintf(w.story, "  refused: %v\n", upErr)
 			return nil, nil
 		}
-		KeepName(up, own)
-		if err := w.compare(write, up, own); err != nil && !w.appliedAgain(write, up, own) {
+		lost, a, b := KeepName(up, own), up, own
+		if lost && typed.Equal(without(live), without(own.Object)) { // only upstream's object changed, and so a time
+			a, b = withoutTimes(up), withoutTimes(own)
+		}
+		if err := w.compare(write, a, b); err != nil && !w.appliedAgain(write, up, own) {
 			return nil, err
 		}
 		return up, nil
@@ -125,6 +128,15 @@ func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	}
 	upstream.Object["metadata"] = kept
 	return true
+}
+
+// withoutTimes returns a copy of an object whose entries have no times.
+func withoutTimes(u *unstructured.Unstructured) *unstructured.Unstructured {
+	u = u.DeepCopy()
+	if list := managedFields(u.Object); list != nil {
+		u.Object["metadata"].(map[string]any)["managedFields"] = timeless(list)
+	}
+	return u
 }
 
 // lostEmpty reports whether upstream's entries lack what is null or empty in metadata, and nothing else of Tenure's.
