@@ -32,7 +32,6 @@ var layers = []layer{
 	{"internal/webpage", []string{"internal/printable"}},
 	{"internal/folder", nil}, // for the commands
 	{"internal/trees", nil},
-	{"internal/gmac", nil}, // for servers
 	{"typed/fieldpath", []string{"internal/trees"}},
 	{"typed", []string{"typed/fieldpath", "internal/trees"}},
 	{"typed/openapi/internal/bundle", nil},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
@@ -111,4 +112,14 @@ func (s *Server) untilEnd(ctx context.Context, ended <-chan struct{}) (context.C
 		stop()
 		cancel()
 	}
+}
+
+// Audit records requests as kube-apiserver does, in events of audit.k8s.io. The zero Audit records nothing.
+type Audit struct {
+	// Policy decides what is recorded of a request. That of a policy file is
+	// policy.NewPolicyRuleEvaluator of k8s.io/apiserver/pkg/audit/policy.
+	Policy audit.PolicyRuleEvaluator
+	// Sink gets the events, several at a time if requests end at the same time. A log is NewBackend of
+	// k8s.io/apiserver/plugin/pkg/audit/log.
+	Sink audit.Sink
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // createGiven stores an object as it is given: with the fields that a create resets, such as status, uid and
@@ -177,4 +179,13 @@ func newStored(r *resources.Resource) runtime.Object {
 		}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{}}
+}
+
+// Define serves the custom resources of a definition that is not in the store, and not
+// stored now, in place of a stored definition of the same name. types, if not nil, are the
+// types of its kind, in place of those of its schemas. The error says what is wrong with the
+// definition.
+func (s *Server) Define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
+	types *openapi.Registry) error {
+	return s.definitions.Add(ctx, crd, types)
 }

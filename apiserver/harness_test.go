@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,8 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/internal/exchanges"
 )
 
 // host is a server that is called without a network.
@@ -169,3 +172,12 @@ func (c *clock) set(now time.Time) { c.now.Store(&now) }
 
 // pods is the path of the Pods of a namespace.
 const pods = "/api/v1/namespaces/default/pods"
+
+// TestRecordedExchanges sends the requests that kube-apiserver got and compares the responses.
+func TestRecordedExchanges(t *testing.T) { exchanges.Run(t, "testdata/rest", apiserver.Options{}) }
+
+// TestMain leaves out the handler of errors that sleeps: in a bubble of synctest it would sleep for years.
+func TestMain(m *testing.M) {
+	utilruntime.ErrorHandlers = nil
+	os.Exit(m.Run())
+}

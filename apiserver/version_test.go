@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // AllowUnconditionalUpdate depends on the kind.
@@ -81,4 +82,15 @@ func TestVersionOfANewObject(t *testing.T) {
 		body("d", "x")), "invalid syntax")
 	require.Contains(t, h.refused(http.StatusConflict, "PATCH", configMaps+"/c?fieldManager=m", applyPatch,
 		body("c", "7")), "has been modified")
+}
+
+// TestKubernetesVersion: /version is that of the embedded documents and the Go types.
+func TestKubernetesVersion(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	w := h.ask("GET", "/version", "", "")
+	require.Equal(t, http.StatusOK, w.Code)
+	for _, want := range []string{`"gitVersion": "` + openapi.KubernetesVersion + `"`, `"minor": "37"`,
+		`"minCompatibilityMinor": "36"`} {
+		require.Contains(t, w.Body.String(), want)
+	}
 }

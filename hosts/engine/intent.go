@@ -1,12 +1,11 @@
 package engine
 
 import (
+	"crypto/sha256"
 	"os"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/tenure-ssa/tenure/internal/gmac"
 )
 
 // Unmarshal decodes YAML into the value that v points to.
@@ -33,14 +32,14 @@ func ReadsIntents() bool { return answers() }
 type Intent struct {
 	request         Request
 	lenient, strict Unmarshal
-	sum             gmac.Sum // of the intent
+	digest          digest // of the intent
 	known           *noOps
 	isStrict        bool // the latest text that was decoded has no fault that strict would find
 }
 
 // NewIntent returns the intent of a request.
 func NewIntent(r Request, lenient, strict Unmarshal) *Intent {
-	return &Intent{request: r, lenient: lenient, strict: strict, sum: gmac.Of(r.Intent), known: known}
+	return &Intent{request: r, lenient: lenient, strict: strict, digest: sha256.Sum256(r.Intent), known: known}
 }
 
 // Decode decodes the intent.
@@ -74,5 +73,5 @@ func (i *Intent) Check(data []byte, v any) error {
 // Apply returns what f returns, which applies the intent to live by Decode, the request's Writer, and Check. It does
 // not call f if it is known that the intent does not change live: then it returns a copy of it.
 func (i *Intent) Apply(live runtime.Object, f func() (runtime.Object, error)) (runtime.Object, error) {
-	return i.known.apply(live, &i.request, i.sum, f, func() bool { return i.isStrict })
+	return i.known.apply(live, &i.request, i.digest, f, func() bool { return i.isStrict })
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/lru"
 
-	"github.com/tenure-ssa/tenure/internal/gmac"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -32,9 +32,9 @@ import (
 // one.
 //
 // Custom resources are left out, because a webhook may convert them: the same stored object can then be read as another
-// one. Admission is called as before. What is kept is a sum for each apply, no object.
+// one. Admission is called as before. What is kept is a digest for each apply, no object.
 
-// unchangedApplies is how many applies are remembered, in 16 bytes each and some 150 of the cache.
+// unchangedApplies is how many applies are remembered, in 32 bytes each and some 150 of the cache.
 const unchangedApplies = 1 << 14
 
 // numbered is a Writer whose applies that change nothing are remembered.
@@ -50,9 +50,12 @@ func newNumbered(w Writer, subresource string) *numbered {
 	return &numbered{w, writers.Add(1), subresource}
 }
 
+// A digest is that of an intent, or of an intent and all that decides what its apply does.
+type digest [sha256.Size]byte
+
 // noOps remembers applies that change nothing.
 type noOps struct {
-	known *lru.Cache // gmac.Sum → noOp
+	known *lru.Cache // digest → noOp
 	now   func() time.Time
 }
 
@@ -71,9 +74,9 @@ type Request struct {
 	Force   bool
 }
 
-// key returns the key of a request that is applied to live; ok is false if it is not remembered. sum is the sum of the
-// intent.
-func (r *Request) key(live runtime.Object, sum gmac.Sum) (key gmac.Sum, ok bool) {
+// key returns the key of a request that is applied to live; ok is false if it is not remembered. intent is the
+// digest of the intent.
+func (r *Request) key(live runtime.Object, intent digest) (key digest, ok bool) {
 	w, ok := r.Writer.(*numbered)
 	if !ok {
 		return key, false
@@ -87,7 +90,7 @@ func (r *Request) key(live runtime.Object, sum gmac.Sum) (key gmac.Sum, ok bool)
 		return key, false // it is not stored
 	}
 	var space [256]byte
-	text := binary.AppendUvarint(append(space[:0], sum[:]...), w.number)
+	text := binary.AppendUvarint(append(space[:0], intent[:]...), w.number)
 	if r.Force {
 		text = append(text, 1)
 	} else {
@@ -96,14 +99,14 @@ func (r *Request) key(live runtime.Object, sum gmac.Sum) (key gmac.Sum, ok bool)
 	for _, s := range [...]string{uid, version, r.Manager} {
 		text = append(binary.AppendUvarint(text, uint64(len(s))), s...)
 	}
-	return gmac.Of(text), true
+	return sha256.Sum256(text), true
 }
 
 // apply returns what f returns, which applies a request to live, and remembers it if it changes nothing and isClean is
 // true then. It does not call f if that is known.
-func (n *noOps) apply(live runtime.Object, r *Request, sum gmac.Sum, f func() (runtime.Object, error),
+func (n *noOps) apply(live runtime.Object, r *Request, intent digest, f func() (runtime.Object, error),
 	isClean func() bool) (runtime.Object, error) {
-	key, ok := r.key(live, sum)
+	key, ok := r.key(live, intent)
 	if !ok {
 		return f()
 	}

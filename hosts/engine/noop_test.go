@@ -22,7 +22,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/internal/gmac"
 )
 
 var gadgetKind = schema.GroupVersionKind{Group: "shop.example", Version: "v1", Kind: "Gadget"}
@@ -294,7 +293,7 @@ func TestNoOpsThatAreNotRemembered(t *testing.T) {
 			require.NoError(t, err)
 			r := Request{Writer: w}
 			stored := &gadget{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "1"}}
-			_, ok := r.key(stored, gmac.Of(nil))
+			_, ok := r.key(stored, digest{})
 			require.NotEqual(t, isCustom, ok)
 		}
 	})
@@ -323,7 +322,7 @@ func TestNoOpsThatAreNotRemembered(t *testing.T) {
 			{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "0"}},
 		} {
 			r := Request{Writer: newNumbered(nil, "")}
-			_, ok := r.key(g, gmac.Of(nil))
+			_, ok := r.key(g, digest{})
 			require.False(t, ok, "%v", g)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -64,4 +65,22 @@ func golden(t *testing.T, name string, got []byte) {
 		"%s is another: run go test ./ownership/blame -update and look at the difference",
 		path,
 	)
+}
+
+// assets are the parts of a page that do not depend on the object, and the digests
+// of them.
+var assets = regexp.MustCompile(`(?s)(<style>|<script>|sha256-).*?(</style>|</script>|&#39;)`)
+
+func TestGolden(t *testing.T) {
+	for _, name := range []string{"deployment", "widget"} {
+		r := report(t, readFile(t, name+".yaml"), blame.Options{})
+		var text, json bytes.Buffer
+		require.NoError(t, blame.Text(&text, nil, r))
+		golden(t, name+".txt", text.Bytes())
+		require.NoError(t, blame.JSON(&json, r))
+		golden(t, name+".json", json.Bytes())
+		var page bytes.Buffer
+		require.NoError(t, blame.HTML(&page, r))
+		golden(t, name+".html", assets.ReplaceAll(page.Bytes(), []byte("$1…$2")))
+	}
 }

@@ -5,10 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionv1beta1 "k8s.io/api/admission/v1beta1"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	imagepolicyv1alpha1 "k8s.io/api/imagepolicy/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/typed"
@@ -103,3 +109,15 @@ func addFields(s *spec.Schema, goType reflect.Type, t *typed.Type, depth int) {
 		}
 	}
 }
+
+// scheme has the types of k8s.io/api: those that client-go has clients for, and others.
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientscheme.AddToScheme, admissionv1.AddToScheme, admissionv1beta1.AddToScheme, apidiscoveryv2.AddToScheme,
+		imagepolicyv1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(s))
+	}
+	return s
+}()

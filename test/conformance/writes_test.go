@@ -110,6 +110,7 @@ func (s *server) play(t *testing.T, g *oracle.Gen, do func(w write, live runtime
 			if i == 0 || !w.apply || g.Chance(3) {
 				var ok bool
 				if w, ok = s.write(t, g, live, intents); !ok {
+					w = write{}
 					continue
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/pmezard/go-difflib/difflib"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -314,4 +315,24 @@ func treeOf(u *unstructured.Unstructured, err error) (map[string]any, error) {
 		return nil, err
 	}
 	return u.Object, nil
+}
+
+// similar is how much of two names has to be the same.
+const similar = 0.75
+
+// DidYouMean returns a question for the candidate whose first word is most like a name that does not exist; "" if none
+// is.
+func DidYouMean(name string, candidates []string) string {
+	closest, most := "", similar
+	for _, candidate := range candidates {
+		word, _, _ := strings.Cut(candidate, " ")
+		ratio := difflib.NewMatcher(strings.Split(name, ""), strings.Split(word, "")).Ratio()
+		if ratio > most {
+			closest, most = candidate, ratio
+		}
+	}
+	if closest == "" {
+		return ""
+	}
+	return "; did you mean " + closest + "?"
 }
