@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,4 +97,65 @@ func TestResetName(t *testing.T) {
 			require.Equal(t, map[string]any{"name": "thing", "uid": "uid"}, own.Object["metadata"])
 		})
 	}
+}
+
+// TestDroppedAmongDuplicates: nothing goes of items that are duplicated, which others own, too. Only managed fields that
+// a client wrote say so: an update that duplicates items becomes their owner. The first items are looked up without an
+// index, the others with one.
+func TestDroppedAmongDuplicates(t *testing.T) {
+	for _, keys := range []int{1, 2, 6} {
+		t.Run(fmt.Sprint(keys), func(t *testing.T) { dropAmongDuplicates(t, keys) })
+	}
+}
+
+func dropAmongDuplicates(t *testing.T, keys int) {
+	item := schemaOf("object")
+	item.Properties = map[string]spec.Schema{
+		"name": schemaOf("string"), "b": schemaOf("string"), "c": schemaOf("string"),
+	}
+	s := schemaOf("object")
+	s.Properties = map[string]spec.Schema{
+		"items": extended(listOf(item, "map"), "x-kubernetes-list-map-keys", []any{"name"}),
+	}
+	w := &World{}
+	require.NoError(t, w.SetSpec(s))
+	var items []any
+	owned := func(fields ...string) map[string]any {
+		below := map[string]any{}
+		for i := range keys + 1 {
+			one := map[string]any{".": map[string]any{}, "f:name": map[string]any{}}
+			for _, name := range fields {
+				one["f:"+name] = map[string]any{}
+			}
+			below[fmt.Sprintf(`k:{"name":"%d"}`, i)] = one
+		}
+		return map[string]any{"f:spec": map[string]any{"f:items": below}}
+	}
+	for i := range 2 * keys {
+		items = append(items, map[string]any{"name": fmt.Sprint(i % keys), "b": fmt.Sprint(i), "c": fmt.Sprint(i)})
+	}
+	// One item is there once, so that the list certainly stays.
+	items = append(items, map[string]any{"name": fmt.Sprint(keys), "c": "1"})
+	entry := func(manager, field string) any {
+		return map[string]any{
+			"manager": manager, "operation": "Apply", "apiVersion": group + "/v1", "fieldsType": "FieldsV1",
+			"fieldsV1": owned(field),
+		}
+	}
+	w.Live = &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{
+			"name": "thing", "uid": "uid", "managedFields": []any{entry("a", "b"), entry("b", "c")},
+		},
+		"spec": map[string]any{"items": items},
+	}}
+	w.Live.SetGroupVersionKind(Kind("v1"))
+	intent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "thing"}}}
+	intent.SetGroupVersionKind(Kind("v1"))
+	write := Write{Apply: true, Version: "v1", Manager: "a", Object: intent}
+	up, now, err := w.Upstream(write)
+	require.NoError(t, err)
+	require.Equal(t, items, up.Object["spec"].(map[string]any)["items"], "upstream")
+	own, err := w.Tenure(write, now)
+	require.NoError(t, err)
+	require.NoError(t, Compare(up, own))
 }
