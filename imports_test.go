@@ -55,10 +55,15 @@ var layers = []layer{
 		"fieldmanager",
 		[]string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"},
 	},
+	{"fieldmanager/plans", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
+		"internal/gostruct", "internal/trees"}},
 	{"internal/writetest", []string{"typed/openapi", "fieldmanager"}}, // for tests
-	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "internal/trees"}},
-	{"ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager"}},
+	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "fieldmanager/plans",
+		"internal/trees"}},
+	{"ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
+		"fieldmanager/plans"}},
+	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
+		"fieldmanager/plans"}},
 	{"compat/internal/updater", []string{"typed/fieldpath", "typed"}},
 	{"compat/smdv4", []string{"typed/fieldpath", "typed", "managedfields", "compat/internal/updater"}},
 	{"compat/smdv6", []string{"typed/fieldpath", "typed", "compat/internal/updater"}},
@@ -68,7 +73,8 @@ var layers = []layer{
 			"internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
-	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "fieldmanager", "ownership"}},
+	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "fieldmanager",
+		"fieldmanager/plans", "ownership"}},
 	{
 		"ownership/report",
 		[]string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields",
@@ -77,10 +83,11 @@ var layers = []layer{
 	{
 		"fieldmanager/fieldmanagertest",
 		[]string{"internal/printable", "internal/txtar", "typed/fieldpath", "typed", "typed/openapi", "managedfields",
-			"conflicts", "fieldmanager", "ownership/conflictreport", "internal/scale", "internal/trees"},
+			"conflicts", "fieldmanager", "fieldmanager/plans", "ownership/conflictreport", "internal/scale",
+			"internal/trees"},
 	},
 	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
-		"ownership", "internal/writetest"}},
+		"fieldmanager/plans", "ownership", "internal/writetest"}},
 }
 
 // serverLayers are the layers of the module apiserver.

@@ -123,6 +123,9 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	if options.Cap == 0 {
 		options.Cap = defaultCap
 	}
+	if options.FieldValidation == "" {
+		options.FieldValidation = metav1.FieldValidationStrict
+	}
 	t, err := types.Type(kind)
 	switch {
 	case runtime.IsNotRegisteredError(err):
@@ -133,10 +136,15 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	return &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}, nil
 }
 
+// Kind returns the kind and version that the FieldManager is for.
+func (m *FieldManager) Kind() schema.GroupVersionKind { return m.kind }
+
+// Options returns the options of the FieldManager, with their defaults.
+func (m *FieldManager) Options() Options { return m.options }
+
 // refusesUnknown reports whether an undeclared field of an intent is an error.
 func (m *FieldManager) refusesUnknown() bool {
-	v := m.options.FieldValidation
-	return v == "" || v == metav1.FieldValidationStrict
+	return m.options.FieldValidation == metav1.FieldValidationStrict
 }
 
 // timestamp returns now as it stands on the wire.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -450,9 +451,9 @@ func TestRestatedInPlace(t *testing.T) {
 			require.Equal(t, owners(t, want), owners(t, got))
 			require.True(t, typed.Equal(contents(want), asTree(t, got).Object))
 			if row.isNoOp {
-				p, err := fm.Plan(t.Context(), live, intent, fieldmanager.PlanOptions{Manager: row.manager})
+				p, err := plans.New(t.Context(), fm, live, intent, plans.Options{Manager: row.manager})
 				require.NoError(t, err)
-				require.Equal(t, fieldmanager.Unchanged, p.Outcome)
+				require.Equal(t, plans.Unchanged, p.Outcome)
 			}
 		})
 	}

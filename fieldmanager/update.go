@@ -68,7 +68,7 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 	if own != nil && own.APIVersion == w.m.version {
 		r.Owned, _ = own.Fields() // what can't be decoded counts as nothing
 	}
-	r.NoOp = !r.Changed && sameEntries(w.live, out, typed.Equal)
+	r.NoOp = !r.Changed && managedfields.Equal(w.live, out, false)
 	return r, nil
 }
 
@@ -252,18 +252,11 @@ func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 
 // readObject returns an object without its managed fields.
 func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role Role) (object, error) {
-	if m.isOwnStruct(obj) {
-		tree, err := gostruct.Tree(obj, managedFieldsPath...)
-		if err != nil {
-			return object{}, &ObjectError{role, "", err}
-		}
-		return object{tree, m.version, m.typ}, nil
-	}
-	o, err := m.objectOf(ctx, obj)
+	o, err := m.stripped(ctx, obj)
 	if err != nil {
 		return object{}, &ObjectError{role, "", err}
 	}
-	return o.stripped(), nil
+	return o, nil
 }
 
 // refuse says why an update can't be stored; it compares two objects that can.

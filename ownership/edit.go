@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -28,7 +29,7 @@ type Mover struct {
 	Options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
 	// Plan is how [Next] and [Step] are planned: how the server compares values, and whether it sets defaults. By
 	// default values are compared as JSON, so 1 instead of 1000m looks like a change.
-	Plan fieldmanager.PlanOptions
+	Plan plans.Options
 }
 
 // Edit is an object whose managed fields are edited. It is what all moves are made of, those of package upgrade too.
@@ -197,7 +198,7 @@ func (e *Edit) Result() (*Result, error) {
 		}
 	}
 	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
-	r.Changes = fieldmanager.OwnershipChanges(e.before, e.Entries)
+	r.Changes = plans.OwnershipChanges(e.before, e.Entries)
 	var err error
 	r.Object, err = e.Entries.Into(e.live)
 	return r, err

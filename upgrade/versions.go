@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
@@ -36,7 +37,7 @@ func startEdit(ctx context.Context, obj runtime.Object, types fieldmanager.Types
 	mover := ownership.Mover{
 		Types:   types,
 		Options: func(schema.GroupVersionKind, string) fieldmanager.Options { return options },
-		Plan:    fieldmanager.PlanOptions{Force: true},
+		Plan:    plans.Options{Force: true},
 	}
 	e, err := mover.Edit(ctx, obj)
 	if err != nil {

@@ -1,18 +1,22 @@
-package fieldmanager
+// Package plans tells what an apply would do, and the ways out of its conflicts.
+//
+//	plan, err := plans.New(ctx, m, live, intent, plans.Options{Manager: "alice", Defaults: true})
+//	fmt.Println(plan.Outcome) // such as "changed"
+package plans
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -48,22 +52,22 @@ func (o Outcome) String() string {
 // MarshalText returns what String does.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// PlanOptions are those of the apply that is planned, and what is known of the server that it would be sent to.
-type PlanOptions struct {
+// Options are those of the apply that is planned, and what is known of the server that it would be sent to.
+type Options struct {
 	// Manager is who would apply.
 	Manager string
 	// Force plans an apply that takes fields in conflict from their owners.
 	Force bool
 	// Defaults fills the defaults of the schema in where live and the merged object
 	// lack them, as a server does after it merged ([typed.Type.Default]). The Defaulter
-	// of [Options] is called with both in any case: a host whose types have defaults in
+	// of the FieldManager is called with both in any case: a host whose types have defaults in
 	// code names them there.
 	Defaults bool
 	// Defaulter does to both what a server of another process does in code when it decodes them; nil for nothing. Unlike
-	// that of [Options] it has no say in the merged object.
+	// that of the FieldManager it has no say in the merged object.
 	Defaulter func(runtime.Object)
 	// Prepare does to the merged object what a server does in code before it stores an update, besides resetting the
-	// ResetFields of [Options]: it puts back what such a write must not change, such as a Namespace's finalizers, and
+	// ResetFields of the FieldManager: it puts back what such a write must not change, such as a Namespace's finalizers, and
 	// sets what follows from other fields. Both objects have their defaults; live must not be changed. Nil for nothing. It
 	// is not called for a subresource.
 	Prepare func(merged, live runtime.Object)
@@ -87,40 +91,21 @@ var ErrPrecondition = errors.New("precondition failed")
 // Plan is what an apply would do. Nothing in it may be changed: it shares memory
 // with the objects that it was made of.
 //
-// Its Object is that of [FieldManager.Apply], for a conflict that of an apply with force. A server may come to store
-// something else: it puts back what the write must not touch, such as the status, and fills defaults in. Changed and
-// NoOp are about what it stores, as Outcome is. For the outcome Conflict, Conflicts are what stands in the way.
+// Its Object is that of [fieldmanager.FieldManager.Apply], for a conflict that of an apply with force. A server may come
+// to store something else: it puts back what the write must not touch, such as the status, and fills defaults in.
+// Changed and NoOp are about what it stores, as Outcome is. For the outcome Conflict, Conflicts are what stands in the
+// way.
 type Plan struct {
-	Result
+	fieldmanager.Result
 	// Outcome says it in a word.
 	Outcome Outcome
 	// Ownership says whose fields become others, in the order of managedfields.Key;
 	// managers whose entries stay as they are, but for the time, are left out.
 	Ownership []OwnershipChange
 
-	semantics *typed.Semantics
-	before    object // defaulted; no tree for a create
-	after     object
-}
-
-// OwnershipChange is what becomes of what one manager owns. The paths are of the
-// API version of its entry (spec rule 13.3). Invariants, where before and after are what it owns:
-//
-//	Gains   = after - before     Shares  ⊆ Gains
-//	Loses   = before - after     Removes ⊆ Loses
-type OwnershipChange struct {
-	// Manager is whose entry it is.
-	Manager managedfields.Key
-	// Version is the API version of its entry afterwards, or before when there is
-	// none any more.
-	Version string
-	// Gains are the fields that it comes to own, and Shares those of them that
-	// others own as well.
-	Gains, Shares *fieldpath.Set
-	// Loses are the fields that it owns no longer, and Removes those of them that
-	// go from the object: it gave them up, or they were inside something that
-	// somebody gave up, and nobody else owns them.
-	Loses, Removes *fieldpath.Set
+	typ           *typed.Type
+	semantics     *typed.Semantics
+	before, after map[string]any // live, nil for a create, and what a server would store
 }
 
 // ChangeKind says how a field changes.
@@ -147,50 +132,39 @@ type Change struct {
 	Before, After any
 }
 
-// Plan returns what Apply would do with the same arguments, without an error for
+// New returns the plan of an apply with the same arguments, without an error for
 // conflicts. Any other error is Apply's, or [ErrPrecondition].
 //
 // Outcome is about a server that does what the engine does and then, with the
 // object that it merged: puts back the fields that the write resets
-// (the ResetFields of [Options]) and those of metadata that are the server's; fills defaults
+// (the ResetFields of m) and those of metadata that are the server's; fills defaults
 // in; and writes nothing when what it has equals what is stored, the times of
 // entries aside. So the plan is as good as live is recent and as the options are
 // those of the server: reset fields, defaults and semantics. Validation and
 // admission are not known here.
-func (m *FieldManager) Plan(ctx context.Context, live, applied runtime.Object, options PlanOptions) (*Plan, error) {
-	if err := m.checkPreconditions(live, applied); err != nil {
-		return nil, err
-	}
-	w, err := m.prepareApply(ctx, live, applied, ApplyOptions{Manager: options.Manager})
+func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, options Options) (
+	*Plan, error) {
+	result, err := m.Apply(ctx, live, applied, fieldmanager.ApplyOptions{Manager: options.Manager, Force: true})
 	if err != nil {
 		return nil, err
 	}
-	if w.isNoOp {
-		result, err := w.finish()
-		return &Plan{Result: result}, err
+	if err := checkPreconditions(live, applied); err != nil {
+		return nil, err
 	}
-	p := &Plan{semantics: options.Semantics}
+	p := &Plan{Result: result, semantics: options.Semantics}
+	if p.NoOp {
+		return p, nil
+	}
+	w := write{ctx, m, m.Options(), m.Kind().GroupVersion().String(), live}
 	if p.semantics == nil {
-		p.semantics = m.options.Semantics
+		p.semantics = w.options.Semantics
 	}
-	err = w.takeOwnership()
-	var refused conflicts.Conflicts
-	if errors.As(err, &refused) {
-		err = w.takeFields(true)
-	}
-	if err != nil {
+	if err := p.compare(w, options); err != nil {
 		return nil, err
 	}
-	if p.Result, err = w.finish(); err != nil {
-		return nil, err
-	}
-	p.Conflicts = refused
-	if err := p.compare(w, live, options); err != nil {
-		return nil, err
-	}
-	same := p.before.tree != nil && p.semantics.Equal(m.typ, p.before.tree, p.after.tree)
+	same := p.before != nil && p.semantics.Equal(p.typ, p.before, p.after)
 	p.Changed = !same
-	p.NoOp = same && sameEntries(live, p.Object, sameButTime)
+	p.NoOp = same && managedfields.Equal(live, p.Object, true)
 	switch {
 	case len(p.Conflicts) > 0 && !options.Force:
 		p.Outcome = Conflict
@@ -204,143 +178,113 @@ func (m *FieldManager) Plan(ctx context.Context, live, applied runtime.Object, o
 			return nil, err
 		}
 	}
-	p.Ownership, err = w.ownershipChanges(live)
+	p.Ownership, err = w.ownershipChanges(p.Object)
 	return p, err
 }
 
+// write is the apply that is planned.
+type write struct {
+	ctx context.Context
+	*fieldmanager.FieldManager
+	options fieldmanager.Options
+	version string         // of the FieldManager
+	live    runtime.Object // nil for none
+}
+
 func (p *Plan) validate(validate func(merged, live runtime.Object) error) error {
-	merged, err := objectLike(p.Object, p.after.tree)
+	merged, err := gostruct.ObjectLike(p.Object, p.after)
 	if err != nil {
 		return err
 	}
 	var before runtime.Object
-	if p.before.tree != nil {
-		if before, err = objectLike(p.Object, p.before.tree); err != nil {
+	if p.before != nil {
+		if before, err = gostruct.ObjectLike(p.Object, p.before); err != nil {
 			return err
 		}
 	}
 	return validate(merged, before)
 }
 
-// checkPreconditions refuses an intent that is for another object than live. An
-// object that is not readable is left to Apply to complain about.
-func (m *FieldManager) checkPreconditions(live, applied runtime.Object) error {
-	intent, err := treeOf(applied)
+// checkPreconditions refuses an intent that is for another object than live.
+func checkPreconditions(live, applied runtime.Object) error {
+	want, err := meta.Accessor(applied)
 	if err != nil {
+		return err
+	}
+	var have metav1.Object = &metav1.ObjectMeta{}
+	if live != nil {
+		if have, err = meta.Accessor(live); err != nil {
+			return err
+		}
+	}
+	version, uid := have.GetResourceVersion(), have.GetUID()
+	if v := want.GetResourceVersion(); v != "" && v != version {
+		return fmt.Errorf("metadata.resourceVersion: %w: expected %q, the object has %q", ErrPrecondition, v, version)
+	}
+	switch v := want.GetUID(); {
+	case v == "" || v == uid:
 		return nil
+	case uid != "":
+		return fmt.Errorf("metadata.uid: expected %q, which is immutable, got %q", uid, v)
+	default:
+		return fmt.Errorf("metadata.uid: %w: expected %q, the object has %q", ErrPrecondition, v, uid)
 	}
-	var stored map[string]any
-	if !isNil(live) {
-		if stored, err = treeOf(live); err != nil {
-			return nil
-		}
-	}
-	want, _ := intent["metadata"].(map[string]any)
-	have, _ := stored["metadata"].(map[string]any)
-	for _, name := range [...]string{"resourceVersion", "uid"} {
-		v, _ := want[name].(string)
-		now, _ := have[name].(string)
-		switch {
-		case v == "" || v == now:
-		case name == "uid" && now != "":
-			return fmt.Errorf("metadata.uid: expected %q, which is immutable, got %q", now, v)
-		default:
-			return fmt.Errorf("metadata.%s: %w: expected %q, the object has %q", name, ErrPrecondition, v, now)
-		}
-	}
-	return nil
 }
 
-// compare sets what is compared: live, and what a server would store.
-func (p *Plan) compare(w *applyWrite, live runtime.Object, options PlanOptions) error {
-	merged, err := treeOf(p.Object)
-	if err != nil {
+// compare sets what a server would store, and brings it and live to the form in which they are compared.
+func (p *Plan) compare(w write, options Options) (err error) {
+	if w.live != nil {
+		if p.before, _, err = w.At(w.ctx, w.live, w.version); err != nil {
+			return err
+		}
+	}
+	if p.after, p.typ, err = w.At(w.ctx, p.Object, w.version); err != nil {
 		return fmt.Errorf("merged object: %w", err)
 	}
-	if p.before, err = w.liveObject(); err != nil {
+	if p.after, err = w.putBack(p.typ, p.before, p.after); err != nil {
 		return err
 	}
-	p.after = object{managedfields.With(merged, nil), w.m.version, w.m.typ}
-	if isNil(live) {
-		p.before.tree = nil
-	}
-	if p.after.tree, err = w.m.putBack(p.before.tree, p.after); err != nil {
-		return err
-	}
-	if p.before.tree != nil && typed.Equal(p.before.tree, p.after.tree) {
+	if p.before != nil && typed.Equal(p.before, p.after) {
 		return nil // Equal objects have equal defaults, and most plans end here.
 	}
-	for _, o := range []*object{&p.before, &p.after} {
-		if o.tree == nil {
+	for _, tree := range []*map[string]any{&p.before, &p.after} {
+		if *tree == nil {
 			continue
 		}
 		if options.Defaults {
-			o.tree, _ = o.typ.Default(o.tree).(map[string]any)
+			*tree, _ = p.typ.Default(*tree).(map[string]any)
 		}
-		for _, set := range []func(runtime.Object){w.m.options.Defaulter, options.Defaulter} {
-			if err := p.change(o, set); err != nil {
+		for _, set := range []func(runtime.Object){w.options.Defaulter, options.Defaulter} {
+			if err := p.change(tree, set); err != nil {
 				return fmt.Errorf("defaulting: %w", err)
 			}
 		}
 	}
-	if options.Prepare == nil || p.before.tree == nil || w.m.options.Subresource != "" {
+	if options.Prepare == nil || p.before == nil || w.options.Subresource != "" {
 		return nil
 	}
-	before, err := objectLike(p.Object, trees.Copy(p.before.tree).(map[string]any))
+	before, err := gostruct.ObjectLike(p.Object, trees.Copy(p.before).(map[string]any))
 	if err != nil {
 		return err
 	}
 	return p.change(&p.after, func(merged runtime.Object) { options.Prepare(merged, before) })
 }
 
-// change calls a function, if it is not nil, with a copy of an object, and sets the object's tree to what comes of it.
-func (p *Plan) change(o *object, f func(runtime.Object)) error {
+// change calls a function, if it is not nil, with a copy of an object, and sets its tree to what comes of it.
+func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 	if f == nil {
 		return nil
 	}
-	obj, err := objectLike(p.Object, trees.Copy(o.tree).(map[string]any))
+	obj, err := gostruct.ObjectLike(p.Object, trees.Copy(*tree).(map[string]any))
 	if err != nil {
 		return err
 	}
 	f(obj)
-	if o.tree, err = treeOf(obj); err != nil {
+	if *tree, err = gostruct.Tree(obj); err != nil {
 		return err
 	}
-	o.tree = managedfields.With(o.tree, nil)
+	*tree = managedfields.With(*tree, nil)
 	return nil
-}
-
-// sameEntries reports whether two objects have the same managed fields, in the same order.
-func sameEntries(a, b runtime.Object, same func(x, y any) bool) bool {
-	before, err1 := entryList(a)
-	after, err2 := entryList(b)
-	return err1 == nil && err2 == nil && (before == nil) == (after == nil) && slices.EqualFunc(before, after, same)
-}
-
-// sameButTime reports whether two entries are the same but for their times: a server does not write those alone.
-func sameButTime(a, b any) bool {
-	x, ok1 := a.(map[string]any)
-	y, ok2 := b.(map[string]any)
-	return ok1 && ok2 && typed.Equal(timeless(x), timeless(y))
-}
-
-// entryList returns the managed fields of an object as they are in an unstructured one.
-func entryList(obj runtime.Object) ([]any, error) {
-	if accessor, err := meta.Accessor(obj); err == nil && !isUnstructured(obj) {
-		obj = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: accessor.GetManagedFields()}}
-	}
-	tree, err := treeOf(obj)
-	v, _ := managedfields.Of(tree)
-	list, _ := v.([]any)
-	return list, err
-}
-
-func timeless(entry map[string]any) map[string]any {
-	if _, ok := entry["time"]; ok {
-		entry = maps.Clone(entry)
-		delete(entry, "time")
-	}
-	return entry
 }
 
 // Changes yields the fields that change in the object, its managed fields aside:
@@ -350,20 +294,19 @@ func timeless(entry map[string]any) map[string]any {
 // OwnershipOnly, or a conflict over values that a server takes as equal.
 func (p *Plan) Changes() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
-		t := p.after.typ
-		if t == nil {
-			return
+		if p.typ == nil {
+			return // nothing changes
 		}
-		c := p.semantics.Compare(t, p.before.tree, p.after.tree)
+		c := p.semantics.Compare(p.typ, p.before, p.after)
 		var finder typed.Finder
 		for _, part := range [...]struct {
 			kind ChangeKind
 			set  *fieldpath.Set
 		}{
 			{Added, topmost(c.Added)}, {Modified, c.Modified}, {Removed, topmost(c.Removed)},
-			{Reordered, t.Reordered(p.before.tree, p.after.tree)},
+			{Reordered, p.typ.Reordered(p.before, p.after)},
 		} {
-			for path, values := range finder.Pairs(t, part.set, p.before.tree, p.after.tree) {
+			for path, values := range finder.Pairs(p.typ, part.set, p.before, p.after) {
 				if !yield(Change{part.kind, slices.Clone(path), values[0], values[1]}) {
 					return
 				}
