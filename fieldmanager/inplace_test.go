@@ -100,7 +100,7 @@ func widgetTypes() oneType {
 		"text": text, "count": number, "ratio": number,
 		"labels": {Map: &typed.Map{Elem: text}},
 		"args":   {List: &typed.List{Elem: text}},
-		"ports": {List: &typed.List{Kind: typed.KeyedList, Keys: []string{"port"},
+		"ports": {List: &typed.List{Keys: []string{"port"},
 			Elem: structOf(map[string]*typed.Type{"port": number, "name": text})}},
 	}))
 }

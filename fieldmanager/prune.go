@@ -141,7 +141,7 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 		if it == nil {
 			it = typed.Deduced()
 		}
-		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && it.List.Kind != typed.AtomicList {
+		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // nobody can own it
 		}
 		if entry.Member && !hasContent(it, value) ||
@@ -158,7 +158,7 @@ func hasContent(t *typed.Type, v any) bool {
 	case map[string]any:
 		return len(x) > 0 && t.Map != nil && !t.Map.Atomic
 	case []any:
-		return len(x) > 0 && t.List != nil && t.List.Kind != typed.AtomicList
+		return len(x) > 0 && t.List != nil && !t.List.IsAtomic()
 	}
 	return false
 }

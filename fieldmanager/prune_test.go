@@ -235,7 +235,7 @@ func TestPruneBeyondLimits(t *testing.T) {
 	item := structOf(map[string]*typed.Type{"name": text, "free": typed.Deduced()})
 	var warnings []fieldmanager.Warning
 	fm, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
-		"text": text, "items": {List: &typed.List{Kind: typed.KeyedList, Elem: item, Keys: []string{"name"}}},
+		"text": text, "items": {List: &typed.List{Elem: item, Keys: []string{"name"}}},
 		"hints": {Map: &typed.Map{Elem: text}},
 	})), fieldmanager.Options{Warnings: func(w fieldmanager.Warning) { warnings = append(warnings, w) }})
 	require.NoError(t, err)
@@ -275,10 +275,10 @@ func TestPruneBeyondLimits(t *testing.T) {
 func TestPruneKeepsDuplicatesOfOthers(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	item := structOf(map[string]*typed.Type{
-		"name": text, "tags": {List: &typed.List{Kind: typed.SetList, Elem: text}},
+		"name": text, "tags": {List: &typed.List{Set: true, Elem: text}},
 	})
 	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
-		"text": text, "items": {List: &typed.List{Kind: typed.KeyedList, Elem: item, Keys: []string{"name"}}},
+		"text": text, "items": {List: &typed.List{Elem: item, Keys: []string{"name"}}},
 	})), fieldmanager.Options{})
 	require.NoError(t, err)
 	widgetOf := func(text string) *unstructured.Unstructured {

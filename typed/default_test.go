@@ -23,7 +23,7 @@ func TestDefault(t *testing.T) {
 		"maybe":  {Type: str, Nullable: true},
 		"choice": {Type: str, Default: "a", Nullable: true},
 		"limits": {Type: limits, Default: map[string]any{}},
-		"ports":  {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"port"}, Elem: port}}},
+		"ports":  {Type: &typed.Type{List: &typed.List{Keys: []string{"port"}, Elem: port}}},
 		"plain":  {Type: &typed.Type{List: &typed.List{Elem: port}}},
 		"sealed": {Type: &typed.Type{Map: &typed.Map{Atomic: true, Elem: limits}}},
 	}, Elem: str}}

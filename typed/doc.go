@@ -25,7 +25,7 @@
 // For example, with a set called tags:
 //
 //	t := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
-//		"tags": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},
+//		"tags": {Type: &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.String}}}},
 //	}}}
 //	live := map[string]any{"tags": []any{"a"}}
 //	intent := map[string]any{"tags": []any{"b"}}

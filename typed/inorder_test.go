@@ -14,7 +14,7 @@ import (
 )
 
 // servers is a keyed list whose keys are not sorted, with a default.
-var servers = &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: structOf(map[string]typed.Field{
+var servers = &typed.Type{List: &typed.List{Elem: structOf(map[string]typed.Field{
 	"port": {Type: num}, "host": {Type: str, Default: "h"}, "tags": {Type: setOf(str)}, "note": {Type: str},
 }), Keys: []string{"port", "host"}}}
 

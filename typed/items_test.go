@@ -16,7 +16,7 @@ import (
 func TestItems(t *testing.T) {
 	type m = map[string]any
 	scalars := setOf(&typed.Type{Scalar: typed.Untyped})
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
 	for _, row := range []struct {
 		name, why string
 		typ       *typed.Type

@@ -14,8 +14,8 @@ import (
 // TestValueLimits shows each limit of a value (spec rules 12.1 and 12.2), at it
 // and one beyond.
 func TestValueLimits(t *testing.T) {
-	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	set := &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
 	nested := func(depth int) any {
 		var v any = "x"
 		for range depth {
@@ -161,7 +161,7 @@ func TestErrorLimit(t *testing.T) {
 // TestEqualDuplicates shows that duplicated items are compared one by one,
 // in order, at any number of them.
 func TestEqualDuplicates(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
 	list := func(values ...string) (out []any) {
 		for _, v := range values {
 			k, rest, _ := strings.Cut(v, "=")

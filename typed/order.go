@@ -27,7 +27,7 @@ func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
 	case shapes != t.shapeOf(old):
 	case shapes.first() == mapShape && !t.Map.Atomic:
 		out.Below = t.Map.reordered(asMap(old), asMap(now), depth+1)
-	case shapes.first() == listShape && t.List.Kind != AtomicList:
+	case shapes.first() == listShape && !t.List.IsAtomic():
 		out = t.List.reordered(asList(old), asList(now), depth+1)
 	}
 	return out

@@ -30,7 +30,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 	switch s := t.shapes().first(); {
 	case s == mapShape && (t.Map.Atomic || t.Map.Untyped):
 		return set
-	case s == listShape && t.List.Kind == AtomicList:
+	case s == listShape && t.List.IsAtomic():
 		return set
 	}
 	return set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
@@ -51,7 +51,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 				return fieldpath.Entry{Member: true}
 			}
 		case listShape:
-			if child.List.Kind == AtomicList {
+			if child.List.IsAtomic() {
 				return fieldpath.Entry{Member: true}
 			}
 		default:

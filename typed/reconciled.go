@@ -46,7 +46,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 					return false
 				}
 			case listShape:
-				if child.List.Kind == AtomicList {
+				if child.List.IsAtomic() {
 					return false
 				}
 			default:

@@ -79,7 +79,7 @@ func (d *dropper) items(t *Type, list []any, live any) []any {
 	l, out := t.List, list
 	for i, v := range list {
 		e := fieldpath.Index(i)
-		if l.Kind != AtomicList {
+		if !l.IsAtomic() {
 			if named, err := l.element(v); err == nil {
 				e = named
 			}

@@ -169,7 +169,7 @@ func (t *Type) isLeafShape(s shape) bool {
 	case mapShape:
 		return t.Map.Atomic
 	case listShape:
-		return t.List.Kind == AtomicList
+		return t.List.IsAtomic()
 	}
 	return s == scalarShape
 }
@@ -253,7 +253,7 @@ func (w *validator) items(l *List, v any) *fieldpath.Set {
 	if !ok {
 		return nil
 	}
-	if l.Kind == AtomicList {
+	if l.IsAtomic() {
 		for i, item := range list {
 			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth < MaxDepth && w.within() {
 				continue // as most are, and need no path

@@ -154,7 +154,7 @@ func TestMergeValidates(t *testing.T) {
 	}
 
 	list := &typed.Type{
-		List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name"}, Elem: structOf(map[string]typed.Field{
+		List: &typed.List{Keys: []string{"name"}, Elem: structOf(map[string]typed.Field{
 			"name": {Type: str}, "args": parts["args"],
 		})}}
 	items := tree(t, `[{name: a}, {name: b}, {name: c, args: [1]}, {name: d, args: [2]}]`)
@@ -216,7 +216,7 @@ func TestValidateWithoutShape(t *testing.T) {
 	require.Equal(t, []string{".a"},
 		lines((&typed.Type{Map: &typed.Map{Elem: none}}).FieldSet(map[string]any{"a": int64(1)})),
 		"what is there all the same is owned as an entry")
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: none, Keys: []string{"a"}}}
+	keyed := &typed.Type{List: &typed.List{Elem: none, Keys: []string{"a"}}}
 	require.ErrorContains(t, keyed.Validate([]any{map[string]any{}}, typed.Rules{}), "must have one of its key fields",
 		"it has no defaults either")
 }

@@ -62,7 +62,7 @@ const (
 )
 
 func (t *Type) shapes() (s shape) {
-	if t.Scalar != NoScalar {
+	if t.Scalar != 0 {
 		s |= scalarShape
 	}
 	if t.List != nil {

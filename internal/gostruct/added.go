@@ -81,8 +81,8 @@ func (w *writer) addedTo(
 ) (*fieldpath.Set, bool) {
 	fa, x := indirect(f, a)
 	fb, y := indirect(f, b)
-	isGranular := t.Scalar == typed.NoScalar && (t.Map == nil) != (t.List == nil) &&
-		(t.Map == nil || !t.Map.Atomic) && (t.List == nil || t.List.Kind != typed.AtomicList)
+	isGranular := t.Scalar == 0 && (t.Map == nil) != (t.List == nil) &&
+		(t.Map == nil || !t.Map.Atomic) && (t.List == nil || !t.List.IsAtomic())
 	switch {
 	case fa == fb && fa.kind == structKind && isGranular && t.Map != nil:
 		return w.addedFields(t.Map, fa, x, y, except, depth)
@@ -199,7 +199,7 @@ func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*
 		if !ok {
 			return nil, false
 		}
-		if l.Kind != typed.AtomicList {
+		if !l.IsAtomic() {
 			w.set.Add(e, true, sub)
 		}
 	}
@@ -209,10 +209,10 @@ func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*
 
 // elementOf returns the element of an item whose key or value is of a common kind; the zero Element of an atomic list.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
-	switch f, v := indirect(f, item); l.Kind {
-	case typed.AtomicList:
+	switch f, v := indirect(f, item); {
+	case l.IsAtomic():
 		return e, true
-	case typed.SetList:
+	case l.Set:
 		text, ok := keyOf(f, v)
 		return fieldpath.Value(text), ok
 	default:

@@ -158,10 +158,12 @@ func (n *node) settleKind() {
 		switch {
 		case len(v) == 0:
 			n.kind = Value
+		case t != nil && t.List != nil && t.List.IsAtomic():
+			n.kind = Atomic
+		case t != nil && t.List != nil && t.List.Set:
+			n.kind = Set
 		case t != nil && t.List != nil:
-			n.kind = map[typed.ListKind]Kind{
-				typed.AtomicList: Atomic, typed.SetList: Set, typed.KeyedList: KeyedList,
-			}[t.List.Kind]
+			n.kind = KeyedList
 		case n.ownedAlone():
 			n.kind = Atomic
 		default:
