@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -39,7 +40,7 @@ func TestTooManyEntries(t *testing.T) {
 	)
 	require.NoError(t, err)
 	live := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 1\n")
-	list := entriesOf(managedfields.MaxEntries+1, func(int) string { return "v1" })
+	list := entriesOf(limits.MaxEntries+1, func(int) string { return "v1" })
 	live.Object["metadata"].(map[string]any)["managedFields"] = list
 	live.SetAPIVersion("example.dev/v1")
 
@@ -142,7 +143,7 @@ func TestTooLargeObjects(t *testing.T) {
 	require.NoError(t, err)
 	small := object(t, "v1", "kind: Any\na: 1\n")
 	large := object(t, "v1", "kind: Any\na: 1\n")
-	large.Object["a"] = make([]any, typed.MaxItems+1)
+	large.Object["a"] = make([]any, limits.MaxItems+1)
 	for role, write := range map[fieldmanager.Role]func() error{
 		fieldmanager.AppliedObject: func() error { _, err := writetest.Apply(m, nil, large, "a", false); return err },
 		fieldmanager.LiveObject:    func() error { _, err := writetest.Apply(m, large, small, "a", false); return err },

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -49,9 +50,9 @@ func TestManyEntries(t *testing.T) {
 // TestTooMany shows the limit on entries (spec rule 12.4), at it and one beyond.
 func TestTooMany(t *testing.T) {
 	const want = `managedFields[10000] of manager "": 10001 entries, expected at most 10000`
-	_, err := managedfields.Decode(make([]metav1.ManagedFieldsEntry, managedfields.MaxEntries+1))
+	_, err := managedfields.Decode(make([]metav1.ManagedFieldsEntry, limits.MaxEntries+1))
 	require.EqualError(t, err, want)
-	_, err = managedfields.DecodeTree(make([]any, managedfields.MaxEntries+1))
+	_, err = managedfields.DecodeTree(make([]any, limits.MaxEntries+1))
 	require.EqualError(t, err, want)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -103,7 +104,7 @@ func TestDefaultInItself(t *testing.T) {
 	for v, ok := chain.Default(map[string]any{}).(map[string]any); ok; v, ok = v["a"].(map[string]any) {
 		depth++
 	}
-	require.LessOrEqual(t, depth, typed.MaxDepth+2)
+	require.LessOrEqual(t, depth, limits.MaxDepth+2)
 }
 
 // TestDefaultOfInvalidValues: a value without a type, or of another kind than its type

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -163,7 +164,7 @@ func TestMergeNameLimits(t *testing.T) {
 		{"key", keyed, len(`{"k":""}`), func(text string) any { return []any{map[string]any{"k": text}} }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			for over, n := range []int{fieldpath.MaxElement - row.around, fieldpath.MaxElement - row.around + 1} {
+			for over, n := range []int{limits.MaxElement - row.around, limits.MaxElement - row.around + 1} {
 				v := row.value(strings.Repeat("x", n))
 				want := row.typ.Validate(v, typed.Rules{})
 				require.Equal(t, over == 0, want == nil, want)
@@ -216,7 +217,7 @@ func TestMergeRareItems(t *testing.T) {
 		lists = append(lists, item("a", list(int64(i))))
 		reversed = append([]any{lists[i]}, reversed...)
 	}
-	many := make([]any, typed.MaxItems+1)
+	many := make([]any, limits.MaxItems+1)
 	for i := range many {
 		many[i] = strconv.Itoa(1e6 + i) // in ascending order
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // Semantics decides which values are equal. The nil *Semantics is the compatible one: values are equal if they are
@@ -35,7 +37,7 @@ func (s *Semantics) leavesEqual(t *Type, a, b any) bool {
 // sameMeaning reports whether two values, at a depth, have the same meaning. It visits the content of atomic lists
 // and maps.
 func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
-	if depth > MaxDepth {
+	if depth > limits.MaxDepth {
 		return false
 	}
 	// Containers are compared part by part only, and equal parts end early. Comparing them as a whole first would cost
@@ -98,7 +100,7 @@ func (s *Semantics) sameItems(l *List, a, b []any, depth int) bool {
 // asAbsent reports whether v, an entry of m called name, counts as missing: it is empty, and the schema gives
 // emptiness no meaning. An empty struct has a meaning, such as emptyDir: {}, unless it is the default.
 func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
-	if s == nil || depth > MaxDepth {
+	if s == nil || depth > limits.MaxDepth {
 		return false
 	}
 	field, declared := m.Fields[name]

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -387,7 +388,7 @@ func TestServerSideErrors(t *testing.T) {
 			set(tree, []any{map[string]any{"operation": "Guess"}}, "metadata", "managedFields")
 		}), flux, "Guess"},
 		{"too many entries", edit(func(tree map[string]any) {
-			set(tree, make([]any, managedfields.MaxEntries+1), "metadata", "managedFields")
+			set(tree, make([]any, limits.MaxEntries+1), "metadata", "managedFields")
 		}), flux, "entries"},
 		{"undecodable", fields(0, map[string]any{"k:{": map[string]any{}}),
 			with(func(o *upgrade.ServerSideOptions) { o.From = []string{upgrade.ClientSideManager} }),

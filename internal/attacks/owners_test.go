@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -86,7 +87,7 @@ var owners = []attack{
 			list := updates(n).Encode()
 			return func() error {
 				_, err := managedfields.Decode(list)
-				return check((err != nil) == (n > managedfields.MaxEntries), "the limit")
+				return check((err != nil) == (n > limits.MaxEntries), "the limit")
 			}
 		},
 	},

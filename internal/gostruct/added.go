@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"sync"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -25,7 +26,7 @@ func Added(t *typed.Type, a, b any, except ...string) (added *fieldpath.Set, ok 
 		return nil, false
 	}
 	w := writers.Get().(*writer)
-	w.left = typed.MaxValues
+	w.left = limits.MaxValues
 	defer func() {
 		w.set.Reset()
 		writers.Put(w)
@@ -104,7 +105,7 @@ func fieldType(m *typed.Map, name string) *typed.Type {
 
 // all returns all paths below a value that is valid.
 func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
-	if w.left--; w.left < 0 || depth > MaxDepth {
+	if w.left--; w.left < 0 || depth > limits.MaxDepth {
 		return nil, false
 	}
 	switch f, v = indirect(f, v); f.kind {
@@ -171,7 +172,7 @@ func (w *writer) allEntries(t *typed.Type, f *form, v reflect.Value, depth int) 
 	for it := v.MapRange(); it.Next(); {
 		name := it.Key().String()
 		child := fieldType(t.Map, name)
-		if child == nil || len(name) > fieldpath.MaxElement {
+		if child == nil || len(name) > limits.MaxElement {
 			return nil, false
 		}
 		sub, ok := w.all(child, f.elem, it.Value(), depth+1)
@@ -185,7 +186,7 @@ func (w *writer) allEntries(t *typed.Type, f *form, v reflect.Value, depth int) 
 
 func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
 	l := t.List
-	if l == nil || v.Len() > typed.MaxItems {
+	if l == nil || v.Len() > limits.MaxItems {
 		return nil, false
 	}
 	at := w.set.Level()

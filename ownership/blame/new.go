@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -76,8 +77,8 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	if managed != nil && !ok {
 		r.Problem = fmt.Sprintf("metadata.managedFields: expected a list, got %T", managed)
 	}
-	if n := len(list); n > managedfields.MaxEntries {
-		r.Problem = fmt.Sprintf("metadata.managedFields: %d entries, expected at most %d", n, managedfields.MaxEntries)
+	if n := len(list); n > limits.MaxEntries {
+		r.Problem = fmt.Sprintf("metadata.managedFields: %d entries, expected at most %d", n, limits.MaxEntries)
 		list = nil
 	}
 	sets := make([]*fieldpath.Set, len(list))
