@@ -291,7 +291,7 @@ func atomicContainer(t *typed.Type, v any, _ bool, _ fieldpath.Element, entry fi
 // ownedContainer finds granular containers with something in them that are owned
 // as map entries.
 func ownedContainer(t *typed.Type, v any, _ bool, e fieldpath.Element, entry fieldpath.Entry) bool {
-	if e.Kind() != fieldpath.KindField || !entry.Member {
+	if !e.IsField() || !entry.Member {
 		return false
 	}
 	switch x := v.(type) {

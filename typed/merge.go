@@ -203,7 +203,7 @@ func (m *merger) mergeItems(l *List, live, applied []any) (result, *fieldpath.Se
 	switch {
 	case !known: // it is invalid; what is in its items may be, too
 		for i, e := range x.elems {
-			if e.Kind() != 0 {
+			if e != (fieldpath.Element{}) {
 				x.mergeItem(i, missing)
 			}
 		}

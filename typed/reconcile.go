@@ -70,14 +70,14 @@ func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 			return entry
 		}
 		var child *Type
-		switch e.Kind() {
-		case fieldpath.KindField:
+		switch {
+		case e.IsField():
 			if t.Map != nil {
 				var declared bool
 				child, declared = t.Map.field(e.Text())
 				entry.Member = entry.Member || declared
 			}
-		case fieldpath.KindKey:
+		case e.IsKey():
 			if t.List != nil {
 				child = t.List.Elem
 			}

@@ -48,10 +48,10 @@ func checkName(name string, size int) *SyntaxError {
 func parseItem(name string) (Element, *SyntaxError) {
 	text, isKey := name[2:], name[0] == 'k'
 	if isKey && plainKey(text, func(_, _ string) {}) {
-		return Element{KindKey, text}, nil
+		return Element{keyKind, text}, nil
 	}
 	if !isKey && text != "" && plainScalar(text) == len(text) {
-		return Element{KindValue, text}, nil
+		return Element{valueKind, text}, nil
 	}
 	var v any
 	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {

@@ -33,7 +33,7 @@ type Set struct {
 type node struct {
 	text   string
 	sub    *Set
-	kind   Kind
+	kind   kind
 	member bool
 }
 
