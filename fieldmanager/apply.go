@@ -61,7 +61,7 @@ type Result struct {
 // which says which object is at fault: with a typed.Errors in it when the object does not fit its type. live is never
 // changed. ctx goes to the Converter.
 func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (Result, error) {
-	key := m.key(options.Manager, managedfields.Apply)
+	key := m.key(options.Manager, metav1.ManagedFieldsOperationApply)
 	w := &applyWrite{m: m, ctx: ctx, key: key, force: options.Force, given: live, applied: applied}
 	if err := w.read(); err != nil {
 		return Result{}, err
@@ -151,7 +151,7 @@ func (w *applyWrite) read() (err error) {
 }
 
 // key returns the key of what manager does through this FieldManager.
-func (m *FieldManager) key(manager string, op managedfields.Operation) managedfields.Key {
+func (m *FieldManager) key(manager string, op metav1.ManagedFieldsOperationType) managedfields.Key {
 	if manager == "" {
 		manager = unknownManager
 	}
@@ -237,7 +237,7 @@ func (w *applyWrite) merge() error {
 	}
 	w.merged = object{merged.Value.(map[string]any), m.version, m.typ}
 	w.changed = merged.Changed
-	w.owned = managedfields.Strip(m.filter(m.version, merged.Owned))
+	w.owned = m.filter(m.version, merged.Owned).Difference(managedfields.Unowned())
 	w.reconcileOwn()
 	isOwned := w.own != nil && w.own.APIVersion == m.version && w.own.Owns(w.owned)
 	if !isOwned && w.own != nil && w.own.APIVersion == m.version {

@@ -64,5 +64,5 @@ func (m *FieldManager) Owned(ctx context.Context, obj runtime.Object) (*fieldpat
 	if err != nil {
 		return nil, &ObjectError{AppliedObject, "", err}
 	}
-	return managedfields.Strip(m.filter(m.version, m.typ.FieldSet(o.tree))), nil
+	return m.filter(m.version, m.typ.FieldSet(o.tree)).Difference(managedfields.Unowned()), nil
 }

@@ -230,7 +230,7 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	if err != nil {
 		return last, nil, err
 	}
-	now := managedfields.NewEntry(w.key, w.m.version, nil, w.owned.Union(managedfields.Unowned(nil)))
+	now := managedfields.NewEntry(w.key, w.m.version, nil, w.owned.Union(managedfields.Unowned()))
 	return *w.own, append(slices.Clip(w.others), now), nil
 }
 

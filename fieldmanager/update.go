@@ -56,7 +56,7 @@ func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, opt
 	}
 	entries := m.track(w.entries, changes, options.Manager)
 	out, err := entries.Into(now)
-	return w.result(out, err, entries.Get(m.key(options.Manager, managedfields.Update)))
+	return w.result(out, err, entries.Get(m.key(options.Manager, metav1.ManagedFieldsOperationUpdate)))
 }
 
 // result returns the result of an update with its object, and the entry of the manager; nil for none.
@@ -293,7 +293,7 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 func (m *FieldManager) track(entries managedfields.Entries, changes *comparisons, manager string) managedfields.Entries {
 	known, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
-	key := m.key(manager, managedfields.Update)
+	key := m.key(manager, metav1.ManagedFieldsOperationUpdate)
 	known = m.takeFromOthers(known, key, changes, nil)
 
 	mine := managedfields.NewEntry(key, m.version, nil, nil)
@@ -301,7 +301,7 @@ func (m *FieldManager) track(entries managedfields.Entries, changes *comparisons
 		mine = known[i]
 		known = slices.Delete(known, i, i+1)
 	}
-	owned := managedfields.Strip(own.changed) // without what nobody ever owns, such as metadata.name
+	owned := own.changed.Difference(managedfields.Unowned()) // nobody owns metadata.name
 	// An entry may own what nobody can own today. A write that changes it takes it out.
 	mine.Subtract(own.changed.Difference(owned))
 	mine.Subtract(own.Removed)

@@ -141,7 +141,7 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 		}
 		return s
 	}
-	manager, op, version := text("manager"), Operation(text("operation")), text("apiVersion")
+	manager, op, version := text("manager"), metav1.ManagedFieldsOperationType(text("operation")), text("apiVersion")
 	subresource, format := text("subresource"), text("fieldsType")
 	if err == nil {
 		e, err = newEntry(manager, op, version, subresource, format)
@@ -198,8 +198,9 @@ func textAt(m map[string]any, name string) (string, error) {
 }
 
 // newEntry returns an entry without fields and time.
-func newEntry(manager string, op Operation, version, subresource, format string) (Entry, error) {
-	if op != Apply && op != Update {
+func newEntry(manager string, op metav1.ManagedFieldsOperationType, version, subresource, format string) (
+	Entry, error) {
+	if op != metav1.ManagedFieldsOperationApply && op != metav1.ManagedFieldsOperationUpdate {
 		return Entry{}, fmt.Errorf("operation must be Apply or Update, got %q", op)
 	}
 	if version == "" {

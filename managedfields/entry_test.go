@@ -396,9 +396,9 @@ func TestCompareKeys(t *testing.T) {
 		return string(data)
 	}
 	for range 20_000 {
-		a := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(),
+		a := managedfields.Key{Manager: pick(), Operation: metav1.ManagedFieldsOperationType(pick()), APIVersion: pick(),
 			Subresource: pick()}
-		b := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(),
+		b := managedfields.Key{Manager: pick(), Operation: metav1.ManagedFieldsOperationType(pick()), APIVersion: pick(),
 			Subresource: pick()}
 		if r.IntN(2) == 0 {
 			b.Manager = a.Manager

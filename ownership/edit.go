@@ -69,7 +69,7 @@ func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 	}
 	for i := range e.before {
 		entry := &e.before[i]
-		if _, err := entry.Fields(); err == nil && entry.Operation == managedfields.Apply {
+		if _, err := entry.Fields(); err == nil && entry.Operation == metav1.ManagedFieldsOperationApply {
 			e.applied[entry.Key] = *entry
 		}
 	}
@@ -177,7 +177,8 @@ func (e *Edit) Differ(set *fieldpath.Set, from, to, subresource string) (*fieldp
 		return nil, err
 	}
 	c := t.Compare(before.Object, after.Object)
-	return managedfields.Strip(fieldpath.UnionOf(a.Difference(b), b.Difference(a), c.Changed(), c.Removed)), nil
+	differ := fieldpath.UnionOf(a.Difference(b), b.Difference(a), c.Changed(), c.Removed)
+	return differ.Difference(managedfields.Unowned()), nil
 }
 
 // Result returns the object with the edited entries, and what changed. An entry that owns the same again is written as

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -47,7 +48,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	if err != nil {
 		return nil, err
 	}
-	entries, err := e.readable(managedfields.KeyOf(manager, managedfields.Apply, "", ""))
+	entries, err := e.readable(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", ""))
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,8 @@ func TestHandoverByPatch(t *testing.T) {
 	w := newWorld(t, deploymentKind)
 	w.apply("alice", deployment(t, "spec: {replicas: 3, paused: true}"))
 	r, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), w.live, ownership.Transfer{
-		Fields: replicas, From: manager("alice"), To: managedfields.KeyOf("hpa", managedfields.Update, "apps/v1", "scale")})
+		Fields: replicas, From: manager("alice"),
+		To: managedfields.KeyOf("hpa", metav1.ManagedFieldsOperationUpdate, "apps/v1", "scale")})
 	require.NoError(t, err)
 	accepted(t, w, r)
 	w.store(r.Object)

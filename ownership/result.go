@@ -3,6 +3,7 @@ package ownership
 import (
 	"cmp"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -50,7 +51,7 @@ type Next struct {
 func (e *Edit) planAll(r *Result) {
 	for _, c := range r.Changes {
 		last, applied := e.applied[c.Manager]
-		if c.Manager.Operation != managedfields.Apply || !applied && e.Entries.Get(c.Manager) == nil {
+		if c.Manager.Operation != metav1.ManagedFieldsOperationApply || !applied && e.Entries.Get(c.Manager) == nil {
 			continue
 		}
 		version := cmp.Or(last.APIVersion, c.Version)

@@ -104,7 +104,7 @@ func treeOf(obj runtime.Object) (tree map[string]any, err error) {
 // not in empty), which an update would own (spec rules 4.1, 4.2, 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	made := t.Compare(empty, intent).Changed()
-	return managedfields.Strip(made.Union(t.FieldSet(intent)))
+	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())
 }
 
 // same returns the paths of set, of an entry at version from, at which the object has the same at version to. Fields
@@ -151,7 +151,7 @@ func setFields(r *managedfields.Entry, fields *fieldpath.Set) {
 
 // Owners returns the entries of obj with the given operation that own every path of fields. With the path of the
 // annotation they are the client-side appliers. An entry with malformed fields owns nothing.
-func Owners(obj runtime.Object, operation managedfields.Operation,
+func Owners(obj runtime.Object, operation metav1.ManagedFieldsOperationType,
 	fields *fieldpath.Set) (managedfields.Entries, error) {
 	entries, _, err := managedfields.Read(obj)
 	if err != nil {
@@ -160,7 +160,7 @@ func Owners(obj runtime.Object, operation managedfields.Operation,
 	return owners(entries, operation, fields), nil
 }
 
-func owners(entries managedfields.Entries, operation managedfields.Operation,
+func owners(entries managedfields.Entries, operation metav1.ManagedFieldsOperationType,
 	fields *fieldpath.Set) (out managedfields.Entries) {
 	for i := range entries {
 		e := &entries[i]

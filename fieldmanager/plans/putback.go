@@ -10,7 +10,7 @@ import (
 
 // serverFields are the fields of an object that only its server sets: those that
 // nobody ever owns (spec rule 2.7), and the two of an object that is going.
-var serverFields = managedfields.Unowned(nil).Union(fieldpath.NewSet(
+var serverFields = managedfields.Unowned().Union(fieldpath.NewSet(
 	fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "deletionGracePeriodSeconds")))
 
 // putBack returns the merged object with what the write must not touch as it is

@@ -29,7 +29,7 @@ func updates(n int) managedfields.Entries {
 	for i := range out {
 		at := metav1.NewTime(time.Unix(int64(i%100), 0))
 		out[i] = managedfields.NewEntry(
-			managedfields.Key{Manager: fmt.Sprintf("m%07d", i), Operation: managedfields.Update, APIVersion: "v1"},
+			managedfields.KeyOf(fmt.Sprintf("m%07d", i), metav1.ManagedFieldsOperationUpdate, "v1", ""),
 			"v1", &at, fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i))),
 		)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -192,7 +193,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 	}
 	for _, e := range entries {
 		version, _ := tree["apiVersion"].(string)
-		if e.Manager != manager || e.Operation != managedfields.Apply || e.Subresource != "" || e.APIVersion != version {
+		if e.Key != managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "") || e.APIVersion != version {
 			continue
 		}
 		extracted, err := m.Extract(context.Background(), stored, e.Owned())

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -228,7 +229,7 @@ func (w *World) compareWays(
 	}
 	var mine *fieldpath.Set
 	for _, e := range before {
-		if e.Manager == write.Manager && e.Operation == managedfields.Apply {
+		if e.Manager == write.Manager && e.Operation == metav1.ManagedFieldsOperationApply {
 			mine = mine.Union(e.Owned())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
@@ -92,7 +93,7 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		}
 		if err != nil {
 			m, _ := item.(map[string]any)
-			e.Manager, e.Operation = textOf(m, "manager"), managedfields.Operation(textOf(m, "operation"))
+			e.Manager, e.Operation = textOf(m, "manager"), metav1.ManagedFieldsOperationType(textOf(m, "operation"))
 			e.APIVersion, e.Subresource = textOf(m, "apiVersion"), textOf(m, "subresource")
 			e.Problem = problem(err)
 			continue

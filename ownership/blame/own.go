@@ -41,7 +41,7 @@ func (w *walk) object(root *node, t *typed.Type, sets []*fieldpath.Set) {
 			root.cursors = append(root.cursors, cursor{entry: i, below: set})
 		}
 	}
-	w.visit(root, place{below: managedfields.Unowned(nil)})
+	w.visit(root, place{below: managedfields.Unowned()})
 }
 
 // visit gives the cursors of n to its children, visits them, and sets the kind and state of n. It reports whether n or

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fatih/color"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/conflicts"
@@ -262,14 +263,14 @@ type changeJSON struct {
 }
 
 type ownershipJSON struct {
-	Manager     string                  `json:"manager"`
-	Operation   managedfields.Operation `json:"operation"`
-	Subresource string                  `json:"subresource,omitempty"`
-	APIVersion  string                  `json:"apiVersion"`
-	Gains       []string                `json:"gains,omitempty"`
-	Shares      []string                `json:"shares,omitempty"`
-	Loses       []string                `json:"loses,omitempty"`
-	Removes     []string                `json:"removes,omitempty"`
+	Manager     string                            `json:"manager"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
+	Subresource string                            `json:"subresource,omitempty"`
+	APIVersion  string                            `json:"apiVersion"`
+	Gains       []string                          `json:"gains,omitempty"`
+	Shares      []string                          `json:"shares,omitempty"`
+	Loses       []string                          `json:"loses,omitempty"`
+	Removes     []string                          `json:"removes,omitempty"`
 }
 
 // Data returns plans for programs.
