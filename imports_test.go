@@ -74,8 +74,8 @@ var layers = []layer{
 			"internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
-	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "fieldmanager",
-		"fieldmanager/plans", "ownership"}},
+	{"upgrade", []string{"internal/gostruct", "internal/printable", "typed/fieldpath", "typed", "managedfields",
+		"fieldmanager", "fieldmanager/plans", "ownership"}},
 	{
 		"ownership/report",
 		[]string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields",

@@ -34,8 +34,7 @@ type Converter interface {
 	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 }
 
-// Warning tells of something that did not stop a write and that the host may
-// want to log, count, or pass on to the client.
+// Warning is a problem that did not stop a write. The host may want to log it, count it, or pass it on to the client.
 type Warning struct {
 	// Manager is whose entry or intent it is about.
 	Manager managedfields.Key
@@ -69,7 +68,7 @@ type Options struct {
 	Converter Converter
 	// Defaulter is called with a merged object before it is returned. It may change it: it is given a copy of its own.
 	Defaulter func(runtime.Object)
-	// Subresource makes the FieldManager one for writes to a subresource, whose name then stands in the entries.
+	// Subresource is the subresource that is written; the entries have its name. It is empty for the main resource.
 	Subresource string
 	// ResetFields are, by version (group/version), the fields that a write leaves as they are in live, so that it never
 	// comes to own them (spec rule 2.9).
@@ -113,7 +112,9 @@ type FieldManager struct {
 // FieldValidation is none of the three.
 func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldManager, error) {
 	switch options.FieldValidation {
-	case "", metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
+	case "":
+		options.FieldValidation = metav1.FieldValidationStrict
+	case metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
 	default:
 		return nil, fmt.Errorf("fieldValidation: expected Strict, Warn or Ignore, got %q", options.FieldValidation)
 	}
@@ -122,9 +123,6 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	}
 	if options.Cap == 0 {
 		options.Cap = defaultCap
-	}
-	if options.FieldValidation == "" {
-		options.FieldValidation = metav1.FieldValidationStrict
 	}
 	t, err := types.Type(kind)
 	switch {
@@ -147,7 +145,7 @@ func (m *FieldManager) refusesUnknown() bool {
 	return m.options.FieldValidation == metav1.FieldValidationStrict
 }
 
-// timestamp returns now as it stands on the wire.
+// timestamp returns the time of a write as entries have it, in whole seconds.
 func (m *FieldManager) timestamp() *metav1.Time {
 	return &metav1.Time{Time: m.options.Clock().UTC().Truncate(time.Second)}
 }

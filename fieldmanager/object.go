@@ -42,9 +42,6 @@ func treeOf(obj runtime.Object) (map[string]any, error) {
 	if isNil(obj) {
 		return nil, fmt.Errorf("expected an object, got a nil %T", obj)
 	}
-	if u, ok := obj.(runtime.Unstructured); ok {
-		return u.UnstructuredContent(), nil
-	}
 	return gostruct.Tree(obj)
 }
 

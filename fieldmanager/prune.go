@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -244,7 +245,7 @@ func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.E
 	}
 	for _, version := range versions {
 		at, err := w.m.at(w.ctx, merged, version)
-		if isGone(err) {
+		if errors.Is(err, ErrVersionGone) {
 			continue
 		}
 		if err != nil {

@@ -105,7 +105,8 @@ func readStructs(list []metav1.ManagedFieldsEntry) (l Entries, isCurrent bool, e
 // read reads n entries; one reads the entry at i.
 func read(n int, one func(i int) (e Entry, wellFormed bool, err error)) (l Entries, isCurrent bool, err error) {
 	if n > limits.MaxEntries {
-		return nil, false, &Error{limits.MaxEntries, "", fmt.Errorf("%d entries, expected at most %d", n, limits.MaxEntries)}
+		const most = limits.MaxEntries
+		return nil, false, &Error{most, "", fmt.Errorf("%d entries, expected at most %d", n, most)}
 	}
 	out, isCurrent := newEntryIndex(n), true
 	for i := range n {

@@ -18,9 +18,9 @@ type Semantics struct {
 }
 
 // Canonical returns semantics in which values with the same meaning are equal (spec rule 11.1): equal quantities and
-// times by the Format of their [Type], and a missing field, an empty list, an empty map with free keys, a null of those,
-// and an empty struct if that is the schema's default. equal, if it is not nil, compares other leaves of type t that
-// are not the same JSON, as the caller may know more than the schema. It must be symmetric and safe for concurrent
+// times by the Format of their [Type], and a missing field, an empty list, an empty map with free keys, a null of
+// those, and an empty struct if that is the schema's default. equal, if it is not nil, compares other leaves of type t
+// that are not the same JSON, as the caller may know more than the schema. It must be symmetric and safe for concurrent
 // use.
 func Canonical(equal func(t *Type, a, b any) bool) *Semantics {
 	return &Semantics{equal: equal}

@@ -28,8 +28,9 @@ type Type struct {
 	List *List
 	// Map is not nil if a value may be a map or struct.
 	Map *Map
-	// Format is the meaning of a scalar's text for [Canonical]: "quantity" for a resource.Quantity (1000m and 1 are equal),
-	// "date-time" for a time of RFC 3339 (00:00Z and 01:00+01:00 are equal). With any other the text is the meaning.
+	// Format is the meaning of a scalar's text for [Canonical]: "quantity" for a resource.Quantity (1000m and 1 are
+	// equal), "date-time" for a time of RFC 3339 (00:00Z and 01:00+01:00 are equal). With any other the text is the
+	// meaning.
 	Format string
 }
 

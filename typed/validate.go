@@ -20,9 +20,8 @@ type Rules struct {
 // stored are the rules for what is stored, or about to be: what a server let in is not refused later.
 var stored = Rules{Duplicates: true, Unknown: true}
 
-// Validate returns the violations of t by v as [Errors], or nil. It checks the limits
-// (spec rules 12.1 and 12.2), and stops at a value that is nested too deep or after too many values. It costs O(n log n) for n map entries
-// and items.
+// Validate returns the violations of t by v as [Errors], or nil. It checks the limits (spec rules 12.1 and 12.2), and
+// stops at a value that is nested too deep or after too many values. It costs O(n log n) for n map entries and items.
 func (t *Type) Validate(v any, rules Rules) error {
 	w := newValidator(rules)
 	defer w.release()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
@@ -92,9 +93,7 @@ func treeOf(obj runtime.Object) (tree map[string]any, err error) {
 	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("no object")
 	}
-	if u, ok := obj.(runtime.Unstructured); ok {
-		tree = u.UnstructuredContent()
-	} else if tree, err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil {
+	if tree, err = gostruct.Tree(obj); err != nil {
 		return nil, fmt.Errorf("%T: %w", obj, err)
 	}
 	return tree, typed.Deduced().Validate(tree, typed.Rules{})

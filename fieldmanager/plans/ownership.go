@@ -63,12 +63,9 @@ func (w write) ownershipChanges(merged runtime.Object) ([]OwnershipChange, error
 // removed returns what the write removes from live at a version, without what a write there resets; nothing if that
 // can't be told.
 func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
-	before, t, err := w.At(w.ctx, w.live, version)
-	if err != nil {
-		return nil
-	}
-	after, _, err := w.At(w.ctx, merged, version)
-	if err != nil {
+	before, t, err1 := w.At(w.ctx, w.live, version)
+	after, _, err2 := w.At(w.ctx, merged, version)
+	if err1 != nil || err2 != nil {
 		return nil
 	}
 	removed := w.options.Semantics.Compare(t, before, after).Removed

@@ -67,9 +67,9 @@ type Options struct {
 	// that of the FieldManager it has no say in the merged object.
 	Defaulter func(runtime.Object)
 	// Prepare does to the merged object what a server does in code before it stores an update, besides resetting the
-	// ResetFields of the FieldManager: it puts back what such a write must not change, such as a Namespace's finalizers, and
-	// sets what follows from other fields. Both objects have their defaults; live must not be changed. Nil for nothing. It
-	// is not called for a subresource.
+	// ResetFields of the FieldManager: it puts back what such a write must not change, such as a Namespace's finalizers,
+	// and sets what follows from other fields. Both objects have their defaults; live must not be changed. Nil for
+	// nothing. It is not called for a subresource.
 	Prepare func(merged, live runtime.Object)
 	// Validate returns why a server refuses to store the merged object, which is as Prepare left it; live is nil for a
 	// create, and neither may be changed. The error is Plan's. It is not called for a conflict, which a server finds
@@ -91,16 +91,15 @@ var ErrPrecondition = errors.New("precondition failed")
 // Plan is what an apply would do. Nothing in it may be changed: it shares memory
 // with the objects that it was made of.
 //
-// Its Object is that of [fieldmanager.FieldManager.Apply], for a conflict that of an apply with force. A server may come
-// to store something else: it puts back what the write must not touch, such as the status, and fills defaults in.
-// Changed and NoOp are about what it stores, as Outcome is. For the outcome Conflict, Conflicts are what stands in the
-// way.
+// Its Object is that of [fieldmanager.FieldManager.Apply], for a conflict that of an apply with force. A server may
+// come to store something else: it puts back what the write must not touch, such as the status, and fills defaults in.
+// Changed and NoOp are about what it stores, as Outcome is. For the outcome Conflict, Conflicts are those that the
+// apply returns without force.
 type Plan struct {
 	fieldmanager.Result
-	// Outcome says it in a word.
+	// Outcome is what a server would do.
 	Outcome Outcome
-	// Ownership says whose fields become others, in the order of managedfields.Key;
-	// managers whose entries stay as they are, but for the time, are left out.
+	// Ownership has the managers who gain or lose fields, in the order of managedfields.Key.
 	Ownership []OwnershipChange
 
 	typ           *typed.Type
@@ -126,22 +125,19 @@ const (
 // Change is one field that changes.
 type Change struct {
 	Kind ChangeKind
-	// Path is the field. Of what is added or removed as a whole, it is the whole.
+	// Path is the path of the field. A container that is added or removed with everything in it is one change.
 	Path fieldpath.Path
-	// Before and After are its values; nil where there is none, and for a null.
+	// Before and After are the values of the field; nil if there is none, and for a null.
 	Before, After any
 }
 
 // New returns the plan of an apply with the same arguments, without an error for
 // conflicts. Any other error is Apply's, or [ErrPrecondition].
 //
-// Outcome is about a server that does what the engine does and then, with the
-// object that it merged: puts back the fields that the write resets
-// (the ResetFields of m) and those of metadata that are the server's; fills defaults
-// in; and writes nothing when what it has equals what is stored, the times of
-// entries aside. So the plan is as good as live is recent and as the options are
-// those of the server: reset fields, defaults and semantics. Validation and
-// admission are not known here.
+// Outcome is that of a server that merges as the engine does, restores the fields that the write resets (the
+// ResetFields of m) and the fields of metadata that only a server sets, sets defaults, and writes nothing if the result
+// equals the stored object, the times of entries aside. So a plan is right if live is recent, and if the options are
+// those of the server: reset fields, defaults and semantics. A plan does not know validation and admission.
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, options Options) (
 	*Plan, error) {
 	result, err := m.Apply(ctx, live, applied, fieldmanager.ApplyOptions{Manager: options.Manager, Force: true})

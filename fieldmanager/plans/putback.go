@@ -31,9 +31,9 @@ func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]a
 	return putBackFiltered(t, live, merged, reset)
 }
 
-// withFieldsOf returns tree with the fields of set as they are in live. A path that others
-// of set go on from stands for all that is below it if whole is true, and else for
-// nothing but what they say. Elements other than fields are passed over.
+// withFieldsOf returns tree with the fields of set as they are in live. Of a field that is in set together with fields
+// below it, everything is replaced if whole is true, and otherwise only the fields below. Elements other than fields
+// are ignored.
 func withFieldsOf(live, tree map[string]any, set *fieldpath.Set, whole bool) map[string]any {
 	out, cloned := tree, false
 	put := func(name string, v any, there bool) {
@@ -72,8 +72,8 @@ func withFieldsOf(live, tree map[string]any, set *fieldpath.Set, whole bool) map
 	return out
 }
 
-// putBackFiltered puts back what the filter of the write leaves out and is no set
-// of fields, as far as it can be told from the paths that changed.
+// putBackFiltered restores live's values of the changed paths that the filter of the write leaves out: those that are
+// not plain fields, and those of filters that are not sets.
 func putBackFiltered(t *typed.Type, live, merged map[string]any, reset fieldpath.Filter) (map[string]any, error) {
 	c := t.Compare(live, merged).Map(func(s *fieldpath.Set) *fieldpath.Set { return s.Difference(reset.Filter(s)) })
 	if c.Unchanged() {

@@ -81,8 +81,8 @@ func setOfSorted(paths []Path, depth int) *Set {
 //	b.Add(…)
 //	set := b.Take(at)
 //
-// It does not check the length of paths: operations on a set recurse as deep as its paths are long, so the caller must bound
-// them.
+// It does not check the length of paths: operations on a set recurse as deep as its paths are long, so the caller must
+// bound them.
 //
 // The sets of one walk are parts of a few large pieces of memory, since most are small. So a set keeps the memory of
 // others that were taken since the last Reset.

@@ -30,7 +30,8 @@ func (c *compiler) mapType(extensions map[string]any) relationship {
 	}
 }
 
-// listType reports whether a list is a set, and its keys. The patch strategy, which is older, counts only without a list type.
+// listType reports whether a list is a set, and its keys. The patch strategy, which is older, counts only without a
+// list type.
 func (c *compiler) listType(extensions map[string]any) (isSet bool, keys []string) {
 	listType, ok := extensions["x-kubernetes-list-type"]
 	if !ok {
