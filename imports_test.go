@@ -58,7 +58,7 @@ var layers = []layer{
 	},
 	{"fieldmanager/plans", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
 		"internal/gostruct", "internal/trees"}},
-	{"internal/writetest", []string{"typed/openapi", "fieldmanager"}}, // for tests
+	{"internal/writetest", []string{"typed", "typed/openapi", "fieldmanager"}}, // for tests
 	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "fieldmanager/plans",
 		"internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",

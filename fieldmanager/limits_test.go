@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -57,8 +56,6 @@ func TestTooManyEntries(t *testing.T) {
 	require.Equal(t, list, contents(out)["metadata"].(map[string]any)["managedFields"], "nothing is lost")
 	require.Len(t, told, 1)
 }
-
-var anyKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Any"}
 
 // TestTooManyVersions shows that entries of more versions than a write compares
 // stay as they are (spec rule 12.5). That of the write is not among them.

@@ -1,4 +1,4 @@
-package fieldmanager_test
+package plans_test
 
 import (
 	"encoding/json"
@@ -406,17 +406,20 @@ func TestPlanOfWhatAServerKeeps(t *testing.T) {
 // nothing, and the host is told.
 func TestPlanOfABrokenEntry(t *testing.T) {
 	type m = map[string]any
-	broken := fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"k:{": m{}}})
+	entry := func(manager string, fields m) m {
+		return m{
+			"manager": manager, "operation": "Apply", "apiVersion": "example.dev/v1", "time": "2026-01-02T03:04:05Z",
+			"fieldsType": "FieldsV1", "fieldsV1": fields,
+		}
+	}
 	var warnings []fieldmanager.Warning
 	fm := newManager(t, "v1", func(o *fieldmanager.Options) {
 		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
 	})
-	live := storedWith(
-		t,
-		"spec: {text: a, count: 1}",
-		broken,
-		fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:count": m{}}}),
-	)
+	live := stored(object(t, "v1", "spec: {text: a, count: 1}"))
+	live.Object["metadata"].(m)["managedFields"] = []any{
+		entry("alice", m{"f:spec": m{"k:{": m{}}}), entry("bob", m{"f:spec": m{"f:count": m{}}}),
+	}
 	p, err := plans.New(t.Context(), fm, live, object(t, "v1", "spec: {text: a}"), plans.Options{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, "ownership only\nalice gains .spec.text", oneLine(p))
@@ -433,7 +436,8 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 	large := func(set *fieldmanager.Options) {
 		set.Defaulter = func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }
 	}
-	live := &counted{widget: *newWidget(widgetSpec{Text: "a"})}
+	infinite := math.Inf(1)
+	live := &counted{Widget: *newWidget(widgetSpec{Text: "a"})}
 	live.UID = "uid"
 	for _, row := range []struct {
 		name, why string
@@ -443,9 +447,9 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 		want      string
 		applies   bool // Apply succeeds
 	}{
-		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "*fieldmanager_test.counted: ", false},
+		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "*writetest.Counted: ", false},
 		{"defaults that are no JSON", "an apply makes no JSON of them", []func(*fieldmanager.Options){large}, live, newWidget(widgetSpec{Text: "b"}), "merged object: ", true},
-		{"live that is no JSON", "the precondition is not told, but the apply's error", nil, newWidget(widgetSpec{Ratio: ptr(inf())}), newWidget(widgetSpec{Text: "a"}),
+		{"live that is no JSON", "the precondition is not told, but the apply's error", nil, newWidget(widgetSpec{Ratio: &infinite}), newWidget(widgetSpec{Text: "a"}),
 			"live object: ", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

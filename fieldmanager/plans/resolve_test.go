@@ -1,4 +1,4 @@
-package fieldmanager_test
+package plans_test
 
 import (
 	"encoding/json"
@@ -191,7 +191,7 @@ func TestResolveWithoutConflict(t *testing.T) {
 }
 
 func TestResolveErrors(t *testing.T) {
-	m := newManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = convert(plainly) })
+	m := newManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} })
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, set: [a]}"), "alice", false)
 	require.NoError(t, err)
 	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {text: a}"), "bob", false)
