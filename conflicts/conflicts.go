@@ -128,7 +128,7 @@ func Describe(e metav1.ManagedFieldsEntry) string {
 	if e.Subresource != "" {
 		s += " with subresource " + strconv.Quote(e.Subresource)
 	}
-	if e.Operation == managedfields.Update {
+	if e.Operation == metav1.ManagedFieldsOperationUpdate {
 		s += " using " + e.APIVersion
 	}
 	return s

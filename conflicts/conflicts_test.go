@@ -17,11 +17,11 @@ import (
 )
 
 func applier(name string) managedfields.Key {
-	return managedfields.KeyOf(name, managedfields.Apply, "", "")
+	return managedfields.KeyOf(name, metav1.ManagedFieldsOperationApply, "", "")
 }
 
 func updater(name, subresource string) managedfields.Key {
-	return managedfields.KeyOf(name, managedfields.Update, "apps/v1", subresource)
+	return managedfields.KeyOf(name, metav1.ManagedFieldsOperationUpdate, "apps/v1", subresource)
 }
 
 func on(owner managedfields.Key, path ...string) conflicts.Conflict {
@@ -50,7 +50,7 @@ func TestMessage(t *testing.T) {
 			`Apply failed with 1 conflict: conflict with "a" with subresource "status" using apps/v1: .status.x`,
 			[]string{`conflict with "a" with subresource "status" using apps/v1|.status.x`}},
 		{"applied subresource", "an applier without a version",
-			conflicts.Conflicts{on(managedfields.KeyOf("a", managedfields.Apply, "v1", "scale"), "spec", "x")},
+			conflicts.Conflicts{on(managedfields.KeyOf("a", metav1.ManagedFieldsOperationApply, "v1", "scale"), "spec", "x")},
 			`Apply failed with 1 conflict: conflict with "a" with subresource "scale": .spec.x`,
 			[]string{`conflict with "a" with subresource "scale"|.spec.x`}},
 		{"quotes", "names are quoted", conflicts.Conflicts{on(applier(`a "b"`), "x")},

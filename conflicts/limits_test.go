@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -20,7 +21,7 @@ func TestTextLimit(t *testing.T) {
 	for i := range 2000 {
 		c = append(c, conflicts.Conflict{
 			Path:  fieldpath.Fields(name, fmt.Sprint(i)),
-			Owner: managedfields.Key{Manager: name, Operation: managedfields.Apply},
+			Owner: managedfields.Key{Manager: name, Operation: metav1.ManagedFieldsOperationApply},
 		})
 	}
 	text := c.Error()

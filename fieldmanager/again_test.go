@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -63,9 +64,9 @@ func TestAppliedTwice(t *testing.T) {
 			once := apply(apply(nil, row.first), row.then)
 			require.Equal(t, intent(row.then).Object["spec"], once.Object["spec"], row.why)
 			require.Equal(t, once, apply(once, row.then), row.why)
-			plan, err := m.Plan(t.Context(), once, intent(row.then), fieldmanager.PlanOptions{Manager: "alice"})
+			plan, err := plans.New(t.Context(), m, once, intent(row.then), plans.Options{Manager: "alice"})
 			require.NoError(t, err)
-			require.Equal(t, fieldmanager.Unchanged, plan.Outcome, row.why)
+			require.Equal(t, plans.Unchanged, plan.Outcome, row.why)
 		})
 	}
 }

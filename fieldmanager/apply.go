@@ -2,7 +2,6 @@ package fieldmanager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -45,7 +44,8 @@ type Result struct {
 	// Owned is what the manager owns through such a write from now on, at the version of the FieldManager. It must not be
 	// changed.
 	Owned *fieldpath.Set
-	// Conflicts are what a forced apply took from others. An update has no conflicts.
+	// Conflicts are what a forced apply took from others, and would not have got without force. An update has no
+	// conflicts.
 	Conflicts conflicts.Conflicts
 }
 
@@ -61,11 +61,22 @@ type Result struct {
 // which says which object is at fault: with a typed.Errors in it when the object does not fit its type. live is never
 // changed. ctx goes to the Converter.
 func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (Result, error) {
-	w, err := m.prepareApply(ctx, live, applied, options)
-	if err != nil {
+	key := m.key(options.Manager, metav1.ManagedFieldsOperationApply)
+	w := &applyWrite{m: m, ctx: ctx, key: key, force: options.Force, given: live, applied: applied}
+	if err := w.read(); err != nil {
 		return Result{}, err
 	}
-	if err := w.takeOwnership(); err != nil {
+	if err := w.merge(); err != nil {
+		return Result{}, err
+	}
+	if w.isNoOp {
+		return w.finish()
+	}
+	if err := w.prune(); err != nil {
+		return Result{}, err
+	}
+	w.changes = m.compare(ctx, w.liveObject, w.mergedObject)
+	if err := w.take(); err != nil {
 		return Result{}, err
 	}
 	return w.finish()
@@ -100,24 +111,6 @@ type applyWrite struct {
 	changes        *comparisons   // how it differs
 	isNoOp         bool           // nothing changes, entries included; found early for most writes
 	taken          losses         // what is taken from others, or in conflict
-}
-
-// prepareApply takes an apply to where it is known what it changes and owns, conflicts aside.
-func (m *FieldManager) prepareApply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (
-	*applyWrite, error) {
-	key := m.key(options.Manager, managedfields.Apply)
-	w := &applyWrite{m: m, ctx: ctx, key: key, force: options.Force, given: live, applied: applied}
-	if err := w.read(); err != nil {
-		return nil, err
-	}
-	if err := w.merge(); err != nil || w.isNoOp {
-		return w, err
-	}
-	if err := w.prune(); err != nil {
-		return nil, err
-	}
-	w.changes = m.compare(ctx, w.liveObject, w.mergedObject)
-	return w, nil
 }
 
 // read checks the request and takes it apart (spec rules 1.1, 1.2 and 1.3).
@@ -158,7 +151,7 @@ func (w *applyWrite) read() (err error) {
 }
 
 // key returns the key of what manager does through this FieldManager.
-func (m *FieldManager) key(manager string, op managedfields.Operation) managedfields.Key {
+func (m *FieldManager) key(manager string, op metav1.ManagedFieldsOperationType) managedfields.Key {
 	if manager == "" {
 		manager = unknownManager
 	}
@@ -244,7 +237,7 @@ func (w *applyWrite) merge() error {
 	}
 	w.merged = object{merged.Value.(map[string]any), m.version, m.typ}
 	w.changed = merged.Changed
-	w.owned = managedfields.Strip(m.filter(m.version, merged.Owned))
+	w.owned = m.filter(m.version, merged.Owned).Difference(managedfields.Unowned())
 	w.reconcileOwn()
 	isOwned := w.own != nil && w.own.APIVersion == m.version && w.own.Owns(w.owned)
 	if !isOwned && w.own != nil && w.own.APIVersion == m.version {
@@ -270,43 +263,24 @@ func (w *applyWrite) reconcileOwn() {
 	}
 }
 
-// takeOwnership takes what changed from others, and excuses the manager called kubectl conflicts
-// over fields that are as client-side apply left them (spec rule 9.1).
-func (w *applyWrite) takeOwnership() error {
-	if w.isNoOp {
-		return nil
-	}
-	err := w.takeFields(w.force)
-	var conflicting conflicts.Conflicts
-	if w.key.Manager == kubectl && !w.taken.more && errors.As(err, &conflicting) {
-		excused := w.m.clientSideApplied(w.live.stripped())
-		if excused.Empty() {
-			return err
-		}
-		if rest := without(conflicting, excused); len(rest) > 0 {
-			return rest
-		}
-		return w.takeFields(true)
-	}
-	return err
-}
-
-// takeFields takes what the write changes from others, and puts the entries together. Without
-// force it leaves w as it was when there is a conflict, so that [applyWrite.takeOwnership] can still
-// excuse the conflicts and call it again with force.
+// take takes what the write changes from others, and puts the entries together. Without force, what it would take is
+// in conflict; but the manager called kubectl may take fields that are as client-side apply left them (spec rule 9.1).
 //
 // The result has the entries of others first, then the manager's own, then those that
 // can't be compared. The order counts for nothing: entries are sorted when they are encoded.
-func (w *applyWrite) takeFields(force bool) error {
+func (w *applyWrite) take() error {
 	others := w.others
 	if w.changed {
-		w.taken = losses{refuse: !force}
-		others = w.m.takeFromOthers(slices.Clone(others), w.key, w.changes, &w.taken)
-		if len(w.taken.conflicts) > 0 && !force {
+		w.taken = losses{refuse: !w.force && w.key.Manager != kubectl}
+		others = w.m.takeFromOthers(others, w.key, w.changes, &w.taken)
+		if w.key.Manager == kubectl && len(w.taken.conflicts) > 0 && !w.taken.more {
+			w.taken.conflicts = without(w.taken.conflicts, w.m.clientSideApplied(w.live.stripped()))
+		}
+		if len(w.taken.conflicts) > 0 && !w.force {
 			return w.taken.conflicts
 		}
-	} else if slices.ContainsFunc(others, isEmpty) {
-		others = slices.DeleteFunc(slices.Clone(others), isEmpty)
+	} else {
+		others = slices.DeleteFunc(others, func(r managedfields.Entry) bool { return r.IsEmpty() })
 	}
 	w.entries = make(managedfields.Entries, 0, len(others)+len(w.kept)+1)
 	w.entries = append(w.entries, others...)
@@ -316,8 +290,6 @@ func (w *applyWrite) takeFields(force bool) error {
 	w.entries = append(w.entries, w.kept...)
 	return nil
 }
-
-func isEmpty(r managedfields.Entry) bool { return r.IsEmpty() }
 
 // ownEntry returns the manager's entry. It is dated only if the object changed
 // (spec rule 2.3).
@@ -354,7 +326,7 @@ func (w *applyWrite) sameMetadata(out runtime.Object) bool {
 			return false
 		}
 	}
-	return sameEntries(w.given, out, typed.Equal)
+	return managedfields.Equal(w.given, out, false)
 }
 
 // object returns the object that is to be stored.
@@ -368,7 +340,7 @@ func (w *applyWrite) object() (runtime.Object, error) {
 	case w.isNoOp && isStruct:
 		return gostruct.Copy(out), nil
 	case w.isNoOp:
-		return objectLike(out, tree)
+		return gostruct.ObjectLike(out, tree)
 	}
 	var err error
 	if w.key.Manager == kubectl {
@@ -380,8 +352,8 @@ func (w *applyWrite) object() (runtime.Object, error) {
 	if _, ok := out.(runtime.Unstructured); ok && isDefaulted {
 		tree = trees.Copy(managedfields.With(tree, nil)).(map[string]any)
 	}
-	if !isStruct || w.changed || !sameTree(tree, w.live.tree) {
-		if out, err = objectLike(out, tree); err != nil {
+	if !isStruct || w.changed || !trees.SameMap(tree, w.live.tree) {
+		if out, err = gostruct.ObjectLike(out, tree); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
 		}
 	}

@@ -15,13 +15,6 @@ import (
 	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
-// convert is a converter that is a function.
-type convert func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
-
-func (c convert) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-	return c(obj, to)
-}
-
 // plainly converts as NoneConverter does.
 func plainly(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	return fieldmanager.NoneConverter{}.Convert(context.Background(), obj, to)
@@ -49,7 +42,7 @@ func TestConvertersThatAreWrong(t *testing.T) {
 	}{
 		{"error", "", nil, errWebhook, "webhook is down"},
 		{"nothing", "", nil, nil, "converter: expected an object, got a nil <nil>"},
-		{"typed nothing", "", (*widget)(nil), nil, "converter: expected an object, got a nil *fieldmanager_test.widget"},
+		{"typed nothing", "", (*widget)(nil), nil, "converter: expected an object, got a nil *writetest.Widget"},
 		{"another version", "", tree("apiVersion", "example.dev/v7", "kind", "Thing"), nil, "Thing, got example.dev/v7 Thing"},
 		{"another kind", "", tree("kind", "Other"), nil, "Thing, got  Other"},
 		{"no JSON", "", tree("kind", "Thing", "spec", struct{}{}), nil, "converter: .spec: "},
@@ -161,18 +154,6 @@ func TestConvertersThatFailLater(t *testing.T) {
 	require.NotContains(t, contents(out)["spec"], "count")
 }
 
-// counted is a widget with a number that JSON's integers need not hold.
-type counted struct {
-	widget `json:",inline"`
-	Large  uint64 `json:"large,omitempty"`
-}
-
-func (c *counted) DeepCopyObject() runtime.Object {
-	out := *c
-	out.widget = *c.widget.DeepCopyObject().(*widget)
-	return &out
-}
-
 // TestDefaultersThatAreWrong has defaulters do what they must not.
 func TestDefaultersThatAreWrong(t *testing.T) {
 	for _, row := range []struct {
@@ -212,23 +193,17 @@ func TestDefaultersThatAreWrong(t *testing.T) {
 	live := newWidget(widgetSpec{Text: "a"})
 	live.UID = "uid"
 	_, err := writetest.Apply(m, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "alice", false)
-	require.ErrorContains(t, err, "*fieldmanager_test.widget: ")
+	require.ErrorContains(t, err, "*writetest.Widget: ")
 
 	// A Go struct may hold what JSON can't: what nobody applies is nobody's business.
 	m = widgetManager(t, "v1", func(set *fieldmanager.Options) {
 		set.Defaulter = func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }
 	})
-	given := &counted{widget: *live}
+	given := &counted{Widget: *live}
 	out, err := writetest.Apply(m, given, asTree(t, newWidget(widgetSpec{Text: "b"})), "alice", true)
 	require.NoError(t, err)
 	require.Equal(t, uint64(math.MaxUint64), out.(*counted).Large)
 	require.Zero(t, given.Large, "it has a copy of its own")
-}
-
-func asTreeWith(t *testing.T, w *widget, field string, v any) *unstructured.Unstructured {
-	u := asTree(t, w)
-	require.NoError(t, unstructured.SetNestedField(u.Object, v, "spec", field))
-	return u
 }
 
 // TestUpdatesThatChangeNothing has updates that are one and the same object, or

@@ -21,7 +21,7 @@
 // # How a write goes
 //
 // Apply is a pipeline, in apply.go: check the intent; take live's entries, or
-// those of before-first-apply; merge; take the intent's own set; prune what the
+// those of before-first-apply; merge, which finds what the intent owns; prune what the
 // manager dropped and nobody else owns; find what others lose, which is a
 // conflict unless forced; date the entry if the object changed. Update, in
 // update.go, compares live with the new object and gives the manager what it

@@ -64,21 +64,5 @@ func (m *FieldManager) Owned(ctx context.Context, obj runtime.Object) (*fieldpat
 	if err != nil {
 		return nil, &ObjectError{AppliedObject, "", err}
 	}
-	return managedfields.Strip(m.filter(m.version, m.typ.FieldSet(o.tree))), nil
-}
-
-// LeaveOut returns an intent without the paths of set and what is below them. With
-// them go the declared fields that held nothing else, which would be owned if they
-// were empty; items and entries of maps stay. The result shares memory with the
-// intent. The error is an [ObjectError].
-func (m *FieldManager) LeaveOut(applied runtime.Object, set *fieldpath.Set) (*unstructured.Unstructured, error) {
-	tree, err := treeOf(applied)
-	if err != nil {
-		return nil, &ObjectError{AppliedObject, "", err}
-	}
-	o := object{tree, m.version, m.typ}
-	if err := o.validate(); err != nil {
-		return nil, &ObjectError{AppliedObject, "", err}
-	}
-	return &unstructured.Unstructured{Object: leaveOut(m.typ, tree, set, nil)}, nil
+	return m.filter(m.version, m.typ.FieldSet(o.tree)).Difference(managedfields.Unowned()), nil
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -152,7 +153,7 @@ func TestLeaveOut(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			given := object(t, "v1", intent)
-			out, err := newManager(t, "v1").LeaveOut(given, fieldpath.NewSet(row.set...))
+			out, err := plans.LeaveOut(t.Context(), newManager(t, "v1"), given, fieldpath.NewSet(row.set...))
 			require.NoError(t, err)
 			requireYAML(t, "apiVersion: example.dev/v1\nkind: Thing\nmetadata: {name: x}\nspec: {"+row.want+"}", out, row.why)
 			require.Equal(t, object(t, "v1", intent), given)
@@ -167,7 +168,7 @@ func TestExtractErrors(t *testing.T) {
 	set := fieldpath.NewSet(fieldpath.Fields("spec", "text"))
 	extract := func(obj runtime.Object) error { _, err := m.Extract(t.Context(), obj, set); return err }
 	owned := func(obj runtime.Object) error { _, err := m.Owned(t.Context(), obj); return err }
-	leaveOut := func(obj runtime.Object) error { _, err := m.LeaveOut(obj, set); return err }
+	leaveOut := func(obj runtime.Object) error { _, err := plans.LeaveOut(t.Context(), m, obj, set); return err }
 	bad := object(t, "v1", "spec: {text: 1}")
 	for _, row := range []struct {
 		name string

@@ -34,8 +34,7 @@ type Converter interface {
 	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 }
 
-// Warning tells of something that did not stop a write and that the host may
-// want to log, count, or pass on to the client.
+// Warning is a problem that did not stop a write. The host may want to log it, count it, or pass it on to the client.
 type Warning struct {
 	// Manager is whose entry or intent it is about.
 	Manager managedfields.Key
@@ -69,7 +68,7 @@ type Options struct {
 	Converter Converter
 	// Defaulter is called with a merged object before it is returned. It may change it: it is given a copy of its own.
 	Defaulter func(runtime.Object)
-	// Subresource makes the FieldManager one for writes to a subresource, whose name then stands in the entries.
+	// Subresource is the subresource that is written; the entries have its name. It is empty for the main resource.
 	Subresource string
 	// ResetFields are, by version (group/version), the fields that a write leaves as they are in live, so that it never
 	// comes to own them (spec rule 2.9).
@@ -113,7 +112,9 @@ type FieldManager struct {
 // FieldValidation is none of the three.
 func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldManager, error) {
 	switch options.FieldValidation {
-	case "", metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
+	case "":
+		options.FieldValidation = metav1.FieldValidationStrict
+	case metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
 	default:
 		return nil, fmt.Errorf("fieldValidation: expected Strict, Warn or Ignore, got %q", options.FieldValidation)
 	}
@@ -133,13 +134,18 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	return &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}, nil
 }
 
+// Kind returns the kind and version that the FieldManager is for.
+func (m *FieldManager) Kind() schema.GroupVersionKind { return m.kind }
+
+// Options returns the options of the FieldManager, with their defaults.
+func (m *FieldManager) Options() Options { return m.options }
+
 // refusesUnknown reports whether an undeclared field of an intent is an error.
 func (m *FieldManager) refusesUnknown() bool {
-	v := m.options.FieldValidation
-	return v == "" || v == metav1.FieldValidationStrict
+	return m.options.FieldValidation == metav1.FieldValidationStrict
 }
 
-// timestamp returns now as it stands on the wire.
+// timestamp returns the time of a write as entries have it, in whole seconds.
 func (m *FieldManager) timestamp() *metav1.Time {
 	return &metav1.Time{Time: m.options.Clock().UTC().Truncate(time.Second)}
 }

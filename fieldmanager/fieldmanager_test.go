@@ -2,7 +2,6 @@ package fieldmanager_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -23,95 +21,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
-
-// thing is a type with every topology, at two versions with one schema.
-const thing = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-spec:
-  group: example.dev
-  names: {kind: Thing, plural: things}
-  scope: Namespaced
-  versions:
-  - &version
-    name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              text: {type: string}
-              count: {type: integer}
-              labels: {type: object, additionalProperties: {type: string}}
-              set: {type: array, items: {type: string}, x-kubernetes-list-type: set}
-              atomic: {type: array, items: {type: string}}
-              ports:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [port, protocol]
-                items:
-                  type: object
-                  properties:
-                    port: {type: integer}
-                    protocol: {type: string, default: TCP}
-                    name: {type: string}
-  - <<: *version
-    name: v2
-    storage: false
-`
-
-var thingKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}
-
-func parse(t testing.TB, text string) map[string]any {
-	t.Helper()
-	var tree map[string]any
-	data, err := yaml.YAMLToJSON([]byte(text))
-	require.NoError(t, err)
-	u := &unstructured.Unstructured{}
-	require.NoError(t, json.Unmarshal(data, &tree))
-	if tree["kind"] == nil {
-		tree["kind"] = "Thing"
-		data, err = json.Marshal(tree)
-		require.NoError(t, err)
-	}
-	require.NoError(t, u.UnmarshalJSON(data))
-	return u.Object
-}
-
-func object(t testing.TB, version, text string) *unstructured.Unstructured {
-	t.Helper()
-	return &unstructured.Unstructured{Object: parse(t, "apiVersion: example.dev/"+version+"\nmetadata: {name: x}\n"+text)}
-}
-
-func thingTypes(t testing.TB) *openapi.Registry {
-	t.Helper()
-	types, err := openapi.CompileCRD(parse(t, thing))
-	require.NoError(t, err)
-	return types
-}
-
-var start = time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
-
-func newManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
-	t.Helper()
-	kind := thingKind
-	kind.Version = version
-	base := fieldmanager.Options{Clock: func() time.Time { return start }, Converter: fieldmanager.NoneConverter{}}
-	m, err := fieldmanager.New(kind, thingTypes(t), writetest.Options(base, options...))
-	require.NoError(t, err)
-	return m
-}
-
-// stored gives an object what a server gives it when it stores it.
-func stored(obj runtime.Object) *unstructured.Unstructured {
-	u := obj.(*unstructured.Unstructured).DeepCopy()
-	u.SetUID("uid")
-	return u
-}
 
 func owners(t testing.TB, obj runtime.Object) string {
 	t.Helper()
@@ -551,11 +460,6 @@ func TestGoStructs(t *testing.T) {
 	require.Contains(t, owners(t, got), "ctl Update")
 	require.Equal(t, "b", merged.Labels["a"])
 }
-
-// anyType knows every kind, without a schema.
-type anyType struct{}
-
-func (anyType) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
 
 func TestObjectsWithoutMetadataAreNotTracked(t *testing.T) {
 	m := newManager(t, "v1")

@@ -108,10 +108,6 @@ func FuzzTrees(f *testing.F) {
 	})
 }
 
-func contents(obj runtime.Object) map[string]any {
-	return obj.(*unstructured.Unstructured).Object
-}
-
 // readable requires that each of an object's entries can be decoded, or is one
 // that came in as it is.
 func readable(t *testing.T, obj runtime.Object) {

@@ -3,7 +3,6 @@ package fieldmanager_test
 import (
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,43 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
-
-// widget is an object as an API server has it: a Go struct.
-type widget struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              widgetSpec `json:"spec"`
-}
-
-type widgetSpec struct {
-	Text   string            `json:"text,omitempty"`
-	Count  *int64            `json:"count,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-	Args   []string          `json:"args,omitempty"`
-	Ports  []widgetPort      `json:"ports,omitempty"`
-	Ratio  *float64          `json:"ratio,omitempty"`
-}
-
-type widgetPort struct {
-	Port int64  `json:"port"`
-	Name string `json:"name,omitempty"`
-}
-
-func (w *widget) DeepCopyObject() runtime.Object {
-	out := &widget{}
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w)
-	if err == nil {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(tree, out)
-	}
-	if err != nil {
-		panic(err)
-	}
-	return out
-}
 
 // aside is a widget whose metadata is behind a pointer, which a copy shares.
 type aside struct {
@@ -63,75 +30,6 @@ func (a *aside) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-var widgetKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
-
-// oneType is the same type for every kind at the versions v1 and v2.
-type oneType struct{ of *typed.Type }
-
-func (o oneType) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
-	if kind.Version != "v1" && kind.Version != "v2" {
-		return nil, runtime.NewNotRegisteredErrForKind("test", kind)
-	}
-	return o.of, nil
-}
-
-func structOf(fields map[string]*typed.Type) *typed.Type {
-	m := &typed.Map{Fields: map[string]typed.Field{}}
-	for name, t := range fields {
-		m.Fields[name] = typed.Field{Type: t}
-	}
-	return &typed.Type{Map: m}
-}
-
-// objectType returns the type of an object with a spec and status of a type.
-func objectType(spec *typed.Type) oneType {
-	text := &typed.Type{Scalar: typed.String}
-	return oneType{
-		structOf(
-			map[string]*typed.Type{"apiVersion": text, "kind": text, "metadata": typed.Deduced(), "spec": spec, "status": spec},
-		),
-	}
-}
-
-func widgetTypes() oneType {
-	text, number := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
-	return objectType(structOf(map[string]*typed.Type{
-		"text": text, "count": number, "ratio": number,
-		"labels": {Map: &typed.Map{Elem: text}},
-		"args":   {List: &typed.List{Elem: text}},
-		"ports": {List: &typed.List{Kind: typed.KeyedList, Keys: []string{"port"},
-			Elem: structOf(map[string]*typed.Type{"port": number, "name": text})}},
-	}))
-}
-
-func widgetManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
-	t.Helper()
-	kind := widgetKind
-	kind.Version = version
-	base := fieldmanager.Options{Clock: func() time.Time { return start }}
-	m, err := fieldmanager.New(kind, widgetTypes(), writetest.Options(base, options...))
-	require.NoError(t, err)
-	return m
-}
-
-// newWidget returns a widget at v1.
-func newWidget(spec widgetSpec) *widget {
-	w := &widget{Spec: spec}
-	w.SetGroupVersionKind(widgetKind)
-	w.Name = "x"
-	return w
-}
-
-// asTree returns a Go struct as an unstructured object.
-func asTree(t testing.TB, obj runtime.Object) *unstructured.Unstructured {
-	t.Helper()
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	require.NoError(t, err)
-	return &unstructured.Unstructured{Object: tree}
-}
-
-func ptr[T any](v T) *T { return &v }
-
 // TestGoStructsInPlace does writes on Go structs and on trees of them: what is read
 // in place must come to the same as what is read as a tree.
 func TestGoStructsInPlace(t *testing.T) {
@@ -141,15 +39,15 @@ func TestGoStructsInPlace(t *testing.T) {
 		Count:  ptr(int64(1)),
 		Labels: map[string]string{"k": "v"},
 		Args:   []string{"x"},
-		Ports:  []widgetPort{{1, "one"}, {2, "two"}},
+		Ports:  []widgetPort{{Port: 1, Name: "one"}, {Port: 2, Name: "two"}},
 	}
 	changed := widgetSpec{
 		Text:   "b",
 		Labels: map[string]string{"k": "v", "l": "w"},
 		Args:   []string{"x", "z"},
-		Ports:  []widgetPort{{1, "one"}, {3, ""}},
+		Ports:  []widgetPort{{Port: 1, Name: "one"}, {Port: 3}},
 	}
-	unread := widgetSpec{Text: "a", Ports: []widgetPort{{1, ""}, {1, ""}}}
+	unread := widgetSpec{Text: "a", Ports: []widgetPort{{Port: 1}, {Port: 1}}}
 	var live *widget
 	for i, step := range []struct {
 		why, op, manager string
@@ -306,7 +204,7 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	require.NoError(t, err, "what was there before is not the writer's fault")
 
 	_, err = writetest.Apply(m, nil, (*widget)(nil), "alice", false)
-	require.ErrorContains(t, err, "expected an object, got a nil *fieldmanager_test.widget")
+	require.ErrorContains(t, err, "expected an object, got a nil *writetest.Widget")
 }
 
 func inf() float64 { x := 0.0; return 1 / x }
@@ -450,9 +348,9 @@ func TestRestatedInPlace(t *testing.T) {
 			require.Equal(t, owners(t, want), owners(t, got))
 			require.True(t, typed.Equal(contents(want), asTree(t, got).Object))
 			if row.isNoOp {
-				p, err := fm.Plan(t.Context(), live, intent, fieldmanager.PlanOptions{Manager: row.manager})
+				p, err := plans.New(t.Context(), fm, live, intent, plans.Options{Manager: row.manager})
 				require.NoError(t, err)
-				require.Equal(t, fieldmanager.Unchanged, p.Outcome)
+				require.Equal(t, plans.Unchanged, p.Outcome)
 			}
 		})
 	}
@@ -646,9 +544,9 @@ func TestStructsThatAreNoObjects(t *testing.T) {
 
 	m := widgetManager(t, "v1")
 	live, now := &counted{
-		widget: *newWidget(widgetSpec{Text: "a"}),
+		Widget: *newWidget(widgetSpec{Text: "a"}),
 	}, &counted{
-		widget: *newWidget(widgetSpec{Text: "b"}),
+		Widget: *newWidget(widgetSpec{Text: "b"}),
 		Large:  math.MaxUint64,
 	}
 	_, err = writetest.Update(m, live, now, "ctl")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -47,7 +49,7 @@ func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 	if err != nil || tree["apiVersion"] != any(m.version) {
 		return nil
 	}
-	// Duplicates in live make it unclear which item the annotation speaks of.
+	// With duplicates in live it is unclear which item the annotation means.
 	if m.typ.Validate(tree, typed.Rules{}) != nil || m.typ.Validate(live.tree, typed.Rules{Unknown: true}) != nil {
 		return nil
 	}
@@ -59,7 +61,7 @@ var errNoKind = errors.New("expected an object with a kind")
 
 func parseIntent(text string) (map[string]any, error) {
 	var tree map[string]any
-	if err := decodeJSON([]byte(text), &tree); err != nil {
+	if err := utiljson.Unmarshal([]byte(text), &tree); err != nil {
 		return nil, err
 	}
 	if kind, _ := tree["kind"].(string); kind == "" {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -39,7 +39,7 @@ func TestTooManyEntries(t *testing.T) {
 	)
 	require.NoError(t, err)
 	live := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 1\n")
-	list := entriesOf(managedfields.MaxEntries+1, func(int) string { return "v1" })
+	list := entriesOf(limits.MaxEntries+1, func(int) string { return "v1" })
 	live.Object["metadata"].(map[string]any)["managedFields"] = list
 	live.SetAPIVersion("example.dev/v1")
 
@@ -56,8 +56,6 @@ func TestTooManyEntries(t *testing.T) {
 	require.Equal(t, list, contents(out)["metadata"].(map[string]any)["managedFields"], "nothing is lost")
 	require.Len(t, told, 1)
 }
-
-var anyKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Any"}
 
 // TestTooManyVersions shows that entries of more versions than a write compares
 // stay as they are (spec rule 12.5). That of the write is not among them.
@@ -142,7 +140,7 @@ func TestTooLargeObjects(t *testing.T) {
 	require.NoError(t, err)
 	small := object(t, "v1", "kind: Any\na: 1\n")
 	large := object(t, "v1", "kind: Any\na: 1\n")
-	large.Object["a"] = make([]any, typed.MaxItems+1)
+	large.Object["a"] = make([]any, limits.MaxItems+1)
 	for role, write := range map[fieldmanager.Role]func() error{
 		fieldmanager.AppliedObject: func() error { _, err := writetest.Apply(m, nil, large, "a", false); return err },
 		fieldmanager.LiveObject:    func() error { _, err := writetest.Apply(m, large, small, "a", false); return err },
@@ -159,7 +157,7 @@ func TestTooLargeObjects(t *testing.T) {
 // TestUpdatesBeyondWhatIsCompared: an update that takes more than one walk can
 // compare is looked at more closely; what is beyond all limits is refused.
 func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
 	m, err := fieldmanager.New(widgetKind, objectType(keyed), fieldmanager.Options{})
 	require.NoError(t, err)
 	// Lists in the same order but for the ends are walked twice, which is more than

@@ -2,13 +2,11 @@ package fieldmanager
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // NoneConverter converts by setting the apiVersion and nothing else: the
@@ -26,10 +24,4 @@ func (NoneConverter) Convert(_ context.Context, obj runtime.Object, to schema.Gr
 	tree = maps.Clone(tree)
 	tree["apiVersion"] = to.String()
 	return &unstructured.Unstructured{Object: tree}, nil
-}
-
-// decodeJSON decodes a JSON object into plain trees, with whole numbers as int64.
-func decodeJSON(data []byte, into *map[string]any) error {
-	var raw json.RawMessage = data
-	return utiljson.Unmarshal(raw, into)
 }

@@ -42,9 +42,6 @@ func treeOf(obj runtime.Object) (map[string]any, error) {
 	if isNil(obj) {
 		return nil, fmt.Errorf("expected an object, got a nil %T", obj)
 	}
-	if u, ok := obj.(runtime.Unstructured); ok {
-		return u.UnstructuredContent(), nil
-	}
 	return gostruct.Tree(obj)
 }
 
@@ -64,11 +61,6 @@ func (o object) withinLimits() error {
 		return fmt.Errorf("%s: %w", o.name(), err)
 	}
 	return nil
-}
-
-// sameTree reports whether a and b are one map in memory.
-func sameTree(a, b map[string]any) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // withinLimits refuses what is no JSON, or beyond the limits on a value.
@@ -146,7 +138,27 @@ func (m *FieldManager) emptyObject(ctx context.Context) (object, error) {
 		tree := map[string]any{"apiVersion": m.version, "kind": m.kind.Kind}
 		return object{tree, m.version, m.typ}, nil
 	}
-	o, err := m.objectOf(ctx, m.options.Empty)
+	return m.stripped(ctx, m.options.Empty)
+}
+
+// At returns obj at a version (group/version) as a tree without its managed fields, and the type of its kind there. The
+// tree shares memory with obj. The error is [ErrVersionGone] when there is no such version.
+func (m *FieldManager) At(ctx context.Context, obj runtime.Object, version string) (
+	tree map[string]any, t *typed.Type, err error) {
+	o, err := m.stripped(ctx, obj)
+	if err == nil {
+		o, err = m.at(ctx, o, version)
+	}
+	return o.tree, o.typ, err
+}
+
+// stripped returns obj without its managed fields, at the version of the FieldManager.
+func (m *FieldManager) stripped(ctx context.Context, obj runtime.Object) (object, error) {
+	if m.isOwnStruct(obj) {
+		tree, err := gostruct.Tree(obj, managedFieldsPath...)
+		return object{tree, m.version, m.typ}, err
+	}
+	o, err := m.objectOf(ctx, obj)
 	return o.stripped(), err
 }
 
@@ -218,18 +230,6 @@ func (m *FieldManager) at(ctx context.Context, o object, version string) (object
 		return object{}, fmt.Errorf("converting to %s: %w", version, err)
 	}
 	return object{managedfields.With(tree, nil), version, t}, nil
-}
-
-// objectLike returns tree as an object of the Go type of obj.
-func objectLike(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
-	if _, ok := obj.(runtime.Unstructured); ok || obj == nil {
-		return &unstructured.Unstructured{Object: tree}, nil
-	}
-	out := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(runtime.Object)
-	if err := gostruct.Decode(tree, out); err != nil {
-		return nil, fmt.Errorf("%T: %w", obj, err)
-	}
-	return out, nil
 }
 
 // maxName is how much of an object's name an error has, in bytes.

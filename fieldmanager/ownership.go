@@ -2,7 +2,6 @@ package fieldmanager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -201,6 +200,3 @@ func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *compa
 	}
 	return l.refuse
 }
-
-// isGone reports whether err says that a version does not exist.
-func isGone(err error) bool { return errors.Is(err, ErrVersionGone) }

@@ -4,11 +4,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
-	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -34,6 +34,7 @@ func TestFiltersThatCannotBeLookedInto(t *testing.T) {
 	again, err := writetest.Apply(m, stored(live), intent, "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, stored(live), again)
-	require.Len(t, again.(*unstructured.Unstructured).GetManagedFields(), 1)
-	require.Equal(t, managedfields.Apply, again.(*unstructured.Unstructured).GetManagedFields()[0].Operation)
+	entries := again.(*unstructured.Unstructured).GetManagedFields()
+	require.Len(t, entries, 1)
+	require.Equal(t, metav1.ManagedFieldsOperationApply, entries[0].Operation)
 }

@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -141,7 +142,7 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 		if it == nil {
 			it = typed.Deduced()
 		}
-		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && it.List.Kind != typed.AtomicList {
+		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // nobody can own it
 		}
 		if entry.Member && !hasContent(it, value) ||
@@ -158,7 +159,7 @@ func hasContent(t *typed.Type, v any) bool {
 	case map[string]any:
 		return len(x) > 0 && t.Map != nil && !t.Map.Atomic
 	case []any:
-		return len(x) > 0 && t.List != nil && t.List.Kind != typed.AtomicList
+		return len(x) > 0 && t.List != nil && !t.List.IsAtomic()
 	}
 	return false
 }
@@ -230,7 +231,7 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	if err != nil {
 		return last, nil, err
 	}
-	now := managedfields.NewEntry(w.key, w.m.version, nil, w.owned.Union(managedfields.Unowned(nil)))
+	now := managedfields.NewEntry(w.key, w.m.version, nil, w.owned.Union(managedfields.Unowned()))
 	return *w.own, append(slices.Clip(w.others), now), nil
 }
 
@@ -244,7 +245,7 @@ func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.E
 	}
 	for _, version := range versions {
 		at, err := w.m.at(w.ctx, merged, version)
-		if isGone(err) {
+		if errors.Is(err, ErrVersionGone) {
 			continue
 		}
 		if err != nil {

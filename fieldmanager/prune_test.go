@@ -19,48 +19,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// changing converts like NoneConverter, and then has change rewrite the copy that
-// it returns.
-func changing(change func(from, to string, obj map[string]any) error) convert {
-	return func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-		in := obj.(*unstructured.Unstructured).Object
-		out := maps.Clone(in)
-		out["apiVersion"] = to.String()
-		from, _ := in["apiVersion"].(string)
-		gv, err := schema.ParseGroupVersion(from)
-		if err == nil {
-			err = change(gv.Version, to.Version, out)
-		}
-		return &unstructured.Unstructured{Object: out}, err
-	}
-}
-
-func anyAt(t testing.TB, version, text string) *unstructured.Unstructured {
-	t.Helper()
-	return object(t, version, "kind: Any\n"+text)
-}
-
-// anyManager is a FieldManager of objects without a schema, which exist at every
-// version.
-func anyManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
-	t.Helper()
-	kind := anyKind
-	kind.Version = version
-	base := fieldmanager.Options{Cap: 10_000}
-	m, err := fieldmanager.New(kind, anyType{}, writetest.Options(base, options...))
-	require.NoError(t, err)
-	return m
-}
-
-// atVersion is obj as it is stored, with what a converter would make of it at a
-// version.
-func atVersion(t testing.TB, c fieldmanager.Converter, obj runtime.Object, version string) *unstructured.Unstructured {
-	t.Helper()
-	out, err := c.Convert(t.Context(), stored(obj), schema.GroupVersion{Group: anyKind.Group, Version: version})
-	require.NoError(t, err)
-	return out.(*unstructured.Unstructured)
-}
-
 // TestPruneFollowsTheLastVersion: fields a and b change their names for each other
 // between v1 and v2. Who applied a at v1 and applies a at v2 dropped what v2 calls
 // b, although the names are the same (spec rule 6.1).
@@ -235,7 +193,7 @@ func TestPruneBeyondLimits(t *testing.T) {
 	item := structOf(map[string]*typed.Type{"name": text, "free": typed.Deduced()})
 	var warnings []fieldmanager.Warning
 	fm, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
-		"text": text, "items": {List: &typed.List{Kind: typed.KeyedList, Elem: item, Keys: []string{"name"}}},
+		"text": text, "items": {List: &typed.List{Elem: item, Keys: []string{"name"}}},
 		"hints": {Map: &typed.Map{Elem: text}},
 	})), fieldmanager.Options{Warnings: func(w fieldmanager.Warning) { warnings = append(warnings, w) }})
 	require.NoError(t, err)
@@ -275,10 +233,10 @@ func TestPruneBeyondLimits(t *testing.T) {
 func TestPruneKeepsDuplicatesOfOthers(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	item := structOf(map[string]*typed.Type{
-		"name": text, "tags": {List: &typed.List{Kind: typed.SetList, Elem: text}},
+		"name": text, "tags": {List: &typed.List{Set: true, Elem: text}},
 	})
 	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
-		"text": text, "items": {List: &typed.List{Kind: typed.KeyedList, Elem: item, Keys: []string{"name"}}},
+		"text": text, "items": {List: &typed.List{Elem: item, Keys: []string{"name"}}},
 	})), fieldmanager.Options{})
 	require.NoError(t, err)
 	widgetOf := func(text string) *unstructured.Unstructured {

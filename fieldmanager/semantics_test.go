@@ -11,19 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/openapi"
 )
-
-func builtinManager(
-	t testing.TB,
-	kind schema.GroupVersionKind,
-	options ...func(*fieldmanager.Options),
-) *fieldmanager.FieldManager {
-	t.Helper()
-	m, err := fieldmanager.New(kind, openapi.Builtin(), writetest.Options(fieldmanager.Options{}, options...))
-	require.NoError(t, err)
-	return m
-}
 
 // TestCanonicalManagers shows spec rule 11.1 on a built-in type: two managers who
 // mean the same neither conflict nor write, in Canonical semantics only.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -235,7 +236,7 @@ func TestNoShortCutPastManagedFields(t *testing.T) {
 				intent := object(t, "v1", text)
 				intent.Object["metadata"].(m)["managedFields"] = row.list
 				_, err := writetest.Apply(fm, live, intent, "alice", false)
-				_, planErr := fm.Plan(t.Context(), live, intent, fieldmanager.PlanOptions{Manager: "alice"})
+				_, planErr := plans.New(t.Context(), fm, live, intent, plans.Options{Manager: "alice"})
 				require.Equal(t, row.bad, apierrors.IsBadRequest(err), "%v", err)
 				require.Equal(t, err, planErr)
 				_, err = writetest.Apply(fm, nil, intent, "alice", false)

@@ -56,7 +56,7 @@ func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, opt
 	}
 	entries := m.track(w.entries, changes, options.Manager)
 	out, err := entries.Into(now)
-	return w.result(out, err, entries.Get(m.key(options.Manager, managedfields.Update)))
+	return w.result(out, err, entries.Get(m.key(options.Manager, metav1.ManagedFieldsOperationUpdate)))
 }
 
 // result returns the result of an update with its object, and the entry of the manager; nil for none.
@@ -68,7 +68,7 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 	if own != nil && own.APIVersion == w.m.version {
 		r.Owned, _ = own.Fields() // what can't be decoded counts as nothing
 	}
-	r.NoOp = !r.Changed && sameEntries(w.live, out, typed.Equal)
+	r.NoOp = !r.Changed && managedfields.Equal(w.live, out, false)
 	return r, nil
 }
 
@@ -252,18 +252,11 @@ func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 
 // readObject returns an object without its managed fields.
 func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role Role) (object, error) {
-	if m.isOwnStruct(obj) {
-		tree, err := gostruct.Tree(obj, managedFieldsPath...)
-		if err != nil {
-			return object{}, &ObjectError{role, "", err}
-		}
-		return object{tree, m.version, m.typ}, nil
-	}
-	o, err := m.objectOf(ctx, obj)
+	o, err := m.stripped(ctx, obj)
 	if err != nil {
 		return object{}, &ObjectError{role, "", err}
 	}
-	return o.stripped(), nil
+	return o, nil
 }
 
 // refuse says why an update can't be stored; it compares two objects that can.
@@ -300,7 +293,7 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 func (m *FieldManager) track(entries managedfields.Entries, changes *comparisons, manager string) managedfields.Entries {
 	known, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
-	key := m.key(manager, managedfields.Update)
+	key := m.key(manager, metav1.ManagedFieldsOperationUpdate)
 	known = m.takeFromOthers(known, key, changes, nil)
 
 	mine := managedfields.NewEntry(key, m.version, nil, nil)
@@ -308,7 +301,7 @@ func (m *FieldManager) track(entries managedfields.Entries, changes *comparisons
 		mine = known[i]
 		known = slices.Delete(known, i, i+1)
 	}
-	owned := managedfields.Strip(own.changed) // without what nobody ever owns, such as metadata.name
+	owned := own.changed.Difference(managedfields.Unowned()) // nobody owns metadata.name
 	// An entry may own what nobody can own today. A write that changes it takes it out.
 	mine.Subtract(own.changed.Difference(owned))
 	mine.Subtract(own.Removed)

@@ -17,11 +17,12 @@ func holder(list ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
 // TestReadThroughACache decodes the same entries several times.
 func TestReadThroughACache(t *testing.T) {
 	obj := holder(
-		metav1.ManagedFieldsEntry{Manager: "a", Operation: managedfields.Apply, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:a":{"f:b":{},"x:y":{}}}`)},
-		metav1.ManagedFieldsEntry{Manager: "b", Operation: managedfields.Update, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:c":{}}`)},
-		metav1.ManagedFieldsEntry{Manager: "c", Operation: managedfields.Update, APIVersion: "v1", FieldsType: "FieldsV1"},
+		metav1.ManagedFieldsEntry{Manager: "a", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:a":{"f:b":{},"x:y":{}}}`)},
+		metav1.ManagedFieldsEntry{Manager: "b", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:c":{}}`)},
+		metav1.ManagedFieldsEntry{Manager: "c", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+			FieldsType: "FieldsV1"},
 	)
 	for range 3 {
 		l, isCurrent, err := managedfields.Read(obj)
@@ -44,9 +45,9 @@ func TestReadThroughACache(t *testing.T) {
 // TestDecodeAllocations keeps the budget of entries that came up before: the list.
 func TestDecodeAllocations(t *testing.T) {
 	list := managedfields.Entries{
-		managedfields.NewEntry(managedfields.KeyOf("a", managedfields.Apply, "v1", ""), "v1",
+		managedfields.NewEntry(managedfields.KeyOf("a", metav1.ManagedFieldsOperationApply, "v1", ""), "v1",
 			nil, fieldpath.NewSet(fieldpath.Fields("a", "b"))),
-		managedfields.NewEntry(managedfields.KeyOf("b", managedfields.Update, "v1", ""), "v1",
+		managedfields.NewEntry(managedfields.KeyOf("b", metav1.ManagedFieldsOperationUpdate, "v1", ""), "v1",
 			nil, fieldpath.NewSet(fieldpath.Fields("c"))),
 	}.Encode()
 	decode := func() {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -24,7 +26,7 @@ const Ancient = "ancient-changes"
 func (l Entries) Cap(limit int) Entries {
 	var updates []int // positions in l
 	for i := range l {
-		if l[i].Operation == Update {
+		if l[i].Operation == metav1.ManagedFieldsOperationUpdate {
 			updates = append(updates, i)
 		}
 	}
@@ -77,7 +79,7 @@ func (m *merging) take(k Key) Entry {
 // merge moves what entry owns to the entry of Ancient at its version. If there is none yet, the entry of first
 // becomes it.
 func (m *merging) merge(entry Entry, first Key) {
-	bucket := Key{Manager: Ancient, Operation: Update, APIVersion: entry.APIVersion}
+	bucket := Key{Manager: Ancient, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: entry.APIVersion}
 	i, ok := m.left.find(bucket)
 	var merged Entry
 	if ok {

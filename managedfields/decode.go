@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // fieldsType is the only format of fields.
@@ -29,9 +31,6 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// MaxEntries is the largest number of entries of an object (spec rule 12.4).
-const MaxEntries = 10_000
-
 // Read reads the managed fields of an object, unstructured or a Go struct. If two entries have the same key, the later
 // one counts. isCurrent means that the list would be written as it is: sorted, with distinct keys and well-formed
 // entries. A valid entry that no server writes, such as one with a fraction of a second in its time, is written as a
@@ -39,7 +38,7 @@ const MaxEntries = 10_000
 //
 // An entry with a valid key is read even if the rest is malformed: [Entry.Fields] returns the error. Fields of unknown
 // kinds, which a later version of FieldsV1 may have added, are ignored. The error of Read is an *[Error] for an entry
-// without a valid key, and for more than [MaxEntries] entries.
+// without a valid key, and for too many entries (spec rule 12.4).
 func Read(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		tree := u.UnstructuredContent()
@@ -105,8 +104,9 @@ func readStructs(list []metav1.ManagedFieldsEntry) (l Entries, isCurrent bool, e
 
 // read reads n entries; one reads the entry at i.
 func read(n int, one func(i int) (e Entry, wellFormed bool, err error)) (l Entries, isCurrent bool, err error) {
-	if n > MaxEntries {
-		return nil, false, &Error{MaxEntries, "", fmt.Errorf("%d entries, expected at most %d", n, MaxEntries)}
+	if n > limits.MaxEntries {
+		const most = limits.MaxEntries
+		return nil, false, &Error{most, "", fmt.Errorf("%d entries, expected at most %d", n, most)}
 	}
 	out, isCurrent := newEntryIndex(n), true
 	for i := range n {
@@ -142,7 +142,7 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 		}
 		return s
 	}
-	manager, op, version := text("manager"), Operation(text("operation")), text("apiVersion")
+	manager, op, version := text("manager"), metav1.ManagedFieldsOperationType(text("operation")), text("apiVersion")
 	subresource, format := text("subresource"), text("fieldsType")
 	if err == nil {
 		e, err = newEntry(manager, op, version, subresource, format)
@@ -199,8 +199,9 @@ func textAt(m map[string]any, name string) (string, error) {
 }
 
 // newEntry returns an entry without fields and time.
-func newEntry(manager string, op Operation, version, subresource, format string) (Entry, error) {
-	if op != Apply && op != Update {
+func newEntry(manager string, op metav1.ManagedFieldsOperationType, version, subresource, format string) (
+	Entry, error) {
+	if op != metav1.ManagedFieldsOperationApply && op != metav1.ManagedFieldsOperationUpdate {
 		return Entry{}, fmt.Errorf("operation must be Apply or Update, got %q", op)
 	}
 	if version == "" {

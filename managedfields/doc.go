@@ -17,7 +17,7 @@
 // and written back as it was read if it is unchanged, even if it can't be decoded:
 //
 //	entries, _, err := managedfields.Read(object)
-//	entry := entries.Get(managedfields.KeyOf("kubectl", managedfields.Apply, "", ""))
+//	entry := entries.Get(managedfields.KeyOf("kubectl", metav1.ManagedFieldsOperationApply, "", ""))
 //	fmt.Println(entry.Owned()) // the paths that kubectl owns
 //
 // [Decode] and [DecodeTree] decode a list that is in no object, and fail if an entry is malformed. [Entries.Encode] and

@@ -20,8 +20,8 @@ import (
 func entry(text string) managedfields.Entry {
 	words := strings.Fields(text)
 	version, subresource, _ := strings.Cut(words[2], "/")
-	e := managedfields.NewEntry(managedfields.KeyOf(words[0], managedfields.Operation(words[1]), version, subresource),
-		version, nil, nil)
+	key := managedfields.KeyOf(words[0], metav1.ManagedFieldsOperationType(words[1]), version, subresource)
+	e := managedfields.NewEntry(key, version, nil, nil)
 	if words[3] != "-" {
 		var seconds int64
 		fmt.Sscan(words[3], &seconds)
@@ -114,10 +114,10 @@ func TestCap(t *testing.T) {
 func TestEntries(t *testing.T) {
 	e := entries("a Apply v1 1 x", "b Update v1 2 y")
 	require.Equal(t, text(e), text(e.Without(managedfields.Key{})), "of no such key")
-	got := e.Get(managedfields.KeyOf("a", managedfields.Apply, "v7", ""))
+	got := e.Get(managedfields.KeyOf("a", metav1.ManagedFieldsOperationApply, "v7", ""))
 	require.NotNil(t, got, "an applier's key has no version")
 	require.Equal(t, "v1", got.APIVersion)
-	none := e.Get(managedfields.KeyOf("b", managedfields.Update, "v7", ""))
+	none := e.Get(managedfields.KeyOf("b", metav1.ManagedFieldsOperationUpdate, "v7", ""))
 	require.Nil(t, none)
 	require.Nil(t, none.Owned())
 	require.Equal(t, []string{"b Update v1 2 y"}, text(e.Without(e[0].Key)))
@@ -132,20 +132,20 @@ func TestEntries(t *testing.T) {
 // Keys are ordered as upstream orders the JSON texts that it names managers by.
 func TestKeyOrder(t *testing.T) {
 	keys := []managedfields.Key{
-		{Manager: "", Operation: managedfields.Apply},
-		{Manager: "a", Operation: managedfields.Apply, Subresource: "status"},
-		{Manager: "a", Operation: managedfields.Apply},
-		{Manager: "a", Operation: managedfields.Update, APIVersion: "apps/v1"},
-		{Manager: "a", Operation: managedfields.Update, APIVersion: "v1"},
-		{Manager: "a b", Operation: managedfields.Apply},
-		{Manager: `a"`, Operation: managedfields.Apply},
-		{Manager: "ab", Operation: managedfields.Apply},
-		{Manager: "é", Operation: managedfields.Apply},
-		{Manager: "<&>", Operation: managedfields.Update, APIVersion: "v1"},
-		{Manager: "<&>", Operation: managedfields.Update, APIVersion: "v1", Subresource: "status"},
-		{Manager: "a\xff", Operation: managedfields.Apply},
-		{Manager: "a\xfe", Operation: managedfields.Apply},
-		{Manager: "a\xfe", Operation: managedfields.Update, APIVersion: "v1"},
+		{Manager: "", Operation: metav1.ManagedFieldsOperationApply},
+		{Manager: "a", Operation: metav1.ManagedFieldsOperationApply, Subresource: "status"},
+		{Manager: "a", Operation: metav1.ManagedFieldsOperationApply},
+		{Manager: "a", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1"},
+		{Manager: "a", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1"},
+		{Manager: "a b", Operation: metav1.ManagedFieldsOperationApply},
+		{Manager: `a"`, Operation: metav1.ManagedFieldsOperationApply},
+		{Manager: "ab", Operation: metav1.ManagedFieldsOperationApply},
+		{Manager: "é", Operation: metav1.ManagedFieldsOperationApply},
+		{Manager: "<&>", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1"},
+		{Manager: "<&>", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Subresource: "status"},
+		{Manager: "a\xff", Operation: metav1.ManagedFieldsOperationApply},
+		{Manager: "a\xfe", Operation: metav1.ManagedFieldsOperationApply},
+		{Manager: "a\xfe", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1"},
 	}
 	for i := range keys {
 		for j := range keys {
@@ -161,7 +161,7 @@ func identity(t *testing.T, k managedfields.Key) string {
 			Subresource: k.Subresource})
 }
 
-func TestStrip(t *testing.T) {
+func TestUnowned(t *testing.T) {
 	owned := fieldpath.NewSet(
 		fieldpath.Fields("apiVersion"), fieldpath.Fields("kind"), fieldpath.Fields("metadata"),
 		fieldpath.Fields("metadata", "name"), fieldpath.Fields("metadata", "uid"),
@@ -169,8 +169,9 @@ func TestStrip(t *testing.T) {
 		fieldpath.Fields("metadata", "labels", "a"), fieldpath.Fields("metadata", "generateName"),
 		fieldpath.Fields("spec", "name"),
 	)
-	require.Equal(t, ".metadata.generateName\n.metadata.labels.a\n.spec.name", managedfields.Strip(owned).String())
-	require.True(t, managedfields.Strip(fieldpath.NewSet(fieldpath.Fields("metadata", "resourceVersion"))).Empty())
+	owned = owned.Difference(managedfields.Unowned())
+	require.Equal(t, ".metadata.generateName\n.metadata.labels.a\n.spec.name", owned.String())
+	require.True(t, managedfields.Unowned().Has(fieldpath.Fields("metadata", "resourceVersion")))
 }
 
 func TestValidateManager(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -198,7 +199,7 @@ func TestListErrors(t *testing.T) {
 	}
 	_, _, err := managedfields.Read(&metav1.Status{})
 	require.ErrorContains(t, err, "Status")
-	_, _, err = managedfields.Read(objectWith(make([]any, managedfields.MaxEntries+1)...))
+	_, _, err = managedfields.Read(objectWith(make([]any, limits.MaxEntries+1)...))
 	require.ErrorContains(t, err, "entries")
 	bytes := structOf(t, good)
 	bytes.ManagedFields[0].FieldsV1.SetRawBytes([]byte("{no JSON"))
@@ -395,9 +396,9 @@ func TestCompareKeys(t *testing.T) {
 		return string(data)
 	}
 	for range 20_000 {
-		a := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(),
+		a := managedfields.Key{Manager: pick(), Operation: metav1.ManagedFieldsOperationType(pick()), APIVersion: pick(),
 			Subresource: pick()}
-		b := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(),
+		b := managedfields.Key{Manager: pick(), Operation: metav1.ManagedFieldsOperationType(pick()), APIVersion: pick(),
 			Subresource: pick()}
 		if r.IntN(2) == 0 {
 			b.Manager = a.Manager

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestManyEntries shows that searching entries one by one gives the same results as
@@ -49,35 +49,8 @@ func TestManyEntries(t *testing.T) {
 // TestTooMany shows the limit on entries (spec rule 12.4), at it and one beyond.
 func TestTooMany(t *testing.T) {
 	const want = `managedFields[10000] of manager "": 10001 entries, expected at most 10000`
-	_, err := managedfields.Decode(make([]metav1.ManagedFieldsEntry, managedfields.MaxEntries+1))
+	_, err := managedfields.Decode(make([]metav1.ManagedFieldsEntry, limits.MaxEntries+1))
 	require.EqualError(t, err, want)
-	_, err = managedfields.DecodeTree(make([]any, managedfields.MaxEntries+1))
+	_, err = managedfields.DecodeTree(make([]any, limits.MaxEntries+1))
 	require.EqualError(t, err, want)
-}
-
-// TestUnowned shows which paths an apply never comes to own: those that nobody
-// does, and what it resets with all below it.
-func TestUnowned(t *testing.T) {
-	for _, row := range []struct {
-		name, why string
-		reset     *fieldpath.Set
-		path      fieldpath.Path
-		want      bool
-	}{
-		{"name", "nobody owns it", nil, fieldpath.Fields("metadata", "name"), true},
-		{"labels", "but what is beside it", nil, fieldpath.Fields("metadata", "labels"), false},
-		{"status", "who does not reset it may own it", nil, fieldpath.Fields("status"), false},
-		{"reset status", "", fieldpath.NewSet(fieldpath.Fields("status")), fieldpath.Fields("status"), true},
-		{"reset metadata", "what is reset covers all below it", fieldpath.NewSet(fieldpath.Fields("metadata")),
-			fieldpath.Fields("metadata", "name"), false},
-		{"reset spec and a field in it", "the longer path says no more than the shorter",
-			fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")), fieldpath.Fields("spec", "a"), false},
-		{"reset spec with a field in it", "", fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")),
-			fieldpath.Fields("spec"), true},
-		{"reset metadata itself", "", fieldpath.NewSet(fieldpath.Fields("metadata")), fieldpath.Fields("metadata"), true},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			require.Equal(t, row.want, managedfields.Unowned(row.reset).Has(row.path), row.why)
-		})
-	}
 }

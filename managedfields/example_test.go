@@ -13,13 +13,13 @@ import (
 // Decode tells which fields each manager owns.
 func ExampleDecode() {
 	entries, err := managedfields.Decode([]metav1.ManagedFieldsEntry{{
-		Manager: "kubectl", Operation: managedfields.Apply, APIVersion: "apps/v1",
+		Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1",
 		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:paused":{}}}`),
 	}})
 	if err != nil {
 		panic(err)
 	}
-	entry := entries.Get(managedfields.KeyOf("kubectl", managedfields.Apply, "", ""))
+	entry := entries.Get(managedfields.KeyOf("kubectl", metav1.ManagedFieldsOperationApply, "", ""))
 	fmt.Println(entry.APIVersion)
 	fmt.Println(entry.Owned())
 	// Output:
@@ -41,7 +41,7 @@ func ExampleRead() {
 	if err != nil {
 		panic(err)
 	}
-	list.Get(managedfields.KeyOf("kubectl", managedfields.Apply, "", "")).
+	list.Get(managedfields.KeyOf("kubectl", metav1.ManagedFieldsOperationApply, "", "")).
 		Subtract(fieldpath.NewSet(fieldpath.Fields("spec", "paused")))
 	updated, err := list.Into(live)
 	if err != nil {

@@ -8,21 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Operation is the way in which a manager came to own fields: Apply or Update.
-type Operation = metav1.ManagedFieldsOperationType
-
-// The operations, as on the wire.
-const (
-	Apply  Operation = metav1.ManagedFieldsOperationApply
-	Update Operation = metav1.ManagedFieldsOperationUpdate
-)
-
 // Key identifies an entry (spec rule 2.1). It is comparable. No two entries of an object have the same key.
 type Key struct {
 	// Manager is the manager's name.
 	Manager string
 	// Operation is Apply or Update.
-	Operation Operation
+	Operation metav1.ManagedFieldsOperationType
 	// APIVersion is the group version of an Update, such as apps/v1. It is empty for an Apply, as an applier has one
 	// entry for all versions.
 	APIVersion string
@@ -31,8 +22,8 @@ type Key struct {
 }
 
 // KeyOf returns the key of the entry for an operation of manager at a group version.
-func KeyOf(manager string, op Operation, apiVersion, subresource string) Key {
-	if op == Apply {
+func KeyOf(manager string, op metav1.ManagedFieldsOperationType, apiVersion, subresource string) Key {
+	if op == metav1.ManagedFieldsOperationApply {
 		apiVersion = ""
 	}
 	return Key{manager, op, apiVersion, subresource}

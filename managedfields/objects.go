@@ -2,6 +2,8 @@ package managedfields
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // Into returns obj, an unstructured object or a Go struct, with the entries of l. It shares everything else with obj.
@@ -27,9 +30,8 @@ func Copy(obj, from runtime.Object) (runtime.Object, error) {
 	u, ofTree := from.(runtime.Unstructured)
 	switch {
 	case intoTree && ofTree:
-		v, _ := Of(u.UnstructuredContent())
-		list, _ := v.([]any)
-		return &unstructured.Unstructured{Object: With(to.UnstructuredContent(), list)}, nil
+		list, err := listOf(from)
+		return &unstructured.Unstructured{Object: With(to.UnstructuredContent(), list)}, err
 	case ofTree:
 		list, err := structsOf(u.UnstructuredContent())
 		if err != nil {
@@ -71,7 +73,7 @@ func treesOf(list []metav1.ManagedFieldsEntry) (any, error) {
 	case len(list) == 0:
 		return []any{}, nil
 	}
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.ObjectMeta{ManagedFields: list})
+	tree, err := gostruct.Tree(&metav1.ObjectMeta{ManagedFields: list})
 	return tree["managedFields"], err
 }
 
@@ -83,4 +85,43 @@ func withStructs(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.
 	}
 	accessor.SetManagedFields(list)
 	return out, nil
+}
+
+// Equal reports whether two objects have the same managed fields, in the same order; if ignoreTimes is true, the times
+// of the entries may differ.
+func Equal(a, b runtime.Object, ignoreTimes bool) bool {
+	x, err1 := listOf(a)
+	y, err2 := listOf(b)
+	same := typed.Equal
+	if ignoreTimes {
+		same = func(a, b any) bool { return typed.Equal(timeless(a), timeless(b)) }
+	}
+	return err1 == nil && err2 == nil && (x == nil) == (y == nil) && slices.EqualFunc(x, y, same)
+}
+
+// listOf returns the managed fields of an object as they are in an unstructured one; nil for none.
+func listOf(obj runtime.Object) ([]any, error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		v, _ := Of(u.UnstructuredContent())
+		list, _ := v.([]any)
+		return list, nil
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil || len(accessor.GetManagedFields()) == 0 {
+		return nil, err
+	}
+	v, err := treesOf(accessor.GetManagedFields())
+	list, _ := v.([]any)
+	return list, err
+}
+
+// timeless returns an entry without its time.
+func timeless(entry any) any {
+	m, ok := entry.(map[string]any)
+	if _, has := m["time"]; ok && has {
+		m = maps.Clone(m)
+		delete(m, "time")
+		return m
+	}
+	return entry
 }

@@ -33,7 +33,8 @@ func TestMoveErrors(t *testing.T) {
 		want string
 	}{
 		{"nobody", ownership.Drop{From: manager("nobody")}, `manager "nobody" has no entry`},
-		{"no such entry", ownership.Drop{From: managedfields.KeyOf("argocd", managedfields.Update, "apps/v1", "status")},
+		{"no such entry",
+			ownership.Drop{From: managedfields.KeyOf("argocd", metav1.ManagedFieldsOperationUpdate, "apps/v1", "status")},
 			`manager "argocd" has no entry of an Update at apps/v1 through "status"`},
 		{"no entry of a subresource", ownership.Drop{From: managedfields.Key{Manager: "argocd", Subresource: "status"}},
 			`manager "argocd" has no entry through "status"`},
@@ -64,7 +65,7 @@ func TestMoveErrors(t *testing.T) {
 			`manager "b": expected Apply or Update, got operation "Patch"`},
 		{"to an odd version",
 			ownership.Transfer{Fields: replicas, From: manager("argocd"),
-				To: managedfields.Key{Manager: "b", Operation: managedfields.Update, APIVersion: "a/b/c"}},
+				To: managedfields.Key{Manager: "b", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "a/b/c"}},
 			"unexpected GroupVersion string: a/b/c"},
 		{"adopt what is not there", ownership.Adopt{Fields: set(t, `{"f:spec":{"f:paused":{}}}`), To: manager("b")},
 			".spec.paused: nothing there that can be owned"},
@@ -107,7 +108,8 @@ func TestSelects(t *testing.T) {
 		{"a name", manager("ctl"), "", "all entries of that name"},
 		{"a subresource", status, "Apply  , Update apps/v1 , Update apps/v1beta1 ", "the others were not meant"},
 		{"a version", v1, "Apply  , Update apps/v1beta1 ", "an apply has no version in its key"},
-		{"an operation", managedfields.KeyOf("ctl", managedfields.Update, "", ""), "Apply  , Update apps/v1 status",
+		{"an operation", managedfields.KeyOf("ctl", metav1.ManagedFieldsOperationUpdate, "", ""),
+			"Apply  , Update apps/v1 status",
 			"of all versions, and of the object itself"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -320,7 +322,7 @@ func TestSeveralEntriesOfOneManager(t *testing.T) {
 
 	r, err = mover.Do(t.Context(), live,
 		ownership.Release{All: true,
-			From: managedfields.Key{Manager: "one", Operation: managedfields.Update, APIVersion: "example.dev/v2"}})
+			From: managedfields.KeyOf("one", metav1.ManagedFieldsOperationUpdate, "example.dev/v2", "")})
 	require.NoError(t, err)
 	require.Equal(t, `one Apply example.dev/v1  never {"f:spec":{"f:a":{}}}
 one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x":{},"f:y":{}}}}}`, owners(t, r.Object),
@@ -335,7 +337,7 @@ one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x"
 	require.Contains(t, owners(t, r.Object), `"f:k":{".":{},"f:y":{}}`)
 
 	r, err = mover.Do(t.Context(), live, ownership.Rename{From: manager("one"), To: "two"},
-		ownership.Rename{From: managedfields.KeyOf("two", managedfields.Apply, "", ""), To: "one"})
+		ownership.Rename{From: managedfields.KeyOf("two", metav1.ManagedFieldsOperationApply, "", ""), To: "one"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"one Apply", "two Update", "two Update"}, func() (out []string) {
 		for _, e := range r.Object.(metav1.Object).GetManagedFields() {

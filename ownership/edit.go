@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -28,7 +29,7 @@ type Mover struct {
 	Options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
 	// Plan is how [Next] and [Step] are planned: how the server compares values, and whether it sets defaults. By
 	// default values are compared as JSON, so 1 instead of 1000m looks like a change.
-	Plan fieldmanager.PlanOptions
+	Plan plans.Options
 }
 
 // Edit is an object whose managed fields are edited. It is what all moves are made of, those of package upgrade too.
@@ -68,7 +69,7 @@ func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 	}
 	for i := range e.before {
 		entry := &e.before[i]
-		if _, err := entry.Fields(); err == nil && entry.Operation == managedfields.Apply {
+		if _, err := entry.Fields(); err == nil && entry.Operation == metav1.ManagedFieldsOperationApply {
 			e.applied[entry.Key] = *entry
 		}
 	}
@@ -176,7 +177,8 @@ func (e *Edit) Differ(set *fieldpath.Set, from, to, subresource string) (*fieldp
 		return nil, err
 	}
 	c := t.Compare(before.Object, after.Object)
-	return managedfields.Strip(fieldpath.UnionOf(a.Difference(b), b.Difference(a), c.Changed(), c.Removed)), nil
+	differ := fieldpath.UnionOf(a.Difference(b), b.Difference(a), c.Changed(), c.Removed)
+	return differ.Difference(managedfields.Unowned()), nil
 }
 
 // Result returns the object with the edited entries, and what changed. An entry that owns the same again is written as
@@ -197,7 +199,7 @@ func (e *Edit) Result() (*Result, error) {
 		}
 	}
 	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
-	r.Changes = fieldmanager.OwnershipChanges(e.before, e.Entries)
+	r.Changes = plans.OwnershipChanges(e.before, e.Entries)
 	var err error
 	r.Object, err = e.Entries.Into(e.live)
 	return r, err

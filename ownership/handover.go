@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -18,7 +19,7 @@ type Step struct {
 	Manager string
 	Intent  *unstructured.Unstructured
 	// Plan is what the apply does to the object of the step before.
-	Plan *fieldmanager.Plan
+	Plan *plans.Plan
 }
 
 // Handover returns two applies after which manager no longer owns fields, so an autoscaler, or another updater, can
@@ -47,7 +48,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	if err != nil {
 		return nil, err
 	}
-	entries, err := e.readable(managedfields.KeyOf(manager, managedfields.Apply, "", ""))
+	entries, err := e.readable(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", ""))
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	if err != nil {
 		return nil, err
 	}
-	less, err := fm.LeaveOut(applied, fields)
+	less, err := plans.LeaveOut(ctx, fm, applied, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +80,10 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 		step := &steps[i]
 		options := m.Plan
 		options.Manager = step.Manager
-		if step.Plan, err = fm.Plan(ctx, now, step.Intent, options); err != nil {
+		if step.Plan, err = plans.New(ctx, fm, now, step.Intent, options); err != nil {
 			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, err)
 		}
-		if step.Plan.Outcome == fieldmanager.Conflict {
+		if step.Plan.Outcome == plans.Conflict {
 			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, step.Plan.Conflicts)
 		}
 		now = step.Plan.Object

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
@@ -46,10 +46,10 @@ func TestHandover(t *testing.T) {
 	require.Len(t, steps, 2)
 	require.Equal(t, "handover-to-hpa", steps[0].Manager)
 	require.Equal(t, deployment(t, "spec: {replicas: 3}").Object, steps[0].Intent.Object)
-	require.Equal(t, fieldmanager.OwnershipOnly, steps[0].Plan.Outcome)
+	require.Equal(t, plans.OwnershipOnly, steps[0].Plan.Outcome)
 	require.Equal(t, "alice", steps[1].Manager)
 	require.Equal(t, deployment(t, "spec: {paused: true}").Object, steps[1].Intent.Object)
-	require.Equal(t, fieldmanager.OwnershipOnly, steps[1].Plan.Outcome)
+	require.Equal(t, plans.OwnershipOnly, steps[1].Plan.Outcome)
 
 	for _, step := range steps {
 		w.apply(step.Manager, step.Intent)
@@ -111,7 +111,8 @@ func TestHandoverByPatch(t *testing.T) {
 	w := newWorld(t, deploymentKind)
 	w.apply("alice", deployment(t, "spec: {replicas: 3, paused: true}"))
 	r, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), w.live, ownership.Transfer{
-		Fields: replicas, From: manager("alice"), To: managedfields.KeyOf("hpa", managedfields.Update, "apps/v1", "scale")})
+		Fields: replicas, From: manager("alice"),
+		To: managedfields.KeyOf("hpa", metav1.ManagedFieldsOperationUpdate, "apps/v1", "scale")})
 	require.NoError(t, err)
 	accepted(t, w, r)
 	w.store(r.Object)
@@ -211,10 +212,10 @@ func TestHandoverInOtherWords(t *testing.T) {
 	canonical.Plan.Semantics = typed.Canonical(nil)
 	for _, row := range []struct {
 		mover ownership.Mover
-		want  fieldmanager.Outcome
+		want  plans.Outcome
 	}{
-		{mover, fieldmanager.Changed},
-		{canonical, fieldmanager.OwnershipOnly},
+		{mover, plans.Changed},
+		{canonical, plans.OwnershipOnly},
 	} {
 		steps, err := row.mover.Handover(
 			t.Context(),
@@ -225,7 +226,7 @@ func TestHandoverInOtherWords(t *testing.T) {
 			"temporary",
 		)
 		require.NoError(t, err)
-		require.Equal(t, fieldmanager.OwnershipOnly, steps[0].Plan.Outcome)
+		require.Equal(t, plans.OwnershipOnly, steps[0].Plan.Outcome)
 		require.Equal(t, row.want, steps[1].Plan.Outcome)
 	}
 }

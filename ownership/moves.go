@@ -236,10 +236,10 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 		if k.Subresource == "" {
 			k.Subresource = e.appliesThrough(k.Manager, source.Subresource)
 		}
-		k.Operation, k.APIVersion = managedfields.Apply, ""
-	case managedfields.Apply:
+		k.Operation, k.APIVersion = metav1.ManagedFieldsOperationApply, ""
+	case metav1.ManagedFieldsOperationApply:
 		k.APIVersion = ""
-	case managedfields.Update:
+	case metav1.ManagedFieldsOperationUpdate:
 		if k.APIVersion == "" {
 			k.APIVersion = source.APIVersion
 		}
@@ -257,8 +257,8 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 // resource, unless the manager applies through that subresource alone: if it owned them through both, its next apply
 // would conflict with itself.
 func (e *Edit) appliesThrough(manager, subresource string) string {
-	main := managedfields.KeyOf(manager, managedfields.Apply, "", "")
-	own := managedfields.KeyOf(manager, managedfields.Apply, "", subresource)
+	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
+	own := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource)
 	if subresource == "status" || e.Entries.Get(main) == nil && e.Entries.Get(own) != nil {
 		return subresource
 	}
@@ -274,7 +274,7 @@ func checkName(manager string) error {
 
 // give adds fields of source to the entry of a key; for an applier, as the set that an intent would own.
 func (e *Edit) give(to managedfields.Key, source managedfields.Entry, fields *fieldpath.Set) error {
-	if to.Operation == managedfields.Apply {
+	if to.Operation == metav1.ManagedFieldsOperationApply {
 		var err error
 		if fields, _, err = e.closed(fields, source.APIVersion, to.Subresource); err != nil {
 			return err
@@ -289,7 +289,7 @@ func (e *Edit) put(to managedfields.Key, source managedfields.Entry, fields *fie
 		return nil // an updater may own what no intent does, such as an empty list
 	}
 	version := source.APIVersion
-	if to.Operation == managedfields.Update {
+	if to.Operation == metav1.ManagedFieldsOperationUpdate {
 		version = to.APIVersion
 	}
 	into := e.Entries.Get(to)

@@ -211,7 +211,7 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 			"argocd: .metadata.labels.team .metadata.labels.tier | |", "which never owns a container with something in it"},
 		{"transfer an update to another", []ownership.Move{ownership.Transfer{
 			Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"),
-			To: managedfields.Key{Manager: "ui", Operation: managedfields.Update}}},
+			To: managedfields.Key{Manager: "ui", Operation: metav1.ManagedFieldsOperationUpdate}}},
 			argocdOwns + "\n" + `kubectl Update apps/v1  04:02 {"f:metadata":{"f:labels":{".":{},"f:tier":{}}}}` + "\n" +
 				`ui Update apps/v1  04:02 {"f:metadata":{"f:labels":{".":{},"f:team":{}}}}` + "\n" + controlOwns, "",
 			"the container is of both, and nobody looks ahead for updaters"},

@@ -3,10 +3,11 @@ package ownership
 import (
 	"cmp"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -16,7 +17,7 @@ type Result struct {
 	// Object is live with the new managed fields.
 	Object runtime.Object
 	// Changes are what each manager gains and loses, in the order of managedfields.Key. A move removes no field.
-	Changes []fieldmanager.OwnershipChange
+	Changes []plans.OwnershipChange
 	// Next are the plans of all appliers among them, except for a name that a Rename gave up.
 	Next []Next
 
@@ -40,7 +41,7 @@ type Next struct {
 	// Regains are the fields that it owns again, because the intent has them.
 	Regains *fieldpath.Set
 	// Plan is the whole plan; nil if Err is set.
-	Plan *fieldmanager.Plan
+	Plan *plans.Plan
 	// Err is why there is no plan: the version of its entry is unknown, live can't be converted to it, or live has a
 	// value that no intent may have.
 	Err error
@@ -50,7 +51,7 @@ type Next struct {
 func (e *Edit) planAll(r *Result) {
 	for _, c := range r.Changes {
 		last, applied := e.applied[c.Manager]
-		if c.Manager.Operation != managedfields.Apply || !applied && e.Entries.Get(c.Manager) == nil {
+		if c.Manager.Operation != metav1.ManagedFieldsOperationApply || !applied && e.Entries.Get(c.Manager) == nil {
 			continue
 		}
 		version := cmp.Or(last.APIVersion, c.Version)
@@ -71,7 +72,7 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 	if err == nil {
 		options := e.mover.Plan
 		options.Manager = key.Manager
-		n.Plan, err = m.Plan(e.ctx, edited, intent, options)
+		n.Plan, err = plans.New(e.ctx, m, edited, intent, options)
 	}
 	if err != nil {
 		n.Err = err

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -18,7 +20,7 @@ func Selects(from, entry managedfields.Key) bool {
 		return hasVersion && (from.Subresource == "" || from.Subresource == entry.Subresource)
 	}
 	return from.Operation == entry.Operation && from.Subresource == entry.Subresource &&
-		(hasVersion || from.Operation == managedfields.Apply)
+		(hasVersion || from.Operation == metav1.ManagedFieldsOperationApply)
 }
 
 // selected returns the entries that the From of a move selects.
@@ -35,7 +37,7 @@ func (e *Edit) selected(from managedfields.Key) (out managedfields.Entries, err 
 	if from.Operation != "" {
 		of = fmt.Sprintf(" of an %s", from.Operation)
 	}
-	if from.APIVersion != "" && from.Operation != managedfields.Apply {
+	if from.APIVersion != "" && from.Operation != metav1.ManagedFieldsOperationApply {
 		of += " at " + from.APIVersion
 	}
 	if from.Subresource != "" {

@@ -38,8 +38,8 @@ var (
 		"set":      {Type: setOf(str)},
 		"nums":     {Type: setOf(num)},
 		"ports": {
-			Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"port", "proto"}}}},
-		"named":     {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"name"}}}},
+			Type: &typed.Type{List: &typed.List{Elem: port, Keys: []string{"port", "proto"}}}},
+		"named":     {Type: &typed.Type{List: &typed.List{Elem: port, Keys: []string{"name"}}}},
 		"template":  {Type: root},
 		"free":      {Type: typed.Deduced()},
 		"raw":       {Type: typed.UntypedAtomic()},
@@ -54,7 +54,7 @@ func structOf(fields map[string]typed.Field) *typed.Type {
 }
 
 func setOf(elem *typed.Type) *typed.Type {
-	return &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: elem}}
+	return &typed.Type{List: &typed.List{Set: true, Elem: elem}}
 }
 
 const rootSchema = `types:

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -62,7 +63,7 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 // does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that are
 // equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate].
 func (s *Semantics) CompareAndValidate(t *Type, old, now any) (c Comparison, ok bool) {
-	x := comparer{s: s, left: MaxValues, check: true}
+	x := comparer{s: s, left: limits.MaxValues, check: true}
 	c = x.run(t, old, now)
 	return c, !x.invalid && x.left >= 0
 }
@@ -190,7 +191,7 @@ func holds(shapes shape, v any) (ok bool) {
 
 // compareAs compares two values as the first of the shapes.
 func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
-	if depth > MaxDepth {
+	if depth > limits.MaxDepth {
 		c.invalid = true
 		return difference{modified: fieldpath.Entry{Member: true}}
 	}
@@ -254,7 +255,7 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 		if c.s.asAbsent(m, name, r, depth) {
 			return
 		}
-		c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
+		c.invalid = c.invalid || c.check && len(name) > limits.MaxElement
 	case same(l, r) || c.s.bothAbsent(m, name, l, r, depth):
 		return
 	}

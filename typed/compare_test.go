@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -115,7 +116,7 @@ func TestCompareShared(t *testing.T) {
 	shared := tree(t, `{labels: {a: x}, named: [{name: a}]}`)
 	require.True(t, root.Compare(shared, shared).Unchanged())
 	deep := any("x")
-	for range typed.MaxDepth + 2 {
+	for range limits.MaxDepth + 2 {
 		deep = map[string]any{"a": deep}
 	}
 	require.True(t, typed.Deduced().Compare(deep, deep).Unchanged(), "what is one in memory is not visited, however deep")

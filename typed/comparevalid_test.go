@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestCompareAndValidate shows what is found to fit while it is compared: only what the
 // old value does not have is asked to.
 func TestCompareAndValidate(t *testing.T) {
-	long := strings.Repeat("x", fieldpath.MaxElement)
+	long := strings.Repeat("x", limits.MaxElement)
 	for _, row := range []struct {
 		name, why, old, now string
 		ok                  bool
@@ -97,7 +97,7 @@ func TestCompareAndValidate(t *testing.T) {
 
 // TestCompareAndValidateItems shows that a new list is at most as long as any.
 func TestCompareAndValidateItems(t *testing.T) {
-	many := make([]any, typed.MaxItems+1)
+	many := make([]any, limits.MaxItems+1)
 	for i := range many {
 		many[i] = strconv.Itoa(i)
 	}
@@ -136,7 +136,7 @@ func requireSameComparison(t *testing.T, want, got typed.Comparison) {
 
 // TestCompareAndValidateLimits shows that values are counted (spec rule 12.1), each once.
 func TestCompareAndValidateLimits(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
 	items := func(n, last int, leaf any) []any {
 		out := make([]any, n)
 		for i := range out {
@@ -152,14 +152,14 @@ func TestCompareAndValidateLimits(t *testing.T) {
 		name string
 		last int
 		ok   bool
-	}{{"to the last", typed.MaxValues - 63<<16 - 134, true}, {"one more", typed.MaxValues - 63<<16 - 133, false}} {
+	}{{"to the last", limits.MaxValues - 63<<16 - 134, true}, {"one more", limits.MaxValues - 63<<16 - 133, false}} {
 		_, ok := (*typed.Semantics)(nil).CompareAndValidate(keyed, items(64, row.last, "a"), items(64, row.last, "b"))
 		require.Equal(t, row.ok, ok, row.name)
 	}
 
 	// What is new is validated once, however deep it is.
 	deep := any(make([]any, 10_000))
-	for range typed.MaxDepth - 10 {
+	for range limits.MaxDepth - 10 {
 		deep = map[string]any{"a": deep}
 	}
 	_, ok := (*typed.Semantics)(nil).CompareAndValidate(typed.Deduced(), map[string]any{}, map[string]any{"a": deep})
@@ -172,7 +172,7 @@ func TestCompareAndValidateLimits(t *testing.T) {
 		}
 		return v
 	}
-	for depth, want := range map[int]bool{typed.MaxDepth: true, typed.MaxDepth + 1: false} {
+	for depth, want := range map[int]bool{limits.MaxDepth: true, limits.MaxDepth + 1: false} {
 		_, ok := (*typed.Semantics)(nil).CompareAndValidate(typed.Deduced(), nested(depth, "a"), nested(depth, "b"))
 		require.Equal(t, want, ok, "%d", depth)
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
@@ -14,14 +15,14 @@ import (
 //
 // v must be valid. The result shares memory with v and with the schema. It is v itself if nothing changes.
 func (t *Type) Default(v any) any {
-	left := MaxValues
+	left := limits.MaxValues
 	return t.setDefaults(v, 0, &left)
 }
 
 // setDefaults is Default for a value at a depth. left is the number of defaults that may still be set. Both bound a schema
 // whose defaults contain each other.
 func (t *Type) setDefaults(v any, depth int, left *int) any {
-	if depth > MaxDepth {
+	if depth > limits.MaxDepth {
 		return v
 	}
 	switch x := v.(type) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -23,7 +24,7 @@ func TestDefault(t *testing.T) {
 		"maybe":  {Type: str, Nullable: true},
 		"choice": {Type: str, Default: "a", Nullable: true},
 		"limits": {Type: limits, Default: map[string]any{}},
-		"ports":  {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"port"}, Elem: port}}},
+		"ports":  {Type: &typed.Type{List: &typed.List{Keys: []string{"port"}, Elem: port}}},
 		"plain":  {Type: &typed.Type{List: &typed.List{Elem: port}}},
 		"sealed": {Type: &typed.Type{Map: &typed.Map{Atomic: true, Elem: limits}}},
 	}, Elem: str}}
@@ -103,7 +104,7 @@ func TestDefaultInItself(t *testing.T) {
 	for v, ok := chain.Default(map[string]any{}).(map[string]any); ok; v, ok = v["a"].(map[string]any) {
 		depth++
 	}
-	require.LessOrEqual(t, depth, typed.MaxDepth+2)
+	require.LessOrEqual(t, depth, limits.MaxDepth+2)
 }
 
 // TestDefaultOfInvalidValues: a value without a type, or of another kind than its type

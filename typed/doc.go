@@ -25,15 +25,18 @@
 // For example, with a set called tags:
 //
 //	t := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
-//		"tags": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},
+//		"tags": {Type: &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.String}}}},
 //	}}}
 //	live := map[string]any{"tags": []any{"a"}}
 //	intent := map[string]any{"tags": []any{"b"}}
 //	merged, err := t.Merge(live, intent, typed.Rules{})   // Value: {tags: [a, b]}, Owned: .tags[="b"]
 //	changes := t.Compare(live, merged.Value)              // Added: .tags[="b"]
 //
-// # What is exported
+// # Limits
 //
-// Seven types describe topology, five are errors and their reasons, and the others are the options and results of
-// operations. [Finder] is for package fieldmanager.
+// [Type.Validate] checks the limits of a value (spec rules 12.1 and 12.2). No operation recurses deeper than the
+// deepest value that they allow: deeper values count as different in a comparison, are an error in a merge, and are
+// leaves for the others. The cost of an operation follows the size of the value written as JSON, which is unbounded for
+// a container that contains itself twice. Validate rejects that, and must be called first on untrusted input. [Equal],
+// [Type.Merge] and [Semantics.CompareAndValidate] do not need it.
 package typed

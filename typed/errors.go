@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -23,8 +24,8 @@ func (e *Error) Error() string {
 	return e.Path.Short() + ": " + e.Detail
 }
 
-// Errors are the violations of a type by one value, sorted by path: the first [MaxErrors], followed by one without a path
-// that counts the others (spec rule 12.6).
+// Errors are the violations of a type by one value, sorted by path: the first 100, followed by one without a path that
+// counts the others (spec rule 12.6).
 type Errors []*Error
 
 func (e Errors) Error() string {
@@ -52,8 +53,8 @@ func (e Errors) Unwrap() []error {
 //
 // Invariants:
 //
-//	len(errs) < 2*MaxErrors    and the first MaxErrors violations so far are among them
-//	omitted + len(errs)        is the number of violations so far
+//	len(errs) < 2*limits.MaxErrors    and the first limits.MaxErrors violations so far are among them
+//	omitted + len(errs)               is the number of violations so far
 //	last != nil  ⇒  no violation that sorts after last is among the first MaxErrors
 type faults struct {
 	path    fieldpath.Path
@@ -70,7 +71,7 @@ func (f *faults) add(format string, args ...any) {
 	f.errs = append(f.errs, &Error{
 		Path: slices.Clone(f.path), Detail: fmt.Sprintf(format, args...),
 	})
-	if len(f.errs) == 2*MaxErrors {
+	if len(f.errs) == 2*limits.MaxErrors {
 		f.trim()
 	}
 }
@@ -79,11 +80,11 @@ func (f *faults) add(format string, args ...any) {
 // each.
 func (f *faults) trim() {
 	slices.SortStableFunc(f.errs, func(a, b *Error) int { return a.Path.Compare(b.Path) })
-	if len(f.errs) > MaxErrors {
-		f.omitted += len(f.errs) - MaxErrors
-		clear(f.errs[MaxErrors:])
-		f.errs = f.errs[:MaxErrors]
-		f.last = f.errs[MaxErrors-1].Path
+	if len(f.errs) > limits.MaxErrors {
+		f.omitted += len(f.errs) - limits.MaxErrors
+		clear(f.errs[limits.MaxErrors:])
+		f.errs = f.errs[:limits.MaxErrors]
+		f.last = f.errs[limits.MaxErrors-1].Path
 	}
 }
 

@@ -16,8 +16,8 @@ func container() *typed.Type {
 	list := func(l typed.List) typed.Field { return typed.Field{Type: &typed.Type{List: &l}} }
 	return &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
 		"image":   {Type: text},
-		"ports":   list(typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"port"}}),
-		"args":    list(typed.List{Kind: typed.SetList, Elem: text}),
+		"ports":   list(typed.List{Elem: port, Keys: []string{"port"}}),
+		"args":    list(typed.List{Set: true, Elem: text}),
 		"command": list(typed.List{Elem: text}),
 	}}}
 }

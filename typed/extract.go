@@ -27,7 +27,7 @@ func (x extractor) value(t *Type, v any, set *fieldpath.Set) (out any, ok bool) 
 			kept := x.entries(t.Map, m, set)
 			return kept, len(kept) > 0
 		}
-	case s == listShape && t.List.Kind != AtomicList:
+	case s == listShape && !t.List.IsAtomic():
 		if list := asList(v); len(list) > 0 {
 			kept := x.items(t.List, list, set)
 			return kept, len(kept) > 0

@@ -283,7 +283,7 @@ func atomicContainer(t *typed.Type, v any, _ bool, _ fieldpath.Element, entry fi
 	case map[string]any:
 		return t.Map != nil && t.Map.Atomic && !entry.Below.Empty()
 	case []any:
-		return t.List != nil && t.List.Kind == typed.AtomicList && !entry.Below.Empty()
+		return t.List != nil && t.List.IsAtomic() && !entry.Below.Empty()
 	}
 	return false
 }
@@ -291,14 +291,14 @@ func atomicContainer(t *typed.Type, v any, _ bool, _ fieldpath.Element, entry fi
 // ownedContainer finds granular containers with something in them that are owned
 // as map entries.
 func ownedContainer(t *typed.Type, v any, _ bool, e fieldpath.Element, entry fieldpath.Entry) bool {
-	if e.Kind() != fieldpath.KindField || !entry.Member {
+	if !e.IsField() || !entry.Member {
 		return false
 	}
 	switch x := v.(type) {
 	case map[string]any:
 		return len(x) > 0 && !(t.Map != nil && t.Map.Atomic)
 	case []any:
-		return len(x) > 0 && !(t.List != nil && t.List.Kind == typed.AtomicList)
+		return len(x) > 0 && !(t.List != nil && t.List.IsAtomic())
 	}
 	return false
 }

@@ -8,12 +8,12 @@ func (t *Type) Get(v any, path fieldpath.Path) (any, bool) {
 	for _, e := range path {
 		var child *Type
 		var ok bool
-		switch e.Kind() {
-		case fieldpath.KindField:
+		switch {
+		case e.IsField():
 			if v, ok = asMap(v)[e.Text()]; ok && t.Map != nil {
 				child, _ = t.Map.field(e.Text())
 			}
-		case fieldpath.KindIndex:
+		case e.IsIndex():
 			i, _ := e.Index()
 			list := asList(v)
 			if ok = i >= 0 && i < len(list); ok {

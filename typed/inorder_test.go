@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // servers is a keyed list whose keys are not sorted, with a default.
-var servers = &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: structOf(map[string]typed.Field{
+var servers = &typed.Type{List: &typed.List{Elem: structOf(map[string]typed.Field{
 	"port": {Type: num}, "host": {Type: str, Default: "h"}, "tags": {Type: setOf(str)}, "note": {Type: str},
 }), Keys: []string{"port", "host"}}}
 
@@ -109,7 +110,7 @@ func TestMergesInAnyOrder(t *testing.T) {
 
 // TestListsThatGiveUp has lists in the same order that are compared by elements nevertheless.
 func TestListsThatGiveUp(t *testing.T) {
-	long := strings.Repeat("x", fieldpath.MaxElement+1)
+	long := strings.Repeat("x", limits.MaxElement+1)
 	for _, row := range []struct {
 		name, why                string
 		old, now                 string
@@ -163,9 +164,9 @@ func TestDepthOfOperations(t *testing.T) {
 		return v
 	}
 	free := typed.Deduced()
-	_, err := free.Merge(nested(typed.MaxDepth, "x"), nested(typed.MaxDepth, "z"), typed.Rules{})
+	_, err := free.Merge(nested(limits.MaxDepth, "x"), nested(limits.MaxDepth, "z"), typed.Rules{})
 	require.NoError(t, err)
-	_, err = free.Merge(nested(typed.MaxDepth+1, "x"), nested(typed.MaxDepth+1, "z"), typed.Rules{})
+	_, err = free.Merge(nested(limits.MaxDepth+1, "x"), nested(limits.MaxDepth+1, "z"), typed.Rules{})
 	require.ErrorContains(t, err, "nested deeper than 1000", "a merge fails")
 
 	depth := func(s *fieldpath.Set) (longest int) {
@@ -174,16 +175,16 @@ func TestDepthOfOperations(t *testing.T) {
 		}
 		return longest
 	}
-	require.Equal(t, typed.MaxDepth, depth(free.FieldSet(nested(typed.MaxDepth, "x"))))
-	require.Equal(t, typed.MaxDepth+1, depth(free.FieldSet(nested(typed.MaxDepth+10, "x"))), "what is deeper is a leaf")
-	require.Equal(t, typed.MaxDepth,
-		depth(free.Compare(nested(typed.MaxDepth, "x"), nested(typed.MaxDepth, "z")).Modified))
-	require.Equal(t, typed.MaxDepth+1,
-		depth(free.Compare(nested(typed.MaxDepth+10, "x"), nested(typed.MaxDepth+10, "x")).Modified),
+	require.Equal(t, limits.MaxDepth, depth(free.FieldSet(nested(limits.MaxDepth, "x"))))
+	require.Equal(t, limits.MaxDepth+1, depth(free.FieldSet(nested(limits.MaxDepth+10, "x"))), "what is deeper is a leaf")
+	require.Equal(t, limits.MaxDepth,
+		depth(free.Compare(nested(limits.MaxDepth, "x"), nested(limits.MaxDepth, "z")).Modified))
+	require.Equal(t, limits.MaxDepth+1,
+		depth(free.Compare(nested(limits.MaxDepth+10, "x"), nested(limits.MaxDepth+10, "x")).Modified),
 		"and different from everything")
-	require.Equal(t, typed.MaxDepth+1, depth(free.Compare(nil, nested(typed.MaxDepth+10, "x")).Added))
-	require.True(t, typed.Equal(nested(typed.MaxDepth, "x"), nested(typed.MaxDepth, "x")))
-	require.False(t, typed.Equal(nested(typed.MaxDepth+10, "x"), nested(typed.MaxDepth+10, "x")))
+	require.Equal(t, limits.MaxDepth+1, depth(free.Compare(nil, nested(limits.MaxDepth+10, "x")).Added))
+	require.True(t, typed.Equal(nested(limits.MaxDepth, "x"), nested(limits.MaxDepth, "x")))
+	require.False(t, typed.Equal(nested(limits.MaxDepth+10, "x"), nested(limits.MaxDepth+10, "x")))
 	wrapped := func(depth int) any {
 		var v any = "x"
 		for range depth {
@@ -191,17 +192,17 @@ func TestDepthOfOperations(t *testing.T) {
 		}
 		return v
 	}
-	require.True(t, typed.Equal(wrapped(typed.MaxDepth), wrapped(typed.MaxDepth)))
-	require.False(t, typed.Equal(wrapped(typed.MaxDepth+10), wrapped(typed.MaxDepth+10)))
+	require.True(t, typed.Equal(wrapped(limits.MaxDepth), wrapped(limits.MaxDepth)))
+	require.False(t, typed.Equal(wrapped(limits.MaxDepth+10), wrapped(limits.MaxDepth+10)))
 
-	deep := nested(typed.MaxDepth+10, "x")
+	deep := nested(limits.MaxDepth+10, "x")
 	got, dropped := free.DropUnknown(deep, nil)
 	require.Empty(t, dropped)
 	require.Equal(t, fmt.Sprintf("%p", deep), fmt.Sprintf("%p", got))
 	atomic := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"x": {Type: typed.UntypedAtomic()}}}}
 	require.False(t,
-		typed.Canonical(nil).Compare(atomic, map[string]any{"x": nested(typed.MaxDepth+10, "x")},
-			map[string]any{"x": nested(typed.MaxDepth+10, "x")}).Unchanged(),
+		typed.Canonical(nil).Compare(atomic, map[string]any{"x": nested(limits.MaxDepth+10, "x")},
+			map[string]any{"x": nested(limits.MaxDepth+10, "x")}).Unchanged(),
 		"canonical semantics end there too")
 }
 

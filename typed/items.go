@@ -11,7 +11,7 @@ import (
 // element returns the path element that selects item in a set or keyed list. It returns an error for an item that
 // can't be selected: see spec rules 3.4 and 3.5.
 func (l *List) element(item any) (fieldpath.Element, error) {
-	if l.Kind == KeyedList {
+	if len(l.Keys) > 0 {
 		return l.key(item)
 	}
 	switch kindOf(item) {
@@ -153,7 +153,7 @@ func (l *List) sameItems(a, b []any) bool {
 // sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item
 // lacks counts as its default. It is false for items that have no element.
 func (l *List) sameItem(a, b any) bool {
-	if l.Kind == SetList {
+	if l.Set {
 		return sameKey(a, b)
 	}
 	x, ok1 := a.(map[string]any)

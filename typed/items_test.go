@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestItems says which items of a set and of a keyed list can be selected
@@ -16,7 +16,7 @@ import (
 func TestItems(t *testing.T) {
 	type m = map[string]any
 	scalars := setOf(&typed.Type{Scalar: typed.Untyped})
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
 	for _, row := range []struct {
 		name, why string
 		typ       *typed.Type
@@ -34,17 +34,17 @@ func TestItems(t *testing.T) {
 		{"infinity of half the size", "", scalars, float32(math.Inf(-1)), "a number in a key or set must be finite"},
 		{"not a number of half the size", "", scalars, float32(math.NaN()), "a number in a key or set must be finite"},
 		{"half the size", "", scalars, float32(1.5), ""},
-		{"long text", "", scalars, strings.Repeat("x", fieldpath.MaxElement+1), "a text of 262145 bytes"},
+		{"long text", "", scalars, strings.Repeat("x", limits.MaxElement+1), "a text of 262145 bytes"},
 		{"key", "", keyed, m{"k": "a"}, ""},
 		{"null key", "a null is a value", keyed, m{"k": nil}, ""},
 		{"key that is a map", "upstream has them too", keyed, m{"k": m{"a": []any{"b", int64(1)}}}, ""},
 		{"infinite key", "", keyed, m{"k": math.Inf(1)}, `key field "k": a number in a key or set must be finite`},
-		{"large map as key", "its names count", keyed, m{"k": m{strings.Repeat("x", fieldpath.MaxElement): int64(1)}},
+		{"large map as key", "its names count", keyed, m{"k": m{strings.Repeat("x", limits.MaxElement): int64(1)}},
 			"a value in a key of more than 262144 bytes"},
-		{"large list as key", "its texts count", keyed, m{"k": []any{strings.Repeat("x", fieldpath.MaxElement)}},
+		{"large list as key", "its texts count", keyed, m{"k": []any{strings.Repeat("x", limits.MaxElement)}},
 			"a value in a key of more than 262144 bytes"},
 		{"large map of small ones as key", "and how many values there are", keyed,
-			m{"k": []any{m{"a": make([]any, fieldpath.MaxElement)}}}, "a value in a key of more than 262144 bytes"},
+			m{"k": []any{m{"a": make([]any, limits.MaxElement)}}}, "a value in a key of more than 262144 bytes"},
 		{"no key", "", keyed, m{"x": "a"}, `an item of a keyed list must have one of its key fields ["k"]`},
 		{"no map", "", keyed, "a", `an item of a keyed list must be a map, got "a"`},
 	} {

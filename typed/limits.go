@@ -3,31 +3,14 @@ package typed
 import (
 	"fmt"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
-)
-
-// The limits of a value (spec rules 12.1 and 12.2), which [Type.Validate] checks. They are far above what a server
-// can store, and bound the cost of hostile input.
-//
-// No operation of this package recurses deeper than MaxDepth: deeper values count as different in a comparison, are
-// an error in a merge, and are leaves for the others. The cost of an operation follows the size of the value written
-// as JSON, which is unbounded for a container that contains itself twice. Validate rejects that, and must be called
-// first on untrusted input. [Equal], [Type.Apply] and [Semantics.CompareAndValidate] do not need it.
-const (
-	// MaxDepth is the deepest nesting of a value.
-	MaxDepth = 1000
-	// MaxValues is the largest number of values in a value, containers and itself included.
-	MaxValues = 4 << 20
-	// MaxItems is the largest number of items of a list.
-	MaxItems = 1_000_000
-	// MaxErrors is the largest number of violations that are reported for one value.
-	MaxErrors = 100
 )
 
 // checkText rejects a text of size bytes that is too long for an element.
 func checkText(what string, size int) error {
-	if size > fieldpath.MaxElement {
-		return fmt.Errorf("%s of %d bytes, expected at most %d", what, size, fieldpath.MaxElement)
+	if size > limits.MaxElement {
+		return fmt.Errorf("%s of %d bytes, expected at most %d", what, size, limits.MaxElement)
 	}
 	return nil
 }
@@ -38,9 +21,9 @@ func checkValue(v any) error {
 	case string:
 		return checkText("a text", len(x))
 	case map[string]any, []any:
-		left := fieldpath.MaxElement
+		left := limits.MaxElement
 		if !small(x, 0, &left) {
-			return fmt.Errorf("a value in a key of more than %d bytes or %d levels", fieldpath.MaxElement, MaxDepth)
+			return fmt.Errorf("a value in a key of more than %d bytes or %d levels", limits.MaxElement, limits.MaxDepth)
 		}
 	}
 	return nil
@@ -53,7 +36,7 @@ func bounded(e fieldpath.Element) (fieldpath.Element, error) {
 
 // small reports whether v has at most MaxDepth levels and costs at most left, which counts values and bytes of text.
 func small(v any, depth int, left *int) bool {
-	if *left--; *left < 0 || depth > MaxDepth {
+	if *left--; *left < 0 || depth > limits.MaxDepth {
 		return false
 	}
 	switch x := v.(type) {

@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestValueLimits shows each limit of a value (spec rules 12.1 and 12.2), at it
 // and one beyond.
 func TestValueLimits(t *testing.T) {
-	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	set := &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
 	nested := func(depth int) any {
 		var v any = "x"
 		for range depth {
@@ -46,26 +46,26 @@ func TestValueLimits(t *testing.T) {
 		beyond any
 		detail string
 	}{
-		{"nesting", typed.Deduced(), nested(typed.MaxDepth), nested(typed.MaxDepth + 1),
+		{"nesting", typed.Deduced(), nested(limits.MaxDepth), nested(limits.MaxDepth + 1),
 			"nested deeper than 1000"},
-		{"values", typed.Deduced(), shared(typed.MaxValues/64 - 2), shared(typed.MaxValues / 64),
+		{"values", typed.Deduced(), shared(limits.MaxValues/64 - 2), shared(limits.MaxValues / 64),
 			"more than 4194304 values"},
 		{"values, to the last", typed.Deduced(), append(shared(1<<16-2).([]any), make([]any, 63)...),
 			append(shared(1<<16-2).([]any), make([]any, 64)...), "more than 4194304 values"},
-		{"items", typed.Deduced(), make([]any, typed.MaxItems), make([]any, typed.MaxItems+1),
+		{"items", typed.Deduced(), make([]any, limits.MaxItems), make([]any, limits.MaxItems+1),
 			"1000001 items, expected at most 1000000"},
-		{"name of a field", typed.Deduced(), map[string]any{text(fieldpath.MaxElement): 1},
-			map[string]any{text(fieldpath.MaxElement + 1): 1}, "a name of 262145 bytes, expected at most 262144"},
-		{"item of a set, which is quoted", set, []any{text(fieldpath.MaxElement - 2)}, []any{text(fieldpath.MaxElement - 1)}, "a key of 262145 bytes, expected at most 262144"},
+		{"name of a field", typed.Deduced(), map[string]any{text(limits.MaxElement): 1},
+			map[string]any{text(limits.MaxElement + 1): 1}, "a name of 262145 bytes, expected at most 262144"},
+		{"item of a set, which is quoted", set, []any{text(limits.MaxElement - 2)}, []any{text(limits.MaxElement - 1)}, "a key of 262145 bytes, expected at most 262144"},
 		{"item of a set, which is escaped", set, []any{strings.Repeat("\x01", 40_000)}, []any{strings.Repeat("\x01", 50_000)}, "a key of 300002 bytes, expected at most 262144"},
-		{"key", keyed, []any{map[string]any{"k": text(1000)}}, []any{map[string]any{"k": text(fieldpath.MaxElement + 1)}}, `key field "k": a text of 262145 bytes, expected at most 262144`},
+		{"key", keyed, []any{map[string]any{"k": text(1000)}}, []any{map[string]any{"k": text(limits.MaxElement + 1)}}, `key field "k": a text of 262145 bytes, expected at most 262144`},
 		{"key that is a container", keyed, []any{map[string]any{"k": nested(10)}},
 			[]any{map[string]any{"k": nested(1_000_000)}}, `key field "k": a value in a key of more than 262144 bytes or 1000 levels`},
 		{"levels of maps in a key", keyed, []any{map[string]any{"k": entries(900)}},
 			[]any{map[string]any{"k": entries(2000)}}, `key field "k": a value in a key of more than`},
 		{"levels of lists in a key", keyed, []any{map[string]any{"k": nested(900)}}, []any{map[string]any{"k": nested(2000)}}, `key field "k": a value in a key of more than`},
 		{"values in a key", keyed, []any{map[string]any{"k": make([]any, 1000)}},
-			[]any{map[string]any{"k": make([]any, fieldpath.MaxElement+1)}}, `key field "k": a value in a key of more than`},
+			[]any{map[string]any{"k": make([]any, limits.MaxElement+1)}}, `key field "k": a value in a key of more than`},
 	} {
 		require.NoError(t, c.typ.Validate(c.within, typed.Rules{Unknown: true}), c.why)
 		err := c.typ.Validate(c.beyond, typed.Rules{Unknown: true})
@@ -88,7 +88,7 @@ func TestEqualLimits(t *testing.T) {
 	inMap := func(v any) any { return m{"a": v} }
 	inList := func(v any) any { return []any{v} }
 	for _, wrap := range []func(any) any{inMap, inList} {
-		for depth, want := range map[int]bool{typed.MaxDepth + 1: true, typed.MaxDepth + 2: false} {
+		for depth, want := range map[int]bool{limits.MaxDepth + 1: true, limits.MaxDepth + 2: false} {
 			require.Equal(t, want, typed.Equal(nested(depth, wrap), nested(depth, wrap)))
 		}
 	}
@@ -101,7 +101,7 @@ func TestEqualLimits(t *testing.T) {
 		}
 		return append(out, last)
 	}
-	const left = typed.MaxValues - 64 - 63<<16
+	const left = limits.MaxValues - 64 - 63<<16
 	for n, want := range map[int]bool{left: true, left + 1: false} {
 		require.Equal(t, want, typed.Equal(sized(make([]any, n)), sized(make([]any, n))), "lists")
 		last := [2]m{{}, {}}
@@ -117,7 +117,7 @@ func TestEqualLimits(t *testing.T) {
 // is always the first such place that is told of.
 func TestValidateEnds(t *testing.T) {
 	deep := any("x")
-	for range typed.MaxDepth {
+	for range limits.MaxDepth {
 		deep = map[string]any{"n": deep}
 	}
 	both := map[string]any{"a": deep, "b": deep, "c": deep}
@@ -144,24 +144,24 @@ func TestErrorLimit(t *testing.T) {
 		}
 		return out
 	}
-	require.Len(t, numbers.Validate(bad(typed.MaxErrors), typed.Rules{}), typed.MaxErrors, "as many as are listed")
-	for _, n := range []int{typed.MaxErrors + 1, 2*typed.MaxErrors - 1, 2 * typed.MaxErrors, 2*typed.MaxErrors + 1,
+	require.Len(t, numbers.Validate(bad(limits.MaxErrors), typed.Rules{}), limits.MaxErrors, "as many as are listed")
+	for _, n := range []int{limits.MaxErrors + 1, 2*limits.MaxErrors - 1, 2 * limits.MaxErrors, 2*limits.MaxErrors + 1,
 		12_345} {
 		errs := numbers.Validate(bad(n), typed.Rules{}).(typed.Errors)
-		require.Len(t, errs, typed.MaxErrors+1)
-		for i, err := range errs[:typed.MaxErrors] {
+		require.Len(t, errs, limits.MaxErrors+1)
+		for i, err := range errs[:limits.MaxErrors] {
 			require.Equal(t, fmt.Sprintf(".%05d", i), err.Path.String())
 		}
-		last := errs[typed.MaxErrors]
+		last := errs[limits.MaxErrors]
 		require.Empty(t, last.Path)
-		require.EqualError(t, last, fmt.Sprintf("%d more errors are not listed", n-typed.MaxErrors))
+		require.EqualError(t, last, fmt.Sprintf("%d more errors are not listed", n-limits.MaxErrors))
 	}
 }
 
 // TestEqualDuplicates shows that duplicated items are compared one by one,
 // in order, at any number of them.
 func TestEqualDuplicates(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
 	list := func(values ...string) (out []any) {
 		for _, v := range values {
 			k, rest, _ := strings.Cut(v, "=")

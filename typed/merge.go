@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -93,7 +94,7 @@ func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool, owned
 	case listShape:
 		l, r := asList(live), asList(applied)
 		switch {
-		case len(l) == 0 || len(r) == 0 || len(r) > MaxItems:
+		case len(l) == 0 || len(r) == 0 || len(r) > limits.MaxItems:
 		case !m.within():
 			return result{live, false}, leaf, nil
 		default:
@@ -132,9 +133,9 @@ func (m *merger) mergeLeaf(t *Type, s shape, live, applied any) result {
 
 // equal is [Semantics.leavesEqual], which counts what it visits.
 func (m *merger) equal(t *Type, a, b any) bool {
-	left := MaxValues - m.values
+	left := limits.MaxValues - m.values
 	if equal(a, b, 0, &left) {
-		m.values = MaxValues - left
+		m.values = limits.MaxValues - left
 		return true
 	}
 	return m.semantics != nil && m.semantics.sameMeaning(t, a, b, 0)
@@ -202,7 +203,7 @@ func (m *merger) mergeItems(l *List, live, applied []any) (result, *fieldpath.Se
 	switch {
 	case !known: // it is invalid; what is in its items may be, too
 		for i, e := range x.elems {
-			if e.Kind() != 0 {
+			if e != (fieldpath.Element{}) {
 				x.mergeItem(i, missing)
 			}
 		}

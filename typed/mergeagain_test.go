@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -148,9 +149,9 @@ func TestMergeAgain(t *testing.T) {
 
 // TestMergeNameLimits: an intent's names and keys are as long as Validate lets them be (spec rule 12.2).
 func TestMergeNameLimits(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"k"},
+	keyed := &typed.Type{List: &typed.List{Keys: []string{"k"},
 		Elem: &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}}}
-	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	set := &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}}
 	labels := &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}
 	for _, row := range []struct {
 		name   string
@@ -163,7 +164,7 @@ func TestMergeNameLimits(t *testing.T) {
 		{"key", keyed, len(`{"k":""}`), func(text string) any { return []any{map[string]any{"k": text}} }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			for over, n := range []int{fieldpath.MaxElement - row.around, fieldpath.MaxElement - row.around + 1} {
+			for over, n := range []int{limits.MaxElement - row.around, limits.MaxElement - row.around + 1} {
 				v := row.value(strings.Repeat("x", n))
 				want := row.typ.Validate(v, typed.Rules{})
 				require.Equal(t, over == 0, want == nil, want)
@@ -181,7 +182,7 @@ func TestMergeNameLimits(t *testing.T) {
 // TestMergeAbsent: where an empty list counts as absent, adding one changes nothing (spec rule 11.1).
 func TestMergeAbsent(t *testing.T) {
 	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
-		"list": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},
+		"list": {Type: &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.String}}}},
 		"text": {Type: &typed.Type{Scalar: typed.String}},
 	}}}
 	live, applied := map[string]any{"text": "a"}, map[string]any{"text": "a", "list": []any{}}
@@ -197,11 +198,11 @@ func TestMergeAbsent(t *testing.T) {
 func TestMergeRareItems(t *testing.T) {
 	number := typed.Field{Type: &typed.Type{Scalar: typed.Numeric}}
 	keyed := func(fields map[string]typed.Field) *typed.Type {
-		return &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"b", "a"},
+		return &typed.Type{List: &typed.List{Keys: []string{"b", "a"},
 			Elem: &typed.Type{Map: &typed.Map{Fields: fields}}}}
 	}
 	optional := keyed(map[string]typed.Field{"a": number, "b": number, "c": number})
-	untyped := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	untyped := &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}}
 	deduced := keyed(map[string]typed.Field{"a": {Type: typed.Deduced()}, "b": {Type: typed.Deduced()}})
 	item := func(pairs ...any) any {
 		out := map[string]any{}
@@ -216,7 +217,7 @@ func TestMergeRareItems(t *testing.T) {
 		lists = append(lists, item("a", list(int64(i))))
 		reversed = append([]any{lists[i]}, reversed...)
 	}
-	many := make([]any, typed.MaxItems+1)
+	many := make([]any, limits.MaxItems+1)
 	for i := range many {
 		many[i] = strconv.Itoa(1e6 + i) // in ascending order
 	}

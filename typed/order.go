@@ -1,6 +1,9 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/typed/fieldpath"
+import (
+	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
 
 // Equal reports whether two values of type t are equal in the semantics of s; for nil semantics, whether they are the
 // same JSON. Unlike a [Comparison], it distinguishes lists whose items have another order.
@@ -20,14 +23,14 @@ func (t *Type) Reordered(old, now any) *fieldpath.Set {
 }
 
 func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
-	if depth > MaxDepth || same(old, now) {
+	if depth > limits.MaxDepth || same(old, now) {
 		return out
 	}
 	switch shapes := t.shapeOf(now); {
 	case shapes != t.shapeOf(old):
 	case shapes.first() == mapShape && !t.Map.Atomic:
 		out.Below = t.Map.reordered(asMap(old), asMap(now), depth+1)
-	case shapes.first() == listShape && t.List.Kind != AtomicList:
+	case shapes.first() == listShape && !t.List.IsAtomic():
 		out = t.List.reordered(asList(old), asList(now), depth+1)
 	}
 	return out

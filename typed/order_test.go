@@ -11,11 +11,11 @@ import (
 
 func TestReordered(t *testing.T) {
 	str := &typed.Type{Scalar: typed.String}
-	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: str}}
+	set := &typed.Type{List: &typed.List{Set: true, Elem: str}}
 	item := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"name": {Type: str}, "tags": {Type: set}}}}
 	root := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
 		"set":   {Type: set},
-		"list":  {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name"}, Elem: item}}},
+		"list":  {Type: &typed.Type{List: &typed.List{Keys: []string{"name"}, Elem: item}}},
 		"whole": {Type: &typed.Type{Map: &typed.Map{Atomic: true, Fields: map[string]typed.Field{"set": {Type: set}}}}},
 		"atom":  {Type: &typed.Type{List: &typed.List{Elem: str}}},
 	}}}

@@ -58,9 +58,9 @@ func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath
 func (t *Type) below(e fieldpath.Element) *Type {
 	var child *Type
 	switch {
-	case e.Kind() == fieldpath.KindField && t.Map != nil:
+	case e.IsField() && t.Map != nil:
 		child, _ = t.Map.field(e.Text())
-	case e.Kind() != fieldpath.KindField && t.List != nil:
+	case !e.IsField() && t.List != nil:
 		child = t.List.Elem
 	}
 	if child == nil {
@@ -78,7 +78,7 @@ func (f *Finder) child(t *Type, v any, e fieldpath.Element) any {
 // Find returns the child that e selects in v, the first one if it selects several, and how many it selects.
 func (f *Finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int) {
 	list := asList(v)
-	if e.Kind() == fieldpath.KindField || e.Kind() == fieldpath.KindIndex || t.List == nil || len(list) == 0 {
+	if e.IsField() || e.IsIndex() || t.List == nil || len(list) == 0 {
 		found, ok := t.Get(v, fieldpath.Path{e})
 		if ok {
 			times = 1

@@ -30,7 +30,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 	switch s := t.shapes().first(); {
 	case s == mapShape && (t.Map.Atomic || t.Map.Untyped):
 		return set
-	case s == listShape && t.List.Kind == AtomicList:
+	case s == listShape && t.List.IsAtomic():
 		return set
 	}
 	return set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
@@ -51,7 +51,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 				return fieldpath.Entry{Member: true}
 			}
 		case listShape:
-			if child.List.Kind == AtomicList {
+			if child.List.IsAtomic() {
 				return fieldpath.Entry{Member: true}
 			}
 		default:
@@ -70,14 +70,14 @@ func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 			return entry
 		}
 		var child *Type
-		switch e.Kind() {
-		case fieldpath.KindField:
+		switch {
+		case e.IsField():
 			if t.Map != nil {
 				var declared bool
 				child, declared = t.Map.field(e.Text())
 				entry.Member = entry.Member || declared
 			}
-		case fieldpath.KindKey:
+		case e.IsKey():
 			if t.List != nil {
 				child = t.List.Elem
 			}

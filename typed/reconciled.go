@@ -3,6 +3,7 @@ package typed
 import (
 	"strings"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -10,13 +11,13 @@ import (
 // [Type.Reconcile] would not change its set. Then it can be searched without decoding it. It allocates nothing and
 // costs O(members). It may be false for names that only decoding can judge ([fieldpath.IsCanonicalName]).
 func (t *Type) IsReconciled(fields map[string]any) bool {
-	left := fieldpath.MaxMembers
+	left := limits.MaxMembers
 	return t.reconciled(fields, 0, &left)
 }
 
 // reconciled is IsReconciled for fields at a depth. left is the number of members that may still be visited.
 func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
-	if *left -= len(fields); *left < 0 || depth >= fieldpath.MaxDepth {
+	if *left -= len(fields); *left < 0 || depth >= limits.MaxDepth {
 		return false
 	}
 	for name, member := range fields {
@@ -24,7 +25,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		if !ok {
 			return false
 		}
-		isField := len(name) >= 2 && name[0] == 'f' && name[1] == ':' && len(name) <= fieldpath.MaxElement
+		isField := len(name) >= 2 && name[0] == 'f' && name[1] == ':' && len(name) <= limits.MaxElement
 		if !isField && !fieldpath.IsCanonicalName(name) {
 			return false
 		}
@@ -46,7 +47,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 					return false
 				}
 			case listShape:
-				if child.List.Kind == AtomicList {
+				if child.List.IsAtomic() {
 					return false
 				}
 			default:

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestReconciled looks for what Reconcile would change without decoding anything.
@@ -56,10 +56,10 @@ func TestReconciled(t *testing.T) {
 		"a mark that holds something")
 	beside := map[string]any{".": map[string]any{"f:x": nothing}, "f:y": nothing}
 	require.False(t, root.IsReconciled(map[string]any{"f:maps": map[string]any{"f:a": beside}}), "beside others, too")
-	for _, name := range []string{"", "f", "fs", "x:s", "f:" + strings.Repeat("x", fieldpath.MaxElement+1)} {
+	for _, name := range []string{"", "f", "fs", "x:s", "f:" + strings.Repeat("x", limits.MaxElement+1)} {
 		require.False(t, root.IsReconciled(map[string]any{name: nothing}), "%.10q is the name of no member", name)
 	}
-	require.True(t, root.IsReconciled(map[string]any{"f:" + strings.Repeat("x", fieldpath.MaxElement-2): nothing}),
+	require.True(t, root.IsReconciled(map[string]any{"f:" + strings.Repeat("x", limits.MaxElement-2): nothing}),
 		"a long name")
 
 	deep := func(n int) map[string]any {
@@ -69,8 +69,8 @@ func TestReconciled(t *testing.T) {
 		}
 		return out
 	}
-	require.True(t, root.IsReconciled(deep(fieldpath.MaxDepth)))
-	require.False(t, root.IsReconciled(deep(fieldpath.MaxDepth+1)), "deeper than a path may be")
+	require.True(t, root.IsReconciled(deep(limits.MaxDepth)))
+	require.False(t, root.IsReconciled(deep(limits.MaxDepth+1)), "deeper than a path may be")
 	recursive := &typed.Type{Map: &typed.Map{}}
 	recursive.Map.Elem = recursive
 	wide := func(levels int) map[string]any { // shared, so that it has 2^(levels+1) members

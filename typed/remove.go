@@ -49,7 +49,7 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 			return kept, false
 		}
 	case []any:
-		if t.shapeOf(v).first() != listShape || t.List.Kind == AtomicList {
+		if t.shapeOf(v).first() != listShape || t.List.IsAtomic() {
 			return v, true
 		}
 		kept, unchanged := r.items(t.List, x, set)

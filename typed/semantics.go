@@ -6,18 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-)
 
-// Format is the meaning of a scalar's text, if it is more than the text itself.
-type Format uint8
-
-const (
-	// NoFormat is the zero value: the text is the meaning.
-	NoFormat Format = iota
-	// Quantity is a resource.Quantity: 1000m and 1 are equal.
-	Quantity
-	// DateTime is a time of RFC 3339: 00:00Z and 01:00+01:00 are equal.
-	DateTime
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // Semantics decides which values are equal. The nil *Semantics is the compatible one: values are equal if they are
@@ -28,9 +18,9 @@ type Semantics struct {
 }
 
 // Canonical returns semantics in which values with the same meaning are equal (spec rule 11.1): equal quantities and
-// times by the schema's [Format], and a missing field, an empty list, an empty map with free keys, a null of those,
-// and an empty struct if that is the schema's default. equal, if it is not nil, compares other leaves of type t that
-// are not the same JSON, as the caller may know more than the schema. It must be symmetric and safe for concurrent
+// times by the Format of their [Type], and a missing field, an empty list, an empty map with free keys, a null of
+// those, and an empty struct if that is the schema's default. equal, if it is not nil, compares other leaves of type t
+// that are not the same JSON, as the caller may know more than the schema. It must be symmetric and safe for concurrent
 // use.
 func Canonical(equal func(t *Type, a, b any) bool) *Semantics {
 	return &Semantics{equal: equal}
@@ -47,7 +37,7 @@ func (s *Semantics) leavesEqual(t *Type, a, b any) bool {
 // sameMeaning reports whether two values, at a depth, have the same meaning. It visits the content of atomic lists
 // and maps.
 func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
-	if depth > MaxDepth {
+	if depth > limits.MaxDepth {
 		return false
 	}
 	// Containers are compared part by part only, and equal parts end early. Comparing them as a whole first would cost
@@ -71,7 +61,7 @@ func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
 			equal = Equal(x, y)
 		}
 	default:
-		equal = Equal(a, b) || t.Format.equal(a, b)
+		equal = Equal(a, b) || formatEqual(t.Format, a, b)
 	}
 	return equal || s.equal != nil && s.equal(t, a, b)
 }
@@ -110,7 +100,7 @@ func (s *Semantics) sameItems(l *List, a, b []any, depth int) bool {
 // asAbsent reports whether v, an entry of m called name, counts as missing: it is empty, and the schema gives
 // emptiness no meaning. An empty struct has a meaning, such as emptyDir: {}, unless it is the default.
 func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
-	if s == nil || depth > MaxDepth {
+	if s == nil || depth > limits.MaxDepth {
 		return false
 	}
 	field, declared := m.Fields[name]
@@ -121,7 +111,7 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	}
 	switch x := v.(type) {
 	case nil:
-		return t.Scalar == NoScalar && (t.List != nil || t.Map != nil && len(t.Map.Fields) == 0)
+		return t.Scalar == 0 && (t.List != nil || t.Map != nil && len(t.Map.Fields) == 0)
 	case []any:
 		return len(x) == 0 && t.List != nil
 	case map[string]any:
@@ -150,14 +140,14 @@ func (s *Semantics) bothAbsent(m *Map, name string, a, b any, depth int) bool {
 	return s != nil && s.asAbsent(m, name, a, depth) && s.asAbsent(m, name, b, depth)
 }
 
-// equal reports whether two scalars have the same meaning in the format.
-func (f Format) equal(a, b any) bool {
-	switch f {
-	case Quantity:
+// formatEqual reports whether two scalars have the same meaning in a format.
+func formatEqual(format string, a, b any) bool {
+	switch format {
+	case "quantity":
 		x, ok1 := quantity(a)
 		y, ok2 := quantity(b)
 		return ok1 && ok2 && x.Cmp(y) == 0
-	case DateTime:
+	case "date-time":
 		x, ok1 := instant(a)
 		y, ok2 := instant(b)
 		return ok1 && ok2 && x.Equal(y)

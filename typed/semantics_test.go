@@ -12,7 +12,7 @@ import (
 // canonicalType has one field for each thing that canonical semantics know.
 func canonicalType() *typed.Type {
 	text := &typed.Type{Scalar: typed.String}
-	quantity := &typed.Type{Scalar: typed.Untyped, Format: typed.Quantity}
+	quantity := &typed.Type{Scalar: typed.Untyped, Format: "quantity"}
 	structOf := func(fields map[string]typed.Field) *typed.Type {
 		return &typed.Type{Map: &typed.Map{Fields: fields}}
 	}
@@ -21,11 +21,11 @@ func canonicalType() *typed.Type {
 	item := structOf(map[string]typed.Field{"name": {Type: text}, "cpu": {Type: quantity}})
 	return structOf(map[string]typed.Field{
 		"cpu":       {Type: quantity},
-		"at":        {Type: &typed.Type{Scalar: typed.Untyped, Format: typed.DateTime}},
+		"at":        {Type: &typed.Type{Scalar: typed.Untyped, Format: "date-time"}},
 		"text":      {Type: text},
 		"list":      {Type: &typed.Type{List: &typed.List{Elem: text}}},
 		"amounts":   {Type: &typed.Type{List: &typed.List{Elem: quantity}}},
-		"items":     {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name"}, Elem: item}}},
+		"items":     {Type: &typed.Type{List: &typed.List{Keys: []string{"name"}, Elem: item}}},
 		"labels":    {Type: &typed.Type{Map: &typed.Map{Elem: text}}},
 		"resources": {Type: inner, Default: map[string]any{}},
 		"emptyDir":  {Type: inner},

@@ -3,11 +3,10 @@ package typed
 // Scalar is a kind of scalar value.
 type Scalar uint8
 
+// The kinds of scalars. The zero value is none of them: the value can't be a scalar.
 const (
-	// NoScalar is the zero value: the value can't be a scalar.
-	NoScalar Scalar = iota
 	// Numeric is an integer or a floating-point number.
-	Numeric
+	Numeric Scalar = iota + 1
 	// String is a string.
 	String
 	// Boolean is true or false.
@@ -29,31 +28,25 @@ type Type struct {
 	List *List
 	// Map is not nil if a value may be a map or struct.
 	Map *Map
-	// Format is the meaning of a scalar's text; see [Canonical].
-	Format Format
+	// Format is the meaning of a scalar's text for [Canonical]: "quantity" for a resource.Quantity (1000m and 1 are
+	// equal), "date-time" for a time of RFC 3339 (00:00Z and 01:00+01:00 are equal). With any other the text is the
+	// meaning.
+	Format string
 }
 
-// ListKind is the way in which the items of a list merge.
-type ListKind uint8
-
-const (
-	// AtomicList is replaced and owned as a whole.
-	AtomicList ListKind = iota
-	// SetList holds distinct scalars; each is owned by its value.
-	SetList
-	// KeyedList holds structs with distinct keys; each is owned by its key.
-	KeyedList
-)
-
-// List is the topology of a list.
+// List is the topology of a list. Without Set and Keys the list is atomic: replaced and owned as a whole.
 type List struct {
-	Kind ListKind
 	// Elem is the type of the items; never nil.
 	Elem *Type
-	// Keys are the key fields of a KeyedList's items, in the order of the schema. An item may lack some of them. It must
-	// have one of them, or one of them must have a default.
+	// Set means that the items are distinct scalars; each is owned by its value.
+	Set bool
+	// Keys are the key fields of the items, structs with distinct keys; each is owned by its key. They are in the order
+	// of the schema. An item may lack some of them. It must have one of them, or one of them must have a default.
 	Keys []string
 }
+
+// IsAtomic reports whether the list is replaced and owned as a whole.
+func (l *List) IsAtomic() bool { return !l.Set && len(l.Keys) == 0 }
 
 // Map is the topology of a struct, of a map with free keys, or of both at once.
 type Map struct {

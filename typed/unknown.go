@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -13,7 +14,7 @@ import (
 // are none. v must be valid by rules that allow unknown fields, with the same live: an atomic list or map that equals
 // live's is kept.
 func (t *Type) DropUnknown(v, live any) (any, Errors) {
-	d := dropper{left: MaxValues}
+	d := dropper{left: limits.MaxValues}
 	out := d.value(t, v, live)
 	err, _ := d.err().(Errors)
 	return out, err
@@ -26,7 +27,7 @@ type dropper struct {
 }
 
 func (d *dropper) value(t *Type, v, live any) any {
-	if d.left--; d.left < 0 || len(d.path) > MaxDepth {
+	if d.left--; d.left < 0 || len(d.path) > limits.MaxDepth {
 		return v
 	}
 	if shape := t.shapeOf(v).first(); shape != scalarShape && t.isLeafShape(shape) {
@@ -79,7 +80,7 @@ func (d *dropper) items(t *Type, list []any, live any) []any {
 	l, out := t.List, list
 	for i, v := range list {
 		e := fieldpath.Index(i)
-		if l.Kind != AtomicList {
+		if !l.IsAtomic() {
 			if named, err := l.element(v); err == nil {
 				e = named
 			}

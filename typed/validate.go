@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -19,9 +20,8 @@ type Rules struct {
 // stored are the rules for what is stored, or about to be: what a server let in is not refused later.
 var stored = Rules{Duplicates: true, Unknown: true}
 
-// Validate returns the violations of t by v as [Errors], or nil. It checks the limits, [MaxDepth] and those beside
-// it, and stops at a value that is nested too deep or after too many values. It costs O(n log n) for n map entries
-// and items.
+// Validate returns the violations of t by v as [Errors], or nil. It checks the limits (spec rules 12.1 and 12.2), and
+// stops at a value that is nested too deep or after too many values. It costs O(n log n) for n map entries and items.
 func (t *Type) Validate(v any, rules Rules) error {
 	w := newValidator(rules)
 	defer w.release()
@@ -128,10 +128,10 @@ func (w *validator) within() bool {
 	switch {
 	case w.ended:
 		return false
-	case w.depth > MaxDepth:
-		w.fail("nested deeper than %d", MaxDepth)
-	case w.values > MaxValues:
-		w.fail("more than %d values", MaxValues)
+	case w.depth > limits.MaxDepth:
+		w.fail("nested deeper than %d", limits.MaxDepth)
+	case w.values > limits.MaxValues:
+		w.fail("more than %d values", limits.MaxValues)
 	default:
 		return true
 	}
@@ -169,7 +169,7 @@ func (t *Type) isLeafShape(s shape) bool {
 	case mapShape:
 		return t.Map.Atomic
 	case listShape:
-		return t.List.Kind == AtomicList
+		return t.List.IsAtomic()
 	}
 	return s == scalarShape
 }
@@ -253,9 +253,9 @@ func (w *validator) items(l *List, v any) *fieldpath.Set {
 	if !ok {
 		return nil
 	}
-	if l.Kind == AtomicList {
+	if l.IsAtomic() {
 		for i, item := range list {
-			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth < MaxDepth && w.within() {
+			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth < limits.MaxDepth && w.within() {
 				continue // as most are, and need no path
 			}
 			w.enter(w.index(i))
@@ -290,8 +290,8 @@ func (w *validator) index(i int) (e fieldpath.Element) {
 func (w *validator) list(v any) (list []any, ok bool) {
 	if list, ok = v.([]any); !ok {
 		w.fail("expected list, got %s", describe(v))
-	} else if ok = len(list) <= MaxItems; !ok {
-		w.fail("%d items, expected at most %d", len(list), MaxItems)
+	} else if ok = len(list) <= limits.MaxItems; !ok {
+		w.fail("%d items, expected at most %d", len(list), limits.MaxItems)
 	}
 	return list, ok
 }

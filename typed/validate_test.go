@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	smd "sigs.k8s.io/structured-merge-diff/v6/typed"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -154,7 +155,7 @@ func TestMergeValidates(t *testing.T) {
 	}
 
 	list := &typed.Type{
-		List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name"}, Elem: structOf(map[string]typed.Field{
+		List: &typed.List{Keys: []string{"name"}, Elem: structOf(map[string]typed.Field{
 			"name": {Type: str}, "args": parts["args"],
 		})}}
 	items := tree(t, `[{name: a}, {name: b}, {name: c, args: [1]}, {name: d, args: [2]}]`)
@@ -165,7 +166,7 @@ func TestMergeValidates(t *testing.T) {
 
 	// Beyond a limit it walks again, in order, and compares with live again.
 	nested := any("x")
-	for range typed.MaxDepth + 1 {
+	for range limits.MaxDepth + 1 {
 		nested = map[string]any{"a": nested}
 	}
 	there := map[string]any{"selector": map[string]any{"a": int64(1)}, "free": "x"}
@@ -216,7 +217,7 @@ func TestValidateWithoutShape(t *testing.T) {
 	require.Equal(t, []string{".a"},
 		lines((&typed.Type{Map: &typed.Map{Elem: none}}).FieldSet(map[string]any{"a": int64(1)})),
 		"what is there all the same is owned as an entry")
-	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: none, Keys: []string{"a"}}}
+	keyed := &typed.Type{List: &typed.List{Elem: none, Keys: []string{"a"}}}
 	require.ErrorContains(t, keyed.Validate([]any{map[string]any{}}, typed.Rules{}), "must have one of its key fields",
 		"it has no defaults either")
 }
@@ -229,12 +230,12 @@ func TestValidateDepth(t *testing.T) {
 		}
 		return v
 	}
-	require.NoError(t, typed.Deduced().Validate(nested(typed.MaxDepth), typed.Rules{}), "as deep as may be")
-	err := typed.Deduced().Validate(nested(typed.MaxDepth+1), typed.Rules{})
+	require.NoError(t, typed.Deduced().Validate(nested(limits.MaxDepth), typed.Rules{}), "as deep as may be")
+	err := typed.Deduced().Validate(nested(limits.MaxDepth+1), typed.Rules{})
 	var one *typed.Error
 	require.ErrorAs(t, err, &one)
 	require.Equal(t, "nested deeper than 1000", one.Detail)
-	require.Len(t, one.Path, typed.MaxDepth+1)
+	require.Len(t, one.Path, limits.MaxDepth+1)
 	require.Contains(t, err.Error(), "nested deeper than 1000")
 	require.Error(t, typed.Deduced().Validate(nested(1_000_000), typed.Rules{}), "the stack is safe, whatever comes")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
@@ -62,7 +63,7 @@ const (
 )
 
 func (t *Type) shapes() (s shape) {
-	if t.Scalar != NoScalar {
+	if t.Scalar != 0 {
 		s |= scalarShape
 	}
 	if t.List != nil {
@@ -117,10 +118,10 @@ func asList(v any) []any {
 }
 
 // Equal reports whether a and b are the same JSON value. Numbers are equal if their values are, whatever their Go
-// types. A missing map entry differs from null. Values that exceed [MaxValues] or [MaxDepth] are not equal, unless
-// they are one value in memory.
+// types. A missing map entry differs from null. Values beyond the limits
+// (spec rules 12.1 and 12.2) are not equal, unless they are one value in memory.
 func Equal(a, b any) bool {
-	left := MaxValues
+	left := limits.MaxValues
 	return equal(a, b, 0, &left)
 }
 
@@ -139,7 +140,7 @@ func equal(a, b any, depth int, left *int) bool {
 		if trees.SameMap(x, y) {
 			return true
 		}
-		if *left -= len(x); *left < 0 || depth > MaxDepth {
+		if *left -= len(x); *left < 0 || depth > limits.MaxDepth {
 			return false
 		}
 		for k, xv := range x {
@@ -164,7 +165,7 @@ func equal(a, b any, depth int, left *int) bool {
 		if sameList(x, y) {
 			return true
 		}
-		if *left -= len(x); *left < 0 || depth > MaxDepth {
+		if *left -= len(x); *left < 0 || depth > limits.MaxDepth {
 			return false
 		}
 		for i := range x {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -47,7 +48,7 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 	if err != nil {
 		return Result{}, err
 	}
-	key := managedfields.KeyOf(o.Manager, managedfields.Apply, "", "")
+	key := managedfields.KeyOf(o.Manager, metav1.ManagedFieldsOperationApply, "", "")
 	applier := e.Entries.Get(key)
 	if applier == nil {
 		return Result{}, fmt.Errorf("%q: %w", o.Manager, ErrNoApplyEntry)
@@ -81,7 +82,7 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 		return Result{}, err
 	}
 	intent.SetAnnotations(annotations)
-	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), managedfields.Update, version, "")
+	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), metav1.ManagedFieldsOperationUpdate, version, "")
 	held := heldBy(t, empty, intent.Object).Union(owned)
 	entries, err := asUpdate(e.Entries.Without(key), updater, mine, held)
 	if err != nil {

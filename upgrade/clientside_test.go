@@ -16,7 +16,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
-	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -134,9 +133,9 @@ func TestClientSideErrors(t *testing.T) {
 	set(broken.Object, "x", "metadata", "managedFields")
 	_, err = upgrade.ToClientSide(context.Background(), broken, o)
 	require.ErrorContains(t, err, "expected a list")
-	_, err = upgrade.Owners(broken, managedfields.Apply, nil)
+	_, err = upgrade.Owners(broken, metav1.ManagedFieldsOperationApply, nil)
 	require.ErrorContains(t, err, "expected a list")
-	_, err = upgrade.Owners(nil, managedfields.Apply, nil)
+	_, err = upgrade.Owners(nil, metav1.ManagedFieldsOperationApply, nil)
 	require.Error(t, err)
 
 	broken = s.live.DeepCopy()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -66,7 +67,7 @@ func (m *move) previewOthers() {
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
 			m.preview.Others = appendPart(m.preview.Others, e, e.Owned().Intersection(wanted))
 		}
-		if e.Operation == managedfields.Update {
+		if e.Operation == metav1.ManagedFieldsOperationUpdate {
 			m.preview.Half = appendPart(m.preview.Half, e, halves(mine, e.Owned(), sole))
 		}
 	}

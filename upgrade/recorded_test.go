@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
-	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -66,7 +66,7 @@ func TestRecordedRestart(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, annotations(now.(*unstructured.Unstructured)), restartedAt)
 	}
-	rollout, err := upgrade.Owners(now, managedfields.Update, upgrade.RestartedAt())
+	rollout, err := upgrade.Owners(now, metav1.ManagedFieldsOperationUpdate, upgrade.RestartedAt())
 	require.NoError(t, err)
 	require.Empty(t, rollout)
 	was, is := live.DeepCopy(), now.(*unstructured.Unstructured).DeepCopy()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -133,7 +134,7 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 		m.from[manager] = true
 	}
 	if len(m.From) == 0 {
-		for _, e := range owners(m.Entries, managedfields.Update, fieldpath.NewSet(annotationPath)) {
+		for _, e := range owners(m.Entries, metav1.ManagedFieldsOperationUpdate, fieldpath.NewSet(annotationPath)) {
 			m.from[e.Manager] = true
 		}
 	}
@@ -142,13 +143,13 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 
 // isFrom reports whether the entry of k is an Update entry that moves.
 func (m *move) isFrom(k managedfields.Key) bool {
-	return k.Operation == managedfields.Update && k.Subresource == m.Subresource && m.from[k.Manager]
+	return k.Operation == metav1.ManagedFieldsOperationUpdate && k.Subresource == m.Subresource && m.from[k.Manager]
 }
 
 // aim finds the applier's entry, or the version of a new one: the version of the annotation, of the object, or of the
 // latest entry that moves, whichever is the first that an entry that moves has.
 func (m *move) aim() error {
-	key := managedfields.KeyOf(m.Manager, managedfields.Apply, "", m.Subresource)
+	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {
 		before, err := r.Fields()
 		m.target, m.exists, m.before = *r, true, before
@@ -203,7 +204,7 @@ func (m *move) hold() error {
 // take moves fields of an Update entry to the target.
 func (m *move) take(r *managedfields.Entry) error {
 	from := m.isFrom(r.Key)
-	if r.Operation != managedfields.Update || r.Subresource != m.Subresource || !from && m.Also.Empty() {
+	if r.Operation != metav1.ManagedFieldsOperationUpdate || r.Subresource != m.Subresource || !from && m.Also.Empty() {
 		return nil
 	}
 	owned, err := r.Fields()
@@ -267,12 +268,12 @@ func (m *move) keepLastApplied(version string) {
 		return
 	}
 	set := fieldpath.NewSet(annotationPath)
-	for _, e := range owners(m.Entries, managedfields.Apply, set) {
+	for _, e := range owners(m.Entries, metav1.ManagedFieldsOperationApply, set) {
 		if e.Manager != m.Manager {
 			return
 		}
 	}
-	key := managedfields.KeyOf(LastAppliedManager, managedfields.Apply, "", "")
+	key := managedfields.KeyOf(LastAppliedManager, metav1.ManagedFieldsOperationApply, "", "")
 	keeper := managedfields.NewEntry(key, version, nil, set)
 	m.keeper = &keeper
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -173,11 +174,11 @@ func TestPreviewLost(t *testing.T) {
 			r := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux", Intent: manifest(row.intent)})
 			require.NoError(t, r.Preview.Next)
 			require.Equal(t, row.want, strings.TrimSpace(r.Preview.Lost.String()))
-			before, err := upgrade.Owners(r.Object, managedfields.Apply, nil)
+			before, err := upgrade.Owners(r.Object, metav1.ManagedFieldsOperationApply, nil)
 			require.NoError(t, err)
 			s.live = r.Object.(*unstructured.Unstructured)
 			s.apply("flux", row.intent)
-			after, err := upgrade.Owners(s.live, managedfields.Apply, nil)
+			after, err := upgrade.Owners(s.live, metav1.ManagedFieldsOperationApply, nil)
 			require.NoError(t, err)
 			var owns *fieldpath.Set
 			for _, e := range after {
@@ -387,7 +388,7 @@ func TestServerSideErrors(t *testing.T) {
 			set(tree, []any{map[string]any{"operation": "Guess"}}, "metadata", "managedFields")
 		}), flux, "Guess"},
 		{"too many entries", edit(func(tree map[string]any) {
-			set(tree, make([]any, managedfields.MaxEntries+1), "metadata", "managedFields")
+			set(tree, make([]any, limits.MaxEntries+1), "metadata", "managedFields")
 		}), flux, "entries"},
 		{"undecodable", fields(0, map[string]any{"k:{": map[string]any{}}),
 			with(func(o *upgrade.ServerSideOptions) { o.From = []string{upgrade.ClientSideManager} }),
@@ -423,7 +424,7 @@ func TestUndecodableStays(t *testing.T) {
 	require.Contains(t, r.Object.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"],
 		any(broken))
 
-	owners, err := upgrade.Owners(s.live, managedfields.Update, nil)
+	owners, err := upgrade.Owners(s.live, metav1.ManagedFieldsOperationUpdate, nil)
 	require.NoError(t, err)
 	require.Len(t, owners, 1, "who can't be read owns nothing")
 
@@ -440,7 +441,7 @@ func TestUndecodableStays(t *testing.T) {
 	// Of two entries with one key, the later one counts.
 	mine := list[0].(map[string]any)
 	set(s.live.Object, []any{broken, mine, mine}, "metadata", "managedFields")
-	owners, err = upgrade.Owners(s.live, managedfields.Update, nil)
+	owners, err = upgrade.Owners(s.live, metav1.ManagedFieldsOperationUpdate, nil)
 	require.NoError(t, err)
 	require.Len(t, owners, 1)
 }

@@ -26,7 +26,7 @@ func follow(all, moved *fieldpath.Set) *fieldpath.Set {
 func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
 	var b fieldpath.Builder
 	for elem, entry := range set.Level() {
-		if entry.Below == nil || whole && entry.Member && elem.Kind() != fieldpath.KindField {
+		if entry.Below == nil || whole && entry.Member && !elem.IsField() {
 			b.Add(elem, entry.Member, nil)
 			continue
 		}
@@ -44,7 +44,7 @@ func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
 	for elem, entry := range other.Level() {
 		ours, below := mine.At(elem)
 		_, solely := sole.At(elem)
-		half := elem.Kind() == fieldpath.KindKey && ours && entry.Member && solely != nil
+		half := elem.IsKey() && ours && entry.Member && solely != nil
 		b.Add(elem, half, halves(below, entry.Below, solely))
 	}
 	return b.Set()

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
@@ -36,7 +38,7 @@ func startEdit(ctx context.Context, obj runtime.Object, types fieldmanager.Types
 	mover := ownership.Mover{
 		Types:   types,
 		Options: func(schema.GroupVersionKind, string) fieldmanager.Options { return options },
-		Plan:    fieldmanager.PlanOptions{Force: true},
+		Plan:    plans.Options{Force: true},
 	}
 	e, err := mover.Edit(ctx, obj)
 	if err != nil {
@@ -91,9 +93,7 @@ func treeOf(obj runtime.Object) (tree map[string]any, err error) {
 	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("no object")
 	}
-	if u, ok := obj.(runtime.Unstructured); ok {
-		tree = u.UnstructuredContent()
-	} else if tree, err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil {
+	if tree, err = gostruct.Tree(obj); err != nil {
 		return nil, fmt.Errorf("%T: %w", obj, err)
 	}
 	return tree, typed.Deduced().Validate(tree, typed.Rules{})
@@ -103,7 +103,7 @@ func treeOf(obj runtime.Object) (tree map[string]any, err error) {
 // not in empty), which an update would own (spec rules 4.1, 4.2, 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	made := t.Compare(empty, intent).Changed()
-	return managedfields.Strip(made.Union(t.FieldSet(intent)))
+	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())
 }
 
 // same returns the paths of set, of an entry at version from, at which the object has the same at version to. Fields
@@ -150,7 +150,7 @@ func setFields(r *managedfields.Entry, fields *fieldpath.Set) {
 
 // Owners returns the entries of obj with the given operation that own every path of fields. With the path of the
 // annotation they are the client-side appliers. An entry with malformed fields owns nothing.
-func Owners(obj runtime.Object, operation managedfields.Operation,
+func Owners(obj runtime.Object, operation metav1.ManagedFieldsOperationType,
 	fields *fieldpath.Set) (managedfields.Entries, error) {
 	entries, _, err := managedfields.Read(obj)
 	if err != nil {
@@ -159,7 +159,7 @@ func Owners(obj runtime.Object, operation managedfields.Operation,
 	return owners(entries, operation, fields), nil
 }
 
-func owners(entries managedfields.Entries, operation managedfields.Operation,
+func owners(entries managedfields.Entries, operation metav1.ManagedFieldsOperationType,
 	fields *fieldpath.Set) (out managedfields.Entries) {
 	for i := range entries {
 		e := &entries[i]

@@ -3,7 +3,7 @@
 //
 //	defaults.Set(&pod)                        // a Go struct, in place
 //	tree, err := defaults.Tree(gvk, tree)     // a tree, as a server decodes it
-//	fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil), Defaulter: defaults.Of(gvk),
+//	plans.Options{Defaults: true, Semantics: typed.Canonical(nil), Defaulter: defaults.Of(gvk),
 //		Prepare: defaults.PrepareOf(gvk)}
 //
 // With these options, plans are true for built-in kinds: live and the merged object are compared as a server stores

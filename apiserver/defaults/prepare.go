@@ -58,7 +58,7 @@ var isPrepared = map[schema.GroupKind]bool{
 	{Kind: "PersistentVolumeClaim"}: true, {Kind: "Pod"}: true, {Kind: "Node"}: true,
 }
 
-// PrepareOf returns a function for fieldmanager.PlanOptions.Prepare that does what Prepare does, to Go structs and to
+// PrepareOf returns a function for plans.Options.Prepare that does what Prepare does, to Go structs and to
 // trees; nil for kinds that Prepare leaves alone. A tree that the Go type can't hold is left alone.
 func PrepareOf(gvk schema.GroupVersionKind) func(obj, live runtime.Object) {
 	if !isPrepared[gvk.GroupKind()] {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -43,7 +44,7 @@ func TestPlansAreTrue(t *testing.T) {
 				require.Equal(t, http.StatusCreated, w.Code, "%s: %s", text, w.Body)
 				live, intent := decode(t, w.Body.Bytes()), decode(t, []byte(text))
 				gvk := intent.GroupVersionKind()
-				plan, err := managerOf(t, kind).Plan(t.Context(), live, intent, fieldmanager.PlanOptions{Manager: "m",
+				plan, err := plans.New(t.Context(), managerOf(t, kind), live, intent, plans.Options{Manager: "m",
 					Defaults: true, Semantics: typed.Canonical(nil), Defaulter: defaults.Of(gvk), Prepare: defaults.PrepareOf(gvk),
 				})
 				require.NoError(t, err)
@@ -52,12 +53,12 @@ func TestPlansAreTrue(t *testing.T) {
 				if len(live.GetManagedFields()) == 0 {
 					// Nobody owns anything, so what is there without an intent has an owner from the second apply on.
 					owned := len(decode(t, w.Body.Bytes()).GetManagedFields()) > 0
-					require.Equal(t, owned, plan.Outcome == fieldmanager.OwnershipOnly, text)
+					require.Equal(t, owned, plan.Outcome == plans.OwnershipOnly, text)
 					if owned {
 						continue
 					}
 				}
-				require.Equal(t, fieldmanager.Unchanged, plan.Outcome, text)
+				require.Equal(t, plans.Unchanged, plan.Outcome, text)
 				again := decode(t, w.Body.Bytes())
 				if controlled[kind.kind] {
 					forgetControlled(live)

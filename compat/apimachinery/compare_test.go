@@ -111,7 +111,7 @@ func (h host) prunes(w write, live runtime.Object, intent oracle.Intent) bool {
 	list := live.(metav1.Object).GetManagedFields()
 	isOther := func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != gv(w.version).String() }
 	entries := must(managedfields.Decode(list))
-	key := managedfields.KeyOf(w.manager, managedfields.Apply, "", w.subresource)
+	key := managedfields.KeyOf(w.manager, metav1.ManagedFieldsOperationApply, "", w.subresource)
 	return entries.Get(key) != nil && slices.ContainsFunc(list, isOther)
 }
 

@@ -92,7 +92,7 @@ func (w *schemaWriter) refer(t *typed.Type) smdschema.TypeRef {
 
 func (w *schemaWriter) atom(t *typed.Type) smdschema.Atom {
 	var out smdschema.Atom
-	if t.Scalar != typed.NoScalar {
+	if t.Scalar != 0 {
 		scalar := map[typed.Scalar]smdschema.Scalar{
 			typed.Numeric: smdschema.Numeric, typed.String: smdschema.String,
 			typed.Boolean: smdschema.Boolean, typed.Untyped: smdschema.Untyped,
@@ -104,7 +104,7 @@ func (w *schemaWriter) atom(t *typed.Type) smdschema.Atom {
 			ElementType: w.refer(t.List.Elem), ElementRelationship: smdschema.Associative,
 			Keys: slices.Clone(t.List.Keys),
 		}
-		if t.List.Kind == typed.AtomicList {
+		if t.List.IsAtomic() {
 			out.List.ElementRelationship = smdschema.Atomic
 		}
 	}

@@ -159,7 +159,7 @@ func requireSameType(t *testing.T, want, got *typed.Type, at string, seen map[*t
 	require.Equal(t, want.List == nil, got.List == nil, at)
 	require.Equal(t, want.Map == nil, got.Map == nil, at)
 	if want.List != nil {
-		require.Equal(t, want.List.Kind, got.List.Kind, at)
+		require.Equal(t, want.List.Set, got.List.Set, at)
 		require.Equal(t, want.List.Keys, got.List.Keys, at)
 		requireSameType(t, want.List.Elem, got.List.Elem, at+"[]", seen)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -184,8 +185,8 @@ func (a *Applier) kind(ctx context.Context, key kindKey) (*kindApplier, error) {
 }
 
 // planOptions say what a server does with a merged object of a kind.
-func planOptions(kind schema.GroupVersionKind) fieldmanager.PlanOptions {
-	options := fieldmanager.PlanOptions{Defaults: true}
+func planOptions(kind schema.GroupVersionKind) plans.Options {
+	options := plans.Options{Defaults: true}
 	if openapi.Builtin().Versions(kind.GroupKind()) != nil {
 		options.Semantics, options.Defaulter = typed.Canonical(nil), defaults.Of(kind)
 		options.Prepare = defaults.PrepareOf(kind)

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -192,7 +192,7 @@ func (d *DryRuns) result(ctx context.Context, r *decision) string {
 	switch {
 	case err != nil:
 		return "no plan"
-	case plan.Outcome != fieldmanager.Unchanged:
+	case plan.Outcome != plans.Unchanged:
 		return plan.Outcome.String()
 	}
 	r.answer = cached
@@ -259,7 +259,7 @@ func (d *DryRuns) cached(ctx context.Context, r *decision) (client.Object, strin
 	return obj, ""
 }
 
-func (d *DryRuns) plan(ctx context.Context, live client.Object, r *decision, group Group) (*fieldmanager.Plan, error) {
+func (d *DryRuns) plan(ctx context.Context, live client.Object, r *decision, group Group) (*plans.Plan, error) {
 	// The server decodes fields, too, that the write resets, and that the plan does not look at.
 	if obj, ok := defaults.New(r.kind); ok {
 		if err := json.Unmarshal(r.data, obj); err != nil {
@@ -272,7 +272,7 @@ func (d *DryRuns) plan(ctx context.Context, live client.Object, r *decision, gro
 	}
 	options := planOptions(r.kind)
 	options.Manager, options.Force = r.manager, r.force
-	return manager.Plan(ctx, live, r.intent, options)
+	return plans.New(ctx, manager, live, r.intent, options)
 }
 
 // isSampled reports whether the next answer is one for Shadow: they are spread evenly.

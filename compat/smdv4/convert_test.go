@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 
 	"github.com/tenure-ssa/tenure/compat/smdv4"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -134,7 +135,7 @@ func TestTree(t *testing.T) {
 	require.True(t, typed.Equal(map[string]any{"a": "x", "b": []any{int64(1)}}, tree), "Go structs are converted")
 
 	var nested any = map[any]any{}
-	for range typed.MaxDepth + 1 {
+	for range limits.MaxDepth + 1 {
 		nested = []any{nested}
 	}
 	for _, row := range []struct {

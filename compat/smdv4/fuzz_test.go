@@ -203,7 +203,7 @@ func extractsOtherwise(t *typed.Type, v any, set *fieldpath.Set) bool {
 		case map[string]any:
 			whole, size = below.Map != nil && below.Map.Atomic, len(c)
 		case []any:
-			whole, size = below.List != nil && below.List.Kind == typed.AtomicList, len(c)
+			whole, size = below.List != nil && below.List.IsAtomic(), len(c)
 		}
 		if size == 0 || size > 0 && entry.Member && !whole {
 			return true

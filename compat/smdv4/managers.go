@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v4fieldpath "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -20,9 +21,9 @@ func Entries(managers v4fieldpath.ManagedFields) (managedfields.Entries, error) 
 		if err != nil {
 			return nil, below("manager "+quoted(name)+": ", err)
 		}
-		op, version := managedfields.Update, string(theirs.APIVersion())
+		op, version := metav1.ManagedFieldsOperationUpdate, string(theirs.APIVersion())
 		if theirs.Applied() {
-			op = managedfields.Apply
+			op = metav1.ManagedFieldsOperationApply
 		}
 		out = append(out, managedfields.NewEntry(
 			managedfields.KeyOf(name, op, version, ""), version, nil, fields,
@@ -45,7 +46,7 @@ func ManagedFields(entries managedfields.Entries) (v4fieldpath.ManagedFields, er
 			return nil, errorAt(where, "wrote through the subresource %q, want none", e.Subresource)
 		}
 		out[e.Manager] = v4fieldpath.NewVersionedSet(
-			Set(e.Owned()), v4fieldpath.APIVersion(e.APIVersion), e.Operation == managedfields.Apply)
+			Set(e.Owned()), v4fieldpath.APIVersion(e.APIVersion), e.Operation == metav1.ManagedFieldsOperationApply)
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v4fieldpath "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	"github.com/tenure-ssa/tenure/compat/smdv4"
@@ -30,7 +31,8 @@ func TestManagers(t *testing.T) {
 	entries, err := smdv4.Entries(managers)
 	require.NoError(t, err)
 	want := []managedfields.Key{
-		managedfields.KeyOf("a", managedfields.Update, "v2", ""), managedfields.KeyOf("b", managedfields.Apply, "", ""),
+		managedfields.KeyOf("a", metav1.ManagedFieldsOperationUpdate, "v2", ""),
+		managedfields.KeyOf("b", metav1.ManagedFieldsOperationApply, "", ""),
 	}
 	require.Equal(t, want, []managedfields.Key{entries[0].Key, entries[1].Key}, "sorted by name")
 	require.Equal(t, "v1", entries[1].APIVersion)
@@ -39,10 +41,12 @@ func TestManagers(t *testing.T) {
 	require.True(t, managers.Equals(back))
 
 	_, err = smdv4.ManagedFields(
-		append(entries, managedfields.NewEntry(managedfields.KeyOf("a", managedfields.Apply, "", ""), "", nil, nil)),
+		append(entries, managedfields.NewEntry(managedfields.KeyOf("a", metav1.ManagedFieldsOperationApply, "", ""),
+			"", nil, nil)),
 	)
 	require.EqualError(t, err, `manager "a": has several entries, want one`)
-	_, err = smdv4.ManagedFields(managedfields.Entries{managedfields.NewEntry(managedfields.KeyOf("a", managedfields.Apply, "", "status"), "", nil, nil)})
+	status := managedfields.KeyOf("a", metav1.ManagedFieldsOperationApply, "", "status")
+	_, err = smdv4.ManagedFields(managedfields.Entries{managedfields.NewEntry(status, "", nil, nil)})
 	require.EqualError(t, err, `manager "a": wrote through the subresource "status", want none`)
 	managers["c"] = v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.Path{{}}), "v1", true)
 	_, err = smdv4.Entries(managers)

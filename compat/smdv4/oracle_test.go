@@ -257,7 +257,7 @@ func isAtomic(t *typed.Type, v any) bool {
 	case map[string]any:
 		return t.Map != nil && t.Map.Atomic
 	case []any:
-		return t.List != nil && t.List.Kind == typed.AtomicList
+		return t.List != nil && t.List.IsAtomic()
 	}
 	return false
 }

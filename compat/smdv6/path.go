@@ -13,22 +13,22 @@ import (
 // there too.
 func Element(e fieldpath.Element) v6fieldpath.PathElement {
 	var out v6fieldpath.PathElement
-	switch e.Kind() {
-	case fieldpath.KindField:
+	switch {
+	case e.IsField():
 		name := e.Text()
 		out.FieldName = &name
-	case fieldpath.KindKey:
+	case e.IsKey():
 		fields, _ := e.Key()
 		key := make(value.FieldList, len(fields))
 		for i, f := range fields {
 			key[i] = value.Field{Name: f.Name, Value: value.NewValueInterface(f.Value)}
 		}
 		out.Key = &key
-	case fieldpath.KindValue:
+	case e.IsValue():
 		v, _ := e.Value()
 		item := value.NewValueInterface(v)
 		out.Value = &item
-	case fieldpath.KindIndex:
+	case e.IsIndex():
 		i, _ := e.Index()
 		out.Index = &i
 	}

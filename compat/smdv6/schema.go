@@ -209,7 +209,7 @@ func scalar(s v6schema.Scalar) typed.Scalar {
 		return typed.Untyped
 	}
 	// A scalar that v6 does not know is a fault of the values only: none but null fits.
-	return typed.NoScalar
+	return 0
 }
 
 func (c *compiler) list(l *v6schema.List, relationship v6schema.ElementRelationship) *typed.List {
@@ -219,9 +219,9 @@ func (c *compiler) list(l *v6schema.List, relationship v6schema.ElementRelations
 	case relationship != v6schema.Associative:
 		c.below(func() { c.fail("a list must be atomic or associative, got %q", relationship) }, "elementRelationship")
 	case len(l.Keys) > 0:
-		out.Kind, out.Keys = typed.KeyedList, slices.Clone(l.Keys)
+		out.Keys = slices.Clone(l.Keys)
 	default:
-		out.Kind = typed.SetList
+		out.Set = true
 	}
 	c.below(func() { out.Elem = c.refer(l.ElementType) }, "elementType")
 	return out

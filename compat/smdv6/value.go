@@ -10,6 +10,7 @@ import (
 	v6typed "sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -17,7 +18,7 @@ import (
 // Tree returns the value of v as the plain tree that package typed works on.
 // Maps as YAML has them and Go structs are converted, the rest is shared. It
 // fails for map keys that are not strings, for values that are not JSON, and
-// beyond [typed.MaxDepth].
+// beyond limits.MaxDepth.
 func Tree(v *v6typed.TypedValue) (any, error) {
 	return plainValue(v.AsValue())
 }
@@ -63,8 +64,8 @@ func (p *plainer) fail(format string, args ...any) error {
 
 // plain returns v as plain JSON, and whether that is another value than v.
 func (p *plainer) plain(v any) (out any, changed bool, err error) {
-	if len(p.path) > typed.MaxDepth {
-		return nil, false, errorAt(p.path[:8].String()+"…", "nested deeper than %d", typed.MaxDepth)
+	if len(p.path) > limits.MaxDepth {
+		return nil, false, errorAt(p.path[:8].String()+"…", "nested deeper than %d", limits.MaxDepth)
 	}
 	switch x := v.(type) {
 	case nil, bool, string, int64, int, int32, int16, int8, uint, uint8, uint16, uint32, uint64:

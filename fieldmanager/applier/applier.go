@@ -4,14 +4,14 @@
 //	a := applier.New(manager, applier.Options{Manager: "my-controller", Force: true})
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
-// The Applier plans the apply on the cached object ([fieldmanager.FieldManager.Plan]), and sends it unless the outcome
+// The Applier plans the apply on the cached object ([plans.New]), and sends it unless the outcome
 // of the plan is Unchanged. It also sends conflicts without a policy, invalid intents, and what can't be planned, so
 // that every error is the server's own.
 //
 // # Conflicts
 //
 // With Options.Resolve, an apply in conflict is decided field by field: forced, given up or
-// shared with the owner ([fieldmanager.FieldManager.Resolve]), and what comes of it is planned
+// shared with the owner ([plans.Resolve]), and what comes of it is planned
 // and sent in its place. A controller that gives a field up keeps giving it up as long as the
 // other manager owns it, and sends no request for it. [Rules] makes a policy by path and owner:
 //
@@ -55,6 +55,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
@@ -76,7 +77,7 @@ type Options struct {
 	// ignored.
 	// For built-in types Semantics should be typed.Canonical(nil), and Defaults true
 	// for all types with defaults.
-	Plan fieldmanager.PlanOptions
+	Plan plans.Options
 }
 
 // Stats count what an Applier did.
@@ -113,9 +114,9 @@ type Result struct {
 	Skipped bool
 	// Plan is the plan of what was sent or skipped; nil when there was none. It is on the cached
 	// object, or, when conflicts were decided on an object that was read again, on that one.
-	Plan *fieldmanager.Plan
+	Plan *plans.Plan
 	// Resolution is what Options.Resolve made of the intent; nil where there were no conflicts.
-	Resolution *fieldmanager.Resolution
+	Resolution *plans.Resolution
 }
 
 // Applier applies the intents of one manager to objects of one kind. It is safe for
@@ -191,7 +192,7 @@ func (a *Applier) apply(
 			return result, err
 		}
 		if result.Plan != nil {
-			result.Skipped = result.Plan.Outcome == fieldmanager.Unchanged
+			result.Skipped = result.Plan.Outcome == plans.Unchanged
 			a.count(func(s *Stats) {
 				s.Planned++
 				if result.Skipped {
@@ -219,11 +220,11 @@ func (a *Applier) apply(
 		switch {
 		case resolveErr != nil:
 			return result, resolveErr
-		case next.Plan == nil || next.Plan.Outcome == fieldmanager.Conflict:
+		case next.Plan == nil || next.Plan.Outcome == plans.Conflict:
 			return result, err
 		}
 		result = next
-		if result.Plan.Outcome == fieldmanager.Unchanged {
+		if result.Plan.Outcome == plans.Unchanged {
 			result.Object = live
 			return result, nil
 		}
@@ -239,14 +240,14 @@ func (a *Applier) plan(ctx context.Context, live runtime.Object, intent *unstruc
 	}
 	options := a.options.Plan
 	options.Manager = a.options.Manager
-	plan, err := manager.Plan(ctx, live, intent, options)
+	plan, err := plans.New(ctx, manager, live, intent, options)
 	if err != nil {
 		return Result{}, nil // The server says what is wrong with it.
 	}
-	if plan.Outcome != fieldmanager.Conflict || !a.decidesAll(plan.Conflicts) {
+	if plan.Outcome != plans.Conflict || !a.decidesAll(plan.Conflicts) {
 		return Result{Plan: plan}, nil
 	}
-	resolution, err := manager.Resolve(ctx, live, intent, func(c conflicts.Conflict) conflicts.Way {
+	resolution, err := plans.Resolve(ctx, manager, live, intent, func(c conflicts.Conflict) conflicts.Way {
 		way, _ := a.options.Resolve(c)
 		return way
 	}, options)
@@ -271,7 +272,7 @@ func (a *Applier) decidesAll(all conflicts.Conflicts) bool {
 
 // send sends an intent, or what its conflicts were resolved to.
 func (a *Applier) send(
-	ctx context.Context, r Resource, intent *unstructured.Unstructured, resolution *fieldmanager.Resolution,
+	ctx context.Context, r Resource, intent *unstructured.Unstructured, resolution *plans.Resolution,
 ) (*unstructured.Unstructured, error) {
 	force := a.options.Force
 	if resolution != nil {

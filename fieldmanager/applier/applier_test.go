@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -64,14 +65,14 @@ func (s *server) apply(obj *unstructured.Unstructured, manager string, force boo
 		live = s.live
 	}
 	m := fieldManager(s.t)
-	plan, err := m.Plan(context.Background(), live, obj, fieldmanager.PlanOptions{Manager: manager, Force: force})
+	plan, err := plans.New(context.Background(), m, live, obj, plans.Options{Manager: manager, Force: force})
 	if err != nil {
 		return nil, err
 	}
 	switch plan.Outcome {
-	case fieldmanager.Conflict:
+	case plans.Conflict:
 		return nil, plan.Conflicts
-	case fieldmanager.Unchanged:
+	case plans.Unchanged:
 		return s.live.DeepCopy(), nil
 	}
 	version := 100
@@ -106,12 +107,12 @@ func TestApplier(t *testing.T) {
 	r = apply(first, one)
 	require.True(t, r.Skipped)
 	require.Same(t, first, r.Object)
-	require.Equal(t, fieldmanager.Unchanged, r.Plan.Outcome)
+	require.Equal(t, plans.Unchanged, r.Plan.Outcome)
 	require.Equal(t, applier.Stats{Planned: 1, Skipped: 1, Applied: 1}, a.Stats())
 
 	r = apply(first, two)
 	require.False(t, r.Skipped)
-	require.Equal(t, fieldmanager.Changed, r.Plan.Outcome)
+	require.Equal(t, plans.Changed, r.Plan.Outcome)
 	second := r.Object
 
 	// The cache still has the first object, on which this would change nothing.
@@ -156,7 +157,7 @@ func TestWhatIsForTheServer(t *testing.T) {
 	s.err = nil
 	r, err := a.Apply(ctx, s, s.live, configMap(map[string]any{"k": "1"}))
 	require.NoError(t, err)
-	require.Equal(t, fieldmanager.OwnershipOnly, r.Plan.Outcome, "a change of owners is written")
+	require.Equal(t, plans.OwnershipOnly, r.Plan.Outcome, "a change of owners is written")
 	require.False(t, r.Skipped)
 }
 

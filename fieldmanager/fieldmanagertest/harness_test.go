@@ -56,7 +56,7 @@ func TestDo(t *testing.T) {
 	h.RequireOwner(".spec.b", "ctl")
 	h.RequireOwner(".spec.a")
 	require.Equal(t, []managedfields.Key{{
-		Manager: "ctl", Operation: managedfields.Update, APIVersion: "example.dev/v1",
+		Manager: "ctl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "example.dev/v1",
 	}}, h.Owners(".spec.b"))
 
 	h.Live().Object["spec"] = "changed"

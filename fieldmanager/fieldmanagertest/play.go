@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/txtar"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed"
@@ -55,7 +55,7 @@ type Played struct {
 	// Result is the result of a write. Of other steps it has the object, and the error if the step failed.
 	Result
 	// Plan is the plan of an apply that could be planned. Its values belong to the engine.
-	Plan *fieldmanager.Plan
+	Plan *plans.Plan
 	// Ways are the ways out of the conflicts of an apply.
 	Ways []conflictreport.WayOut
 	// Intent is what an extract step returns.
@@ -162,12 +162,12 @@ func (p *Played) plan(c call) {
 	c.server.now = c.now
 	warnings := c.server.warnings
 	defer func() { c.server.warnings = warnings }()
-	options := fieldmanager.PlanOptions{Manager: c.write.manager, Force: c.write.force}
+	options := plans.Options{Manager: c.write.manager, Force: c.write.force}
 	var live runtime.Object // nil for a create
 	if c.live != nil {
 		live = c.live
 	}
-	if plan, err := m.Plan(context.Background(), live, c.object, options); err == nil {
+	if plan, err := plans.New(context.Background(), m, live, c.object, options); err == nil {
 		p.Plan = plan
 	}
 	if p.Conflicts == nil {

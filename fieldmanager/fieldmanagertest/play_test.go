@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
 // The steps of a scenario, without what is expected, do what they do when it is run.
@@ -46,10 +46,10 @@ spec: {a: 3}
 	require.Equal(t, "schema", played[0].Word)
 	require.Nil(t, played[1].Before)
 	require.True(t, played[1].Changed)
-	require.Equal(t, fieldmanager.Changed, played[1].Plan.Outcome)
+	require.Equal(t, plans.Changed, played[1].Plan.Outcome)
 	conflict := played[2]
 	require.Len(t, conflict.Conflicts, 1)
-	require.Equal(t, fieldmanager.Conflict, conflict.Plan.Outcome)
+	require.Equal(t, plans.Conflict, conflict.Plan.Outcome)
 	require.Len(t, conflict.Ways, 3)
 	require.Equal(t, conflict.Before, conflict.Object, "a step that fails changes nothing")
 	require.Equal(t, map[string]any{"a": int64(2)}, played[3].Object.Object["spec"])

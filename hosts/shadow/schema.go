@@ -31,9 +31,9 @@ func schemaAt(t *typed.Type, depth int) map[string]any {
 		return anything
 	}
 	switch {
-	case t.Map != nil && t.List == nil && t.Scalar == typed.NoScalar:
+	case t.Map != nil && t.List == nil && t.Scalar == 0:
 		return mapSchema(t.Map, depth)
-	case t.List != nil && t.Map == nil && t.Scalar == typed.NoScalar:
+	case t.List != nil && t.Map == nil && t.Scalar == 0:
 		return listSchema(t.List, depth)
 	case t.Map != nil || t.List != nil:
 		return anything
@@ -79,7 +79,7 @@ func mapSchema(m *typed.Map, depth int) map[string]any {
 func listSchema(l *typed.List, depth int) map[string]any {
 	out := map[string]any{"type": "array", "items": schemaAt(l.Elem, depth+1)}
 	switch {
-	case l.Kind == typed.AtomicList:
+	case l.IsAtomic():
 		out["x-kubernetes-list-type"] = "atomic"
 	case len(l.Keys) == 0:
 		out["x-kubernetes-list-type"] = "set"

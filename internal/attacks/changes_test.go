@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
@@ -76,11 +77,10 @@ var changes = []attack{
 			live, intent := stored(first), object(tree{"list": items(n, "b")})
 			return func() error {
 				m := manager()
-				plan, err := m.Plan(
-					context.Background(),
-					live,
+				plan, err := plans.New(
+					context.Background(), m, live,
 					intent,
-					fieldmanager.PlanOptions{Manager: "alice", Defaults: true},
+					plans.Options{Manager: "alice", Defaults: true},
 				)
 				if err != nil {
 					return err
@@ -90,7 +90,7 @@ var changes = []attack{
 					changed++
 				}
 				report, err := conflictreport.New(context.Background(), m, live, intent, "x",
-					fieldmanager.PlanOptions{Manager: "alice"})
+					plans.Options{Manager: "alice"})
 				if err != nil {
 					return err
 				}

@@ -22,7 +22,7 @@ var (
 	kind   = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}
 	text   = &typed.Type{Scalar: typed.String}
 	number = &typed.Type{Scalar: typed.Numeric}
-	amount = &typed.Type{Scalar: typed.Untyped, Format: typed.Quantity}
+	amount = &typed.Type{Scalar: typed.Untyped, Format: "quantity"}
 )
 
 func structOf(fields map[string]*typed.Type) *typed.Type {
@@ -34,7 +34,7 @@ func structOf(fields map[string]*typed.Type) *typed.Type {
 }
 
 func keyed(elem *typed.Type) *typed.Type {
-	return &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: elem, Keys: []string{"name"}}}
+	return &typed.Type{List: &typed.List{Elem: elem, Keys: []string{"name"}}}
 }
 
 func freeMap(elem *typed.Type) *typed.Type { return &typed.Type{Map: &typed.Map{Elem: elem}} }
@@ -58,7 +58,7 @@ var thing = func() *typed.Type {
 		"spec": structOf(map[string]*typed.Type{
 			"any":    typed.Deduced(),
 			"list":   keyed(nested),
-			"set":    {List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}},
+			"set":    {List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}},
 			"map":    freeMap(text),
 			"maps":   freeMap(freeMap(text)),
 			"atomic": typed.UntypedAtomic(),

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -81,7 +81,7 @@ var duplicates = []attack{
 				refused("more errors are not listed", apply(manager(), nil, object(m), false)),
 				func() error {
 					_, dropped := thing.DropUnknown(object(m).Object, nil)
-					return check(len(dropped) == typed.MaxErrors+1, "not the first errors")
+					return check(len(dropped) == limits.MaxErrors+1, "not the first errors")
 				},
 			)
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -89,7 +90,7 @@ var keys = []attack{
 		name: "65 MiB of FieldsV1", why: "bytes that are no members", size: 1, want: "expected at most",
 		gets: "an error",
 		build: func(int) func() error {
-			data := make([]byte, fieldpath.MaxBytes+1)
+			data := make([]byte, limits.MaxBytes+1)
 			return func() error {
 				_, err := fieldpath.Parse(data)
 				return err

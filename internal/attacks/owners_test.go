@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -28,7 +29,7 @@ func updates(n int) managedfields.Entries {
 	for i := range out {
 		at := metav1.NewTime(time.Unix(int64(i%100), 0))
 		out[i] = managedfields.NewEntry(
-			managedfields.Key{Manager: fmt.Sprintf("m%07d", i), Operation: managedfields.Update, APIVersion: "v1"},
+			managedfields.KeyOf(fmt.Sprintf("m%07d", i), metav1.ManagedFieldsOperationUpdate, "v1", ""),
 			"v1", &at, fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i))),
 		)
 	}
@@ -86,7 +87,7 @@ var owners = []attack{
 			list := updates(n).Encode()
 			return func() error {
 				_, err := managedfields.Decode(list)
-				return check((err != nil) == (n > managedfields.MaxEntries), "the limit")
+				return check((err != nil) == (n > limits.MaxEntries), "the limit")
 			}
 		},
 	},

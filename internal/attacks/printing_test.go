@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
@@ -41,7 +42,7 @@ var printing = []attack{
 			obj := object(tree{"map": data}).Object
 			fields := tree{"f:spec": tree{"f:map": tree{".": tree{}}}}
 			obj["metadata"] = tree{"name": evil, "managedFields": []any{entry(evil, "Apply", "example.dev/v1", fields)}}
-			owner := managedfields.KeyOf(evil, managedfields.Update, evil, evil)
+			owner := managedfields.KeyOf(evil, metav1.ManagedFieldsOperationUpdate, evil, evil)
 			var all conflicts.Conflicts
 			var lost []conflictreport.Loss
 			for name := range data {

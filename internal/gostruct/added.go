@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"sync"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -25,7 +26,7 @@ func Added(t *typed.Type, a, b any, except ...string) (added *fieldpath.Set, ok 
 		return nil, false
 	}
 	w := writers.Get().(*writer)
-	w.left = typed.MaxValues
+	w.left = limits.MaxValues
 	defer func() {
 		w.set.Reset()
 		writers.Put(w)
@@ -81,8 +82,8 @@ func (w *writer) addedTo(
 ) (*fieldpath.Set, bool) {
 	fa, x := indirect(f, a)
 	fb, y := indirect(f, b)
-	isGranular := t.Scalar == typed.NoScalar && (t.Map == nil) != (t.List == nil) &&
-		(t.Map == nil || !t.Map.Atomic) && (t.List == nil || t.List.Kind != typed.AtomicList)
+	isGranular := t.Scalar == 0 && (t.Map == nil) != (t.List == nil) &&
+		(t.Map == nil || !t.Map.Atomic) && (t.List == nil || !t.List.IsAtomic())
 	switch {
 	case fa == fb && fa.kind == structKind && isGranular && t.Map != nil:
 		return w.addedFields(t.Map, fa, x, y, except, depth)
@@ -104,7 +105,7 @@ func fieldType(m *typed.Map, name string) *typed.Type {
 
 // all returns all paths below a value that is valid.
 func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
-	if w.left--; w.left < 0 || depth > MaxDepth {
+	if w.left--; w.left < 0 || depth > limits.MaxDepth {
 		return nil, false
 	}
 	switch f, v = indirect(f, v); f.kind {
@@ -171,7 +172,7 @@ func (w *writer) allEntries(t *typed.Type, f *form, v reflect.Value, depth int) 
 	for it := v.MapRange(); it.Next(); {
 		name := it.Key().String()
 		child := fieldType(t.Map, name)
-		if child == nil || len(name) > fieldpath.MaxElement {
+		if child == nil || len(name) > limits.MaxElement {
 			return nil, false
 		}
 		sub, ok := w.all(child, f.elem, it.Value(), depth+1)
@@ -185,7 +186,7 @@ func (w *writer) allEntries(t *typed.Type, f *form, v reflect.Value, depth int) 
 
 func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
 	l := t.List
-	if l == nil || v.Len() > typed.MaxItems {
+	if l == nil || v.Len() > limits.MaxItems {
 		return nil, false
 	}
 	at := w.set.Level()
@@ -199,7 +200,7 @@ func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*
 		if !ok {
 			return nil, false
 		}
-		if l.Kind != typed.AtomicList {
+		if !l.IsAtomic() {
 			w.set.Add(e, true, sub)
 		}
 	}
@@ -209,10 +210,10 @@ func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*
 
 // elementOf returns the element of an item whose key or value is of a common kind; the zero Element of an atomic list.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
-	switch f, v := indirect(f, item); l.Kind {
-	case typed.AtomicList:
+	switch f, v := indirect(f, item); {
+	case l.IsAtomic():
 		return e, true
-	case typed.SetList:
+	case l.Set:
 		text, ok := keyOf(f, v)
 		return fieldpath.Value(text), ok
 	default:

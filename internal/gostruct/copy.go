@@ -1,9 +1,11 @@
 package gostruct
 
 import (
+	"fmt"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -41,4 +43,16 @@ func metadataAt(obj runtime.Object) uintptr {
 		return 0
 	}
 	return v.Pointer()
+}
+
+// ObjectLike returns tree as an object of the Go type of obj; unstructured if that is unstructured or nil.
+func ObjectLike(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
+	if _, ok := obj.(runtime.Unstructured); ok || obj == nil {
+		return &unstructured.Unstructured{Object: tree}, nil
+	}
+	out := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(runtime.Object)
+	if err := Decode(tree, out); err != nil {
+		return nil, fmt.Errorf("%T: %w", obj, err)
+	}
+	return out, nil
 }

@@ -1,6 +1,10 @@
 package gostruct
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
+)
 
 // Diff returns two objects as trees without what is equal in both, so that the trees compare as the objects do; both
 // are nil if nothing differs. except is the path of a field that is left out and not read. For example:
@@ -67,7 +71,7 @@ func (s *sides) entry(name string, a, b side, except []string, depth int) error 
 	if !a.v.IsValid() || !b.v.IsValid() {
 		return s.add(name, a, b, except, depth)
 	}
-	if depth > MaxDepth {
+	if depth > limits.MaxDepth {
 		return errTooDeep
 	}
 	fa, x := indirect(a.form, a.v)

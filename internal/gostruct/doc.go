@@ -25,5 +25,5 @@
 // have no JSON value.
 //
 // Trees that a Go value brings along, such as the content of an unstructured object, are shared, all else is copied.
-// Nothing here recurses deeper than [MaxDepth], so that cyclic pointers end in an error.
+// Nothing here recurses deeper than limits.MaxDepth, so that cyclic pointers end in an error.
 package gostruct

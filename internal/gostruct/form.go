@@ -213,8 +213,8 @@ func bitwise(t reflect.Type) bool {
 	return k != noKind && k != floatKind // there are two zeros
 }
 
-// fields adds the fields of t, a struct that stands at outer in f's, to f. inside
-// are the embedded types on the way.
+// fields adds the fields of t to f. The steps of outer lead from the struct of f to t, through the embedded types
+// inside.
 func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect.Type) {
 	for i := range t.NumField() {
 		sf := t.Field(i)

@@ -3,6 +3,8 @@ package gostruct
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // Tree returns the JSON value of obj, a pointer to a struct or something with unstructured content, as a plain tree.
@@ -56,7 +58,7 @@ func below(except []string, name string) (rest []string, isExcept bool) {
 }
 
 func tree(f *form, v reflect.Value, except []string, depth int) (any, error) {
-	if depth > MaxDepth {
+	if depth > limits.MaxDepth {
 		return nil, errTooDeep
 	}
 	switch f, v = indirect(f, v); f.kind {

@@ -10,13 +10,11 @@ import (
 	"strconv"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// MaxDepth is the deepest nesting of a value, and the longest chain of pointers and interfaces. The engine has the
-// same limit for trees.
-const MaxDepth = 1000
-
-var errTooDeep = fmt.Errorf("nested deeper than %d", MaxDepth)
+var errTooDeep = fmt.Errorf("nested deeper than %d", limits.MaxDepth)
 
 // Error is an error at a path of an object.
 type Error struct {
@@ -47,7 +45,7 @@ func atItem(i int, err error) error { return at("["+strconv.Itoa(i)+"]", err) }
 // indirect follows pointers and interfaces to their value. The form that it returns is neither pointerKind nor
 // interfaceKind; it is null for a nil on the way.
 func indirect(f *form, v reflect.Value) (*form, reflect.Value) {
-	for range MaxDepth {
+	for range limits.MaxDepth {
 		switch f.kind {
 		case pointerKind:
 			if v.IsNil() {

@@ -86,8 +86,8 @@ var mixedType = func() *typed.Type {
 		deep.Map.Fields["deep"] = typed.Field{Type: deep}
 		return deep
 	}
-	list := func(kind typed.ListKind, elem *typed.Type, keys ...string) *typed.Type {
-		return &typed.Type{List: &typed.List{Kind: kind, Elem: elem, Keys: keys}}
+	list := func(isSet bool, elem *typed.Type, keys ...string) *typed.Type {
+		return &typed.Type{List: &typed.List{Set: isSet, Elem: elem, Keys: keys}}
 	}
 	keyed := structOf(false, map[string]*typed.Type{"name": text, "value": text})
 	keyed.Map.Fields["protocol"] = typed.Field{Type: text, Default: "TCP"}
@@ -95,9 +95,9 @@ var mixedType = func() *typed.Type {
 		"text": text, "always": text, "count": number, "large": number, "ratio": number, "flag": flag, "bytes": text,
 		"labels":  {Map: &typed.Map{Elem: text}},
 		"entries": {Map: &typed.Map{Elem: part(false)}},
-		"set":     list(typed.SetList, text), "numbers": list(typed.SetList, number),
-		"items": list(typed.KeyedList, keyed, "name", "protocol"),
-		"args":  list(typed.AtomicList, text), "parts": list(typed.AtomicList, part(true)),
+		"set":     list(true, text), "numbers": list(true, number),
+		"items": list(false, keyed, "name", "protocol"),
+		"args":  list(false, text), "parts": list(false, part(true)),
 		"inner": part(false), "pointer": part(false), "whole": part(true), "optional": text, "at": text, "size": text,
 		"port": {Scalar: typed.Untyped}, "within": text, "far": text, "raw": text,
 	})

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -54,8 +56,8 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 		return false, err
 	}
 	first, applyErr := writetest.Apply(m, live, intent.DeepCopyObject(), manager, force)
-	options := fieldmanager.PlanOptions{Manager: manager, Force: force, Semantics: l.Semantics}
-	plan, planErr := m.Plan(context.Background(), live, intent.DeepCopyObject(), options)
+	options := plans.Options{Manager: manager, Force: force, Semantics: l.Semantics}
+	plan, planErr := plans.New(context.Background(), m, live, intent.DeepCopyObject(), options)
 	if applyErr == nil {
 		if first, err = l.stored(first); err != nil {
 			return false, nil // what no server can store is not applied again
@@ -74,11 +76,11 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 	if stored == nil {
 		return true, nil
 	}
-	plan, err = m.Plan(context.Background(), stored, intent.DeepCopyObject(), options)
+	plan, err = plans.New(context.Background(), m, stored, intent.DeepCopyObject(), options)
 	if err != nil {
 		return false, fmt.Errorf("planned again: %w", err)
 	}
-	if plan.Outcome != fieldmanager.Unchanged {
+	if plan.Outcome != plans.Unchanged {
 		return false, fmt.Errorf("planned again: %s, the object is %s", plan.Outcome, JSON(stored))
 	}
 	return true, l.checkExtracted(m, stored, manager)
@@ -191,7 +193,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 	}
 	for _, e := range entries {
 		version, _ := tree["apiVersion"].(string)
-		if e.Manager != manager || e.Operation != managedfields.Apply || e.Subresource != "" || e.APIVersion != version {
+		if e.Key != managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "") || e.APIVersion != version {
 			continue
 		}
 		extracted, err := m.Extract(context.Background(), stored, e.Owned())
@@ -242,10 +244,10 @@ func (l Laws) ownable(tree map[string]any, set *fieldpath.Set) bool {
 }
 
 // comparePlan compares the plan of an apply to live with what the apply stored.
-func (l Laws) comparePlan(plan *fieldmanager.Plan, planErr error, live, stored runtime.Object, applyErr error) error {
+func (l Laws) comparePlan(plan *plans.Plan, planErr error, live, stored runtime.Object, applyErr error) error {
 	var conflicting conflicts.Conflicts
 	if errors.As(applyErr, &conflicting) {
-		if planErr == nil && plan.Outcome == fieldmanager.Conflict && reflect.DeepEqual(plan.Conflicts, conflicting) {
+		if planErr == nil && plan.Outcome == plans.Conflict && reflect.DeepEqual(plan.Conflicts, conflicting) {
 			return nil
 		}
 		return fmt.Errorf("plan: %v, error: %v; apply: %v", plan, planErr, applyErr)
@@ -256,7 +258,7 @@ func (l Laws) comparePlan(plan *fieldmanager.Plan, planErr error, live, stored r
 	if applyErr != nil {
 		return nil
 	}
-	want := fieldmanager.Changed
+	want := plans.Changed
 	if live != nil {
 		before, err1 := treeOf(live)
 		after, err2 := treeOf(stored)
@@ -266,9 +268,9 @@ func (l Laws) comparePlan(plan *fieldmanager.Plan, planErr error, live, stored r
 		switch {
 		case !l.Semantics.Equal(l.Type, clientsOf(before), clientsOf(after)):
 		case reflect.DeepEqual(undated(before), undated(after)):
-			want = fieldmanager.Unchanged
+			want = plans.Unchanged
 		default:
-			want = fieldmanager.OwnershipOnly
+			want = plans.OwnershipOnly
 		}
 	}
 	if plan.Outcome != want {

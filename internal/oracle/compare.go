@@ -239,7 +239,7 @@ func RemoveHollow(v any) {
 // hasItems reports whether tree has the items that path leads through.
 func (i Intent) hasItems(tree map[string]any, path fieldpath.Path) bool {
 	for n, e := range path {
-		if e.Kind() == fieldpath.KindField {
+		if e.IsField() {
 			continue
 		}
 		if _, ok := i.Type.Get(tree, path[:n+1]); !ok {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -54,7 +55,7 @@ func (w *World) move(g *Gen) (done bool, err error) {
 	}
 	to := managedfields.Key{Manager: g.Manager()}
 	if g.Chance(4) {
-		to.Operation, to.Subresource = managedfields.Update, from.Subresource
+		to.Operation, to.Subresource = metav1.ManagedFieldsOperationUpdate, from.Subresource
 	}
 	transfer := ownership.Transfer{Fields: fieldpath.NewSet(chosen...), From: from.Key, To: to}
 	fmt.Fprintf(w.story, "  move %v from %v to %v\n", transfer.Fields, from.Key, to)
@@ -130,7 +131,7 @@ func (w *World) checkMoved(
 	for p := range left.Owned().Difference(from.Owned()).All() {
 		return fmt.Errorf("%v came to own %s", from.Key, p)
 	}
-	if gained.Operation != managedfields.Apply || from.APIVersion != gained.APIVersion {
+	if gained.Operation != metav1.ManagedFieldsOperationApply || from.APIVersion != gained.APIVersion {
 		return nil
 	}
 	// What an applier gained is what an intent owns that says the same.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
 // FuzzWrites has upstream and Tenure do the same random writes to objects of
@@ -76,7 +76,7 @@ func TestAppliesAgain(t *testing.T) {
 // The random worlds have plans of every outcome, so that FuzzPlans says something
 // about each.
 func TestPlansOfEveryOutcome(t *testing.T) {
-	total := map[fieldmanager.Outcome]int{}
+	total := map[plans.Outcome]int{}
 	for _, seed := range Seeds() {
 		seen, err := RunPlans(seed)
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestPlansOfEveryOutcome(t *testing.T) {
 			total[outcome] += n
 		}
 	}
-	for outcome := fieldmanager.Unchanged; outcome <= fieldmanager.Conflict; outcome++ {
+	for outcome := plans.Unchanged; outcome <= plans.Conflict; outcome++ {
 		require.GreaterOrEqual(t, total[outcome], 10, outcome)
 	}
 }

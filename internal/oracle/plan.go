@@ -10,11 +10,13 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -23,8 +25,8 @@ import (
 // RunPlans makes a type and writes out of data, as Run does, and compares the plan
 // of every apply with the apply. It returns an error at the first difference, with
 // the whole story; the number is how many applies had which outcome.
-func RunPlans(data []byte) (seen map[fieldmanager.Outcome]int, err error) {
-	seen = map[fieldmanager.Outcome]int{}
+func RunPlans(data []byte) (seen map[plans.Outcome]int, err error) {
+	seen = map[plans.Outcome]int{}
 	return seen, NewGen(data).play(func(w *World, write Write) (*unstructured.Unstructured, error) {
 		out, err := w.Tenure(write, w.now)
 		if write.Apply {
@@ -32,7 +34,7 @@ func RunPlans(data []byte) (seen map[fieldmanager.Outcome]int, err error) {
 			if planErr != nil {
 				return nil, planErr
 			}
-			if err == nil || outcome == fieldmanager.Conflict {
+			if err == nil || outcome == plans.Conflict {
 				seen[outcome]++
 			}
 		}
@@ -50,7 +52,7 @@ func (w *World) comparePlan(
 	now time.Time,
 	out *unstructured.Unstructured,
 	err error,
-) (fieldmanager.Outcome, error) {
+) (plans.Outcome, error) {
 	m, newErr := w.manager(write, now)
 	if newErr != nil {
 		return 0, newErr
@@ -60,15 +62,15 @@ func (w *World) comparePlan(
 	if w.Live != nil {
 		before = live
 	}
-	options := fieldmanager.PlanOptions{Manager: write.Manager, Force: write.Force}
-	plan, planErr := m.Plan(context.Background(), before, write.Object, options)
+	options := plans.Options{Manager: write.Manager, Force: write.Force}
+	plan, planErr := plans.New(context.Background(), m, before, write.Object, options)
 	var conflicting conflicts.Conflicts
 	plannedForce := write.Force
 	if errors.As(err, &conflicting) {
 		if planErr != nil {
 			return 0, planErr
 		}
-		if plan.Outcome != fieldmanager.Conflict || !reflect.DeepEqual(plan.Conflicts, conflicting) {
+		if plan.Outcome != plans.Conflict || !reflect.DeepEqual(plan.Conflicts, conflicting) {
 			return 0, fmt.Errorf("plan: %s with %v, apply: %v", plan.Outcome, plan.Conflicts, err)
 		}
 		write.Force = true
@@ -91,14 +93,14 @@ func (w *World) comparePlan(
 	}
 	stored := w.stored(write, out)
 	sameObject := w.Live != nil && typed.Equal(without(live.Object), without(stored.Object))
-	want := fieldmanager.Changed
+	want := plans.Changed
 	switch {
 	case len(conflicting) > 0:
-		want = fieldmanager.Conflict
+		want = plans.Conflict
 	case sameObject && reflect.DeepEqual(undated(live.Object), undated(stored.Object)):
-		want = fieldmanager.Unchanged
+		want = plans.Unchanged
 	case sameObject:
-		want = fieldmanager.OwnershipOnly
+		want = plans.OwnershipOnly
 	}
 	if len(conflicting) > 0 && !plannedForce {
 		if err := w.compareWays(m, live, write, conflicting, now); err != nil {
@@ -163,13 +165,13 @@ func undated(tree map[string]any) (out []any) {
 
 // compareOwnership compares what a plan says of ownership with the managed fields
 // before and after.
-func compareOwnership(plan *fieldmanager.Plan, live, now map[string]any) error {
+func compareOwnership(plan *plans.Plan, live, now map[string]any) error {
 	before, err1 := managedfields.DecodeTree(managedFields(live))
 	after, err2 := managedfields.DecodeTree(managedFields(now))
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	said := map[managedfields.Key]fieldmanager.OwnershipChange{}
+	said := map[managedfields.Key]plans.OwnershipChange{}
 	for _, c := range plan.Ownership {
 		said[c.Manager] = c
 	}
@@ -227,13 +229,13 @@ func (w *World) compareWays(
 	}
 	var mine *fieldpath.Set
 	for _, e := range before {
-		if e.Manager == write.Manager && e.Operation == managedfields.Apply {
+		if e.Manager == write.Manager && e.Operation == metav1.ManagedFieldsOperationApply {
 			mine = mine.Union(e.Owned())
 		}
 	}
 	for _, name := range sortedKeys(decisions) {
-		options := fieldmanager.PlanOptions{Manager: write.Manager}
-		r, err := m.Resolve(context.Background(), live, write.Object, decisions[name], options)
+		options := plans.Options{Manager: write.Manager}
+		r, err := plans.Resolve(context.Background(), m, live, write.Object, decisions[name], options)
 		var invalid typed.Errors
 		if errors.As(err, &invalid) && t.Validate(live.Object, typed.Rules{}) != nil {
 			continue // what an update left in live can't be shared

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -217,7 +218,7 @@ func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bo
 	}
 	kind := Kind(write.Version)
 	last := entries.Get(
-		managedfields.KeyOf(write.Manager, managedfields.Apply, kind.GroupVersion().String(), write.Subresource),
+		managedfields.KeyOf(write.Manager, metav1.ManagedFieldsOperationApply, "", write.Subresource),
 	)
 	m, err := w.manager(write, time.Time{})
 	if err != nil {

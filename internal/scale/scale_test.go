@@ -29,7 +29,7 @@ var (
 )
 
 // wireEntry makes an entry that owns spec.replicas, and what else is named.
-func wireEntry(manager string, op managedfields.Operation, version, subresource string, second int,
+func wireEntry(manager string, op metav1.ManagedFieldsOperationType, version, subresource string, second int,
 	fields ...string) metav1.ManagedFieldsEntry {
 	var set *fieldpath.Set
 	for _, f := range fields {
@@ -109,8 +109,12 @@ func standsTwice(list []metav1.ManagedFieldsEntry) bool {
 // An updater that owns something else through the scale has two entries
 // afterwards, as a real server has it.
 func TestScaleOfAnUpdaterWithMore(t *testing.T) {
-	parent := []metav1.ManagedFieldsEntry{wireEntry("hpa", managedfields.Update, "apps/v1", "scale", 1, "replicas", "x")}
-	owners := []metav1.ManagedFieldsEntry{wireEntry("hpa", managedfields.Update, "autoscaling/v1", "scale", 2, "replicas")}
+	parent := []metav1.ManagedFieldsEntry{
+		wireEntry("hpa", metav1.ManagedFieldsOperationUpdate, "apps/v1", "scale", 1, "replicas", "x"),
+	}
+	owners := []metav1.ManagedFieldsEntry{
+		wireEntry("hpa", metav1.ManagedFieldsOperationUpdate, "autoscaling/v1", "scale", 2, "replicas"),
+	}
 	got, err := scale.NewHandler(parent, "apps/v1", replicas).ToParent(owners)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
@@ -121,7 +125,7 @@ func TestScaleOfAnUpdaterWithMore(t *testing.T) {
 }
 
 func TestScale(t *testing.T) {
-	const apply, update = managedfields.Apply, managedfields.Update
+	const apply, update = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
 	for _, row := range []struct {
 		name, why     string
 		version       string
@@ -184,7 +188,9 @@ func TestScaleErrors(t *testing.T) {
 	require.ErrorContains(t, err, `manager "a"`)
 	_, err = scale.NewHandler(nil, "apps/v1", replicas).ToParent(bad)
 	require.ErrorContains(t, err, `manager "a"`)
-	owner := []metav1.ManagedFieldsEntry{wireEntry("hpa", managedfields.Update, "autoscaling/v1", "scale", 2, "replicas")}
+	owner := []metav1.ManagedFieldsEntry{
+		wireEntry("hpa", metav1.ManagedFieldsOperationUpdate, "autoscaling/v1", "scale", 2, "replicas"),
+	}
 	_, err = scale.NewHandler(nil, "apps/v3", replicas).ToParent(owner)
 	require.EqualError(t, err, `no path of replicas for version "apps/v3"`)
 }
@@ -213,8 +219,10 @@ func FuzzScale(f *testing.F) {
 		list := func(versions ...string) (out []metav1.ManagedFieldsEntry) {
 			for range next(6) {
 				fields := [][]string{{"replicas"}, {"count"}, {"replicas", "x"}, {"count", "x", "replicas"}, {"x"}, nil}[next(6)]
-				e := wireEntry(fmt.Sprint("m", next(3)),
-					[]managedfields.Operation{managedfields.Apply, managedfields.Update}[next(2)],
+				operations := []metav1.ManagedFieldsOperationType{
+					metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate,
+				}
+				e := wireEntry(fmt.Sprint("m", next(3)), operations[next(2)],
 					versions[next(len(versions))], []string{"", "scale", "status"}[next(3)], next(3), fields...)
 				out = append(out, e)
 			}

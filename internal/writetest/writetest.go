@@ -1,4 +1,5 @@
-// Package writetest writes through a FieldManager for tests that only look at the object that comes of it.
+// Package writetest writes through a FieldManager for tests that only look at the object that comes of it, and has the
+// kinds and FieldManagers of the tests of fieldmanager and fieldmanager/plans.
 package writetest
 
 import (

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -76,8 +78,8 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	if managed != nil && !ok {
 		r.Problem = fmt.Sprintf("metadata.managedFields: expected a list, got %T", managed)
 	}
-	if n := len(list); n > managedfields.MaxEntries {
-		r.Problem = fmt.Sprintf("metadata.managedFields: %d entries, expected at most %d", n, managedfields.MaxEntries)
+	if n := len(list); n > limits.MaxEntries {
+		r.Problem = fmt.Sprintf("metadata.managedFields: %d entries, expected at most %d", n, limits.MaxEntries)
 		list = nil
 	}
 	sets := make([]*fieldpath.Set, len(list))
@@ -91,7 +93,7 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		}
 		if err != nil {
 			m, _ := item.(map[string]any)
-			e.Manager, e.Operation = textOf(m, "manager"), managedfields.Operation(textOf(m, "operation"))
+			e.Manager, e.Operation = textOf(m, "manager"), metav1.ManagedFieldsOperationType(textOf(m, "operation"))
 			e.APIVersion, e.Subresource = textOf(m, "apiVersion"), textOf(m, "subresource")
 			e.Problem = problem(err)
 			continue

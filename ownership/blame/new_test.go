@@ -49,7 +49,7 @@ func TestOwners(t *testing.T) {
 		return &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"spec": {Type: spec}}}}
 	}
 	ports := ofSpec(
-		&typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"port", "protocol"}, Elem: &typed.Type{
+		&typed.Type{List: &typed.List{Keys: []string{"port", "protocol"}, Elem: &typed.Type{
 			Map: &typed.Map{
 				Fields: map[string]typed.Field{
 					"port":     {Type: &typed.Type{Scalar: typed.Numeric}},

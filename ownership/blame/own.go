@@ -41,7 +41,7 @@ func (w *walk) object(root *node, t *typed.Type, sets []*fieldpath.Set) {
 			root.cursors = append(root.cursors, cursor{entry: i, below: set})
 		}
 	}
-	w.visit(root, place{below: managedfields.Unowned(nil)})
+	w.visit(root, place{below: managedfields.Unowned()})
 }
 
 // visit gives the cursors of n to its children, visits them, and sets the kind and state of n. It reports whether n or
@@ -97,7 +97,7 @@ func (w *walk) distribute(n *node) {
 			}
 			for _, i := range targets {
 				child := n.children[i]
-				if child.elem.Kind() == 0 {
+				if child.elem == (fieldpath.Element{}) {
 					child.elem = e
 				}
 				// Cursors mostly come in the order of their entries.
@@ -158,21 +158,23 @@ func (n *node) settleKind() {
 		switch {
 		case len(v) == 0:
 			n.kind = Value
+		case t != nil && t.List != nil && t.List.IsAtomic():
+			n.kind = Atomic
+		case t != nil && t.List != nil && t.List.Set:
+			n.kind = Set
 		case t != nil && t.List != nil:
-			n.kind = map[typed.ListKind]Kind{
-				typed.AtomicList: Atomic, typed.SetList: Set, typed.KeyedList: KeyedList,
-			}[t.List.Kind]
+			n.kind = KeyedList
 		case n.ownedAlone():
 			n.kind = Atomic
 		default:
 			n.kind = List
 			for _, c := range n.cursors {
 				for e := range c.below.Level() {
-					switch e.Kind() {
-					case fieldpath.KindKey:
+					switch {
+					case e.IsKey():
 						n.kind = KeyedList
 						return
-					case fieldpath.KindValue:
+					case e.IsValue():
 						n.kind = Set
 					}
 				}
@@ -184,7 +186,7 @@ func (n *node) settleKind() {
 }
 
 func (n *node) ownedAlone() bool {
-	return len(n.entries) > 0 && len(n.cursors) == 0 && n.elem.Kind() != fieldpath.KindKey
+	return len(n.entries) > 0 && len(n.cursors) == 0 && !n.elem.IsKey()
 }
 
 // typeOf returns the type of a child of n; nil if it is unknown.
@@ -232,7 +234,7 @@ func (n *node) elementOf(child *node, i int, shape []string) fieldpath.Element {
 	if _, isMap := n.value.(map[string]any); isMap {
 		return fieldpath.Field(child.name)
 	}
-	called := child.elem.Kind() != 0
+	called := child.elem != (fieldpath.Element{})
 	switch n.kind {
 	case KeyedList:
 		if called && n.typ == nil {

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -55,7 +54,7 @@ type Owner struct {
 	// Manager is the manager's name.
 	Manager string `json:"manager"`
 	// Operation is Apply or Update.
-	Operation managedfields.Operation `json:"operation"`
+	Operation metav1.ManagedFieldsOperationType `json:"operation"`
 	// Subresource is status, scale …, or empty for the object itself.
 	Subresource string `json:"subresource,omitempty"`
 	// APIVersion is the group and version that the fields are of.

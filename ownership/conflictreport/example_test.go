@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -36,7 +37,7 @@ func ExampleNew() {
 	}
 	intent := settings("blue", "shape", "round")
 	report, err := conflictreport.New(ctx, m, created.Object, intent, "configmap/settings",
-		fieldmanager.PlanOptions{Manager: "bob"})
+		plans.Options{Manager: "bob"})
 	if err != nil {
 		panic(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -21,7 +22,8 @@ func FuzzRender(f *testing.F) {
 	f.Add("\xff", "é", "日本", `"日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本"`, `-0`, "f:", "f:\xff")
 	f.Add("a\x1b[2J", "\u202e", "v1\u009b31m", `"\u202e\u009b"`, `{"\u2066":"\u200b"}`, "f:a\x1b]0;t\a", "f:\u202e")
 	f.Fuzz(func(t *testing.T, manager, subresource, version, live, applied, first, second string) {
-		c := conflicts.Conflict{Owner: managedfields.KeyOf(manager, managedfields.Update, version, subresource)}
+		owner := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationUpdate, version, subresource)
+		c := conflicts.Conflict{Owner: owner}
 		if json.Unmarshal([]byte(live), &c.Live) != nil {
 			c.Live = live
 		}
@@ -35,7 +37,7 @@ func FuzzRender(f *testing.F) {
 			}
 		}
 		other := c
-		other.Owner.Operation = managedfields.Apply
+		other.Owner.Operation = metav1.ManagedFieldsOperationApply
 		all := conflicts.Conflicts{c, other}
 		all.Sort()
 		var b strings.Builder

@@ -25,11 +25,11 @@ import (
 var update = flag.Bool("update", false, "update the golden files")
 
 func applier(name string) managedfields.Key {
-	return managedfields.KeyOf(name, managedfields.Apply, "", "")
+	return managedfields.KeyOf(name, metav1.ManagedFieldsOperationApply, "", "")
 }
 
 func updater(name, subresource string) managedfields.Key {
-	return managedfields.KeyOf(name, managedfields.Update, "apps/v1", subresource)
+	return managedfields.KeyOf(name, metav1.ManagedFieldsOperationUpdate, "apps/v1", subresource)
 }
 
 func on(owner managedfields.Key, path ...string) conflicts.Conflict {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -51,19 +52,19 @@ type Loss struct {
 }
 
 // New returns the conflicts of an apply with the three ways out of them: to force them all, to give them all up, to
-// share them all. The arguments are those of [fieldmanager.FieldManager.Plan]; what names the object. A way that does
-// not exist is left out, see [fieldmanager.FieldManager.Resolve].
+// share them all. The arguments are those of [plans.New]; what names the object. A way that does
+// not exist is left out, see [plans.Resolve].
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
-	options fieldmanager.PlanOptions) (Report, error) {
+	options plans.Options) (Report, error) {
 	report := Report{Object: what, Manager: options.Manager, Conflicts: conflicts.Conflicts{}}
 	options.Force = false
-	plan, err := m.Plan(ctx, live, applied, options)
-	if err != nil || plan.Outcome != fieldmanager.Conflict {
+	plan, err := plans.New(ctx, m, live, applied, options)
+	if err != nil || plan.Outcome != plans.Conflict {
 		return report, err
 	}
 	report.Conflicts, report.Message = plan.Conflicts, plan.Conflicts.Error()
 	for _, way := range [...]conflicts.Way{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
-		r, err := m.Resolve(ctx, live, applied, func(conflicts.Conflict) conflicts.Way { return way }, options)
+		r, err := plans.Resolve(ctx, m, live, applied, func(conflicts.Conflict) conflicts.Way { return way }, options)
 		if err == nil {
 			report.Ways = append(report.Ways, WayOut{way, r.Intent, r.Force, losses(r.Forced)})
 		}

@@ -65,7 +65,7 @@ func withScale(
 			list[i].Subtract(written)
 		}
 	}
-	key := managedfields.KeyOf(manager, managedfields.Update, live.GetAPIVersion(), "scale")
+	key := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationUpdate, live.GetAPIVersion(), "scale")
 	if mine := list.Get(key); mine != nil {
 		mine.Add(written)
 		mine.SetTime(&metav1.Time{Time: at})

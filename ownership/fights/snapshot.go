@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -201,7 +202,7 @@ func (c *change) attribute(old, now *snapshot, touched []Side) {
 
 // take notes the manager that lost the field to an apply.
 func (c *change) take(old, now *snapshot) {
-	if c.side.Operation != managedfields.Apply {
+	if c.side.Operation != metav1.ManagedFieldsOperationApply {
 		return
 	}
 	owners := now.ownersOf(c.path)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -250,7 +252,7 @@ func (h *history) growth(now Size, at time.Time) (Finding, bool) {
 // Side is who writes: a manager with its operation and subresource.
 type Side struct {
 	Manager     string
-	Operation   managedfields.Operation
+	Operation   metav1.ManagedFieldsOperationType
 	Subresource string
 }
 
@@ -266,7 +268,7 @@ func (s Side) String() string {
 	if s.Subresource != "" {
 		text += "/" + s.Subresource
 	}
-	if s.Operation == managedfields.Apply {
+	if s.Operation == metav1.ManagedFieldsOperationApply {
 		text += " (apply)"
 	}
 	return text

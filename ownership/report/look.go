@@ -153,7 +153,7 @@ func (l *look) compareOwners() {
 	if err != nil {
 		return
 	}
-	unowned := managedfields.Strip(t.FieldSet(l.u.Object)).Difference(owned)
+	unowned := t.FieldSet(l.u.Object).Difference(managedfields.Unowned()).Difference(owned)
 	if !unowned.Empty() {
 		unowned = l.withoutDefaults(t, unowned)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -30,7 +32,7 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 			counted(s.ClientSide.Objects, "object is", "objects are"))
 	}
 	for _, g := range s.Gone {
-		if g.Operation == string(managedfields.Update) {
+		if g.Operation == string(metav1.ManagedFieldsOperationUpdate) {
 			add([]string{o.Program, "drop", o.targets([]string{g.Kind}), "--from", Quote(g.Manager),
 				"--from-operation Update --from-version", g.APIVersion, "--dry-run"},
 				"%s of %q at %s, which is not served any more", counted(g.Entries, "entry", "entries"), g.Manager, g.APIVersion)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -121,7 +122,7 @@ func TestApplierWithClients(t *testing.T) {
 			r, err := resource(&rest.Config{Host: http.URL})
 			require.NoError(t, err)
 			a := applier.New(deployments(t), applier.Options{Manager: "me", Force: true,
-				Plan: fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil)}})
+				Plan: plans.Options{Defaults: true, Semantics: typed.Canonical(nil)}})
 			ctx := context.Background()
 			result, err := a.Apply(ctx, r, nil, intent("1"))
 			require.NoError(t, err)

@@ -55,7 +55,13 @@ func schemaFor(goType reflect.Type, t *typed.Type, depth int) (s spec.Schema, ok
 			return s, false
 		}
 		kind("array")
-		extend("x-kubernetes-list-type", []any{"atomic", "set", "map"}[t.List.Kind])
+		listType := "map"
+		if t.List.IsAtomic() {
+			listType = "atomic"
+		} else if t.List.Set {
+			listType = "set"
+		}
+		extend("x-kubernetes-list-type", listType)
 		var keys []any
 		for _, key := range t.List.Keys {
 			keys = append(keys, key)

@@ -202,6 +202,7 @@ func operations(t *testing.T, data []byte) (out []string) {
 // TestPublishedOwners runs what csaupgrade's tests of FindFieldsOwners are about.
 func TestPublishedOwners(t *testing.T) {
 	const annotated = `{"f:data":{".":{},"f:key":{}},"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`
+	const apply, update = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
 	annotation := []string{"metadata", "annotations", fieldmanager.LastAppliedAnnotation}
 	for _, c := range []struct {
 		name    string
@@ -211,14 +212,14 @@ func TestPublishedOwners(t *testing.T) {
 		want    []string
 		because string
 	}{
-		{"at the root", configMap(entry("a", annotated)), managedfields.Update, [][]string{{"data"}}, []string{"a"}, "a container is a path too"},
-		{"nested", configMap(entry("a", annotated)), managedfields.Update, [][]string{annotation}, []string{"a"}, ""},
-		{"other operation", configMap(entry("a", annotated, "operation", "Apply")), managedfields.Update, [][]string{annotation}, nil, "it is an applier"},
-		{"apply", configMap(entry("a", annotated, "operation", "Apply")), managedfields.Apply, [][]string{annotation}, []string{"a"}, ""},
-		{"one of two", configMap(entry("a", annotated), entry("b", `{"f:data":{}}`)), managedfields.Update, [][]string{annotation}, []string{"a"}, ""},
-		{"two of three", configMap(entry("a", annotated), entry("b", annotated), entry("c", `{"f:data":{}}`)), managedfields.Update, [][]string{annotation}, []string{"a", "b"}, ""},
-		{"several fields", configMap(entry("a", annotated)), managedfields.Update, [][]string{annotation, {"data", "key"}}, []string{"a"}, "all are owned"},
-		{"one is missing", configMap(entry("a", annotated)), managedfields.Update, [][]string{annotation, {"data", "no"}}, nil, "all must be owned"},
+		{"at the root", configMap(entry("a", annotated)), update, [][]string{{"data"}}, []string{"a"}, "a container is a path too"},
+		{"nested", configMap(entry("a", annotated)), update, [][]string{annotation}, []string{"a"}, ""},
+		{"other operation", configMap(entry("a", annotated, "operation", "Apply")), update, [][]string{annotation}, nil, "it is an applier"},
+		{"apply", configMap(entry("a", annotated, "operation", "Apply")), apply, [][]string{annotation}, []string{"a"}, ""},
+		{"one of two", configMap(entry("a", annotated), entry("b", `{"f:data":{}}`)), update, [][]string{annotation}, []string{"a"}, ""},
+		{"two of three", configMap(entry("a", annotated), entry("b", annotated), entry("c", `{"f:data":{}}`)), update, [][]string{annotation}, []string{"a", "b"}, ""},
+		{"several fields", configMap(entry("a", annotated)), update, [][]string{annotation, {"data", "key"}}, []string{"a"}, "all are owned"},
+		{"one is missing", configMap(entry("a", annotated)), update, [][]string{annotation, {"data", "no"}}, nil, "all must be owned"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var ours []fieldpath.Path
@@ -251,9 +252,9 @@ func TestPublishedOwners(t *testing.T) {
 func randomEntries(r *rand.Rand) []any {
 	var entries managedfields.Entries
 	for range 1 + r.IntN(6) {
-		op := managedfields.Update
+		op := metav1.ManagedFieldsOperationUpdate
 		if r.IntN(3) == 0 {
-			op = managedfields.Apply
+			op = metav1.ManagedFieldsOperationApply
 		}
 		subresource := ""
 		if r.IntN(4) == 0 {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // The grammar of FieldsV1, over JSON (RFC 8259):
@@ -82,11 +84,11 @@ func quoteShort(s string) string {
 }
 
 // Parse decodes a FieldsV1. Members may be in any order, with any white space; an empty or blank text is the empty set
-// (doc/differences.md, 8). Any other text is a *[SyntaxError], and so is one that exceeds a limit ([MaxDepth] and those
-// beside it). The set shares no memory with data, but has a copy of it.
+// (doc/differences.md, 8). Any other text is a *[SyntaxError], and so is one that exceeds a limit
+// (spec rules 12.1, 12.2 and 12.3). The set shares no memory with data, but has a copy of it.
 func Parse(data []byte) (*Set, error) {
-	if len(data) > MaxBytes {
-		return nil, errorAt(0, "%d bytes, expected at most %d", len(data), MaxBytes)
+	if len(data) > limits.MaxBytes {
+		return nil, errorAt(0, "%d bytes, expected at most %d", len(data), limits.MaxBytes)
 	}
 	d := decoder{data: string(data), members: newMembers()}
 	defer d.release()
@@ -123,10 +125,10 @@ func (m *members) enter(offset int) *SyntaxError {
 	m.depth++
 	m.count++
 	switch {
-	case m.depth > MaxDepth:
-		return errorAt(offset, "nested deeper than %d", MaxDepth)
-	case m.count > MaxMembers:
-		return errorAt(offset, "more than %d members", MaxMembers)
+	case m.depth > limits.MaxDepth:
+		return errorAt(offset, "nested deeper than %d", limits.MaxDepth)
+	case m.count > limits.MaxMembers:
+		return errorAt(offset, "more than %d members", limits.MaxMembers)
 	}
 	return nil
 }
@@ -259,7 +261,7 @@ func (d *decoder) plainField() (Element, bool) {
 	}
 	name := rest[len(before):]
 	n := plainBytes(name)
-	if n > MaxElement || n+len(after) > len(name) || name[n:n+len(after)] != after {
+	if n > limits.MaxElement || n+len(after) > len(name) || name[n:n+len(after)] != after {
 		return Element{}, false
 	}
 	d.pos += len(before) + n + len(after)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -224,16 +225,16 @@ var decodeCases = []decodeCase{
 	{name: "position twice in other words", why: "01 is 1", in: `{"i:1":{},"i:01":{}}`, want: `{"i:1":{}}`},
 
 	// Depth.
-	{name: "as deep as is allowed", why: "MaxDepth counts the elements of a path", in: deep(fieldpath.MaxDepth, `{}`),
-		want: deep(fieldpath.MaxDepth, `{}`)},
-	{name: "as deep as is allowed, ending in null", why: "null is as deep as {}", in: deep(fieldpath.MaxDepth, `null`),
-		want: deep(fieldpath.MaxDepth, `{}`)},
-	{name: "one too deep", why: "the stack is finite", in: deep(fieldpath.MaxDepth+1, `{}`),
-		fault: at(strings.Repeat(".a", fieldpath.MaxDepth), 7*fieldpath.MaxDepth+1, `nested deeper than 1000`)},
-	{name: "one too deep, ending in null", why: "null is as deep as {}", in: deep(fieldpath.MaxDepth+1, `null`),
-		fault: at(strings.Repeat(".a", fieldpath.MaxDepth), 7*fieldpath.MaxDepth+1, `nested deeper than 1000`)},
+	{name: "as deep as is allowed", why: "MaxDepth counts the elements of a path", in: deep(limits.MaxDepth, `{}`),
+		want: deep(limits.MaxDepth, `{}`)},
+	{name: "as deep as is allowed, ending in null", why: "null is as deep as {}", in: deep(limits.MaxDepth, `null`),
+		want: deep(limits.MaxDepth, `{}`)},
+	{name: "one too deep", why: "the stack is finite", in: deep(limits.MaxDepth+1, `{}`),
+		fault: at(strings.Repeat(".a", limits.MaxDepth), 7*limits.MaxDepth+1, `nested deeper than 1000`)},
+	{name: "one too deep, ending in null", why: "null is as deep as {}", in: deep(limits.MaxDepth+1, `null`),
+		fault: at(strings.Repeat(".a", limits.MaxDepth), 7*limits.MaxDepth+1, `nested deeper than 1000`)},
 	{name: "far too deep and cut", why: "the limit comes before the end", in: strings.Repeat(`{"f:a":`, 100_000),
-		fault: at(strings.Repeat(".a", fieldpath.MaxDepth), 7*fieldpath.MaxDepth+1, `nested deeper than 1000`), text: true},
+		fault: at(strings.Repeat(".a", limits.MaxDepth), 7*limits.MaxDepth+1, `nested deeper than 1000`), text: true},
 	{name: "value that is passed over nested too deep", why: "it is read by recursion as well",
 		in: `{".":` + strings.Repeat(`[`, 100_000), fault: at("", 5, `invalid character '[' exceeded max depth`), text: true},
 }

@@ -12,7 +12,7 @@
 //   - A path may be in a set although no path below it is, and the other way round: ownership of a container says
 //     nothing about its children.
 //   - Elements are equal if their canonical JSON is. Numbers are canonical: 1, 1.0 and 1e0 are one value.
-//   - Input is bounded in depth and size: see [MaxDepth] and the limits beside it.
+//   - Input is bounded in depth and size (spec rules 12.1, 12.2 and 12.3).
 //
 // # Wire format
 //

@@ -7,19 +7,15 @@ import (
 	"strings"
 )
 
-// Kind is the way in which an [Element] selects a child. A set orders its elements by kind, in the order of the
+// kind is the way in which an [Element] selects a child. A set orders its elements by kind, in the order of the
 // constants.
-type Kind uint8
+type kind uint8
 
 const (
-	// KindField selects a field of a struct or an entry of a map by its name.
-	KindField Kind = iota + 1
-	// KindKey selects the item of a keyed list whose key fields have given values.
-	KindKey
-	// KindValue selects the item of a set that has a given value.
-	KindValue
-	// KindIndex selects an item of a list by its position, counted from 0.
-	KindIndex
+	fieldKind kind = iota + 1
+	keyKind
+	valueKind
+	indexKind
 )
 
 // KeyField is one field of the key of a keyed list's item.
@@ -34,19 +30,19 @@ type KeyField struct {
 //
 // Invariants:
 //
-//	kind == KindField  ⇒  text is the field's name
-//	kind == KindKey    ⇒  text is the canonical JSON object of the key, its fields sorted by name
-//	kind == KindValue  ⇒  text is the canonical JSON of the value
-//	kind == KindIndex  ⇒  text is the position in decimal
+//	kind == fieldKind  ⇒  text is the field's name
+//	kind == keyKind    ⇒  text is the canonical JSON object of the key, its fields sorted by name
+//	kind == valueKind  ⇒  text is the canonical JSON of the value
+//	kind == indexKind  ⇒  text is the position in decimal
 //
 // The zero Element selects nothing and is in no set.
 type Element struct {
-	kind Kind
+	kind kind
 	text string
 }
 
 // Field returns the element that selects the field or map entry called name.
-func Field(name string) Element { return Element{kind: KindField, text: name} }
+func Field(name string) Element { return Element{kind: fieldKind, text: name} }
 
 // Key returns the element that selects the item of a keyed list with the given key fields, in any order. It copies
 // fields. Values that JSON cannot hold (NaN, channels …) become null.
@@ -67,7 +63,7 @@ func Key(fields ...KeyField) Element {
 		b = append(b, ':')
 		b = appendValue(b, f.Value)
 	}
-	return Element{KindKey, string(append(b, '}'))}
+	return Element{keyKind, string(append(b, '}'))}
 }
 
 // sortFields sorts the fields of a key by name. Most keys are sorted already.
@@ -84,40 +80,49 @@ func sortFields(fields []KeyField) {
 // accepted, as FieldsV1 can name them.
 func Value(v any) Element {
 	var space [64]byte
-	return Element{KindValue, string(appendValue(space[:0], canonicalValue(v)))}
+	return Element{valueKind, string(appendValue(space[:0], canonicalValue(v)))}
 }
 
 // Index returns the element that selects the item at position i, from 0.
 func Index(i int) Element {
-	return Element{KindIndex, strconv.Itoa(i)}
+	return Element{indexKind, strconv.Itoa(i)}
 }
 
-// Kind returns how e selects; 0 for the zero Element.
-func (e Element) Kind() Kind { return e.kind }
+// IsField reports whether e selects a field of a struct or an entry of a map by its name.
+func (e Element) IsField() bool { return e.kind == fieldKind }
 
-// Field returns the field's name, and whether e is of [KindField].
-func (e Element) Field() (string, bool) { return e.text, e.kind == KindField }
+// IsKey reports whether e selects the item of a keyed list whose key fields have given values.
+func (e Element) IsKey() bool { return e.kind == keyKind }
 
-// Key returns the key's fields, sorted by name, and whether e is of [KindKey].
+// IsValue reports whether e selects the item of a set that has a given value.
+func (e Element) IsValue() bool { return e.kind == valueKind }
+
+// IsIndex reports whether e selects an item of a list by its position, counted from 0.
+func (e Element) IsIndex() bool { return e.kind == indexKind }
+
+// Field returns the field's name, and whether e is one.
+func (e Element) Field() (string, bool) { return e.text, e.IsField() }
+
+// Key returns the key's fields, sorted by name, and whether e is a key.
 func (e Element) Key() ([]KeyField, bool) {
-	if e.kind != KindKey {
+	if e.kind != keyKind {
 		return nil, false
 	}
 	return keyFields(e.text), true
 }
 
-// Value returns the value that e selects, and whether e is of [KindValue].
+// Value returns the value that e selects, and whether e selects by one.
 // Numbers in it are int64 or float64.
 func (e Element) Value() (any, bool) {
-	if e.kind != KindValue {
+	if e.kind != valueKind {
 		return nil, false
 	}
 	return valueOf(e.text), true
 }
 
-// Index returns the position that e selects, and whether e is of [KindIndex].
+// Index returns the position that e selects, and whether e selects by one.
 func (e Element) Index() (int, bool) {
-	if e.kind != KindIndex {
+	if e.kind != indexKind {
 		return 0, false
 	}
 	i, _ := strconv.Atoi(e.text)
@@ -141,14 +146,14 @@ func (e Element) Compare(o Element) int {
 		return 0
 	}
 	switch e.kind {
-	case KindKey:
+	case keyKind:
 		if c, ok := comparePlainKeys(e.text, o.text); ok {
 			return c
 		}
 		return compareKeys(keyFields(e.text), keyFields(o.text))
-	case KindValue:
+	case valueKind:
 		return compareJSON(valueOf(e.text), valueOf(o.text))
-	case KindIndex:
+	case indexKind:
 		i, _ := e.Index()
 		j, _ := o.Index()
 		return cmp.Compare(i, j)
@@ -175,10 +180,10 @@ func (e Element) String() string {
 
 func (e Element) appendString(b []byte) []byte {
 	switch e.kind {
-	case KindField:
+	case fieldKind:
 		b = append(b, '.')
 		return append(b, e.text...)
-	case KindKey:
+	case keyKind:
 		b = append(b, '[')
 		for i, f := range keyFields(e.text) {
 			if i > 0 {
@@ -189,11 +194,11 @@ func (e Element) appendString(b []byte) []byte {
 			b = appendReadable(b, f.Value)
 		}
 		return append(b, ']')
-	case KindValue:
+	case valueKind:
 		b = append(b, "[="...)
 		b = appendReadable(b, valueOf(e.text))
 		return append(b, ']')
-	case KindIndex:
+	case indexKind:
 		b = append(b, '[')
 		b = append(b, e.text...)
 		return append(b, ']')

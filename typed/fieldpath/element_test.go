@@ -63,8 +63,8 @@ func TestElement(t *testing.T) {
 			_, val := c.in.Value()
 			_, index := c.in.Index()
 			require.Equal(t, [4]bool{
-				c.in.Kind() == fieldpath.KindField, c.in.Kind() == fieldpath.KindKey,
-				c.in.Kind() == fieldpath.KindValue, c.in.Kind() == fieldpath.KindIndex,
+				c.in.IsField(), c.in.IsKey(),
+				c.in.IsValue(), c.in.IsIndex(),
 			}, [4]bool{field, isKey, val, index})
 			for k := 1; k < len(fields); k++ {
 				require.LessOrEqual(t, fields[k-1].Name, fields[k].Name)
@@ -75,7 +75,7 @@ func TestElement(t *testing.T) {
 
 func TestZeroElement(t *testing.T) {
 	var zero fieldpath.Element
-	require.Zero(t, zero.Kind())
+	require.False(t, zero.IsField() || zero.IsKey() || zero.IsValue() || zero.IsIndex())
 	require.Equal(t, "<no element>", zero.String())
 	require.True(t, zero.Equal(fieldpath.Element{}))
 	require.Negative(t, zero.Compare(fieldpath.Field("")))

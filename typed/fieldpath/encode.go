@@ -61,7 +61,7 @@ func (s *Set) appendMembers(b []byte, self bool) []byte {
 }
 
 // prefixes are the letters before the colon of a FieldsV1 member name.
-var prefixes = [...]byte{KindField: 'f', KindKey: 'k', KindValue: 'v', KindIndex: 'i'}
+var prefixes = [...]byte{fieldKind: 'f', keyKind: 'k', valueKind: 'v', indexKind: 'i'}
 
 // Tree returns the FieldsV1 of s as maps of maps, the form of an unstructured object. The caller owns it.
 func (s *Set) Tree() (tree map[string]any) {

@@ -15,6 +15,7 @@ import (
 	upstream "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -198,8 +199,8 @@ var differenceCases = []struct {
 		`{"k:{\"a\":1,\"a\":2}":{}}`, `{"k:{\"a\":2}":{}}`, `{"k:{\"a\":1,\"a\":2}":{}}`},
 	{"surrogates out of step", "encoding/json, which reads the objects, finds the pair", `{"f:\ud800\ud83d\ude00":{}}`,
 		"{\"f:\ufffd\U0001f600\":{}}", "{\"f:\ufffd\ufffd\ufffd\":{}}"},
-	{"nested too deep", "10,000 levels are no object's", deep(fieldpath.MaxDepth+1, `{}`), "",
-		deep(fieldpath.MaxDepth+1, `{}`)},
+	{"nested too deep", "10,000 levels are no object's", deep(limits.MaxDepth+1, `{}`), "",
+		deep(limits.MaxDepth+1, `{}`)},
 	{"number out of float32's range that is passed over", "float64 holds it", `{".":0.1e99}`, `{}`, ""},
 	{"null for a key", "it selects no item", `{"k:null":{}}`, "", `{"k:{}":{}}`},
 	{"control character after an escape", "no JSON", "{\"f:\\n\x01\":{}}", "", `{"f:\n\u0001":{}}`},

@@ -9,16 +9,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestFieldsLimits shows the limits of one FieldsV1 (spec rules 12.1, 12.2 and 12.3).
 func TestFieldsLimits(t *testing.T) {
 	for _, c := range []struct{ why, text, want string }{
-		{"bytes", strings.Repeat(" ", fieldpath.MaxBytes+1),
+		{"bytes", strings.Repeat(" ", limits.MaxBytes+1),
 			"fieldsV1 at the root, byte 0: 67108865 bytes, expected at most 67108864"},
-		{"members", "{" + strings.Repeat(`"f:a":{},`, fieldpath.MaxMembers) + `"f:b":{}}`, "more than 4194304 members"},
-		{"a name", `{"f:` + strings.Repeat("k", fieldpath.MaxElement+1) + `":{}}`,
+		{"members", "{" + strings.Repeat(`"f:a":{},`, limits.MaxMembers) + `"f:b":{}}`, "more than 4194304 members"},
+		{"a name", `{"f:` + strings.Repeat("k", limits.MaxElement+1) + `":{}}`,
 			"has 262145 bytes, expected at most 262144"},
 		{"a value that is longer once it is written as it should be", `{"v:\"` + strings.Repeat("<", 100_000) + `\"":{}}`,
 			"has 600002 bytes"},
@@ -30,9 +31,9 @@ func TestFieldsLimits(t *testing.T) {
 		require.ErrorAs(t, err, &located)
 		require.Less(t, len(err.Error()), 2000, "an error is short")
 	}
-	_, err := fieldpath.Parse([]byte(`{"f:` + strings.Repeat("k", fieldpath.MaxElement) + `":{}}`))
+	_, err := fieldpath.Parse([]byte(`{"f:` + strings.Repeat("k", limits.MaxElement) + `":{}}`))
 	require.NoError(t, err, "a name as long as may be")
-	long := make(fieldpath.Path, fieldpath.MaxDepth+1)
+	long := make(fieldpath.Path, limits.MaxDepth+1)
 	for i := range long {
 		long[i] = fieldpath.Field("a")
 	}

@@ -38,7 +38,7 @@ func naiveObject(tokens *json.Decoder) (set *fieldpath.Set, member bool, err err
 		}
 		name := token.(string)
 		e, err := fieldpath.ParseElement(name)
-		if name == "." || err == nil && e.Kind() == 0 {
+		if name == "." || err == nil && e == (fieldpath.Element{}) {
 			isSelf = isSelf || name == "."
 			var ignored json.RawMessage
 			if err := tokens.Decode(&ignored); err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // parseName decodes the name of a member of FieldsV1. It returns the zero Element for a kind that a later version may
@@ -36,8 +38,8 @@ func parseName(name string) (Element, *SyntaxError) {
 }
 
 func checkName(name string, size int) *SyntaxError {
-	if size > MaxElement {
-		return errorAt(-1, "member %s has %d bytes, expected at most %d", quoteShort(name), size, MaxElement)
+	if size > limits.MaxElement {
+		return errorAt(-1, "member %s has %d bytes, expected at most %d", quoteShort(name), size, limits.MaxElement)
 	}
 	return nil
 }
@@ -46,17 +48,17 @@ func checkName(name string, size int) *SyntaxError {
 func parseItem(name string) (Element, *SyntaxError) {
 	text, isKey := name[2:], name[0] == 'k'
 	if isKey && plainKey(text, func(_, _ string) {}) {
-		return Element{KindKey, text}, nil
+		return Element{keyKind, text}, nil
 	}
 	if !isKey && text != "" && plainScalar(text) == len(text) {
-		return Element{KindValue, text}, nil
+		return Element{valueKind, text}, nil
 	}
 	var v any
 	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
 		return Element{}, errorAt(-1, "member %s: %v", quoteShort(name), err)
 	}
-	if !isWithin(v, MaxDepth) {
-		return Element{}, errorAt(-1, "member %s: nested deeper than %d", quoteShort(name), MaxDepth)
+	if !isWithin(v, limits.MaxDepth) {
+		return Element{}, errorAt(-1, "member %s: nested deeper than %d", quoteShort(name), limits.MaxDepth)
 	}
 	if !isKey {
 		return Value(v), nil
@@ -168,7 +170,7 @@ func isWithin(v any, depth int) bool {
 // IsCanonicalName reports whether a member name is one that [Set.Tree] returns. It allocates nothing. It may be false
 // for names that only decoding can judge: those with escapes and numbers with fractions.
 func IsCanonicalName(name string) bool {
-	if len(name) < 2 || name[1] != ':' || len(name) > MaxElement {
+	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
 		return name == "."
 	}
 	switch text := name[2:]; name[0] {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // Set is an immutable set of paths, stored as a trie. The nil *Set is empty.
@@ -31,7 +33,7 @@ type Set struct {
 type node struct {
 	text   string
 	sub    *Set
-	kind   Kind
+	kind   kind
 	member bool
 }
 
@@ -40,11 +42,11 @@ func newNode(e Element, member bool, sub *Set) node { return node{e.text, sub, e
 func (n *node) elem() Element { return Element{n.kind, n.text} }
 
 // NewSet returns the set of the given paths. It leaves out the empty path, which names the whole object and which
-// nobody owns, and paths longer than [MaxDepth], which no valid value has.
+// nobody owns, and paths longer than a valid value has (spec rule 12.1).
 func NewSet(paths ...Path) *Set {
 	kept := make([]Path, 0, len(paths))
 	for _, p := range paths {
-		if len(p) <= MaxDepth {
+		if len(p) <= limits.MaxDepth {
 			kept = append(kept, p)
 		}
 	}
@@ -79,8 +81,8 @@ func setOfSorted(paths []Path, depth int) *Set {
 //	b.Add(…)
 //	set := b.Take(at)
 //
-// It does not check [MaxDepth]: operations on a set recurse as deep as its paths are long, so the caller must bound
-// them.
+// It does not check the length of paths: operations on a set recurse as deep as its paths are long, so the caller must
+// bound them.
 //
 // The sets of one walk are parts of a few large pieces of memory, since most are small. So a set keeps the memory of
 // others that were taken since the last Reset.

@@ -14,21 +14,21 @@ import (
 // The oracle: upstream's own paths and sets, made from ours by hand.
 
 func upstreamElement(e fieldpath.Element) upstream.PathElement {
-	switch e.Kind() {
-	case fieldpath.KindField:
+	switch {
+	case e.IsField():
 		name, _ := e.Field()
 		return upstream.FieldNameElement(name)
-	case fieldpath.KindKey:
+	case e.IsKey():
 		fields, _ := e.Key()
 		list := make([]value.Field, 0, len(fields))
 		for _, f := range fields {
 			list = append(list, value.Field{Name: f.Name, Value: value.NewValueInterface(f.Value)})
 		}
 		return upstream.KeyElement(list...)
-	case fieldpath.KindValue:
+	case e.IsValue():
 		v, _ := e.Value()
 		return upstream.ValueElement(value.NewValueInterface(v))
-	case fieldpath.KindIndex:
+	case e.IsIndex():
 		i, _ := e.Index()
 		return upstream.IndexElement(i)
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // canonicalValue returns the value that the JSON of v decodes to: whole numbers as int64 if they fit and other
@@ -52,7 +54,7 @@ func canonicalValue(v any) any {
 	case uint64:
 		return canonicalUint(t)
 	case []any, map[string]any:
-		left := MaxElement // a text has at most as many values as bytes
+		left := limits.MaxElement // a text has at most as many values as bytes
 		return canonicalContainer(v, 0, &left)
 	}
 	return nil
@@ -61,7 +63,7 @@ func canonicalValue(v any) any {
 // canonicalContainer is canonicalValue for lists and maps. left is the number of values that may still be visited: a
 // container that contains itself twice has more values than can be counted.
 func canonicalContainer(v any, depth int, left *int) any {
-	if *left--; *left < 0 || depth > MaxDepth {
+	if *left--; *left < 0 || depth > limits.MaxDepth {
 		return nil
 	}
 	switch t := v.(type) {
@@ -140,7 +142,7 @@ func valueRank(v any) int {
 // (false first), lists, maps, null. Numbers must be int64 or float64. Parts of a value that are too large or too deep
 // for an element are ignored.
 func compareJSON(a, b any) int {
-	left := MaxElement
+	left := limits.MaxElement
 	return compareValues(a, b, 0, &left)
 }
 
@@ -173,7 +175,7 @@ func compareValues(a, b any, depth int, left *int) int {
 		}
 		return 1
 	}
-	if *left--; *left < 0 || depth > MaxDepth {
+	if *left--; *left < 0 || depth > limits.MaxDepth {
 		return 0
 	}
 	switch x := a.(type) {

@@ -69,14 +69,13 @@ func TestPod(t *testing.T) {
 	pod := Builtin().TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 	spec := pod.Map.Fields["spec"].Type.Map
 	containers := spec.Fields["containers"].Type.List
-	require.Equal(t, typed.KeyedList, containers.Kind)
 	require.Equal(t, []string{"name"}, containers.Keys)
 	ports := containers.Elem.Map.Fields["ports"].Type.List
 	require.Equal(t, []string{"containerPort", "protocol"}, ports.Keys)
 	require.Equal(t, "TCP", ports.Elem.Map.Fields["protocol"].Default)
 	require.True(t, spec.Fields["nodeSelector"].Type.Map.Atomic)
 	finalizers := pod.Map.Fields["metadata"].Type.Map.Fields["finalizers"].Type.List
-	require.Equal(t, typed.SetList, finalizers.Kind)
+	require.True(t, finalizers.Set)
 	require.Nil(t, pod.Map.Elem, "a Pod accepts declared fields only")
 }
 

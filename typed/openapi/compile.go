@@ -137,7 +137,7 @@ func overridden(t *typed.Type, atomic bool) typed.Type {
 		m.Atomic = atomic
 		out.Map = &m
 	case t.List != nil && atomic:
-		out.List = &typed.List{Kind: typed.AtomicList, Elem: t.List.Elem}
+		out.List = &typed.List{Elem: t.List.Elem}
 	case t.List == nil:
 		out = typed.Type{}
 	}
@@ -171,7 +171,7 @@ func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bo
 func inline(shapes typed.Type) (t *typed.Type, untyped bool) {
 	untyped = shapes.Scalar == typed.Untyped
 	if shapes.List == nil && shapes.Map == nil {
-		if shapes.Format == typed.DateTime {
+		if shapes.Format == dateTime {
 			return dateTimeType, untyped
 		}
 		return scalar(shapes.Scalar), untyped
@@ -221,7 +221,7 @@ func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	case "":
 		out := typed.Type{Scalar: typed.Untyped, List: c.list(m, typ, preserve), Map: c.object(m, preserve)}
 		if m.Extensions["x-kubernetes-int-or-string"] == true && m.Pattern == quantityPattern {
-			out.Format = typed.Quantity
+			out.Format = "quantity"
 		}
 		return out
 	case "object":
@@ -236,12 +236,14 @@ func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 
 // formatOf returns the format of a scalar.
-func formatOf(typ, format string) typed.Format {
-	if typ == "string" && format == "date-time" {
-		return typed.DateTime
+func formatOf(typ, format string) string {
+	if typ == "string" && format == dateTime {
+		return dateTime
 	}
-	return typed.NoFormat
+	return ""
 }
+
+const dateTime = "date-time" // the format of OpenAPI
 
 // tooDeep reports whether the nesting exceeds the limit, and records the error once.
 func (c *compiler) tooDeep() bool {
@@ -315,7 +317,7 @@ func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {
 
 func (c *compiler) list(m *spec.Schema, typ string, preserve bool) *typed.List {
 	out := &typed.List{Elem: typed.UntypedAtomic()}
-	out.Kind, out.Keys = c.listType(m.Extensions)
+	out.Set, out.Keys = c.listType(m.Extensions)
 	switch {
 	case m.Items == nil && typ != "":
 		c.fail("items", "missing, want the schema of the array's items")
@@ -348,17 +350,17 @@ func (c *compiler) fail(keyword, format string, args ...any) {
 
 // scalars are the types of plain scalars, shared by all uses.
 var scalars = [...]*typed.Type{
-	typed.NoScalar: {},
-	typed.Numeric:  {Scalar: typed.Numeric},
-	typed.String:   {Scalar: typed.String},
-	typed.Boolean:  {Scalar: typed.Boolean},
-	typed.Untyped:  {Scalar: typed.Untyped},
+	0:             {},
+	typed.Numeric: {Scalar: typed.Numeric},
+	typed.String:  {Scalar: typed.String},
+	typed.Boolean: {Scalar: typed.Boolean},
+	typed.Untyped: {Scalar: typed.Untyped},
 }
 
 func scalar(s typed.Scalar) *typed.Type { return scalars[s] }
 
 // The types of scalars with a format, shared by all uses.
 var (
-	quantityType = &typed.Type{Scalar: typed.Untyped, Format: typed.Quantity}
-	dateTimeType = &typed.Type{Scalar: typed.Untyped, Format: typed.DateTime}
+	quantityType = &typed.Type{Scalar: typed.Untyped, Format: "quantity"}
+	dateTimeType = &typed.Type{Scalar: typed.Untyped, Format: dateTime}
 )

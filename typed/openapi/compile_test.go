@@ -37,8 +37,8 @@ func structOf(fields map[string]typed.Field) *typed.Type {
 	return &typed.Type{Map: &typed.Map{Fields: fields}}
 }
 
-func listOf(kind typed.ListKind, elem *typed.Type, keys ...string) *typed.Type {
-	return &typed.Type{List: &typed.List{Kind: kind, Elem: elem, Keys: keys}}
+func listOf(isSet bool, elem *typed.Type, keys ...string) *typed.Type {
+	return &typed.Type{List: &typed.List{Set: isSet, Elem: elem, Keys: keys}}
 }
 
 func mapOf(elem *typed.Type) *typed.Type { return &typed.Type{Map: &typed.Map{Elem: elem}} }
@@ -146,7 +146,7 @@ var topologies = []struct {
 		why:    "generators write their pattern beside int-or-string",
 		models: `{"M": {"x-kubernetes-int-or-string": true, "pattern": ` + strconv.Quote(quantityPattern) + `}}`,
 		want: &typed.Type{Scalar: typed.Untyped, List: typed.Deduced().List, Map: typed.Deduced().Map,
-			Format: typed.Quantity},
+			Format: "quantity"},
 	},
 	{
 		name:   "raw extension",
@@ -191,25 +191,25 @@ var topologies = []struct {
 		name:   "list without a list type",
 		why:    "lists are atomic unless something is said",
 		models: `{"M": {"type": "array", "items": {"type": "string"}}}`,
-		want:   listOf(typed.AtomicList, text),
+		want:   listOf(false, text),
 	},
 	{
 		name:   "list type atomic",
 		why:    "the list type comes before the patch strategy",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic", "x-kubernetes-patch-strategy": "merge"}}`,
-		want:   listOf(typed.AtomicList, text),
+		want:   listOf(false, text),
 	},
 	{
 		name:   "list type set",
 		why:    "items are their own keys",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}`,
-		want:   listOf(typed.SetList, text),
+		want:   listOf(true, text),
 	},
 	{
 		name:   "list type map",
 		why:    "keys keep their order, and their defaults are whole numbers",
 		models: `{"M": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"], "items": {"type": "object", "properties": {"port": {"type": "integer", "default": 80}, "protocol": {"type": "string", "default": "TCP"}}}}}`,
-		want: listOf(typed.KeyedList, structOf(map[string]typed.Field{
+		want: listOf(false, structOf(map[string]typed.Field{
 			"port": {Type: number, Default: int64(80)}, "protocol": {Type: text, Default: "TCP"},
 		}), "port", "protocol"),
 	},
@@ -217,25 +217,25 @@ var topologies = []struct {
 		name:   "list type map without keys",
 		why:    "upstream treats an associative list without keys as a set",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [1]}}`,
-		want:   listOf(typed.SetList, text),
+		want:   listOf(true, text),
 	},
 	{
 		name:   "patch strategy merge with a key",
 		why:    "types older than list types say it so",
 		models: `{"M": {"type": "array", "items": {"type": "object"}, "x-kubernetes-patch-strategy": "merge,retainKeys", "x-kubernetes-patch-merge-key": "name"}}`,
-		want:   listOf(typed.KeyedList, &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}}, "name"),
+		want:   listOf(false, &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}}, "name"),
 	},
 	{
 		name:   "patch strategy merge without a key",
 		why:    "finalizers: a set",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}`,
-		want:   listOf(typed.SetList, text),
+		want:   listOf(true, text),
 	},
 	{
 		name:   "patch strategy retainKeys",
 		why:    "it says nothing of items",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "retainKeys", "x-kubernetes-patch-merge-key": "name"}}`,
-		want:   listOf(typed.AtomicList, text),
+		want:   listOf(false, text),
 	},
 	{
 		name:   "map type atomic and granular",
@@ -261,7 +261,7 @@ var topologies = []struct {
 		why:    "atomic makes the list atomic, granular has no meaning for it",
 		models: `{"M": {"type": "object", "properties": {"atomic": {"$ref": "L", "x-kubernetes-map-type": "atomic"}, "granular": {"$ref": "L", "x-kubernetes-map-type": "granular"}}}, "L": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}`,
 		want: structOf(map[string]typed.Field{
-			"atomic": {Type: listOf(typed.AtomicList, text)}, "granular": {Type: listOf(typed.SetList, text)},
+			"atomic": {Type: listOf(false, text)}, "granular": {Type: listOf(true, text)},
 		}),
 	},
 	{
@@ -270,7 +270,7 @@ var topologies = []struct {
 		models: `{"M": {"type": "object", "properties": {"a": {"$ref": "N", "x-kubernetes-map-type": "atomic"}}}, "N": {"items": {"type": "string"}, "x-kubernetes-list-type": "set"}}`,
 		want: structOf(map[string]typed.Field{"a": {Type: &typed.Type{
 			Scalar: typed.Untyped,
-			List:   &typed.List{Kind: typed.SetList, Elem: text},
+			List:   &typed.List{Set: true, Elem: text},
 			Map:    &typed.Map{Elem: typed.Deduced(), Untyped: true, Atomic: true},
 		}}}),
 	},
@@ -307,7 +307,7 @@ var topologies = []struct {
 		models: `{"M": {"x-kubernetes-list-type": "set"}}`,
 		want: &typed.Type{
 			Scalar: typed.Untyped,
-			List:   &typed.List{Kind: typed.SetList, Elem: typed.UntypedAtomic()},
+			List:   &typed.List{Set: true, Elem: typed.UntypedAtomic()},
 			Map:    &typed.Map{Elem: typed.Deduced(), Untyped: true},
 		},
 	},

@@ -203,7 +203,7 @@ func TestCompileCRD(t *testing.T) {
 				`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, "b": {"type": "array", "items": {"type": "object", "properties": {"k": {"type": "string"}}}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, "c": {"type": "object", "additionalProperties": true, "x-kubernetes-map-type": "atomic"}}}`,
 			),
 			func(t *testing.T, m *typed.Map) {
-				require.Equal(t, typed.SetList, m.Fields["a"].Type.List.Kind)
+				require.True(t, m.Fields["a"].Type.List.Set)
 				require.Equal(t, []string{"k"}, m.Fields["b"].Type.List.Keys)
 				require.True(t, m.Fields["c"].Type.Map.Atomic)
 			},
@@ -228,7 +228,7 @@ func TestCRDDropsPatchStrategy(t *testing.T) {
 			`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}}`,
 		)))
 	require.NoError(t, err)
-	require.Equal(t, typed.AtomicList, r.TypeFor(thing).Map.Fields["a"].Type.List.Kind)
+	require.True(t, r.TypeFor(thing).Map.Fields["a"].Type.List.IsAtomic())
 }
 
 func TestCompileCRDErrors(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/tenure-ssa/tenure/typed"
 )
 
 // relationship is the value of x-kubernetes-map-type.
@@ -32,48 +30,49 @@ func (c *compiler) mapType(extensions map[string]any) relationship {
 	}
 }
 
-// listType returns the kind and keys of a list. The patch strategy, which is older, counts only without a list type.
-func (c *compiler) listType(extensions map[string]any) (typed.ListKind, []string) {
+// listType reports whether a list is a set, and its keys. The patch strategy, which is older, counts only without a
+// list type.
+func (c *compiler) listType(extensions map[string]any) (isSet bool, keys []string) {
 	listType, ok := extensions["x-kubernetes-list-type"]
 	if !ok {
 		return c.patchStrategy(extensions)
 	}
 	switch listType {
 	case "atomic":
-		return typed.AtomicList, nil
+		return false, nil
 	case "set":
-		return typed.SetList, nil
+		return true, nil
 	case "map":
 	default:
 		c.fail("x-kubernetes-list-type", "unknown list type %#v, want atomic, set or map", listType)
-		return typed.AtomicList, nil
+		return false, nil
 	}
 	const keyword = "x-kubernetes-list-map-keys"
 	v, ok := extensions[keyword]
 	if !ok {
 		c.fail(keyword, "missing, want the key fields of a list of type map")
-		return typed.AtomicList, nil
+		return false, nil
 	}
-	keys, ok := texts(v)
+	keys, ok = texts(v)
 	if !ok {
 		c.fail(keyword, "got %#v, want a list of field names", v)
 	}
 	return keyedBy(keys)
 }
 
-func (c *compiler) patchStrategy(extensions map[string]any) (typed.ListKind, []string) {
+func (c *compiler) patchStrategy(extensions map[string]any) (isSet bool, keys []string) {
 	const keyword = "x-kubernetes-patch-strategy"
 	v, ok := extensions[keyword]
 	switch {
 	case !ok || v == "retainKeys":
-		return typed.AtomicList, nil
+		return false, nil
 	case v != "merge" && v != "merge,retainKeys":
 		c.fail(keyword, `unknown patch strategy %#v, want merge, retainKeys or both as "merge,retainKeys"`, v)
-		return typed.AtomicList, nil
+		return false, nil
 	}
 	key, ok := extensions["x-kubernetes-patch-merge-key"]
 	if !ok {
-		return typed.SetList, nil
+		return true, nil
 	}
 	name, ok := key.(string)
 	if !ok {
@@ -82,12 +81,12 @@ func (c *compiler) patchStrategy(extensions map[string]any) (typed.ListKind, []s
 	return keyedBy([]string{name})
 }
 
-// keyedBy returns the kind of an associative list: a set if it has no keys.
-func keyedBy(keys []string) (typed.ListKind, []string) {
+// keyedBy returns what an associative list is: a set if it has no keys.
+func keyedBy(keys []string) (bool, []string) {
 	if len(keys) == 0 {
-		return typed.SetList, nil
+		return true, nil
 	}
-	return typed.KeyedList, keys
+	return false, keys
 }
 
 // texts returns the strings of a list, without other values.

@@ -65,7 +65,7 @@ func (o *oracle) compare(ref smd.TypeRef, ours *typed.Type, path string) error {
 	scalars := map[smd.Scalar]typed.Scalar{
 		smd.Numeric: typed.Numeric, smd.String: typed.String, smd.Boolean: typed.Boolean, smd.Untyped: typed.Untyped,
 	}
-	want := typed.NoScalar
+	var want typed.Scalar
 	if atom.Scalar != nil {
 		want = scalars[*atom.Scalar]
 	}
@@ -95,15 +95,12 @@ func (o *oracle) compareLists(ref smd.TypeRef, theirs *smd.List, ours *typed.Lis
 		named, _ := o.schema.FindNamedType(*ref.NamedType)
 		relationship = named.List.ElementRelationship
 	}
-	kind, keys := typed.AtomicList, []string(nil)
+	isSet, keys := false, []string(nil)
 	if relationship == smd.Associative {
-		kind, keys = typed.SetList, theirs.Keys
-		if len(keys) > 0 {
-			kind = typed.KeyedList
-		}
+		isSet, keys = len(theirs.Keys) == 0, theirs.Keys
 	}
-	if kind != ours.Kind || strings.Join(keys, "\x00") != strings.Join(ours.Keys, "\x00") {
-		return fmt.Errorf("%s: list kind %v by %q, upstream %v by %q", path, ours.Kind, ours.Keys, kind, keys)
+	if isSet != ours.Set || strings.Join(keys, "\x00") != strings.Join(ours.Keys, "\x00") {
+		return fmt.Errorf("%s: list is a set: %v, keys %q, upstream %v, %q", path, ours.Set, ours.Keys, isSet, keys)
 	}
 	return o.compare(theirs.ElementType, ours.Elem, path+"[]")
 }

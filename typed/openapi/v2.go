@@ -82,7 +82,7 @@ func (c v2Compiler) run(preserve bool) {
 		}
 		c.model, c.steps = name, c.steps[:0]
 		shapes := c.shapes(m, preserve)
-		if name == quantityModel && shapes.Scalar != typed.NoScalar && shapes.Map == nil {
+		if name == quantityModel && shapes.Scalar != 0 && shapes.Map == nil {
 			// A string in the schema may be a number in the object.
 			shapes = *quantityType
 		}
@@ -202,7 +202,7 @@ func (c v2Compiler) entries(m *spec.Schema, preserve bool) *typed.Map {
 
 func (c v2Compiler) items(m *spec.Schema, preserve bool) *typed.List {
 	out := &typed.List{Elem: typed.UntypedAtomic()}
-	out.Kind, out.Keys = c.listType(m.Extensions)
+	out.Set, out.Keys = c.listType(m.Extensions)
 	switch {
 	case m.Items == nil:
 		c.fail("items", "missing, want the schema of the array's items")

@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/conflicts"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -36,7 +36,7 @@ type conflictsFlags struct {
 // resolved is an intent with its conflicts resolved.
 type resolved struct {
 	*place.Desired
-	*fieldmanager.Resolution
+	*plans.Resolution
 }
 
 func newConflicts(env *process.Env) *cobra.Command {
@@ -226,7 +226,7 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 	for _, read := range f.readAllDesired(ctx, env, p, docs) {
 		w, err := read.desired, read.err
 		if err == nil {
-			var r *fieldmanager.Resolution
+			var r *plans.Resolution
 			if r, err = f.resolution(ctx, w, way, others, met); err == nil {
 				list = append(list, resolved{Desired: w, Resolution: r})
 			}
@@ -255,11 +255,11 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 // them: with several documents, a path does not have to be in each.
 func (f *conflictsFlags) resolution(
 	ctx context.Context, w *place.Desired, way, others conflicts.Way, met map[string]bool,
-) (*fieldmanager.Resolution, error) {
+) (*plans.Resolution, error) {
 	live, intent, options := place.Wrap(w.Object), place.Wrap(w.Tree), w.PlanOptions(false)
 	var chosen *fieldpath.Set
 	if len(f.fields) > 0 {
-		plan, err := w.Fields.Plan(ctx, live, intent, options)
+		plan, err := plans.New(ctx, w.Fields, live, intent, options)
 		if err != nil {
 			return nil, err
 		}
@@ -276,7 +276,7 @@ func (f *conflictsFlags) resolution(
 			chosen = chosen.Union(fields)
 		}
 	}
-	return w.Fields.Resolve(ctx, live, intent, func(c conflicts.Conflict) conflicts.Way {
+	return plans.Resolve(ctx, w.Fields, live, intent, func(c conflicts.Conflict) conflicts.Way {
 		if len(f.fields) == 0 || isUnder(chosen, c.Path) {
 			return way
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
 // intentFlags are the flags for an intent and the place of its live object.
@@ -172,9 +172,9 @@ func (f *intentFlags) readDesired(
 
 // defineKind adds the kind that an intent defines, unless the intent is in conflict.
 func (f *intentFlags) defineKind(ctx context.Context, p place.Place, w *place.Desired) error {
-	options := fieldmanager.PlanOptions{Manager: w.Manager, Force: f.force}
-	plan, err := w.Fields.Plan(ctx, place.Wrap(w.Object), place.Wrap(w.Tree), options)
-	if err != nil || plan.Outcome == fieldmanager.Conflict {
+	options := plans.Options{Manager: w.Manager, Force: f.force}
+	plan, err := plans.New(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
+	if err != nil || plan.Outcome == plans.Conflict {
 		return err
 	}
 	merged, ok := plan.Object.(*unstructured.Unstructured)

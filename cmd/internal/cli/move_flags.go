@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -47,7 +48,7 @@ func (f *keyFlags) addVersion(cmd *cobra.Command) {
 // one, which is the main resource, and no operation is named, the entry is an Apply.
 func (f *keyFlags) targetKey(cmd *cobra.Command) (managedfields.Key, error) {
 	if f.operation == "" && cmd.Flags().Changed(f.prefix+"-subresource") {
-		f.operation = string(managedfields.Apply)
+		f.operation = string(metav1.ManagedFieldsOperationApply)
 	}
 	return f.managerKey()
 }
@@ -56,8 +57,8 @@ func (f *keyFlags) managerKey() (managedfields.Key, error) {
 	if f.key.Manager == "" {
 		return f.key, fmt.Errorf("--%s: the name is missing", f.prefix)
 	}
-	switch f.key.Operation = managedfields.Operation(f.operation); f.key.Operation {
-	case "", managedfields.Apply, managedfields.Update:
+	switch f.key.Operation = metav1.ManagedFieldsOperationType(f.operation); f.key.Operation {
+	case "", metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate:
 		return f.key, nil
 	}
 	return f.key, fmt.Errorf("--%s-operation: expected Apply or Update, got %q", f.prefix, f.operation)
@@ -65,7 +66,7 @@ func (f *keyFlags) managerKey() (managedfields.Key, error) {
 
 // checkVersion rejects a version for other operations than the given ones: an applier has one
 // entry for all versions.
-func (f *keyFlags) checkVersion(operations ...managedfields.Operation) error {
+func (f *keyFlags) checkVersion(operations ...metav1.ManagedFieldsOperationType) error {
 	if f.key.APIVersion != "" && !slices.Contains(operations, f.key.Operation) {
 		return fmt.Errorf("--%[1]s-version needs --%[1]s-operation Update", f.prefix)
 	}

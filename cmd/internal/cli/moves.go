@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -180,13 +181,13 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 func (v *moveVerb) keys(cmd *cobra.Command, from, to *keyFlags) (source, target managedfields.Key, err error) {
 	if v.from != "" {
 		if source, err = from.managerKey(); err == nil {
-			err = from.checkVersion("", managedfields.Update)
+			err = from.checkVersion("", metav1.ManagedFieldsOperationUpdate)
 		}
 	}
 	if err == nil && v.to != "" {
 		// The entry of an adoption may be new, at the version that is named.
 		if target, err = to.targetKey(cmd); err == nil && v.from != "" {
-			err = to.checkVersion(managedfields.Update)
+			err = to.checkVersion(metav1.ManagedFieldsOperationUpdate)
 		}
 	}
 	return source, target, err

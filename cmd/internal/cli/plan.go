@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
 var planFormats = []string{"yaml", "json", "diff"}
@@ -193,7 +193,7 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 // planDocuments plans every document. It reports errors on stderr, and returns their number.
 func (f *planFlags) planDocuments(
 	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
-) (plans []view.Planned, failed int) {
+) (planned []view.Planned, failed int) {
 	all, errs := make([]view.Planned, len(docs)), make([]error, len(docs))
 	for i, read := range f.readAllDesired(ctx, env, p, docs) {
 		all[i].Desired, errs[i] = read.desired, read.err
@@ -205,8 +205,8 @@ func (f *planFlags) planDocuments(
 		if errs[i] == nil {
 			one.Options = one.PlanOptions(f.plain)
 			one.Options.Force = f.force
-			one.Plan, errs[i] = one.Fields.Plan(ctx, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Options)
-			if errs[i] == nil && one.Outcome == fieldmanager.Unchanged {
+			one.Plan, errs[i] = plans.New(ctx, one.Fields, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Options)
+			if errs[i] == nil && one.Outcome == plans.Unchanged {
 				errs[i] = one.CheckDecodes()
 			}
 		}
@@ -222,9 +222,9 @@ func (f *planFlags) planDocuments(
 			view.ExplainDesired(env, all[i].Desired, err)
 			continue
 		}
-		plans = append(plans, all[i])
+		planned = append(planned, all[i])
 	}
-	return plans, failed
+	return planned, failed
 }
 
 // askServer sends a dry run of each apply that is not planned as unchanged or as a conflict. What the server does takes
@@ -234,7 +234,7 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 	unasked := 0
 	for i := range all {
 		if all[i].Fields == nil || errs[i] == nil &&
-			(all[i].Outcome == fieldmanager.Unchanged || all[i].Outcome == fieldmanager.Conflict) {
+			(all[i].Outcome == plans.Unchanged || all[i].Outcome == plans.Conflict) {
 			continue
 		}
 		switch isServed, canDryRun := all[i].IsServed(); {
@@ -257,7 +257,7 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 		if *err = refusal(refused); *err != nil {
 			return
 		}
-		plan := fieldmanager.Plan{}
+		plan := plans.Plan{}
 		if one.Plan != nil {
 			plan = *one.Plan
 		}

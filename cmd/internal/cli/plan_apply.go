@@ -12,15 +12,15 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
 // applyPlans asks, and applies what was planned: each object as it was when it was planned, or not at all.
 func (f *planFlags) applyPlans(
-	ctx context.Context, env *process.Env, p place.Place, plans []view.Planned, deleted []view.Pruned,
+	ctx context.Context, env *process.Env, p place.Place, planned []view.Planned, deleted []view.Pruned,
 ) error {
-	changes := slices.DeleteFunc(slices.Clone(plans), func(one view.Planned) bool {
-		return one.Outcome == fieldmanager.Unchanged
+	changes := slices.DeleteFunc(slices.Clone(planned), func(one view.Planned) bool {
+		return one.Outcome == plans.Unchanged
 	})
 	if len(changes)+len(deleted) == 0 {
 		return nil

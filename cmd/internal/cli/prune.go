@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -124,7 +125,7 @@ func appliedBy(t *place.Target, manager string) string {
 		return "kubectl apply"
 	}
 	list, _, err := managedfields.Read(object)
-	if err == nil && list.Get(managedfields.KeyOf(manager, managedfields.Apply, "", "")) != nil {
+	if err == nil && list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) != nil {
 		return manager
 	}
 	return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
 // errReported ends a command that has reported its errors already.
@@ -70,11 +70,11 @@ func withErrorStatus(status int, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-func exitStatus(outcome fieldmanager.Outcome) int {
+func exitStatus(outcome plans.Outcome) int {
 	switch outcome {
-	case fieldmanager.Unchanged:
+	case plans.Unchanged:
 		return 0
-	case fieldmanager.Conflict:
+	case plans.Conflict:
 		return statusConflict
 	}
 	return statusChanges

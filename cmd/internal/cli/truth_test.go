@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
 // TestPlansAreTrue plans documents of every built-in kind, as new objects and as changes of existing ones, with dry
@@ -37,7 +37,7 @@ func TestPlansAreTrue(t *testing.T) {
 	client, err := cluster.Local(config)
 	require.NoError(t, err)
 	p := place.NewCluster(env, client, "")
-	plan := func(tree map[string]any, isOffline bool) *fieldmanager.Plan {
+	plan := func(tree map[string]any, isOffline bool) *plans.Plan {
 		f := planFlags{offline: isOffline}
 		f.manager, f.concurrency = "web", 1
 		plans, failed := f.planDocuments(t.Context(), env, p, []manifest.Document{{Tree: tree}})
@@ -66,7 +66,7 @@ func TestPlansAreTrue(t *testing.T) {
 			if bytes.Contains(text, []byte("[]")) {
 				return // it is never stored, so each apply of it in an atomic list writes managed fields, as in kube-apiserver
 			}
-			require.Equal(t, out.Verb == "unchanged", asked.Outcome == fieldmanager.Unchanged, "%s", text)
+			require.Equal(t, out.Verb == "unchanged", asked.Outcome == plans.Unchanged, "%s", text)
 		}
 	}
 	forget := func(tree map[string]any) {

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -123,7 +124,7 @@ func (f *upgradeFlags) upgrade(ctx context.Context, t *place.Target, next intent
 // alsoFields returns the paths of --also that an updater owns. A path that nobody owns is no
 // error, because only some objects may have it.
 func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
-	entries, err := upgrade.Owners(place.Wrap(t.Object), managedfields.Update, nil)
+	entries, err := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
 	if err != nil {
 		return nil, err
 	}

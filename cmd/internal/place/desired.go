@@ -7,6 +7,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
 // Desired is an intent of a manager for one object.
@@ -32,7 +33,7 @@ func (w *Desired) Manifest(intent map[string]any) map[string]any {
 }
 
 // PlanOptions returns the options of a plan for the intent's manager, as [Target.PlanOptions] does.
-func (w *Desired) PlanOptions(plain bool) fieldmanager.PlanOptions {
+func (w *Desired) PlanOptions(plain bool) plans.Options {
 	options := w.Target.PlanOptions(plain)
 	options.Manager = w.Manager
 	return options

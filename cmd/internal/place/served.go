@@ -5,7 +5,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -19,26 +19,26 @@ func (t *Target) IsServed() (isServed, canDryRun bool) {
 
 // Changes returns the fields that differ between two versions of the object that a server returned, except for those
 // that every write changes.
-func (t *Target) Changes(before, after map[string]any) (out []fieldmanager.Change) {
+func (t *Target) Changes(before, after map[string]any) (out []plans.Change) {
 	before, after = t.written(before), t.written(after)
 	if typed.Equal(before, after) {
 		return nil
 	}
 	c := t.Kind.Typ.Compare(before, after)
 	for _, part := range []struct {
-		kind fieldmanager.ChangeKind
+		kind plans.ChangeKind
 		set  *fieldpath.Set
 	}{
-		{fieldmanager.Added, c.Added}, {fieldmanager.Modified, c.Modified}, {fieldmanager.Removed, c.Removed},
-		{fieldmanager.Reordered, t.Kind.Typ.Reordered(before, after)},
+		{plans.Added, c.Added}, {plans.Modified, c.Modified}, {plans.Removed, c.Removed},
+		{plans.Reordered, t.Kind.Typ.Reordered(before, after)},
 	} {
 		var whole fieldpath.Path // the latest one that is added or removed as a whole
 		for path := range part.set.All() {
 			if whole != nil && len(path) > len(whole) && path[:len(whole)].Equal(whole) {
 				continue
 			}
-			change := fieldmanager.Change{Kind: part.kind, Path: append(fieldpath.Path(nil), path...)}
-			if part.kind == fieldmanager.Added || part.kind == fieldmanager.Removed {
+			change := plans.Change{Kind: part.kind, Path: append(fieldpath.Path(nil), path...)}
+			if part.kind == plans.Added || part.kind == plans.Removed {
 				whole = change.Path
 			}
 			change.Before, _ = t.Kind.Typ.Get(before, path)
@@ -65,12 +65,12 @@ func (t *Target) written(tree map[string]any) map[string]any {
 }
 
 // ServedOutcome returns what a server's dry run of an apply did to the object.
-func (t *Target) ServedOutcome(after map[string]any) fieldmanager.Outcome {
+func (t *Target) ServedOutcome(after map[string]any) plans.Outcome {
 	switch {
 	case t.Object == nil || len(t.Changes(t.Object, after)) > 0:
-		return fieldmanager.Changed
+		return plans.Changed
 	case typed.Equal(manifest.ManagedFields(t.Object), manifest.ManagedFields(after)):
-		return fieldmanager.Unchanged
+		return plans.Unchanged
 	}
-	return fieldmanager.OwnershipOnly
+	return plans.OwnershipOnly
 }

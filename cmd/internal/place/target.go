@@ -7,6 +7,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
@@ -90,11 +91,11 @@ func (t *Target) Converter() fieldmanager.Converter {
 
 // PlanOptions returns the options of a plan for the object: a server sets the defaults of the schema, and
 // stores built-in kinds as Go structs. plain is for literal comparison.
-func (t *Target) PlanOptions(plain bool) fieldmanager.PlanOptions {
+func (t *Target) PlanOptions(plain bool) plans.Options {
 	if plain || !t.server {
-		return fieldmanager.PlanOptions{}
+		return plans.Options{}
 	}
-	o := fieldmanager.PlanOptions{Defaults: true}
+	o := plans.Options{Defaults: true}
 	if openapi.Builtin().Versions(t.Kind.GroupKind()) != nil {
 		o.Semantics, o.Defaulter = typed.Canonical(nil), defaults.Of(t.Kind.GroupVersionKind)
 		o.Prepare = defaults.PrepareOf(t.Kind.GroupVersionKind)

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -100,8 +100,8 @@ func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, e
 	if planErr != nil {
 		return ServerError(err)
 	}
-	options := fieldmanager.PlanOptions{Manager: w.Options.Manager}
-	plan, planErr := m.Plan(ctx, Wrap(t.Object), Wrap(given), options)
+	options := plans.Options{Manager: w.Options.Manager}
+	plan, planErr := plans.New(ctx, m, Wrap(t.Object), Wrap(given), options)
 	switch {
 	case planErr != nil:
 		return planErr

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/tenure-ssa/tenure/conflicts"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -56,7 +56,7 @@ func (w *write) scaleFault(plan planned, live map[string]any) *fault {
 	switch {
 	case err == nil && len(entries) == 0:
 		failed = "failed to create manager for existing fields: failed to convert live object (/; " + scaleKindText + ")"
-	case plan.got != fieldmanager.Changed.String():
+	case plan.got != plans.Changed.String():
 		return nil
 	default:
 		failed = fmt.Sprintf("failed to convert new object (%s/%s; %s)", w.namespace, w.name, scaleKindText)
@@ -72,7 +72,7 @@ const scaleKindText = "autoscaling/v1, Kind=Scale"
 // nullFault is difference 1. Containers that the removal emptied are null on kube-apiserver, and its validation rejects
 // those that are not nullable.
 func (w *write) nullFault(plan planned) *fault {
-	if plan.merged == nil || w.r.live == nil || plan.got == fieldmanager.Conflict.String() {
+	if plan.merged == nil || w.r.live == nil || plan.got == plans.Conflict.String() {
 		return nil
 	}
 	kind, err := w.kind()
@@ -186,7 +186,7 @@ func (w *write) applied(live map[string]any) (string, error) {
 	var conflicting conflicts.Conflicts
 	switch {
 	case errors.As(err, &conflicting):
-		return fieldmanager.Conflict.String(), nil
+		return plans.Conflict.String(), nil
 	case err != nil:
 		return "", err
 	case w.subresource == "scale":
@@ -199,12 +199,12 @@ func (w *write) applied(live map[string]any) (string, error) {
 // outcomeOf returns what became of live, by both objects.
 func outcomeOf(live, now map[string]any) string {
 	if typed.Equal(live, now) {
-		return fieldmanager.Unchanged.String()
+		return plans.Unchanged.String()
 	}
 	before, after := stripped(live), stripped(now)
 	before["apiVersion"] = after["apiVersion"] // live may have been written at another version
 	if typed.Equal(before, after) {
-		return fieldmanager.OwnershipOnly.String()
+		return plans.OwnershipOnly.String()
 	}
-	return fieldmanager.Changed.String()
+	return plans.Changed.String()
 }

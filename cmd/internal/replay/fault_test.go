@@ -21,7 +21,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/replay"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -189,9 +189,9 @@ func (a *recordedApply) checkNulls(planned string) {
 		}
 	}
 	require.Empty(a, left, "upstream has more nulls than the server rejected: %v", rejected)
-	outcome := fieldmanager.Changed.String()
+	outcome := plans.Changed.String()
 	if typed.Equal(a.live.Object["spec"], got["spec"]) && maps.Equal(a.live.GetLabels(), out.(metav1.Object).GetLabels()) {
-		outcome = fieldmanager.OwnershipOnly.String()
+		outcome = plans.OwnershipOnly.String()
 	}
 	require.Equal(a, outcome, planned)
 }
@@ -244,9 +244,9 @@ func (a *recordedApply) checkScale(planned string) {
 
 	out, err := a.upstream(live, kind, "scale", scaleKnower{a.converter})
 	require.NoError(a, err)
-	outcome := fieldmanager.OwnershipOnly.String()
+	outcome := plans.OwnershipOnly.String()
 	if out.(*autoscalingv1.Scale).Spec.Replicas != live.Spec.Replicas {
-		outcome = fieldmanager.Changed.String()
+		outcome = plans.Changed.String()
 	}
 	require.Equal(a, outcome, planned)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -50,7 +51,7 @@ type planned struct {
 func (w *write) planApply() planned {
 	plan, err := w.plan()
 	switch {
-	case errors.Is(err, fieldmanager.ErrPrecondition):
+	case errors.Is(err, plans.ErrPrecondition):
 		return planned{got: preconditionFailed, err: err}
 	case err != nil:
 		return planned{got: refused, err: err}
@@ -60,17 +61,17 @@ func (w *write) planApply() planned {
 	if merged != nil {
 		out.merged = merged.Object
 	}
-	if plan.Outcome == fieldmanager.Changed && w.r.live == nil {
+	if plan.Outcome == plans.Changed && w.r.live == nil {
 		out.got = created
 	}
 	return out
 }
 
-func (w *write) plan() (*fieldmanager.Plan, error) {
+func (w *write) plan() (*plans.Plan, error) {
 	if err := w.checkRequest(); err != nil {
 		return nil, err
 	}
-	options := fieldmanager.PlanOptions{Manager: w.manager, Force: w.force(), Defaults: true}
+	options := plans.Options{Manager: w.manager, Force: w.force(), Defaults: true}
 	if w.subresource == "scale" {
 		// The server has a Go struct for a Scale.
 		options.Semantics = typed.Canonical(nil)
@@ -85,7 +86,7 @@ func (w *write) plan() (*fieldmanager.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		return m.Plan(context.Background(), wrap(live), wrap(w.body), options)
+		return plans.New(context.Background(), m, wrap(live), wrap(w.body), options)
 	}
 	kind, err := w.kind()
 	if err != nil {
@@ -100,7 +101,7 @@ func (w *write) plan() (*fieldmanager.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Plan(context.Background(), w.liveObject(), wrap(w.body), options)
+	return plans.New(context.Background(), m, w.liveObject(), wrap(w.body), options)
 }
 
 // force reports whether the query says force, which any value does but false and 0.
@@ -221,19 +222,19 @@ func (w *write) serverOutcome(live map[string]any, code int, body map[string]any
 		if message, _ := body["message"].(string); strings.HasPrefix(message, "Operation cannot be fulfilled") {
 			return preconditionFailed
 		}
-		return fieldmanager.Conflict.String()
+		return plans.Conflict.String()
 	case code >= http.StatusMultipleChoices:
 		return refused
 	case code == http.StatusCreated || live == nil:
 		return created
 	}
 	if w.dryRun && typed.Equal(live, body) || !w.dryRun && resourceVersion(live) == resourceVersion(body) {
-		return fieldmanager.Unchanged.String()
+		return plans.Unchanged.String()
 	}
-	if outcome := outcomeOf(live, body); outcome != fieldmanager.Unchanged.String() {
+	if outcome := outcomeOf(live, body); outcome != plans.Unchanged.String() {
 		return outcome
 	}
-	return fieldmanager.OwnershipOnly.String() // the resourceVersion says that it was written
+	return plans.OwnershipOnly.String() // the resourceVersion says that it was written
 }
 
 // comparePlan records whether the plan of an apply agrees with what the recorded server did. Where that server has a

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -35,7 +35,7 @@ type version struct {
 
 // WriteDiff writes a unified diff of the objects that change, or runs the program of KUBECTL_EXTERNAL_DIFF. Conflicts
 // are explained on stderr.
-func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, plans []Planned) error {
+func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, all []Planned) error {
 	external := env.Getenv("KUBECTL_EXTERNAL_DIFF")
 	var live, merged []version
 	compare := func(t *place.Target, before, after map[string]any, file string) error {
@@ -52,11 +52,11 @@ func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, plans []Plann
 		}
 		return v.writeUnified(env.Stdout, live[len(live)-1], merged[len(merged)-1], file)
 	}
-	for _, p := range plans {
+	for _, p := range all {
 		switch p.Outcome {
-		case fieldmanager.Unchanged:
+		case plans.Unchanged:
 			continue
-		case fieldmanager.Conflict:
+		case plans.Conflict:
 			if err := v.writePlan(ctx, env.Stderr, p); err != nil {
 				return err
 			}

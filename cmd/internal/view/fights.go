@@ -7,12 +7,12 @@ import (
 	"text/tabwriter"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/fights"
 	"github.com/tenure-ssa/tenure/ownership/report"
 )
@@ -108,7 +108,7 @@ func FightAdvice(program string, f fights.Finding) string {
 	for _, s := range f.Sides {
 		switch {
 		case s.Side == fights.Nobody:
-		case s.Operation == managedfields.Apply:
+		case s.Operation == metav1.ManagedFieldsOperationApply:
 			appliers = append(appliers, s.Manager)
 		default:
 			updaters = append(updaters, s.Manager)

@@ -11,10 +11,11 @@ import (
 	"strings"
 
 	"github.com/fatih/color"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/conflicts"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
@@ -24,14 +25,14 @@ import (
 // Planned is an intent with its plan.
 type Planned struct {
 	*place.Desired
-	*fieldmanager.Plan
-	Options fieldmanager.PlanOptions
+	*plans.Plan
+	Options plans.Options
 	// Served is the object after a dry run of the apply on the server; nil if there was none.
 	Served map[string]any
 }
 
 // Changes returns the fields that change: by the dry run, if there was one.
-func (p *Planned) Changes() iter.Seq[fieldmanager.Change] {
+func (p *Planned) Changes() iter.Seq[plans.Change] {
 	if p.Served != nil {
 		return slices.Values(p.Target.Changes(p.Desired.Object, p.Served))
 	}
@@ -67,11 +68,11 @@ func (p *Pruned) why() string {
 const manyFields = 10
 
 // WriteText writes plans for a person, and a summary if there are several.
-func (v PlanView) WriteText(ctx context.Context, w io.Writer, plans []Planned, failed int) error {
-	counts := map[fieldmanager.Outcome]int{}
-	for _, p := range plans {
+func (v PlanView) WriteText(ctx context.Context, w io.Writer, all []Planned, failed int) error {
+	counts := map[plans.Outcome]int{}
+	for _, p := range all {
 		counts[p.Outcome]++
-		if p.Outcome == fieldmanager.Unchanged && !v.Unchanged && len(plans)+failed > 1 {
+		if p.Outcome == plans.Unchanged && !v.Unchanged && len(all)+failed > 1 {
 			continue
 		}
 		if err := v.writePlan(ctx, w, p); err != nil {
@@ -82,11 +83,11 @@ func (v PlanView) WriteText(ctx context.Context, w io.Writer, plans []Planned, f
 		fmt.Fprintf(w, "%s: %s (%s)\n", v.Palette.paint(p.Title(), color.Bold),
 			v.Palette.paint("pruned", color.FgRed), printable.Text(p.why()))
 	}
-	if len(plans)+failed < 2 && len(v.Pruned) == 0 {
+	if len(all)+failed < 2 && len(v.Pruned) == 0 {
 		return nil
 	}
-	line := Counted(len(plans)+failed, "object", "objects") + ":"
-	for outcome := fieldmanager.Unchanged; outcome <= fieldmanager.Conflict; outcome++ {
+	line := Counted(len(all)+failed, "object", "objects") + ":"
+	for outcome := plans.Unchanged; outcome <= plans.Conflict; outcome++ {
 		line += fmt.Sprintf(" %d %s,", counts[outcome], outcome)
 	}
 	if len(v.Pruned) > 0 {
@@ -97,12 +98,12 @@ func (v PlanView) WriteText(ctx context.Context, w io.Writer, plans []Planned, f
 }
 
 // WriteActions writes a table of what is done to each object.
-func (v PlanView) WriteActions(w io.Writer, plans []Planned) {
+func (v PlanView) WriteActions(w io.Writer, all []Planned) {
 	rows := [][]cell{headings("ACTION", "OBJECT")}
-	actions := map[fieldmanager.Outcome]string{
-		fieldmanager.Changed: "change", fieldmanager.OwnershipOnly: "ownership only",
+	actions := map[plans.Outcome]string{
+		plans.Changed: "change", plans.OwnershipOnly: "ownership only",
 	}
-	for _, p := range plans {
+	for _, p := range all {
 		text := actions[p.Outcome]
 		if p.Desired.Object == nil {
 			text = "create"
@@ -115,14 +116,14 @@ func (v PlanView) WriteActions(w io.Writer, plans []Planned) {
 	v.Palette.table(w, "", rows)
 }
 
-var outcomeColors = map[fieldmanager.Outcome]color.Attribute{
-	fieldmanager.Unchanged: color.FgGreen, fieldmanager.OwnershipOnly: color.FgCyan,
-	fieldmanager.Changed: color.FgYellow, fieldmanager.Conflict: color.FgRed,
+var outcomeColors = map[plans.Outcome]color.Attribute{
+	plans.Unchanged: color.FgGreen, plans.OwnershipOnly: color.FgCyan,
+	plans.Changed: color.FgYellow, plans.Conflict: color.FgRed,
 }
 
 // writePlan writes one plan.
 func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
-	if p.Outcome == fieldmanager.Conflict {
+	if p.Outcome == plans.Conflict {
 		report, err := conflictreport.New(
 			ctx, p.Fields, place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
 		if err != nil {
@@ -148,9 +149,9 @@ func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
 	return nil
 }
 
-var changeColors = map[fieldmanager.ChangeKind]color.Attribute{
-	fieldmanager.Added: color.FgGreen, fieldmanager.Removed: color.FgRed,
-	fieldmanager.Modified: color.FgYellow, fieldmanager.Reordered: color.FgYellow,
+var changeColors = map[plans.ChangeKind]color.Attribute{
+	plans.Added: color.FgGreen, plans.Removed: color.FgRed,
+	plans.Modified: color.FgYellow, plans.Reordered: color.FgYellow,
 }
 
 // WriteEffects writes tables of the fields that change, and of those that managers gain and lose.
@@ -166,11 +167,11 @@ func (v PlanView) writeChanges(w io.Writer, p Planned) {
 		change = hideChange(p.Kind.GroupKind(), change)
 		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {change.Path.Short(), color.FgCyan}}
 		switch change.Kind {
-		case fieldmanager.Added:
+		case plans.Added:
 			row = append(row, cell{}, cell{brief(change.After), color.FgGreen})
-		case fieldmanager.Removed:
+		case plans.Removed:
 			row = append(row, cell{brief(change.Before), color.FgRed})
-		case fieldmanager.Modified:
+		case plans.Modified:
 			row = append(row, cell{brief(change.Before), color.FgRed}, cell{brief(change.After), color.FgGreen})
 		}
 		rows = append(rows, row)
@@ -235,15 +236,15 @@ func describeKey(k managedfields.Key) string {
 
 // planJSON is a plan for programs.
 type planJSON struct {
-	File      string               `json:"file,omitempty"`
-	Object    string               `json:"object"`
-	Namespace string               `json:"namespace,omitempty"`
-	Manager   string               `json:"manager"`
-	Outcome   fieldmanager.Outcome `json:"outcome"`
-	Create    bool                 `json:"create,omitempty"`
-	Changes   []changeJSON         `json:"changes,omitempty"`
-	Ownership []ownershipJSON      `json:"ownership,omitempty"`
-	Conflicts conflicts.Conflicts  `json:"conflicts,omitempty"`
+	File      string              `json:"file,omitempty"`
+	Object    string              `json:"object"`
+	Namespace string              `json:"namespace,omitempty"`
+	Manager   string              `json:"manager"`
+	Outcome   plans.Outcome       `json:"outcome"`
+	Create    bool                `json:"create,omitempty"`
+	Changes   []changeJSON        `json:"changes,omitempty"`
+	Ownership []ownershipJSON     `json:"ownership,omitempty"`
+	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
 }
 
 // prunedJSON is an object that would be deleted, for programs.
@@ -255,25 +256,25 @@ type prunedJSON struct {
 }
 
 type changeJSON struct {
-	Kind   fieldmanager.ChangeKind `json:"kind"`
-	Field  string                  `json:"field"`
-	Before any                     `json:"before"`
-	After  any                     `json:"after"`
+	Kind   plans.ChangeKind `json:"kind"`
+	Field  string           `json:"field"`
+	Before any              `json:"before"`
+	After  any              `json:"after"`
 }
 
 type ownershipJSON struct {
-	Manager     string                  `json:"manager"`
-	Operation   managedfields.Operation `json:"operation"`
-	Subresource string                  `json:"subresource,omitempty"`
-	APIVersion  string                  `json:"apiVersion"`
-	Gains       []string                `json:"gains,omitempty"`
-	Shares      []string                `json:"shares,omitempty"`
-	Loses       []string                `json:"loses,omitempty"`
-	Removes     []string                `json:"removes,omitempty"`
+	Manager     string                            `json:"manager"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
+	Subresource string                            `json:"subresource,omitempty"`
+	APIVersion  string                            `json:"apiVersion"`
+	Gains       []string                          `json:"gains,omitempty"`
+	Shares      []string                          `json:"shares,omitempty"`
+	Loses       []string                          `json:"loses,omitempty"`
+	Removes     []string                          `json:"removes,omitempty"`
 }
 
 // Data returns plans for programs.
-func (v PlanView) Data(plans []Planned) any {
+func (v PlanView) Data(all []Planned) any {
 	out := struct {
 		Objects []planJSON   `json:"objects"`
 		Pruned  []prunedJSON `json:"pruned,omitempty"`
@@ -281,7 +282,7 @@ func (v PlanView) Data(plans []Planned) any {
 	for _, p := range v.Pruned {
 		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By, p.ApplySet})
 	}
-	for _, p := range plans {
+	for _, p := range all {
 		gk := p.Kind.GroupKind()
 		one := planJSON{
 			File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
@@ -302,7 +303,7 @@ func (v PlanView) Data(plans []Planned) any {
 	return out
 }
 
-func ownershipJSONOf(c fieldmanager.OwnershipChange) ownershipJSON {
+func ownershipJSONOf(c plans.OwnershipChange) ownershipJSON {
 	return ownershipJSON{
 		Manager: c.Manager.Manager, Operation: c.Manager.Operation, Subresource: c.Manager.Subresource,
 		APIVersion: cmp.Or(c.Version, c.Manager.APIVersion),

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -46,7 +46,7 @@ func hideValue(value any, with string) any {
 }
 
 // hideChange returns a change without the values of a Secret.
-func hideChange(gk schema.GroupKind, c fieldmanager.Change) fieldmanager.Change {
+func hideChange(gk schema.GroupKind, c plans.Change) plans.Change {
 	// A whole object that is added or removed may contain them.
 	if whole := gk == secretKind && len(c.Path) == 0; whole || isSecret(gk, c.Path) {
 		c.Before, c.After = hideValue(c.Before, hiddenBefore), hideValue(c.After, hiddenAfter)

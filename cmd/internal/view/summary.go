@@ -10,7 +10,7 @@ import (
 	"github.com/fatih/color"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
 // planCounts counts plans by their outcome. A created object counts as created, not as changed.
@@ -26,13 +26,13 @@ type planCounts struct {
 func (c *planCounts) add(p *Planned) {
 	c.Objects++
 	switch {
-	case p.Outcome == fieldmanager.Conflict:
+	case p.Outcome == plans.Conflict:
 		c.Conflicts++
 	case p.Desired.Object == nil:
 		c.Created++
-	case p.Outcome == fieldmanager.Unchanged:
+	case p.Outcome == plans.Unchanged:
 		c.Unchanged++
-	case p.Outcome == fieldmanager.OwnershipOnly:
+	case p.Outcome == plans.OwnershipOnly:
 		c.Ownership++
 	default:
 		c.Changed++
@@ -48,11 +48,11 @@ type summaryJSON struct {
 }
 
 // summarize counts plans, also by the resource that kubectl prints.
-func summarize(plans []Planned, failed int) summaryJSON {
+func summarize(all []Planned, failed int) summaryJSON {
 	out := summaryJSON{Failed: failed, Kinds: map[string]*planCounts{}}
 	out.Objects = failed
-	for i := range plans {
-		p := &plans[i]
+	for i := range all {
+		p := &all[i]
 		kind := place.Resource(p.Kind.GroupKind())
 		if out.Kinds[kind] == nil {
 			out.Kinds[kind] = &planCounts{}
@@ -64,8 +64,8 @@ func summarize(plans []Planned, failed int) summaryJSON {
 }
 
 // WriteSummary writes how many objects of each kind have which outcome.
-func (v PlanView) WriteSummary(w io.Writer, plans []Planned, failed int) error {
-	s := summarize(plans, failed)
+func (v PlanView) WriteSummary(w io.Writer, all []Planned, failed int) error {
+	s := summarize(all, failed)
 	rows := [][]cell{headings("KIND", "OBJECTS", "UNCHANGED", "OWNERSHIP", "CHANGED", "CREATED", "CONFLICTS")}
 	row := func(name string, c *planCounts) {
 		cells := []cell{{name, 0}, {strconv.Itoa(c.Objects), 0}}
@@ -96,8 +96,8 @@ func (v PlanView) WriteSummary(w io.Writer, plans []Planned, failed int) error {
 }
 
 // Summary returns the same for programs.
-func (v PlanView) Summary(plans []Planned, failed int) any {
-	s := summarize(plans, failed)
+func (v PlanView) Summary(all []Planned, failed int) any {
+	s := summarize(all, failed)
 	s.Pruned = len(v.Pruned)
 	return s
 }

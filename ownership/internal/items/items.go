@@ -41,14 +41,14 @@ func New(list []any, t *typed.Type) *Index {
 // fields, or else those that have most of them and lack the others: a server has put the defaults of key fields into
 // the element, and the object may be older.
 func (x *Index) Find(e fieldpath.Element) []int {
-	switch e.Kind() {
-	case fieldpath.KindIndex:
+	switch {
+	case e.IsIndex():
 		if i, _ := e.Index(); i >= 0 && i < len(x.list) {
 			return []int{i}
 		}
-	case fieldpath.KindValue:
+	case e.IsValue():
 		return x.byValue(e)
-	case fieldpath.KindKey:
+	case e.IsKey():
 		key, _ := e.Key()
 		return x.byKey(key)
 	}

@@ -1,4 +1,4 @@
-package fieldmanager_test
+package plans_test
 
 import (
 	"encoding/json"
@@ -15,13 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // oneLine writes a plan in lines: outcome, changes, conflicts, ownership.
-func oneLine(p *fieldmanager.Plan) string {
+func oneLine(p *plans.Plan) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, p.Outcome)
 	text := func(v any) string {
@@ -66,44 +67,44 @@ func TestPlan(t *testing.T) {
 	const same = "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}]}"
 	for _, row := range []struct {
 		name, manager, version, intent string
-		options                        fieldmanager.PlanOptions
+		options                        plans.Options
 		want, why                      string
 	}{
-		{"the same again", "alice", "v1", same, fieldmanager.PlanOptions{}, "unchanged", "nothing is written"},
-		{"the same at another version", "alice", "v2", same, fieldmanager.PlanOptions{}, "ownership only\nalice", "the entry is of another version then"},
-		{"a field more", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], labels: {k: v}}", fieldmanager.PlanOptions{},
+		{"the same again", "alice", "v1", same, plans.Options{}, "unchanged", "nothing is written"},
+		{"the same at another version", "alice", "v2", same, plans.Options{}, "ownership only\nalice", "the entry is of another version then"},
+		{"a field more", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], labels: {k: v}}", plans.Options{},
 			"changed\nadded .spec.labels null {\"k\":\"v\"}\nalice gains .spec.labels.k", "a whole that is added is one change"},
-		{"a field less", "alice", "v1", "spec: {text: a, ports: [{port: 80}, {port: 90}]}", fieldmanager.PlanOptions{},
+		{"a field less", "alice", "v1", "spec: {text: a, ports: [{port: 80}, {port: 90}]}", plans.Options{},
 			"changed\nremoved .spec.count 1 null\nalice loses .spec.count removes .spec.count", "nobody else owns it"},
-		{"an item less", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 90}]}", fieldmanager.PlanOptions{},
+		{"an item less", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 90}]}", plans.Options{},
 			`changed
 removed .spec.ports[port=80,protocol="TCP"] {"port":80} null
 alice loses .spec.ports[port=80,protocol="TCP"],.spec.ports[port=80,protocol="TCP"].port removes .spec.ports[port=80,protocol="TCP"],.spec.ports[port=80,protocol="TCP"].port`, "a whole that goes is one change"},
-		{"another order", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 90}, {port: 80}]}", fieldmanager.PlanOptions{},
+		{"another order", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 90}, {port: 80}]}", plans.Options{},
 			`changed
 reordered .spec.ports [{"port":80},{"port":90}] [{"port":90},{"port":80}]`, "the object changes, and whose it is does not"},
-		{"shared", "bob", "v1", "spec: {text: a}", fieldmanager.PlanOptions{},
+		{"shared", "bob", "v1", "spec: {text: a}", plans.Options{},
 			"ownership only\nbob gains .spec.text shares .spec.text", "the value is live's"},
-		{"added by another", "bob", "v1", "spec: {set: [x]}", fieldmanager.PlanOptions{},
+		{"added by another", "bob", "v1", "spec: {set: [x]}", plans.Options{},
 			"changed\nadded .spec.set null [\"x\"]\nbob gains .spec.set[=\"x\"]", "which is nobody's"},
-		{"conflict", "bob", "v1", "spec: {text: b, count: 1}", fieldmanager.PlanOptions{},
+		{"conflict", "bob", "v1", "spec: {text: b, count: 1}", plans.Options{},
 			"conflict\nmodified .spec.text \"a\" \"b\"\nconflict .spec.text alice\nalice loses .spec.text\nbob gains .spec.count,.spec.text shares .spec.count", "what is said is what force would do"},
-		{"forced", "bob", "v1", "spec: {text: b, count: 1}", fieldmanager.PlanOptions{Force: true},
+		{"forced", "bob", "v1", "spec: {text: b, count: 1}", plans.Options{Force: true},
 			"changed\nmodified .spec.text \"a\" \"b\"\nconflict .spec.text alice\nalice loses .spec.text\nbob gains .spec.count,.spec.text shares .spec.count", "what is taken from whom is told too"},
-		{"a default in live only", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80, protocol: TCP}, {port: 90}]}", fieldmanager.PlanOptions{Defaults: true},
+		{"a default in live only", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80, protocol: TCP}, {port: 90}]}", plans.Options{Defaults: true},
 			`ownership only
 alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "the value was the default already"},
-		{"without defaults", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80, protocol: TCP}, {port: 90}]}", fieldmanager.PlanOptions{},
+		{"without defaults", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80, protocol: TCP}, {port: 90}]}", plans.Options{},
 			`changed
 added .spec.ports[port=80,protocol="TCP"].protocol null "TCP"
 alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "nobody said that a server fills it in"},
-		{"an empty list", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: []}", fieldmanager.PlanOptions{Semantics: typed.Canonical(nil)},
+		{"an empty list", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: []}", plans.Options{Semantics: typed.Canonical(nil)},
 			"unchanged", "which says nothing where types are Go structs"},
-		{"an empty list of a custom resource", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: []}", fieldmanager.PlanOptions{},
+		{"an empty list of a custom resource", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: []}", plans.Options{},
 			"changed\nadded .spec.set null []", "and is written where they are not"},
-		{"a null", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: null}", fieldmanager.PlanOptions{Defaults: true},
+		{"a null", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: null}", plans.Options{Defaults: true},
 			"ownership only\nalice gains .spec.set", "a server drops it from the object, not from the entry"},
-		{"metadata of the server", "alice", "v1", "metadata: {name: x, creationTimestamp: null, generation: 7, uid: uid}\n" + same, fieldmanager.PlanOptions{},
+		{"metadata of the server", "alice", "v1", "metadata: {name: x, creationTimestamp: null, generation: 7, uid: uid}\n" + same, plans.Options{},
 			"unchanged", "a server keeps its own"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -115,7 +116,7 @@ alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "nobody said that a s
 			intent := &unstructured.Unstructured{Object: parse(t, "apiVersion: example.dev/"+row.version+"\n"+text)}
 			obj := live(t)
 			before := obj.DeepCopy()
-			p, err := m.Plan(t.Context(), obj, intent, as(row.manager, row.options))
+			p, err := plans.New(t.Context(), m, obj, intent, as(row.manager, row.options))
 			require.NoError(t, err)
 			require.Equal(t, row.want, oneLine(p), row.why)
 			require.Equal(t, before, obj, "planning changes nothing")
@@ -128,7 +129,7 @@ alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "nobody said that a s
 
 func TestPlanOfACreate(t *testing.T) {
 	m := newManager(t, "v1")
-	p, err := m.Plan(t.Context(), nil, object(t, "v1", "spec: {text: a}"), fieldmanager.PlanOptions{Manager: "alice"})
+	p, err := plans.New(t.Context(), m, nil, object(t, "v1", "spec: {text: a}"), plans.Options{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, `changed
 added .apiVersion null "example.dev/v1"
@@ -143,7 +144,7 @@ alice gains .spec.text`, oneLine(p))
 func TestPlanOfTheFirstApply(t *testing.T) {
 	m := newManager(t, "v1")
 	live := stored(object(t, "v1", "spec: {text: a, count: 1}"))
-	p, err := m.Plan(t.Context(), live, object(t, "v1", "spec: {text: a}"), fieldmanager.PlanOptions{Manager: "alice"})
+	p, err := plans.New(t.Context(), m, live, object(t, "v1", "spec: {text: a}"), plans.Options{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, `ownership only
 alice gains .spec.text shares .spec.text
@@ -180,13 +181,12 @@ func TestPlanPutsBack(t *testing.T) {
 				false,
 			)
 			require.NoError(t, err)
-			p, err := m.Plan(t.Context(), live, object(t, "v1", row.intent), fieldmanager.PlanOptions{Manager: "alice"})
+			p, err := plans.New(t.Context(), m, live, object(t, "v1", row.intent), plans.Options{Manager: "alice"})
 			require.NoError(t, err)
 			require.Equal(t, "unchanged", oneLine(p))
-			p, err = m.Plan(t.Context(),
-				live,
+			p, err = plans.New(t.Context(), m, live,
 				object(t, "v1", strings.Replace(row.intent, "count: 1", "count: 2", 1)),
-				fieldmanager.PlanOptions{Manager: "alice", Force: true},
+				plans.Options{Manager: "alice", Force: true},
 			)
 			require.NoError(t, err)
 			require.Contains(t, oneLine(p), "changed\nmodified .spec.count 1 2\n", "and nothing else")
@@ -203,21 +203,21 @@ func TestPlanOfAnotherOrderOfEntries(t *testing.T) {
 	}
 	now := start
 	m := builtinManager(t, kind, func(o *fieldmanager.Options) { o.Clock = func() time.Time { return now } })
-	options := fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil)}
+	options := plans.Options{Defaults: true, Semantics: typed.Canonical(nil)}
 	cpu := func(s string) *unstructured.Unstructured {
 		return pod("spec: {containers: [{name: a, env: [], resources: {limits: {cpu: " + s + "}}}]}")
 	}
 	live, err := writetest.Apply(m, nil, cpu("1"), "alice", false)
 	require.NoError(t, err)
 	now = now.Add(time.Minute)
-	p, err := m.Plan(t.Context(), stored(live), cpu("1000m"), as("alice", options))
+	p, err := plans.New(t.Context(), m, stored(live), cpu("1000m"), as("alice", options))
 	require.NoError(t, err)
 	require.Equal(t, "unchanged", oneLine(p), "one amount, and one entry")
 
 	live, err = writetest.Apply(m, stored(live), pod("metadata: {name: x, labels: {k: v}}"), "zoe", false)
 	require.NoError(t, err)
 	now = now.Add(time.Minute)
-	p, err = m.Plan(t.Context(), stored(live), cpu("1000m"), as("alice", options))
+	p, err = plans.New(t.Context(), m, stored(live), cpu("1000m"), as("alice", options))
 	require.NoError(t, err)
 	require.Equal(t, "ownership only", oneLine(p), "alice's entry now stands after zoe's")
 }
@@ -234,18 +234,17 @@ func TestPlanWithADefaulter(t *testing.T) {
 	})
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
-	p, err := m.Plan(
-		t.Context(),
-		stored(live),
+	p, err := plans.New(
+		t.Context(), m, stored(live),
 		object(t, "v1", "spec: {text: a}"),
-		fieldmanager.PlanOptions{Manager: "alice"},
+		plans.Options{Manager: "alice"},
 	)
 	require.NoError(t, err)
 	require.Equal(
 		t,
-		"ownership only\nalice loses .spec.count removes .spec.count",
+		"ownership only\nalice loses .spec.count",
 		oneLine(p),
-		"what was given up comes back as the default",
+		"what was given up is set again, by the default",
 	)
 }
 
@@ -257,7 +256,7 @@ func TestPlanWithCodeOfTheServer(t *testing.T) {
 	text := func(obj runtime.Object) any {
 		return obj.(*unstructured.Unstructured).Object["spec"].(map[string]any)["text"]
 	}
-	options := fieldmanager.PlanOptions{
+	options := plans.Options{
 		Prepare: func(merged, live runtime.Object) {
 			merged.(*unstructured.Unstructured).Object["spec"].(map[string]any)["text"] = text(live)
 		},
@@ -270,19 +269,19 @@ func TestPlanWithCodeOfTheServer(t *testing.T) {
 	}
 	intent := object(t, "v1", "spec: {text: b, count: 1}")
 	given := intent.DeepCopy()
-	p, err := m.Plan(t.Context(), stored(live), intent, as("alice", options))
+	p, err := plans.New(t.Context(), m, stored(live), intent, as("alice", options))
 	require.NoError(t, err)
 	require.Equal(t, "unchanged", oneLine(p))
 	require.Equal(t, given, intent)
 
 	options.Prepare = nil
-	_, err = m.Plan(t.Context(), stored(live), intent, as("alice", options))
+	_, err = plans.New(t.Context(), m, stored(live), intent, as("alice", options))
 	require.EqualError(t, err, "text can't be changed")
-	_, err = m.Plan(t.Context(), nil, intent, as("alice", options))
+	_, err = plans.New(t.Context(), m, nil, intent, as("alice", options))
 	require.EqualError(t, err, "text can't be changed")
-	p, err = m.Plan(t.Context(), stored(live), intent, as("bob", options))
+	p, err = plans.New(t.Context(), m, stored(live), intent, as("bob", options))
 	require.NoError(t, err)
-	require.Equal(t, fieldmanager.Conflict, p.Outcome, "a server finds conflicts first")
+	require.Equal(t, plans.Conflict, p.Outcome, "a server finds conflicts first")
 }
 
 func TestPlanOfGoStructs(t *testing.T) {
@@ -292,12 +291,12 @@ func TestPlanOfGoStructs(t *testing.T) {
 	require.NoError(t, err)
 	live := &widget{}
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(contents(out), live))
-	p, err := m.Plan(t.Context(), live, asTreeWith(t, w, "text", "a"), fieldmanager.PlanOptions{Manager: "alice"})
+	p, err := plans.New(t.Context(), m, live, asTreeWith(t, w, "text", "a"), plans.Options{Manager: "alice"})
 	require.NoError(t, err)
-	require.Equal(t, fieldmanager.Unchanged, p.Outcome)
-	p, err = m.Plan(t.Context(), live, asTreeWith(t, w, "text", "b"), fieldmanager.PlanOptions{Manager: "alice"})
+	require.Equal(t, plans.Unchanged, p.Outcome)
+	p, err = plans.New(t.Context(), m, live, asTreeWith(t, w, "text", "b"), plans.Options{Manager: "alice"})
 	require.NoError(t, err)
-	require.Equal(t, fieldmanager.Changed, p.Outcome)
+	require.Equal(t, plans.Changed, p.Outcome)
 	require.IsType(t, live, p.Object)
 }
 
@@ -327,13 +326,13 @@ func TestPlanErrors(t *testing.T) {
 			object(t, "v1", "spec: {}"), "live object: metadata: expected a map, got string", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := m.Plan(t.Context(), row.live, row.intent, fieldmanager.PlanOptions{Manager: "alice"})
+			_, err := plans.New(t.Context(), m, row.live, row.intent, plans.Options{Manager: "alice"})
 			require.EqualError(t, err, row.want)
 			if row.precondition {
-				require.ErrorIs(t, err, fieldmanager.ErrPrecondition)
+				require.ErrorIs(t, err, plans.ErrPrecondition)
 				return
 			}
-			require.NotErrorIs(t, err, fieldmanager.ErrPrecondition)
+			require.NotErrorIs(t, err, plans.ErrPrecondition)
 			if row.name == "another uid" {
 				return // a server validates that, with the metadata
 			}
@@ -341,17 +340,17 @@ func TestPlanErrors(t *testing.T) {
 			require.Equal(t, applyErr, err)
 		})
 	}
-	p, err := m.Plan(t.Context(), live, with("resourceVersion", "7"), fieldmanager.PlanOptions{Manager: "alice"})
+	p, err := plans.New(t.Context(), m, live, with("resourceVersion", "7"), plans.Options{Manager: "alice"})
 	require.NoError(t, err)
-	require.Equal(t, fieldmanager.OwnershipOnly, p.Outcome)
+	require.Equal(t, plans.OwnershipOnly, p.Outcome)
 }
 
 func TestOutcomesAsText(t *testing.T) {
-	for outcome, want := range map[fieldmanager.Outcome]string{
-		fieldmanager.Unchanged: "unchanged", fieldmanager.OwnershipOnly: "ownership only",
-		fieldmanager.Changed: "changed", fieldmanager.Conflict: "conflict", 9: "Outcome(9)",
+	for outcome, want := range map[plans.Outcome]string{
+		plans.Unchanged: "unchanged", plans.OwnershipOnly: "ownership only",
+		plans.Changed: "changed", plans.Conflict: "conflict", 9: "Outcome(9)",
 	} {
-		text, err := json.Marshal(map[fieldmanager.Outcome]fieldmanager.Outcome{outcome: outcome})
+		text, err := json.Marshal(map[plans.Outcome]plans.Outcome{outcome: outcome})
 		require.NoError(t, err)
 		require.JSONEq(t, fmt.Sprintf("{%q: %q}", want, want), string(text))
 	}
@@ -391,11 +390,10 @@ func TestPlanOfWhatAServerKeeps(t *testing.T) {
 			}
 			live, err := writetest.Apply(m, nil, object(t, "v1", row.live), "alice", false)
 			require.NoError(t, err)
-			p, err := m.Plan(
-				t.Context(),
-				stored(live),
+			p, err := plans.New(
+				t.Context(), m, stored(live),
 				object(t, "v1", row.intent),
-				fieldmanager.PlanOptions{Manager: "alice"},
+				plans.Options{Manager: "alice"},
 			)
 			require.NoError(t, err)
 			changes, _, _ := strings.Cut(oneLine(p), "\nalice")
@@ -408,22 +406,25 @@ func TestPlanOfWhatAServerKeeps(t *testing.T) {
 // nothing, and the host is told.
 func TestPlanOfABrokenEntry(t *testing.T) {
 	type m = map[string]any
-	broken := fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"k:{": m{}}})
+	entry := func(manager string, fields m) m {
+		return m{
+			"manager": manager, "operation": "Apply", "apiVersion": "example.dev/v1", "time": "2026-01-02T03:04:05Z",
+			"fieldsType": "FieldsV1", "fieldsV1": fields,
+		}
+	}
 	var warnings []fieldmanager.Warning
 	fm := newManager(t, "v1", func(o *fieldmanager.Options) {
 		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
 	})
-	live := storedWith(
-		t,
-		"spec: {text: a, count: 1}",
-		broken,
-		fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:count": m{}}}),
-	)
-	p, err := fm.Plan(t.Context(), live, object(t, "v1", "spec: {text: a}"), fieldmanager.PlanOptions{Manager: "alice"})
+	live := stored(object(t, "v1", "spec: {text: a, count: 1}"))
+	live.Object["metadata"].(m)["managedFields"] = []any{
+		entry("alice", m{"f:spec": m{"k:{": m{}}}), entry("bob", m{"f:spec": m{"f:count": m{}}}),
+	}
+	p, err := plans.New(t.Context(), fm, live, object(t, "v1", "spec: {text: a}"), plans.Options{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, "ownership only\nalice gains .spec.text", oneLine(p))
 	require.NotEmpty(t, warnings)
-	p, err = fm.Plan(t.Context(), live, object(t, "v1", "spec: {text: b}"), fieldmanager.PlanOptions{Manager: "bob"})
+	p, err = plans.New(t.Context(), fm, live, object(t, "v1", "spec: {text: b}"), plans.Options{Manager: "bob"})
 	require.NoError(t, err)
 	require.Equal(t, "changed\nmodified .spec.text \"a\" \"b\"\nremoved .spec.count 1 null\n"+
 		"bob gains .spec.text loses .spec.count removes .spec.count", oneLine(p), "alice's is kept, as no change of it can be told")
@@ -435,7 +436,8 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 	large := func(set *fieldmanager.Options) {
 		set.Defaulter = func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }
 	}
-	live := &counted{widget: *newWidget(widgetSpec{Text: "a"})}
+	infinite := math.Inf(1)
+	live := &counted{Widget: *newWidget(widgetSpec{Text: "a"})}
 	live.UID = "uid"
 	for _, row := range []struct {
 		name, why string
@@ -445,14 +447,14 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 		want      string
 		applies   bool // Apply succeeds
 	}{
-		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "*fieldmanager_test.counted: ", false},
+		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "*writetest.Counted: ", false},
 		{"defaults that are no JSON", "an apply makes no JSON of them", []func(*fieldmanager.Options){large}, live, newWidget(widgetSpec{Text: "b"}), "merged object: ", true},
-		{"live that is no JSON", "the precondition is not told, but the apply's error", nil, newWidget(widgetSpec{Ratio: ptr(inf())}), newWidget(widgetSpec{Text: "a"}),
+		{"live that is no JSON", "the precondition is not told, but the apply's error", nil, newWidget(widgetSpec{Ratio: &infinite}), newWidget(widgetSpec{Text: "a"}),
 			"live object: ", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := widgetManager(t, "v1", row.options...)
-			_, err := m.Plan(t.Context(), row.live, row.intent, fieldmanager.PlanOptions{Manager: "alice", Force: true})
+			_, err := plans.New(t.Context(), m, row.live, row.intent, plans.Options{Manager: "alice", Force: true})
 			require.ErrorContains(t, err, row.want, row.why)
 			_, applyErr := writetest.Apply(m, row.live, row.intent, "alice", true)
 			if row.applies {
@@ -462,11 +464,11 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 			}
 		})
 	}
-	options := fieldmanager.PlanOptions{
+	options := plans.Options{
 		Force:     true,
 		Defaulter: func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 },
 	}
-	_, err := widgetManager(t, "v1").Plan(t.Context(), live, newWidget(widgetSpec{Text: "b"}), as("alice", options))
+	_, err := plans.New(t.Context(), widgetManager(t, "v1"), live, newWidget(widgetSpec{Text: "b"}), as("alice", options))
 	require.ErrorContains(t, err, "defaulting: ", "an apply does not default it; the plan does, to compare it")
 }
 
@@ -475,11 +477,10 @@ func TestChangesStop(t *testing.T) {
 	m := newManager(t, "v1")
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
-	p, err := m.Plan(
-		t.Context(),
-		stored(live),
+	p, err := plans.New(
+		t.Context(), m, stored(live),
 		object(t, "v1", "spec: {text: b, set: [p]}"),
-		fieldmanager.PlanOptions{Manager: "alice"},
+		plans.Options{Manager: "alice"},
 	)
 	require.NoError(t, err)
 	var all []string
@@ -506,18 +507,17 @@ func TestPlanOfWhatIsOwnedAnew(t *testing.T) {
 	require.NoError(t, err)
 	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {count: 1}"), "bob", false)
 	require.NoError(t, err)
-	p, err := m.Plan(
-		t.Context(),
-		stored(live),
+	p, err := plans.New(
+		t.Context(), m, stored(live),
 		object(t, "v1", "spec: {text: a, count: 1}"),
-		fieldmanager.PlanOptions{Manager: "bob"},
+		plans.Options{Manager: "bob"},
 	)
 	require.NoError(t, err)
 	require.Equal(t, "ownership only\nbob gains .spec.text shares .spec.text", oneLine(p))
 }
 
 // as returns options for an apply of a manager.
-func as(manager string, options fieldmanager.PlanOptions) fieldmanager.PlanOptions {
+func as(manager string, options plans.Options) plans.Options {
 	options.Manager = manager
 	return options
 }

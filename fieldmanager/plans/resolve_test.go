@@ -1,4 +1,4 @@
-package fieldmanager_test
+package plans_test
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
@@ -77,7 +78,7 @@ func TestResolveConfigMap(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			m, live, intent := configMap(t)
 			given := intent.DeepCopy()
-			r, err := m.Resolve(t.Context(), live, intent, row.decide, fieldmanager.PlanOptions{Manager: "bob"})
+			r, err := plans.Resolve(t.Context(), m, live, intent, row.decide, plans.Options{Manager: "bob"})
 			require.NoError(t, err)
 			require.Equal(t, given, intent, "the intent that conflicted is not changed")
 			text, err := yaml.Marshal(r.Intent.Object)
@@ -86,7 +87,7 @@ func TestResolveConfigMap(t *testing.T) {
 			require.ElementsMatch(t, strings.SplitAfter(row.intent, "\n"), parts)
 			require.Equal(t, row.force, r.Force)
 			require.Equal(t, row.lost, r.Forced.Paths().String())
-			require.Equal(t, fieldmanager.Changed, r.Plan.Outcome)
+			require.Equal(t, plans.Changed, r.Plan.Outcome)
 
 			m, _, _ = configMap(t)
 			out, err := writetest.Apply(m, live, r.Intent, "bob", r.Force)
@@ -127,12 +128,11 @@ func TestResolve(t *testing.T) {
 			m := newManager(t, "v1")
 			live, err := writetest.Apply(m, nil, object(t, "v1", row.theirs), "alice", false)
 			require.NoError(t, err)
-			r, err := m.Resolve(
-				t.Context(),
-				stored(live),
+			r, err := plans.Resolve(
+				t.Context(), m, stored(live),
 				object(t, "v1", row.mine),
 				all(row.way),
-				fieldmanager.PlanOptions{Manager: "bob"},
+				plans.Options{Manager: "bob"},
 			)
 			require.NoError(t, err)
 			spec := r.Intent.Object["spec"]
@@ -142,7 +142,7 @@ func TestResolve(t *testing.T) {
 			text, err := json.Marshal(spec)
 			require.NoError(t, err)
 			require.JSONEq(t, row.want, string(text), row.why)
-			require.NotEqual(t, fieldmanager.Conflict, r.Plan.Outcome)
+			require.NotEqual(t, plans.Conflict, r.Plan.Outcome)
 		})
 	}
 }
@@ -156,12 +156,11 @@ func TestShareWhatIsNotThere(t *testing.T) {
 	unstructured.RemoveNestedField(live.Object, "spec", "text")
 	unstructured.RemoveNestedField(live.Object, "spec", "ports")
 	for _, way := range []conflicts.Way{conflicts.Share, conflicts.GiveUp} {
-		r, err := m.Resolve(
-			t.Context(),
-			live,
+		r, err := plans.Resolve(
+			t.Context(), m, live,
 			object(t, "v1", "spec: {text: b, set: [x], ports: [{port: 80, name: nn}]}"),
 			func(conflicts.Conflict) conflicts.Way { return way },
-			fieldmanager.PlanOptions{Manager: "bob"},
+			plans.Options{Manager: "bob"},
 		)
 		require.NoError(t, err)
 		require.Equal(
@@ -175,17 +174,16 @@ func TestShareWhatIsNotThere(t *testing.T) {
 
 func TestResolveWithoutConflict(t *testing.T) {
 	m, live, intent := configMap(t)
-	r, err := m.Resolve(t.Context(),
-		live,
+	r, err := plans.Resolve(t.Context(), m, live,
 		intent,
 		func(conflicts.Conflict) conflicts.Way { panic("there is none") },
-		fieldmanager.PlanOptions{Manager: "alice", Force: true},
+		plans.Options{Manager: "alice", Force: true},
 	)
 	require.NoError(t, err)
 	require.Equal(t, intent.Object, r.Intent.Object)
 	require.False(t, r.Force)
-	require.Equal(t, fieldmanager.Changed, r.Plan.Outcome)
-	options := fieldmanager.PlanOptions{Manager: "alice"}
+	require.Equal(t, plans.Changed, r.Plan.Outcome)
+	options := plans.Options{Manager: "alice"}
 	report, err := conflictreport.New(t.Context(), m, live, intent, "configmap/test-cm", options)
 	require.NoError(t, err)
 	require.Empty(t, report.Conflicts)
@@ -193,7 +191,7 @@ func TestResolveWithoutConflict(t *testing.T) {
 }
 
 func TestResolveErrors(t *testing.T) {
-	m := newManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = convert(plainly) })
+	m := newManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} })
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, set: [a]}"), "alice", false)
 	require.NoError(t, err)
 	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {text: a}"), "bob", false)
@@ -229,16 +227,15 @@ func TestResolveErrors(t *testing.T) {
 		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil, "applied object Thing x: .spec.text: expected string, got 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := m.Resolve(t.Context(), live, row.intent, row.decide, fieldmanager.PlanOptions{Manager: "zoe"})
+			_, err := plans.Resolve(t.Context(), m, live, row.intent, row.decide, plans.Options{Manager: "zoe"})
 			require.EqualError(t, err, row.want)
 		})
 	}
-	_, err = m.Resolve(
-		t.Context(),
-		doubled,
+	_, err = plans.Resolve(
+		t.Context(), m, doubled,
 		object(t, "v1", "spec: {set: [a]}"),
 		func(conflicts.Conflict) conflicts.Way { return conflicts.Share },
-		fieldmanager.PlanOptions{Manager: "zoe"},
+		plans.Options{Manager: "zoe"},
 	)
 	require.ErrorContains(t, err, "live's value can't be shared: .spec.set: duplicate")
 }
@@ -246,7 +243,7 @@ func TestResolveErrors(t *testing.T) {
 // TestWaysOut shows the three ways out as a person and as a program see them.
 func TestWaysOut(t *testing.T) {
 	m, live, intent := configMap(t)
-	options := fieldmanager.PlanOptions{Manager: "bob"}
+	options := plans.Options{Manager: "bob"}
 	report, err := conflictreport.New(t.Context(), m, live, intent, "configmap/test-cm", options)
 	require.NoError(t, err)
 	var b strings.Builder
@@ -327,9 +324,9 @@ func TestResolveAcrossVersions(t *testing.T) {
 			m := anyManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = c })
 			atV1 := atVersion(t, c, live, "v1")
 			intent := anyAt(t, "v1", row.intent)
-			_, err = m.Resolve(t.Context(), atV1, intent, row.decide, fieldmanager.PlanOptions{Manager: "bob"})
+			_, err = plans.Resolve(t.Context(), m, atV1, intent, row.decide, plans.Options{Manager: "bob"})
 			require.EqualError(t, err, row.want, row.why)
-			report, err := conflictreport.New(t.Context(), m, atV1, intent, "any/x", fieldmanager.PlanOptions{Manager: "bob"})
+			report, err := conflictreport.New(t.Context(), m, atV1, intent, "any/x", plans.Options{Manager: "bob"})
 			require.NoError(t, err)
 			require.NotEmpty(t, report.Conflicts)
 			for _, way := range report.Ways {
@@ -359,8 +356,7 @@ func TestResolvedFor(t *testing.T) {
 			if row.version != "" {
 				obj.SetResourceVersion(row.version)
 			}
-			r, err := m.Resolve(t.Context(),
-				obj,
+			r, err := plans.Resolve(t.Context(), m, obj,
 				object(t, "v1", "spec: {text: b, count: 2}"),
 				func(c conflicts.Conflict) conflicts.Way {
 					if row.all || c.Path.String() == ".spec.text" {
@@ -368,7 +364,7 @@ func TestResolvedFor(t *testing.T) {
 					}
 					return conflicts.GiveUp
 				},
-				fieldmanager.PlanOptions{Manager: "bob"},
+				plans.Options{Manager: "bob"},
 			)
 			require.NoError(t, err)
 			require.True(t, r.Force)

@@ -1,4 +1,4 @@
-package fieldmanager
+package plans
 
 import (
 	"maps"
@@ -10,26 +10,30 @@ import (
 
 // serverFields are the fields of an object that only its server sets: those that
 // nobody ever owns (spec rule 2.7), and the two of an object that is going.
-var serverFields = managedfields.Unowned(nil).Union(fieldpath.NewSet(
+var serverFields = managedfields.Unowned().Union(fieldpath.NewSet(
 	fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "deletionGracePeriodSeconds")))
 
 // putBack returns the merged object with what the write must not touch as it is
 // in live, which is nil for a create: what it resets (spec rule 2.9), and what is the
 // server's.
-func (m *FieldManager) putBack(live map[string]any, merged object) (map[string]any, error) {
-	if reset, ok := m.options.ResetFields[m.version].(fieldpath.Excluding); ok {
+func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]any, error) {
+	reset := w.options.ResetFields[w.version]
+	if fields, ok := reset.(fieldpath.Excluding); ok {
 		// By far the most: a few fields, whatever is in them.
-		merged.tree = withFieldsOf(live, merged.tree, reset.Set, true)
+		merged = withFieldsOf(live, merged, fields.Set, true)
 	}
 	if live != nil {
-		merged.tree = withFieldsOf(live, merged.tree, serverFields, false)
+		merged = withFieldsOf(live, merged, serverFields, false)
 	}
-	return m.putBackFiltered(live, merged)
+	if reset == nil {
+		return merged, nil
+	}
+	return putBackFiltered(t, live, merged, reset)
 }
 
-// withFieldsOf returns tree with the fields of set as they are in live. A path that others
-// of set go on from stands for all that is below it if whole is true, and else for
-// nothing but what they say. Elements other than fields are passed over.
+// withFieldsOf returns tree with the fields of set as they are in live. Of a field that is in set together with fields
+// below it, everything is replaced if whole is true, and otherwise only the fields below. Elements other than fields
+// are ignored.
 func withFieldsOf(live, tree map[string]any, set *fieldpath.Set, whole bool) map[string]any {
 	out, cloned := tree, false
 	put := func(name string, v any, there bool) {
@@ -68,19 +72,17 @@ func withFieldsOf(live, tree map[string]any, set *fieldpath.Set, whole bool) map
 	return out
 }
 
-// putBackFiltered puts back what the filter of the write leaves out and is no set
-// of fields, as far as it can be told from the paths that changed.
-func (m *FieldManager) putBackFiltered(live map[string]any, merged object) (map[string]any, error) {
-	c := merged.typ.Compare(live, merged.tree).Map(func(s *fieldpath.Set) *fieldpath.Set {
-		return s.Difference(m.filter(m.version, s))
-	})
+// putBackFiltered restores live's values of the changed paths that the filter of the write leaves out: those that are
+// not plain fields, and those of filters that are not sets.
+func putBackFiltered(t *typed.Type, live, merged map[string]any, reset fieldpath.Filter) (map[string]any, error) {
+	c := t.Compare(live, merged).Map(func(s *fieldpath.Set) *fieldpath.Set { return s.Difference(reset.Filter(s)) })
 	if c.Unchanged() {
-		return merged.tree, nil
+		return merged, nil
 	}
-	tree := merged.typ.Remove(merged.tree, c.Changed())
+	tree := t.Remove(merged, c.Changed())
 	if missing := c.Modified.Union(c.Removed); !missing.Empty() {
-		part := merged.typ.Extract(live, missing.Leaves(), true)
-		merged, err := merged.typ.Merge(tree, part, typed.Rules{Duplicates: true, Unknown: true})
+		part := t.Extract(live, missing.Leaves(), true)
+		merged, err := t.Merge(tree, part, typed.Rules{Duplicates: true, Unknown: true})
 		if err != nil {
 			return nil, err
 		}

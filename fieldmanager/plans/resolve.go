@@ -1,4 +1,4 @@
-package fieldmanager
+package plans
 
 import (
 	"context"
@@ -6,10 +6,13 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -47,31 +50,32 @@ type Resolution struct {
 // be forced and what holds it is not; that live's value is none that an intent may
 // have (duplicates, undeclared fields); or that a conflict can't be told from here,
 // because it is about a field that another API version has and the intent's has not.
-func (m *FieldManager) Resolve(ctx context.Context, live, applied runtime.Object,
-	decide func(conflicts.Conflict) conflicts.Way, options PlanOptions) (*Resolution, error) {
+func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object,
+	decide func(conflicts.Conflict) conflicts.Way, options Options) (*Resolution, error) {
 	options.Force = false
-	plan, err := m.Plan(ctx, live, applied, options)
+	plan, err := New(ctx, m, live, applied, options)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := treeOf(applied)
+	tree, err := gostruct.Tree(applied)
 	if err != nil {
-		return nil, &ObjectError{AppliedObject, "", err}
+		return nil, err
 	}
 	out := &Resolution{Intent: &unstructured.Unstructured{Object: tree}, Plan: plan}
 	if plan.Outcome != Conflict {
 		return out, nil
 	}
-	liveTree, err := m.objectOf(ctx, live)
+	version := m.Kind().GroupVersion().String()
+	liveTree, t, err := m.At(ctx, live, version)
 	if err != nil {
-		return nil, &ObjectError{LiveObject, "", err}
+		return nil, err
 	}
-	ways, err := m.decisions(plan.Conflicts, tree, decide, out)
+	ways, err := decisions(t, plan.Conflicts, tree, version, decide, out)
 	if err != nil {
 		return nil, err
 	}
 	var there, absent []fieldpath.Path
-	inLive := allPaths(m.typ, liveTree.tree)
+	inLive := allPaths(t, liveTree)
 	for p := range ways[conflicts.Share].All() {
 		if inLive.Has(p) {
 			there = append(there, slices.Clone(p))
@@ -79,21 +83,22 @@ func (m *FieldManager) Resolve(ctx context.Context, live, applied runtime.Object
 			absent = append(absent, slices.Clone(p))
 		}
 	}
-	if tree, err = m.withShared(tree, liveTree.tree, fieldpath.NewSet(there...)); err != nil {
+	isStrict := m.Options().FieldValidation == metav1.FieldValidationStrict
+	if tree, err = withShared(t, tree, liveTree, fieldpath.NewSet(there...), isStrict); err != nil {
 		return nil, err
 	}
 	forced := ways[conflicts.Force]
-	tree = leaveOut(m.typ, tree, ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...)), forced)
-	for p := range forced.Difference(allPaths(m.typ, tree)).All() {
+	tree = leaveOut(t, tree, ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...)), forced)
+	for p := range forced.Difference(allPaths(t, tree)).All() {
 		return nil, fmt.Errorf("%s: to be forced, but what holds it is left out", p)
 	}
 	out.Force = !forced.Empty()
 	if out.Force && len(out.Forced) < len(plan.Conflicts) {
-		tree = withVersionOf(tree, liveTree.tree)
+		tree = withVersionOf(tree, liveTree)
 	}
 	out.Intent = &unstructured.Unstructured{Object: tree}
 	options.Force = out.Force
-	if out.Plan, err = m.Plan(ctx, live, out.Intent, options); err != nil {
+	if out.Plan, err = New(ctx, m, live, out.Intent, options); err != nil {
 		return nil, err
 	}
 	for _, c := range out.Plan.Conflicts {
@@ -112,11 +117,11 @@ func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 
 // decisions asks for the way out of each conflict, and returns the fields of the
 // intent by way.
-func (m *FieldManager) decisions(all conflicts.Conflicts, intent map[string]any,
+func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, version string,
 	decide func(conflicts.Conflict) conflicts.Way, out *Resolution) (map[conflicts.Way]*fieldpath.Set, error) {
 	ways := map[conflicts.Way][]fieldpath.Path{}
 	decided := map[string]conflicts.Way{}
-	inIntent := allPaths(m.typ, intent)
+	inIntent := allPaths(t, intent)
 	for _, c := range all {
 		way := decide(c)
 		if way > conflicts.Force {
@@ -125,7 +130,7 @@ func (m *FieldManager) decisions(all conflicts.Conflicts, intent map[string]any,
 		path := c.Path
 		if !inIntent.Has(path) {
 			return nil, fmt.Errorf("%s: the conflict with %q is about a field of %s that the intent, of %s, does not have",
-				path, c.Owner.Manager, c.APIVersion, m.version)
+				path, c.Owner.Manager, c.APIVersion, version)
 		}
 		if before, twice := decided[path.String()]; twice && before != way {
 			return nil, fmt.Errorf("%s: decided twice, once %s and once %s", path, before, way)
@@ -164,18 +169,17 @@ func withoutKeyField(p fieldpath.Path) fieldpath.Path {
 }
 
 // withShared returns an intent with live's values at the paths of set, all of which
-// live has.
-func (m *FieldManager) withShared(intent, live map[string]any, set *fieldpath.Set) (map[string]any, error) {
+// live has. If it is strict, it must not get undeclared fields.
+func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set, isStrict bool) (map[string]any, error) {
 	if set.Empty() {
 		return intent, nil
 	}
-	all := m.typ.FieldSet(live)
+	all := t.FieldSet(live)
 	// With everything that is below: the shapes may differ.
-	part := m.typ.Extract(live, set.Union(all.AtOrBelow(set)), true)
-	rules := typed.Rules{Unknown: !m.refusesUnknown()}
-	shared, err := m.typ.Merge(intent, part, typed.Rules{Duplicates: true, Unknown: true})
+	part := t.Extract(live, set.Union(all.AtOrBelow(set)), true)
+	shared, err := t.Merge(intent, part, typed.Rules{Duplicates: true, Unknown: true})
 	if err == nil {
-		_, err = m.typ.Merge(live, shared.Value, rules)
+		_, err = t.Merge(live, shared.Value, typed.Rules{Unknown: !isStrict})
 	}
 	if err != nil {
 		// An update may have left in live what no intent may have (spec rule 1.3).
@@ -183,6 +187,22 @@ func (m *FieldManager) withShared(intent, live map[string]any, set *fieldpath.Se
 	}
 	out, _ := shared.Value.(map[string]any)
 	return out, nil
+}
+
+// LeaveOut returns an intent for m without the paths of set and what is below them. With
+// them go the declared fields that held nothing else, which would be owned if they
+// were empty; items and entries of maps stay. The result shares memory with the
+// intent. The error is a [fieldmanager.ObjectError].
+func LeaveOut(ctx context.Context, m *fieldmanager.FieldManager, applied runtime.Object, set *fieldpath.Set) (
+	*unstructured.Unstructured, error) {
+	tree, t, err := m.At(ctx, applied, m.Kind().GroupVersion().String())
+	if err == nil {
+		err = t.Validate(tree, typed.Rules{Duplicates: true, Unknown: true})
+	}
+	if err != nil {
+		return nil, &fieldmanager.ObjectError{Role: fieldmanager.AppliedObject, Err: err}
+	}
+	return &unstructured.Unstructured{Object: leaveOut(t, tree, set, nil)}, nil
 }
 
 // leaveOut returns an intent without the paths of set, and without the declared

@@ -1,4 +1,4 @@
-package fieldmanager_test
+package plans_test
 
 import (
 	"context"
@@ -7,13 +7,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
+
+// manifest returns an object of YAML.
+func manifest(text string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		panic(err)
+	}
+	return u
+}
 
 // settings is a ConfigMap that alice applied.
 func settings() (*fieldmanager.FieldManager, *unstructured.Unstructured) {
@@ -36,14 +47,14 @@ data: {color: red, size: small}
 }
 
 // What would alice's next intent do?
-func ExampleFieldManager_Plan() {
+func ExampleNew() {
 	m, live := settings()
-	plan, err := m.Plan(context.Background(), live, manifest(`
+	plan, err := plans.New(context.Background(), m, live, manifest(`
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
 data: {color: blue, shape: round}
-`), fieldmanager.PlanOptions{Manager: "alice", Defaults: true, Semantics: typed.Canonical(nil)})
+`), plans.Options{Manager: "alice", Defaults: true, Semantics: typed.Canonical(nil)})
 	if err != nil {
 		panic(err)
 	}
@@ -66,7 +77,7 @@ data: {color: blue, shape: round}
 
 // bob takes the color, and leaves the size to alice: one forced apply, which forces
 // nothing else.
-func ExampleFieldManager_Resolve() {
+func ExampleResolve() {
 	m, live := settings()
 	live.SetResourceVersion("7")
 	intent := manifest(`
@@ -75,12 +86,12 @@ kind: ConfigMap
 metadata: {name: settings}
 data: {color: blue, size: large}
 `)
-	r, err := m.Resolve(context.Background(), live, intent, func(c conflicts.Conflict) conflicts.Way {
+	r, err := plans.Resolve(context.Background(), m, live, intent, func(c conflicts.Conflict) conflicts.Way {
 		if c.Path.String() == ".data.color" {
 			return conflicts.Force
 		}
 		return conflicts.GiveUp
-	}, fieldmanager.PlanOptions{Manager: "bob"})
+	}, plans.Options{Manager: "bob"})
 	if err != nil {
 		panic(err)
 	}

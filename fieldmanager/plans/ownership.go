@@ -1,0 +1,121 @@
+package plans
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// OwnershipChange is what becomes of what one manager owns. The paths are of the
+// API version of its entry (spec rule 13.3). Invariants, where before and after are what it owns:
+//
+//	Gains   = after - before     Shares  ⊆ Gains
+//	Loses   = before - after     Removes ⊆ Loses
+type OwnershipChange struct {
+	// Manager is whose entry it is.
+	Manager managedfields.Key
+	// Version is the API version of its entry afterwards, or before when there is
+	// none any more.
+	Version string
+	// Gains are the fields that it comes to own, and Shares those of them that
+	// others own as well.
+	Gains, Shares *fieldpath.Set
+	// Loses are the fields that it owns no longer, and Removes those of them that
+	// go from the object: it gave them up, or they were inside something that
+	// somebody gave up, and nobody else owns them.
+	Loses, Removes *fieldpath.Set
+}
+
+// ownershipChanges returns how the entries of the merged object differ from live's.
+func (w write) ownershipChanges(merged runtime.Object) ([]OwnershipChange, error) {
+	var before managedfields.Entries
+	if w.live != nil {
+		var err error
+		if before, _, err = managedfields.Read(w.live); err != nil {
+			return nil, err
+		}
+	}
+	after, _, err := managedfields.Read(merged)
+	if err != nil {
+		return nil, err
+	}
+	out := OwnershipChanges(before, after)
+	removed := map[string]*fieldpath.Set{} // by version
+	was := before.Positions()
+	for i := range out {
+		c := &out[i]
+		if c.Loses.Empty() {
+			continue
+		}
+		version := before[was[c.Manager]].APIVersion
+		if _, ok := removed[version]; !ok {
+			removed[version] = w.removed(merged, version)
+		}
+		c.Removes = c.Loses.Intersection(removed[version])
+	}
+	return out, nil
+}
+
+// removed returns what the write removes from live at a version, without what a write there resets; nothing if that
+// can't be told.
+func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
+	before, t, err1 := w.At(w.ctx, w.live, version)
+	after, _, err2 := w.At(w.ctx, merged, version)
+	if err1 != nil || err2 != nil {
+		return nil
+	}
+	removed := w.options.Semantics.Compare(t, before, after).Removed
+	if reset := w.options.ResetFields[version]; reset != nil {
+		removed = reset.Filter(removed)
+	}
+	return removed
+}
+
+// OwnershipChanges returns how the entries after a write, or after moves of ownership, differ from those before, in the
+// order of managedfields.Key. An entry that can't be decoded owns nothing. It does not tell what is removed from the
+// object.
+func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChange) {
+	add := func(old, now *managedfields.Entry) {
+		c := OwnershipChange{
+			Manager: cmp.Or(now.Key, old.Key), Version: cmp.Or(now.APIVersion, old.APIVersion),
+			Gains: now.Owned().Difference(old.Owned()), Loses: old.Owned().Difference(now.Owned()),
+		}
+		if c.Gains.Empty() && c.Loses.Empty() && (old.APIVersion == now.APIVersion || now.APIVersion == "") {
+			return
+		}
+		if !c.Gains.Empty() {
+			c.Shares = ownedByOthers(after, c)
+		}
+		out = append(out, c)
+	}
+	was := before.Positions()
+	var none managedfields.Entry
+	for i := range after {
+		now, old := &after[i], &none
+		if j, ok := was[now.Key]; ok {
+			old = &before[j]
+			delete(was, now.Key)
+		}
+		add(old, now)
+	}
+	for _, j := range was {
+		add(&before[j], &none)
+	}
+	slices.SortFunc(out, func(a, b OwnershipChange) int { return a.Manager.Compare(b.Manager) })
+	return out
+}
+
+// ownedByOthers returns which of the fields that a manager gains others own too.
+func ownedByOthers(l managedfields.Entries, c OwnershipChange) *fieldpath.Set {
+	var parts []*fieldpath.Set
+	for i := range l {
+		if l[i].Key != c.Manager && l[i].APIVersion == c.Version {
+			parts = append(parts, l[i].Intersection(c.Gains))
+		}
+	}
+	return fieldpath.UnionOf(parts...)
+}

@@ -1,0 +1,23 @@
+// Package limits has the limits on what the engine reads (chapter 12 of doc/spec.md), which bound the cost of
+// hostile input. They are far above what a server can store, and can't be configured. Limits that one function alone
+// knows are beside it.
+package limits
+
+const (
+	// MaxDepth is the deepest nesting of a value, and the largest number of elements of a path.
+	MaxDepth = 1000
+	// MaxValues is the largest number of values in a value, containers and itself included.
+	MaxValues = 4 << 20
+	// MaxItems is the largest number of items of a list.
+	MaxItems = 1_000_000
+	// MaxElement is the size of the longest text of a path element, in bytes.
+	MaxElement = 256 << 10
+	// MaxBytes is the size of the longest FieldsV1, in bytes.
+	MaxBytes = 64 << 20
+	// MaxMembers is the largest number of members of a FieldsV1, on all levels together.
+	MaxMembers = 4 << 20
+	// MaxEntries is the largest number of entries of an object.
+	MaxEntries = 10_000
+	// MaxErrors is the largest number of violations that are reported for one value.
+	MaxErrors = 100
+)
