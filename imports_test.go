@@ -111,9 +111,8 @@ var serverLayers = []layer{
 		"internal/custom", "internal/discovery", "internal/openapi", "internal/plugins", "internal/request",
 		"internal/resources", "internal/webhooks", "internal/writes",
 	}},
-	{"kubernetes", []string{"admission"}},
-	// recorded imports builtin for the defaults of objects that the engine alone replayed.
-	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},
+	{"kubernetes", []string{"admission", "internal/builtin"}},
+	{"recorded", nil}, // for clients of any server
 	{"internal/exchanges", []string{".", "recorded", "storage/memory"}},
 }
 
