@@ -27,6 +27,7 @@ type layer struct {
 
 // layers are those of the root module.
 var layers = []layer{
+	{"doc", nil}, // for the commands
 	{"internal/printable", nil},
 	{"internal/txtar", nil},
 	{"internal/webpage", []string{"internal/printable"}},
@@ -142,6 +143,8 @@ var commandLayers = []layer{
 	{"internal/man", []string{"internal/process", "internal/cli"}},
 	{"tenure", []string{"internal/process", "internal/cli"}},
 	{"replay", []string{"internal/process", "internal/place", "internal/replay"}},
+	{"internal/conformance", nil},
+	{"conformance", []string{"internal/conformance"}},
 }
 
 // modules says which packages of which modules are watched, and which modules below its own a

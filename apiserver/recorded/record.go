@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,9 @@ import (
 )
 
 // Record sends the requests of a trace to a new server and puts its responses into the trace, with the generated values
-// of this server in its requests. settle is how long the server takes until it serves a new definition. It returns the
-// differences from the responses before, by step.
+// of this server in its requests. settle is how long the server takes until it serves a new definition. A step that was
+// recorded in a later second than the one before waits for another second. It returns the differences from the responses
+// before, by step.
 func (r *Replayer) Record(trace *Trace, settle time.Duration) (differences map[int]string, err error) {
 	if trace.CRD != nil {
 		if err := r.define(trace.CRD); err != nil {
@@ -26,8 +28,17 @@ func (r *Replayer) Record(trace *Trace, settle time.Duration) (differences map[i
 		return nil, err
 	}
 	differences = map[int]string{}
+	var later []int // as the steps get new times
+	for i := range trace.Steps {
+		if trace.Later(i) {
+			later = append(later, i)
+		}
+	}
 	for i := range trace.Steps {
 		step := &trace.Steps[i]
+		if slices.Contains(later, i) {
+			time.Sleep(time.Second)
+		}
 		if step.Request.Method == "CRD" {
 			crd, _ := step.Request.Body.(map[string]any)
 			if err := r.define(crd); err != nil {
@@ -79,8 +90,15 @@ func (r *Replayer) recordStep(step *Step) (difference string, err error) {
 	return difference, nil
 }
 
-// learn remembers which entries of this server correspond to those of a recorded response.
-func (r *Replayer) learn(got, want map[string]any) {
+// Learn remembers which generated values, and which entries of managed fields, correspond to those of a recorded object.
+func (r *Replayer) Learn(got, want map[string]any) {
+	plain := func(object map[string]any) map[string]any {
+		metadata, _ := object["metadata"].(map[string]any)
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		return metadata
+	}
+	r.Difference(plain(got), plain(want))
 	for _, e := range entriesIn(want) {
 		for _, ours := range entriesIn(got) {
 			if maps.Equal(keyOf(e), keyOf(ours)) {

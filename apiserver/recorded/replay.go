@@ -111,7 +111,7 @@ func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	if err := utiljson.Unmarshal(answer.Body, &g); err != nil {
 		return differs("no JSON: %v: %.200s", err, answer.Body)
 	}
-	r.learn(g, step.Response.Body)
+	r.Learn(g, step.Response.Body)
 	sortCauses(g)
 	recorded := runtime.DeepCopyJSON(step.Response.Body)
 	sortCauses(recorded)
