@@ -1,0 +1,258 @@
+package conformance
+
+import (
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pmezard/go-difflib/difflib"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/apiserver/recorded"
+)
+
+// A Report is what became of the traces.
+type Report struct {
+	Server, Version string
+	At              time.Time
+	Results         []Result
+}
+
+// A Result is what became of a trace.
+type Result struct {
+	// Trace is its name, and About what it is about.
+	Trace, About string
+	// Rules are those that the server breaks, the verdict first; empty if it passes. A rule is "" if it is none of
+	// doc/spec.md, but what all of the Kubernetes API does.
+	Rules []string
+	// Step describes the step that differs, Differences how, and Diff the recorded response beside the server's.
+	Step, Diff  string
+	Differences []string
+	// Skipped is why the trace did not run.
+	Skipped string
+	// Notes are the faults of kube-apiserver that were met, and which answer the server gave.
+	Notes []string
+	Took  time.Duration
+}
+
+// String returns a line about a result.
+func (r Result) String() string {
+	switch {
+	case r.Skipped != "":
+		return "skipped  " + r.Trace + ": " + r.Skipped
+	case len(r.Rules) > 0:
+		return "failed   " + r.Trace + ": " + named(r.Rules[0])
+	}
+	return "passed   " + r.Trace
+}
+
+// fail puts the differences of a step into a result.
+func (r *Result) fail(number int, step *recorded.Step, differences []difference) error {
+	r.Rules = rulesOf(differences)
+	q := step.Request
+	r.Step = strings.TrimSuffix(fmt.Sprintf("step %d: %s %s?%s", number+1, q.Method, q.Path, q.Query), "?")
+	for _, d := range differences {
+		r.Differences = append(r.Differences, d.text)
+	}
+	w := differences[0].write
+	want, err := yaml.Marshal(w.shown(w.want))
+	if err != nil {
+		return err
+	}
+	got, err := yaml.Marshal(w.shown(w.got))
+	if err != nil {
+		return err
+	}
+	r.Diff, err = difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: slices.Collect(strings.Lines(recorded.Generic(string(want)))), FromFile: "recorded",
+		B: slices.Collect(strings.Lines(recorded.Generic(string(got)))), ToFile: "server", Context: 3,
+	})
+	return err
+}
+
+// shown returns what of a response is compared, for a diff.
+func (w *write) shown(response map[string]any) map[string]any {
+	if response["kind"] == "Status" {
+		return response
+	}
+	out := w.compared(response)
+	if metadata, ok := out["metadata"].(map[string]any); ok {
+		entries := slices.Clone(entriesIn(response))
+		slices.SortStableFunc(entries, func(a, b any) int {
+			x, _ := a.(map[string]any)
+			y, _ := b.(map[string]any)
+			return compareKeys(keyOf(x), keyOf(y))
+		})
+		metadata["managedFields"] = entries
+	}
+	return out
+}
+
+// Count is how many traces had which result.
+type Count struct{ Passed, Failed, Skipped int }
+
+// Counts counts the results.
+func (r *Report) Counts() (n Count) {
+	for _, result := range r.Results {
+		switch {
+		case result.Skipped != "":
+			n.Skipped++
+		case len(result.Rules) > 0:
+			n.Failed++
+		default:
+			n.Passed++
+		}
+	}
+	return n
+}
+
+// Broken are the rules that are verdicts, in the order of doc/spec.md, with the number of traces.
+func (r *Report) Broken() (out []Broken) {
+	traces := map[string]int{}
+	for _, result := range r.Results {
+		if len(result.Rules) > 0 {
+			traces[result.Rules[0]]++
+		}
+	}
+	known := rules()
+	for _, number := range slices.SortedFunc(maps.Keys(traces), compareRules) {
+		out = append(out, Broken{known[number], traces[number]})
+	}
+	return out
+}
+
+// Broken is a rule that the server breaks.
+type Broken struct {
+	Rule
+	Traces int
+}
+
+// compareRules sorts 2.10 behind 2.9.
+func compareRules(a, b string) int {
+	number := func(rule string) int {
+		chapter, of, _ := strings.Cut(rule, ".")
+		c, _ := strconv.Atoi(chapter)
+		n, _ := strconv.Atoi(of)
+		return c*1000 + n
+	}
+	return cmp.Compare(number(a), number(b))
+}
+
+// named returns the name of a rule.
+func named(rule string) string {
+	if rule == "" {
+		return "no rule of its own"
+	}
+	return "rule " + rule
+}
+
+// Write writes what differs, the rules that are broken, and a last line of the form
+//
+//	75 traces: 73 passed, 1 failed, 1 skipped
+func (r *Report) Write(w io.Writer, isVerbose bool) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s, %s\n\n", r.Server, r.Version)
+	skipped, notes := map[string]int{}, map[string]int{}
+	for _, result := range r.Results {
+		for _, note := range result.Notes {
+			notes[note]++
+		}
+		if result.Skipped != "" {
+			skipped[result.Skipped]++
+		}
+		if len(result.Rules) == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, "%s breaks %s\n  %s\n", result.Trace, named(result.Rules[0]), result.Step)
+		if len(result.Rules) > 1 {
+			fmt.Fprintf(&out, "  also %s\n", strings.Join(result.Rules[1:], ", "))
+		}
+		lines := result.Differences
+		if isVerbose {
+			lines = slices.Concat(lines, strings.Split(strings.TrimSpace(result.Diff), "\n"))
+		}
+		fmt.Fprintf(&out, "    %s\n\n", strings.Join(lines, "\n    "))
+	}
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, b := range r.Broken() {
+		fmt.Fprintf(table, "%s\t%d failed\t%s\n", named(b.Number), b.Traces, b.Text)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(skipped)) {
+		fmt.Fprintf(table, "skipped\t%d\t%s\n", skipped[reason], reason)
+	}
+	for _, note := range slices.Sorted(maps.Keys(notes)) {
+		fmt.Fprintf(table, "met\t%d\t%s\n", notes[note], note)
+	}
+	_ = table.Flush() // into memory
+	n := r.Counts()
+	fmt.Fprintf(&out, "%d traces: %d passed, %d failed, %d skipped\n", len(r.Results), n.Passed, n.Failed, n.Skipped)
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+type junitSuite struct {
+	Name    string      `xml:"name,attr"`
+	Tests   int         `xml:"tests,attr"`
+	Failed  int         `xml:"failures,attr"`
+	Skipped int         `xml:"skipped,attr"`
+	Cases   []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Class   string       `xml:"classname,attr"`
+	Name    string       `xml:"name,attr"`
+	Time    string       `xml:"time,attr"`
+	Failure *junitReason `xml:"failure,omitempty"`
+	Skipped *junitReason `xml:"skipped,omitempty"`
+}
+
+type junitReason struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// WriteJUnit writes the report as JUnit XML: a testsuite for each folder of traces, and a testcase for each trace. The
+// type of a failure is the number of the rule.
+func (r *Report) WriteJUnit(w io.Writer) error {
+	var all struct {
+		XMLName xml.Name      `xml:"testsuites"`
+		Name    string        `xml:"name,attr"`
+		Suites  []*junitSuite `xml:"testsuite"`
+	}
+	all.Name = "server-side apply on " + r.Version
+	for _, result := range r.Results {
+		folder, name, _ := strings.Cut(result.Trace, "/")
+		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != folder {
+			all.Suites = append(all.Suites, &junitSuite{Name: folder})
+		}
+		suite := all.Suites[len(all.Suites)-1]
+		c := junitCase{Class: folder, Name: name, Time: fmt.Sprintf("%.3f", result.Took.Seconds())}
+		suite.Tests++
+		switch {
+		case result.Skipped != "":
+			suite.Skipped++
+			c.Skipped = &junitReason{Message: result.Skipped}
+		case len(result.Rules) > 0:
+			suite.Failed++
+			c.Failure = &junitReason{
+				Message: named(result.Rules[0]) + ": " + result.Differences[0], Type: result.Rules[0],
+				Text: result.Step + "\n" + strings.Join(result.Differences, "\n") + "\n" + result.Diff,
+			}
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(w)
+	encoder.Indent("", "  ")
+	return encoder.Encode(all)
+}

@@ -1,0 +1,146 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/tenure-ssa/tenure/apiserver/recorded"
+	"github.com/tenure-ssa/tenure/testdata/traces"
+)
+
+// Options say what runs, and how.
+type Options struct {
+	// Select selects traces by their names, such as scenarios/hpa-handover; nil selects all.
+	Select *regexp.Regexp
+	// Keep leaves namespaces, objects and CustomResourceDefinitions.
+	Keep bool
+	// Progress is called with each result; it may be nil.
+	Progress func(Result)
+	// NextSecond waits until the server's clock shows another second. Nil waits for a second of this machine.
+	NextSecond func()
+}
+
+// Run runs the traces on the server of a configuration, and deletes what it created. It returns the report of the traces
+// that ran also with an error, which says why others did not, or what was not deleted.
+func Run(ctx context.Context, config *rest.Config, options Options) (report *Report, err error) {
+	all, err := recorded.LoadFS(traces.Files)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	client.Timeout = patience
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	if options.NextSecond == nil {
+		options.NextSecond = func() { time.Sleep(time.Second) }
+	}
+	s := &suite{Options: options}
+	s.newReplayer = func() *recorded.Replayer { return recorded.OfClient(client, strings.TrimSuffix(server.String(), "/")) }
+	s.cluster = cluster{r: s.newReplayer(), defined: map[string]string{}}
+	report = &Report{Server: (&url.URL{Scheme: server.Scheme, Host: server.Host}).String(), At: time.Now()}
+	if report.Version, err = s.version(); err != nil {
+		return nil, err
+	}
+	if !options.Keep {
+		// What was created is deleted, however this ends.
+		defer func() { err = errors.Join(err, s.cleanUp(context.WithoutCancel(ctx))) }()
+	}
+	for _, trace := range all {
+		trace.Name = strings.TrimSuffix(trace.Name, ".json")
+		if options.Select != nil && !options.Select.MatchString(trace.Name) {
+			continue
+		}
+		result, err := s.run(ctx, trace)
+		if err != nil {
+			return report, fmt.Errorf("%s: %w", trace.Name, err)
+		}
+		report.Results = append(report.Results, result)
+		if options.Progress != nil {
+			options.Progress(result)
+		}
+	}
+	return report, nil
+}
+
+type suite struct {
+	Options
+	cluster
+	newReplayer func() *recorded.Replayer
+}
+
+// run runs a trace.
+func (s *suite) run(ctx context.Context, trace *recorded.Trace) (result Result, err error) {
+	result = Result{Trace: trace.Name, About: trace.About}
+	started := time.Now()
+	defer func() {
+		result.Took = time.Since(started)
+		var skipped errSkipped
+		if errors.As(err, &skipped) {
+			result.Skipped, err = string(skipped), nil
+		}
+	}()
+	if trace.CRD != nil {
+		if err := s.define(ctx, trace.CRD); err != nil {
+			return result, err
+		}
+	}
+	if isServed, err := s.serves(&trace.Steps[0]); err != nil || !isServed {
+		return result, cmp.Or[error](err, errSkipped("the server does not serve "+collection(&trace.Steps[0])))
+	}
+	namespace, err := s.makeNamespace()
+	if err != nil {
+		return result, err
+	}
+	if !s.Keep {
+		defer func() { err = errors.Join(err, s.empty(namespace, trace)) }()
+	}
+	state := newState(s.newReplayer(), trace)
+	state.r.InNamespace(namespace)
+	for i := range trace.Steps {
+		step := &trace.Steps[i]
+		if err := ctx.Err(); err != nil {
+			return result, err
+		}
+		if trace.Later(i) {
+			s.NextSecond()
+			state.before = state.updated
+		}
+		if step.Request.Method == "CRD" {
+			crd, _ := step.Request.Body.(map[string]any)
+			state.redefined = true
+			if err := s.define(ctx, crd); err != nil {
+				return result, err
+			}
+			continue
+		}
+		answer, err := state.r.Send(step)
+		if err != nil {
+			return result, err
+		}
+		differences, note, err := state.compare(step, answer)
+		if err != nil {
+			return result, err
+		}
+		if note != "" && !slices.Contains(result.Notes, note) {
+			result.Notes = append(result.Notes, note)
+		}
+		if len(differences) > 0 {
+			return result, result.fail(i, step, differences)
+		}
+	}
+	return result, nil
+}
