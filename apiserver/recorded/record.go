@@ -92,13 +92,16 @@ func (r *Replayer) recordStep(step *Step) (difference string, err error) {
 
 // Learn remembers which generated values, and which entries of managed fields, correspond to those of a recorded object.
 func (r *Replayer) Learn(got, want map[string]any) {
-	plain := func(object map[string]any) map[string]any {
-		metadata, _ := object["metadata"].(map[string]any)
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		return metadata
+	without := func(object map[string]any) map[string]any {
+		object = maps.Clone(object)
+		if metadata, ok := object["metadata"].(map[string]any); ok {
+			metadata = maps.Clone(metadata)
+			delete(metadata, "managedFields")
+			object["metadata"] = metadata
+		}
+		return object
 	}
-	r.Difference(plain(got), plain(want))
+	r.Difference(without(got), without(want))
 	for _, e := range entriesIn(want) {
 		for _, ours := range entriesIn(got) {
 			if maps.Equal(keyOf(e), keyOf(ours)) {

@@ -22,15 +22,14 @@ type Trace struct {
 	Steps  []Step         `json:"steps"`
 }
 
-// Later reports whether the recorded server's clock was in a later second at a step than at the one before. Times of
+// Later reports whether the recorded server's clock was in a later second at a step than at all steps before. Times of
 // entries, and what follows from them, depend on it.
 func (t *Trace) Later(step int) bool {
-	for before := step - 1; before >= 0 && t.Steps[step].Now != ""; before-- {
-		if now := t.Steps[before].Now; now != "" {
-			return now != t.Steps[step].Now
-		}
+	last := ""
+	for _, before := range t.Steps[:step] {
+		last = max(last, before.Now)
 	}
-	return false
+	return last != "" && t.Steps[step].Now > last
 }
 
 // A Step is a request and its response.

@@ -31,8 +31,8 @@ type state struct {
 	// live is the recorded object, with the resourceVersions of the last response here and there.
 	live                    map[string]any
 	gotVersion, wantVersion string
-	// updated is the last time in an entry, until the recorded clock went on: then it was before.
-	updated, before string
+	// updated is the last time in an entry. When the recorded clock went on to second, it was before.
+	updated, before, second string
 	// redefined: the schema changed. failed: the last write failed.
 	redefined, failed bool
 	// corrected: an empty map or list differed from null in an apply, which is difference 1.
@@ -268,7 +268,7 @@ func (w *write) compareTimes(d difference, got, want map[string]any, add func(di
 	g, isGot := got["time"].(string)
 	e, isWanted := want["time"].(string)
 	d.what, d.extra, d.missing = timeOf, isGot, isWanted
-	switch isNew := e == w.step.Now; {
+	switch isNew := e >= w.second; {
 	case isGot != isWanted:
 		d.text = fmt.Sprintf("%s: %s time", d.entry, saysOf(isGot))
 		add(d)

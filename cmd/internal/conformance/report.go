@@ -62,6 +62,9 @@ func (r *Result) fail(number int, step *recorded.Step, differences []difference)
 		r.Differences = append(r.Differences, d.text)
 	}
 	w := differences[0].write
+	if w.want["kind"] != w.got["kind"] {
+		return nil
+	}
 	want, err := yaml.Marshal(w.shown(w.want))
 	if err != nil {
 		return err

@@ -117,7 +117,7 @@ func (s *suite) run(ctx context.Context, trace *recorded.Trace) (result Result, 
 		}
 		if trace.Later(i) {
 			s.NextSecond()
-			state.before = state.updated
+			state.before, state.second = state.updated, step.Now
 		}
 		if step.Request.Method == "CRD" {
 			crd, _ := step.Request.Body.(map[string]any)
