@@ -145,7 +145,7 @@ func (c *cluster) define(ctx context.Context, crd map[string]any) error {
 
 // await asks again and again, up to the patience.
 func (c *cluster) await(ctx context.Context, what string, done func() (bool, error)) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true,
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true,
 		func(context.Context) (bool, error) { return done() })
 	if err != nil {
 		err = fmt.Errorf("%s: %w", what, err)
@@ -153,20 +153,29 @@ func (c *cluster) await(ctx context.Context, what string, done func() (bool, err
 	return err
 }
 
-// collection returns the path of the collection that a step is about.
-func collection(step *recorded.Step) string {
+// collection returns the path of the collection that a step is about, and its resource as RESOURCE.GROUP.
+func collection(step *recorded.Step) (at, resource string) {
 	before, below, ok := strings.Cut(step.Request.Path, "/namespaces/default/")
 	if !ok {
-		return ""
+		return "", ""
 	}
-	resource, _, _ := strings.Cut(below, "/")
-	return before + "/namespaces/default/" + resource
+	resource, _, _ = strings.Cut(below, "/")
+	at = before + "/namespaces/default/" + resource
+	if group, ok := strings.CutPrefix(before, "/apis/"); ok {
+		group, _, _ = strings.Cut(group, "/")
+		resource += "." + group
+	}
+	return at, resource
 }
 
-// serves reports whether the server has the resource of a step.
-func (c *cluster) serves(step *recorded.Step) (bool, error) {
-	code, _, err := c.do(http.MethodGet, collection(step)+"?limit=1", nil)
-	return code != http.StatusNotFound, err
+// serves returns an error if the server does not have the resource of a step.
+func (c *cluster) serves(step *recorded.Step) error {
+	at, resource := collection(step)
+	code, _, err := c.do(http.MethodGet, at+"?limit=1", nil)
+	if err == nil && code == http.StatusNotFound {
+		err = errSkipped("the server does not serve " + resource)
+	}
+	return err
 }
 
 // empty deletes the objects of a trace and its namespace. Nothing waits for a controller: finalizers are removed.
@@ -174,7 +183,7 @@ func (c *cluster) empty(namespace string, trace *recorded.Trace) error {
 	var met []string
 	var errs []error
 	for i := range trace.Steps {
-		at := collection(&trace.Steps[i])
+		at, _ := collection(&trace.Steps[i])
 		if at == "" || slices.Contains(met, at) {
 			continue
 		}
@@ -219,21 +228,27 @@ func (c *cluster) cleanUp(ctx context.Context) error {
 		})
 	}
 	for name := range c.defined {
-		errs = append(errs, c.delete(definitionsPath+"/"+name), gone(definitionsPath+"/"+name))
+		errs = append(errs, c.delete(definitionsPath+"/"+name))
 	}
 	for i, name := range c.namespaces {
 		// The first one gets the time that a namespace controller needs to begin; the others have had it by then.
-		errs = append(errs, c.finalize(ctx, name, i == 0), gone(namespacesPath+"/"+name))
+		errs = append(errs, c.finalize(name, i == 0))
+	}
+	for name := range c.defined {
+		errs = append(errs, gone(definitionsPath+"/"+name))
+	}
+	for _, name := range c.namespaces {
+		errs = append(errs, gone(namespacesPath+"/"+name))
 	}
 	return errors.Join(errs...)
 }
 
 // finalize completes the deletion of a namespace that no namespace controller deletes: where there is one, it says so in
 // conditions, and other controllers have put a ServiceAccount or a ConfigMap into the namespace.
-func (c *cluster) finalize(ctx context.Context, name string, isFirst bool) error {
+func (c *cluster) finalize(name string, isFirst bool) error {
 	at := namespacesPath + "/" + name
 	grace := time.Second
-	for deadline := time.Now().Add(grace); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(grace); ; time.Sleep(20 * time.Millisecond) {
 		code, namespace, err := c.do(http.MethodGet, at, nil)
 		if err != nil || code == http.StatusNotFound {
 			return err

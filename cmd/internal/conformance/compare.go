@@ -33,18 +33,22 @@ type state struct {
 	gotVersion, wantVersion string
 	// updated is the last time in an entry. When the recorded clock went on to second, it was before.
 	updated, before, second string
-	// redefined: the schema changed. failed: the last write failed.
-	redefined, failed bool
+	// asked is the last write. redefined: the schema changed.
+	asked     *recorded.Step
+	redefined bool
 	// corrected: an empty map or list differed from null in an apply, which is difference 1.
 	corrected bool
 }
 
-// write is a step of a trace with its response.
+// write is a step of a trace with its response. A step that reads is about the write before it.
 type write struct {
 	*state
 	step                *recorded.Step
-	apply, force        bool
-	carries             bool // the request has managed fields
+	live                map[string]any // the recorded object before
+	failed              bool           // the step reads, and the write before failed
+	apply               bool
+	carries             bool // the request has other managed fields than the object
+	isClientSide        bool // an apply by kubectl, without force, to an object that client-side apply wrote
 	manager             string
 	subresource         string
 	body, got, want     map[string]any
@@ -57,6 +61,9 @@ type write struct {
 
 // errForeign is what a trace is skipped for.
 const errForeign = errSkipped("a controller writes the objects, too: run this where no controllers run")
+
+// lastApplied leads to the annotation of client-side apply.
+var lastApplied = path{"f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration"}
 
 // newState returns the state before a trace.
 func newState(r *recorded.Replayer, trace *recorded.Trace) *state {
@@ -73,23 +80,31 @@ func newState(r *recorded.Replayer, trace *recorded.Trace) *state {
 
 // newWrite reads a step and its response.
 func (s *state) newWrite(step *recorded.Step, answer *recorded.Answer) *write {
-	query, _ := url.ParseQuery(step.Request.Query)
+	isRead := step.Request.Method == http.MethodGet
+	if !isRead || s.asked == nil {
+		s.asked = step
+	}
+	asked := s.asked.Request
+	query, _ := url.ParseQuery(asked.Query)
 	w := &write{
-		state: s, step: step, apply: step.Request.ContentType == string(types.ApplyPatchType),
-		force: query.Get("force") == "true", manager: query.Get("fieldManager"), dryRun: query.Has("dryRun"),
+		state: s, step: step, live: s.live, apply: asked.ContentType == string(types.ApplyPatchType),
+		failed:  isRead && s.asked.Response.Code >= http.StatusMultipleChoices,
+		manager: query.Get("fieldManager"), dryRun: query.Has("dryRun"),
 		want: step.Response.Body, gotCode: answer.Code, warnings: answer.Header.Values("Warning"),
 	}
 	if w.manager == "" {
-		w.manager, _, _ = strings.Cut(cmp.Or(step.Request.UserAgent, "recorder/v1"), "/")
+		w.manager, _, _ = strings.Cut(cmp.Or(asked.UserAgent, "recorder/v1"), "/")
 	}
-	if _, below, ok := strings.Cut(step.Request.Path, "/namespaces/default/"); ok {
+	if _, below, ok := strings.Cut(asked.Path, "/namespaces/default/"); ok {
 		if parts := strings.Split(below, "/"); len(parts) > 2 {
 			w.subresource = parts[2]
 		}
 	}
-	w.body, _ = step.Request.Body.(map[string]any)
-	w.carries = len(entriesIn(w.body)) > 0
-	w.isUntracked = len(entriesIn(s.live)) == 0
+	w.body, _ = asked.Body.(map[string]any)
+	w.carries = strings.Contains(short(asked.Body), "managedFields") && !sameEntries(w.body, s.live)
+	_, isAnnotated := lookup(s.live, lastApplied)
+	w.isClientSide = isAnnotated && w.manager == "kubectl" && query.Get("force") != "true"
+	w.isUntracked = s.live != nil && len(entriesIn(s.live)) == 0
 	_ = utiljson.Unmarshal(answer.Body, &w.got) // nothing is compared with what is not JSON
 	for k, e := range byKey(s.live) {
 		if w.owns(k) {
@@ -118,14 +133,13 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 		out = append(out, d)
 	}
 	want := step.Response.Code
-	defer func() { s.failed = want >= http.StatusMultipleChoices }()
 	if fault := step.Fault(); fault != recorded.NoException {
 		switch {
 		case w.gotCode == want:
-			return nil, "as kube-apiserver; " + string(fault), nil
+			return nil, noteOf("as kube-apiserver", fault), nil
 		case fault == recorded.SchemaFault && (w.gotCode == http.StatusBadRequest || w.gotCode == http.StatusUnprocessableEntity),
 			fault != recorded.SchemaFault && (w.gotCode < http.StatusMultipleChoices || w.isConflict(w.got)):
-			return nil, string(fault), nil
+			return nil, noteOf("corrected", fault), nil
 		}
 	}
 	if w.gotCode != want {
@@ -162,12 +176,17 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 	before := s.corrected
 	w.values(nil, s.ever, s.compared(w.got), s.compared(w.want), add)
 	if s.corrected && !before {
-		note = string(recorded.NullFault)
+		note = noteOf("corrected", recorded.NullFault)
 	}
 	if w.want["kind"] != "Scale" && !w.dryRun {
 		s.live = w.want
 	}
 	return out, note, nil
+}
+
+// noteOf returns a note on which of two answers a server gave.
+func noteOf(which string, fault recorded.Exception) string {
+	return which + ": " + strings.TrimPrefix(string(fault), "correction: ")
 }
 
 // saysOf says on which side something is.
@@ -203,7 +222,7 @@ func (w *write) compareVersions(add func(difference)) {
 // compareEntries compares managed fields: the keys of entries, what they own, whether they have a time, and their order,
 // which has to be the one of the times that this server gave them.
 func (w *write) compareEntries(add func(difference)) {
-	got, want := byKey(w.got), byKey(w.want)
+	got, want, live := byKey(w.got), byKey(w.want), byKey(w.live)
 	for k := range got {
 		if k.Operation == "Update" {
 			w.updates++
@@ -253,7 +272,7 @@ func (w *write) compareEntries(add func(difference)) {
 			for other := range wantMembers {
 				d.isContainer = d.isContainer || strings.HasPrefix(other, text) && other != text
 			}
-			d.inAtomic = isGot && owns(owned(e), gp)
+			d.stays = equal(owned(e), owned(live[k]))
 			d.text = fmt.Sprintf("%s: %s %s", k, saysOf(isGot), text)
 			add(d)
 		}
@@ -405,6 +424,17 @@ func byKey(object map[string]any) map[key]map[string]any {
 		}
 	}
 	return out
+}
+
+// sameEntries reports whether objects have the same entries, times aside.
+func sameEntries(a, b map[string]any) bool {
+	x, y := byKey(a), byKey(b)
+	for k, e := range x {
+		if other, ok := y[k]; !ok || !equal(e["fieldsV1"], other["fieldsV1"]) {
+			return false
+		}
+	}
+	return len(x) == len(y)
 }
 
 func keyOf(entry map[string]any) key {

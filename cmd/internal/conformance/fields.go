@@ -173,9 +173,11 @@ func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // short returns a value as JSON.
 func short(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
-	return string(data)
+	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -191,7 +191,8 @@ func (r *Report) Write(w io.Writer, isVerbose bool) error {
 		fmt.Fprintf(table, "skipped\t%d\t%s\n", skipped[reason], reason)
 	}
 	for _, note := range slices.Sorted(maps.Keys(notes)) {
-		fmt.Fprintf(table, "met\t%d\t%s\n", notes[note], note)
+		which, fault, _ := strings.Cut(note, ": ")
+		fmt.Fprintf(table, "%s\t%d\t%s\n", which, notes[note], fault)
 	}
 	_ = table.Flush() // into memory
 	n := r.Counts()

@@ -44,8 +44,8 @@ type difference struct {
 	renamed, rekeyed bool
 	// isEmpty: the entry owns nothing.
 	isEmpty bool
-	// isContainer: other fields of the entry are below the path. inAtomic: the recorded entry owns the path, or all around it.
-	isContainer, inAtomic bool
+	// isContainer: other fields of the entry are below the path. stays: the recorded write left the entry as it was.
+	isContainer, stays bool
 
 	text string
 }
@@ -97,20 +97,22 @@ var verdicts = []struct {
 	{"2.8", func(d *difference) bool { return d.what == code && d.step.Fault() == recorded.ScaleFault }},
 	{"6.2", func(d *difference) bool { return d.what == code && d.step.Fault() == recorded.NullFault }},
 	{"1.3", func(d *difference) bool { return d.what == code && d.step.Fault() == recorded.SchemaFault }},
-	{"9.1", func(d *difference) bool { return d.what == code && d.manager == "kubectl" && d.isConflict(d.got) }},
+	{"9.1", func(d *difference) bool { return d.what == code && d.isClientSide && d.isConflict(d.got) }},
 	{"5.1", func(d *difference) bool {
 		return d.what == cause || d.what == code && (d.isConflict(d.got) || d.isConflict(d.want))
 	}},
 	{"", func(d *difference) bool { return d.what == code }},
+	{"1.6", func(d *difference) bool { return d.failed }},
 
-	{"1.5", func(d *difference) bool { return d.entry.Manager == "before-first-apply" }},
+	{"1.5", func(d *difference) bool { return d.entry.Manager == "before-first-apply" && d.isUntracked }},
 	{"2.5", func(d *difference) bool { return d.what != timeOf && d.entry.Manager == "ancient-changes" }},
 	{"2.5", func(d *difference) bool { return d.what == entry && d.extra && d.updates > 10 }},
 	{"2.6", func(d *difference) bool { return (d.what == entry || d.what == member) && d.carries }},
 	{"1.4", func(d *difference) bool { return d.what == entry && d.extra && d.isUntracked && !d.apply }},
 	{"2.2", func(d *difference) bool { return d.what == entry && d.renamed }},
 	{"2.8", func(d *difference) bool {
-		return d.what <= member && (d.entry.Subresource == "scale" || d.subresource == "scale")
+		isScale := d.entry.Subresource == "scale" || d.subresource == "scale"
+		return isScale && (d.what == entry || d.what == member && d.at.String() == ".spec.replicas")
 	}},
 	{"2.1", func(d *difference) bool { return d.what == version || d.what == entry && d.rekeyed }},
 	{"2.10", func(d *difference) bool { return d.what == entry && d.extra && d.isEmpty }},
@@ -121,8 +123,8 @@ var verdicts = []struct {
 	{"2.4", func(d *difference) bool { return d.what == order }},
 
 	{"2.7", func(d *difference) bool { return d.what == member && neverOwned.Has(d.at.String()) }},
-	{"8.1", func(d *difference) bool { return d.what == member && d.redefined && d.inAtomic }},
-	{"8.2", func(d *difference) bool { return d.what == member && d.redefined }},
+	{"8.1", func(d *difference) bool { return d.what == member && d.redefined && !d.own && !d.stays }},
+	{"8.2", func(d *difference) bool { return d.what == member && d.redefined && !d.own }},
 	{"2.9", func(d *difference) bool {
 		return d.what == member && d.own && d.extra && d.at.startsWith("status") != (d.subresource == "status")
 	}},
@@ -130,16 +132,14 @@ var verdicts = []struct {
 		isItem := len(d.at) > 0 && !strings.HasPrefix(d.at[len(d.at)-1], "f:")
 		return d.what == member && d.own && d.apply && (isItem || d.isContainer && d.missing)
 	}},
+	{"4.1", func(d *difference) bool { return d.what == member && d.own && d.apply && d.missing }},
 	{"4.2", func(d *difference) bool { return d.what == member && d.own && d.apply && d.isContainer }},
 	{"4.1", func(d *difference) bool { return d.what == member && d.own && d.apply }},
 	{"5.5", func(d *difference) bool { return d.what == member && d.own }},
 	{"5.2", func(d *difference) bool { return d.what == member && d.extra && !d.inWant() }},
 	{"5.1", func(d *difference) bool { return d.what == member }},
 
-	{"9.2", func(d *difference) bool {
-		return d.at.startsWith("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
-	}},
-	{"1.6", func(d *difference) bool { return d.what == value && d.failed && !d.apply }},
+	{"9.2", func(d *difference) bool { return d.what == value && slices.Equal(d.at, lastApplied) }},
 	{"2.8", func(d *difference) bool { return d.what == value && d.subresource == "scale" }},
 	{"3.7", func(d *difference) bool { return d.what == sequence && d.apply }},
 	{"6.1", func(d *difference) bool { return d.what == value && d.apply && d.extra && d.dropped() }},

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,38 +81,41 @@ type suite struct {
 	newReplayer func() *recorded.Replayer
 }
 
-// run runs a trace.
+// run runs a trace in a namespace of its own.
 func (s *suite) run(ctx context.Context, trace *recorded.Trace) (result Result, err error) {
 	result = Result{Trace: trace.Name, About: trace.About}
 	started := time.Now()
-	defer func() {
-		result.Took = time.Since(started)
-		var skipped errSkipped
-		if errors.As(err, &skipped) {
-			result.Skipped, err = string(skipped), nil
-		}
-	}()
-	if trace.CRD != nil {
-		if err := s.define(ctx, trace.CRD); err != nil {
-			return result, err
-		}
-	}
-	if isServed, err := s.serves(&trace.Steps[0]); err != nil || !isServed {
-		return result, cmp.Or[error](err, errSkipped("the server does not serve "+collection(&trace.Steps[0])))
-	}
 	namespace, err := s.makeNamespace()
 	if err != nil {
 		return result, err
 	}
+	err = s.play(ctx, trace, namespace, &result)
+	result.Took = time.Since(started)
+	if skipped, ok := err.(errSkipped); ok {
+		result.Skipped, err = string(skipped), nil
+	}
 	if !s.Keep {
-		defer func() { err = errors.Join(err, s.empty(namespace, trace)) }()
+		err = errors.Join(err, s.empty(namespace, trace))
+	}
+	return result, err
+}
+
+// play sends the steps of a trace, up to the first one that differs.
+func (s *suite) play(ctx context.Context, trace *recorded.Trace, namespace string, result *Result) error {
+	if trace.CRD != nil {
+		if err := s.define(ctx, trace.CRD); err != nil {
+			return err
+		}
+	}
+	if err := s.serves(&trace.Steps[0]); err != nil {
+		return err
 	}
 	state := newState(s.newReplayer(), trace)
 	state.r.InNamespace(namespace)
 	for i := range trace.Steps {
 		step := &trace.Steps[i]
 		if err := ctx.Err(); err != nil {
-			return result, err
+			return err
 		}
 		if trace.Later(i) {
 			s.NextSecond()
@@ -123,24 +125,24 @@ func (s *suite) run(ctx context.Context, trace *recorded.Trace) (result Result, 
 			crd, _ := step.Request.Body.(map[string]any)
 			state.redefined = true
 			if err := s.define(ctx, crd); err != nil {
-				return result, err
+				return err
 			}
 			continue
 		}
 		answer, err := state.r.Send(step)
 		if err != nil {
-			return result, err
+			return err
 		}
 		differences, note, err := state.compare(step, answer)
 		if err != nil {
-			return result, err
+			return err
 		}
 		if note != "" && !slices.Contains(result.Notes, note) {
 			result.Notes = append(result.Notes, note)
 		}
 		if len(differences) > 0 {
-			return result, result.fail(i, step, differences)
+			return result.fail(i, step, differences)
 		}
 	}
-	return result, nil
+	return nil
 }
