@@ -9,20 +9,30 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
-const (
-	namespacesPath  = "/api/v1/namespaces"
-	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	// patience is how long the server may take until it serves a definition, or has deleted something.
-	patience = time.Minute
+var (
+	namespaceResource  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	definitionResource = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
 )
+
+// patience is how long the server may take until it serves a definition, or has deleted something.
+const patience = time.Minute
 
 // errSkipped is why a trace can't run on this server.
 type errSkipped string
@@ -31,111 +41,85 @@ func (e errSkipped) Error() string { return string(e) }
 
 // cluster is the server, and what was created in it.
 //
-// Invariant: namespaces and defined have everything that has to be deleted in the end, from before the request that may
-// create it returns an answer that is understood.
+// Invariant: namespaces and defined have everything that has to be deleted in the end. A definition is in defined if and
+// only if this run created it.
 type cluster struct {
-	r          *recorded.Replayer
+	dynamic    dynamic.Interface
+	discovery  discovery.DiscoveryInterface
 	namespaces []string
 	defined    map[string]string // CustomResourceDefinitions to their last spec, as JSON
 }
 
-// do sends a request and returns the object in the response.
-func (c *cluster) do(method, path string, body any) (code int, object map[string]any, err error) {
-	q := recorded.Request{Method: method, Target: path, Body: body, Header: map[string]string{"Content-Type": "application/json"}}
-	if method == http.MethodPatch {
-		q.Header["Content-Type"] = string(types.MergePatchType)
-	}
-	answer, err := c.r.Ask(q)
+func newCluster(config *rest.Config, client *http.Client) (*cluster, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // no limit
+	d, err := dynamic.NewForConfigAndClient(config, client)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	_ = utiljson.Unmarshal(answer.Body, &object) // a proxy's page is no object
-	return answer.Code, object, nil
-}
-
-// refused returns the error of a response that is no success.
-func refused(what string, code int, status map[string]any) error {
-	message, _ := status["message"].(string)
-	return fmt.Errorf("%s: status %d: %s", what, code, message)
-}
-
-// version returns the version of the server.
-func (c *cluster) version() (string, error) {
-	code, v, err := c.do(http.MethodGet, "/version", nil)
-	if err != nil || code != http.StatusOK {
-		return "of unknown version", err
-	}
-	return fmt.Sprint(v["gitVersion"]), nil
+	discovering, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	return &cluster{dynamic: d, discovery: discovering, defined: map[string]string{}}, err
 }
 
 // makeNamespace creates a namespace for a trace.
-func (c *cluster) makeNamespace() (string, error) {
-	name := "ssa-conformance-" + string(uuid.NewUUID())[:8]
-	c.namespaces = append(c.namespaces, name)
-	code, status, err := c.do(http.MethodPost, namespacesPath, map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
-			"name": name, "labels": map[string]any{"app.kubernetes.io/managed-by": "ssa-conformance"},
-		},
-	})
-	if err == nil && code != http.StatusCreated {
-		err = refused("create a namespace", code, status)
-	}
-	return name, err
+func (c *cluster) makeNamespace(ctx context.Context) (string, error) {
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	namespace.SetName("ssa-conformance-" + string(uuid.NewUUID())[:8])
+	namespace.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "ssa-conformance"})
+	c.namespaces = append(c.namespaces, namespace.GetName())
+	_, err := c.dynamic.Resource(namespaceResource).Create(ctx, namespace, metav1.CreateOptions{})
+	return namespace.GetName(), err
 }
 
 // define creates a CustomResourceDefinition, or gives one that this run created another spec, and waits until it is
 // served. The descriptions of its schemas are a mark by which the published OpenAPI shows that it is.
 func (c *cluster) define(ctx context.Context, crd map[string]any) error {
-	body := recorded.Definition(crd)
-	name, _ := lookup(body, path{"f:metadata", "f:name"})
-	spec, _ := crd["spec"].(map[string]any)
-	last, isDefined := c.defined[fmt.Sprint(name)]
+	definition := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(recorded.Definition(crd))}
+	name := definition.GetName()
+	spec, _ := definition.Object["spec"].(map[string]any)
+	last, isDefined := c.defined[name]
 	if isDefined && last == short(spec) {
 		return nil
 	}
-	// A copy, as the mark is put into it.
-	var marked map[string]any
-	if err := utiljson.Unmarshal([]byte(short(spec)), &marked); err != nil {
-		return err
-	}
+	unmarked := short(spec)
 	mark := string(uuid.NewUUID())
-	var served []string // GROUP/VERSION
-	versions, _ := marked["versions"].([]any)
+	group, _, _ := unstructured.NestedString(spec, "group")
+	plural, _, _ := unstructured.NestedString(spec, "names", "plural")
+	var served []schema.GroupVersionResource
+	versions, _ := spec["versions"].([]any)
 	for _, item := range versions {
-		if schema, ok := lookup(item, path{"f:schema", "f:openAPIV3Schema"}); ok {
-			schema.(map[string]any)["description"] = mark
+		v, _ := item.(map[string]any)
+		if err := unstructured.SetNestedField(v, mark, "schema", "openAPIV3Schema", "description"); err != nil {
+			return err
 		}
-		if v, _ := item.(map[string]any); v["served"] == true {
-			served = append(served, fmt.Sprintf("/apis/%v/%v", spec["group"], v["name"]))
+		if v["served"] == true {
+			served = append(served, schema.GroupVersionResource{Group: group, Version: fmt.Sprint(v["name"]), Resource: plural})
 		}
 	}
-	body["spec"] = marked
-	method, target := http.MethodPost, definitionsPath
-	if isDefined {
-		method, target = http.MethodPatch, definitionsPath+"/"+fmt.Sprint(name)
-		body = map[string]any{"spec": marked}
+	var err error
+	uninterrupted := context.WithoutCancel(ctx) // the answer says whether this run created it
+	if definitions := c.dynamic.Resource(definitionResource); isDefined {
+		patch := []byte(short(map[string]any{"spec": spec}))
+		_, err = definitions.Patch(uninterrupted, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	} else {
+		_, err = definitions.Create(uninterrupted, definition, metav1.CreateOptions{})
 	}
-	code, status, err := c.do(method, target, body)
 	switch {
+	case apierrors.IsNotFound(err) && !isDefined:
+		return errSkipped("the server has no CustomResourceDefinitions")
+	case apierrors.IsAlreadyExists(err):
+		return errSkipped("the CustomResourceDefinition " + name + " exists already, and is not touched")
 	case err != nil:
 		return err
-	case code == http.StatusNotFound && !isDefined:
-		return errSkipped("the server has no CustomResourceDefinitions")
-	case code == http.StatusConflict && !isDefined:
-		return errSkipped(fmt.Sprintf("the CustomResourceDefinition %s exists already, and is not touched", name))
-	case code >= http.StatusMultipleChoices:
-		return refused(fmt.Sprintf("create the CustomResourceDefinition %s", name), code, status)
 	}
-	c.defined[fmt.Sprint(name)] = short(spec)
-	plural, _ := lookup(spec, path{"f:names", "f:plural"})
-	return c.await(ctx, fmt.Sprintf("the server does not serve the CustomResourceDefinition %s", name), func() (bool, error) {
-		for _, version := range served {
-			answer, err := c.r.Ask(recorded.Request{Method: http.MethodGet, Target: "/openapi/v3" + version})
-			if err != nil || answer.Code != http.StatusOK || !strings.Contains(string(answer.Body), mark) {
+	c.defined[name] = unmarked
+	return await(ctx, "the CustomResourceDefinition "+name+" is not served", func(ctx context.Context) (bool, error) {
+		for _, resource := range served {
+			published := c.discovery.RESTClient().Get().AbsPath("/openapi/v3/apis", group, resource.Version)
+			if text, err := published.DoRaw(ctx); err != nil || !strings.Contains(string(text), mark) {
 				return false, err
 			}
-			code, _, err := c.do(http.MethodGet, fmt.Sprintf("%s/%s?limit=1", version, plural), nil)
-			if err != nil || code != http.StatusOK {
+			if _, err := c.dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 				return false, err
 			}
 		}
@@ -143,77 +127,76 @@ func (c *cluster) define(ctx context.Context, crd map[string]any) error {
 	})
 }
 
-// await asks again and again, up to the patience.
-func (c *cluster) await(ctx context.Context, what string, done func() (bool, error)) error {
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true,
-		func(context.Context) (bool, error) { return done() })
+// await asks again and again, also after errors, up to the patience.
+func await(ctx context.Context, otherwise string, done func(context.Context) (bool, error)) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		var isDone bool
+		isDone, last = done(ctx)
+		return isDone, nil
+	})
 	if err != nil {
-		err = fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", otherwise, errors.Join(err, last))
 	}
-	return err
+	return nil
 }
 
-// collection returns the path of the collection that a step is about, and its resource as RESOURCE.GROUP.
-func collection(step *recorded.Step) (at, resource string) {
-	before, below, ok := strings.Cut(step.Request.Path, "/namespaces/default/")
-	if !ok {
-		return "", ""
+// resourceOf returns the resource that a step is about.
+func resourceOf(step *recorded.Step) (resource schema.GroupVersionResource) {
+	before, below, _ := strings.Cut(step.Request.Path, "/namespaces/default/")
+	parts := strings.Split(before, "/") // "", api, VERSION, or "", apis, GROUP, VERSION
+	resource.Version = parts[len(parts)-1]
+	if len(parts) > 3 {
+		resource.Group = parts[2]
 	}
-	resource, _, _ = strings.Cut(below, "/")
-	at = before + "/namespaces/default/" + resource
-	if group, ok := strings.CutPrefix(before, "/apis/"); ok {
-		group, _, _ = strings.Cut(group, "/")
-		resource += "." + group
-	}
-	return at, resource
+	resource.Resource, _, _ = strings.Cut(below, "/")
+	return resource
 }
 
 // serves returns an error if the server does not have the resource of a step.
-func (c *cluster) serves(step *recorded.Step) error {
-	at, resource := collection(step)
-	code, _, err := c.do(http.MethodGet, at+"?limit=1", nil)
-	if err == nil && code == http.StatusNotFound {
-		err = errSkipped("the server does not serve " + resource)
+func (c *cluster) serves(ctx context.Context, step *recorded.Step) error {
+	resource := resourceOf(step)
+	_, err := c.dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+	if apierrors.IsNotFound(err) {
+		return errSkipped("the server does not serve " + resource.GroupResource().String())
 	}
 	return err
 }
 
 // empty deletes the objects of a trace and its namespace. Nothing waits for a controller: finalizers are removed.
-func (c *cluster) empty(namespace string, trace *recorded.Trace) error {
-	var met []string
+func (c *cluster) empty(ctx context.Context, namespace string, trace *recorded.Trace) error {
+	var met []schema.GroupVersionResource
 	var errs []error
 	for i := range trace.Steps {
-		at, _ := collection(&trace.Steps[i])
-		if at == "" || slices.Contains(met, at) {
+		resource := resourceOf(&trace.Steps[i])
+		if resource.Resource == "" || slices.Contains(met, resource) {
 			continue
 		}
-		met = append(met, at)
-		at = strings.Replace(at, "/default/", "/"+namespace+"/", 1)
-		code, list, err := c.do(http.MethodGet, at, nil)
-		if err != nil || code != http.StatusOK {
-			errs = append(errs, err) // what is not served has no objects
+		met = append(met, resource)
+		objects := c.dynamic.Resource(resource).Namespace(namespace)
+		list, err := objects.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			errs = append(errs, gone(err)) // what is not served has no objects
 			continue
 		}
-		items, _ := list["items"].([]any)
-		for _, item := range items {
-			name, _ := lookup(item, path{"f:metadata", "f:name"})
-			object := fmt.Sprintf("%s/%s", at, name)
-			if _, ok := lookup(item, path{"f:metadata", "f:finalizers"}); ok {
-				_, _, err := c.do(http.MethodPatch, object, map[string]any{"metadata": map[string]any{"finalizers": nil}})
+		for _, object := range list.Items {
+			if len(object.GetFinalizers()) > 0 {
+				patch := []byte(`{"metadata":{"finalizers":null}}`)
+				_, err := objects.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 				errs = append(errs, err)
 			}
-			errs = append(errs, c.delete(object))
+			now := int64(0)
+			errs = append(errs, gone(objects.Delete(ctx, object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now})))
 		}
 	}
-	return errors.Join(append(errs, c.delete(namespacesPath+"/"+namespace))...)
+	err := c.dynamic.Resource(namespaceResource).Delete(ctx, namespace, metav1.DeleteOptions{})
+	return errors.Join(append(errs, gone(err))...)
 }
 
-func (c *cluster) delete(object string) error {
-	code, status, err := c.do(http.MethodDelete, object, map[string]any{
-		"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "propagationPolicy": "Background",
-	})
-	if err == nil && code >= http.StatusMultipleChoices && code != http.StatusNotFound && code != http.StatusConflict {
-		err = refused("delete "+object, code, status)
+// gone returns an error unless it says that an object is gone.
+func gone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
 	return err
 }
@@ -221,55 +204,51 @@ func (c *cluster) delete(object string) error {
 // cleanUp deletes the definitions, and waits until they and the namespaces are gone.
 func (c *cluster) cleanUp(ctx context.Context) error {
 	var errs []error
-	gone := func(object string) error {
-		return c.await(ctx, object+" is not deleted", func() (bool, error) {
-			code, _, err := c.do(http.MethodGet, object, nil)
-			return code == http.StatusNotFound, err
-		})
+	isGone := func(resource schema.GroupVersionResource, name string) {
+		errs = append(errs, await(ctx, name+" is not deleted", func(ctx context.Context) (bool, error) {
+			_, err := c.dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), gone(err)
+		}))
 	}
 	for name := range c.defined {
-		errs = append(errs, c.delete(definitionsPath+"/"+name))
+		errs = append(errs, gone(c.dynamic.Resource(definitionResource).Delete(ctx, name, metav1.DeleteOptions{})))
 	}
 	for i, name := range c.namespaces {
 		// The first one gets the time that a namespace controller needs to begin; the others have had it by then.
-		errs = append(errs, c.finalize(name, i == 0))
+		errs = append(errs, c.finalize(ctx, name, i == 0))
 	}
 	for name := range c.defined {
-		errs = append(errs, gone(definitionsPath+"/"+name))
+		isGone(definitionResource, name)
 	}
 	for _, name := range c.namespaces {
-		errs = append(errs, gone(namespacesPath+"/"+name))
+		isGone(namespaceResource, name)
 	}
 	return errors.Join(errs...)
 }
 
 // finalize completes the deletion of a namespace that no namespace controller deletes: where there is one, it says so in
 // conditions, and other controllers have put a ServiceAccount or a ConfigMap into the namespace.
-func (c *cluster) finalize(name string, isFirst bool) error {
-	at := namespacesPath + "/" + name
-	grace := time.Second
-	for deadline := time.Now().Add(grace); ; time.Sleep(20 * time.Millisecond) {
-		code, namespace, err := c.do(http.MethodGet, at, nil)
-		if err != nil || code == http.StatusNotFound {
-			return err
+func (c *cluster) finalize(ctx context.Context, name string, isFirst bool) error {
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
+		namespace, err := c.dynamic.Resource(namespaceResource).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return gone(err)
 		}
-		if _, ok := lookup(namespace, path{"f:status", "f:conditions"}); ok {
+		if _, ok, _ := unstructured.NestedSlice(namespace.Object, "status", "conditions"); ok {
 			return nil
 		}
 		if isFirst && time.Now().Before(deadline) {
 			continue
 		}
 		for _, resource := range []string{"serviceaccounts", "configmaps"} {
-			_, list, err := c.do(http.MethodGet, at+"/"+resource+"?limit=1", nil)
-			if items, _ := list["items"].([]any); err != nil || len(items) > 0 {
-				return err
+			objects := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(name)
+			list, err := objects.List(ctx, metav1.ListOptions{Limit: 1})
+			if err != nil || len(list.Items) > 0 {
+				return gone(err)
 			}
 		}
-		namespace["spec"] = map[string]any{"finalizers": []any{}}
-		code, status, err := c.do(http.MethodPut, at+"/finalize", namespace)
-		if err == nil && code >= http.StatusMultipleChoices && code != http.StatusNotFound {
-			err = refused("finalize the namespace "+name, code, status)
-		}
-		return err
+		namespace.Object["spec"] = map[string]any{}
+		_, err = c.dynamic.Resource(namespaceResource).Update(ctx, namespace, metav1.UpdateOptions{}, "finalize")
+		return gone(err)
 	}
 }

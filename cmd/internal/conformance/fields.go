@@ -1,183 +1,126 @@
 package conformance
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// A path leads to a value by the names of FieldsV1: f:NAME for a field, k:KEY and v:VALUE for an item of a list, and
-// i:INDEX for an item that has neither.
-type path []string
+// Field sets are read by structured-merge-diff, which kube-apiserver writes them with: the engine of this project does
+// not judge itself.
 
-// String returns a path as conflicts print it: .spec.ports[port=80,protocol="TCP"].
-func (p path) String() string {
-	var out strings.Builder
-	for _, name := range p {
-		kind, text, _ := strings.Cut(name, ":")
-		switch kind {
-		case "f":
-			out.WriteString("." + text)
-		case "k":
-			key := keyIn(name)
-			var parts []string
-			for _, field := range slices.Sorted(maps.Keys(key)) {
-				parts = append(parts, field+"="+short(key[field]))
-			}
-			out.WriteString("[" + strings.Join(parts, ",") + "]")
-		default:
-			out.WriteString("[" + text + "]")
-		}
+// below returns what of a set is below a path.
+func below(set *fieldpath.Set, at fieldpath.Path) *fieldpath.Set {
+	for _, element := range at {
+		set = set.WithPrefix(element)
 	}
-	return out.String()
+	return set
 }
 
-// with returns a path to something in what p leads to.
-func (p path) with(name string) path { return append(slices.Clip(p), name) }
-
-// startsWith reports whether a path begins with fields.
-func (p path) startsWith(fields ...string) bool {
-	return len(p) >= len(fields) && slices.EqualFunc(p[:len(fields)], fields, func(a, b string) bool { return a == "f:"+b })
-}
-
-// keyIn returns the key in a name such as k:{"port":80}.
-func keyIn(name string) map[string]any {
-	var key map[string]any
-	_ = json.Unmarshal([]byte(strings.TrimPrefix(name, "k:")), &key) // of no item, if it is malformed
-	return key
-}
-
-// names reports whether a name of FieldsV1 is that of an item.
-func names(name string, item any) bool {
-	kind, text, _ := strings.Cut(name, ":")
-	switch kind {
-	case "k":
-		fields, ok := item.(map[string]any)
-		key := keyIn(name)
-		for field, value := range key {
-			ok = ok && short(fields[field]) == short(value)
+// covers reports whether a set has a path, or an atomic value around it.
+func covers(set *fieldpath.Set, at fieldpath.Path) bool {
+	for n := range at {
+		if part := at[:n+1]; set.Has(part) && (n+1 == len(at) || below(set, part).Empty()) {
+			return true
 		}
-		return ok && len(key) > 0
-	case "v":
-		return text == short(item)
 	}
 	return false
 }
 
-// nameOf returns the name of an item among the fields that are owned in its list, or "".
-func nameOf(item any, fields map[string]any) string {
-	for name := range fields {
-		if names(name, item) {
-			return name
-		}
+// isItem reports whether an element of a path is that of an item of a list.
+func isItem(element fieldpath.PathElement, index int, item any) bool {
+	switch {
+	case element.Value != nil:
+		return smdvalue.Equals(*element.Value, smdvalue.NewValueInterface(item))
+	case element.Key != nil:
+		fields, isMap := item.(map[string]any)
+		return isMap && !slices.ContainsFunc(*element.Key, func(f smdvalue.Field) bool {
+			return !smdvalue.Equals(f.Value, smdvalue.NewValueInterface(fields[f.Name]))
+		})
 	}
-	return ""
+	return element.Index != nil && *element.Index == index
 }
 
 // lookup returns the value at a path.
-func lookup(value any, p path) (any, bool) {
-	for _, name := range p {
-		switch v := value.(type) {
-		case map[string]any:
-			field, ok := v[strings.TrimPrefix(name, "f:")]
-			if !ok {
-				return nil, false
-			}
-			value = field
-		case []any:
-			i := slices.IndexFunc(v, func(item any) bool { return names(name, item) })
-			if i < 0 {
-				return nil, false
-			}
-			value = v[i]
-		default:
+func lookup(v any, at fieldpath.Path) (any, bool) {
+	for _, element := range at {
+		var ok bool
+		if v, ok = child(v, element); !ok {
 			return nil, false
 		}
 	}
-	return value, true
+	return v, true
 }
 
-// owns reports whether fields, which are FieldsV1, have a path or an atomic value around it.
-func owns(fields map[string]any, p path) bool {
-	for _, name := range p {
-		if len(fields) == 0 {
-			return true
-		}
-		var ok bool
-		if fields, ok = fields[name].(map[string]any); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// members returns the paths that are members of FieldsV1, by their text.
-func members(fields map[string]any, at path, out map[string]path) map[string]path {
-	for name, below := range fields {
-		sub, _ := below.(map[string]any)
-		switch {
-		case name == ".":
-			out[at.String()] = at
-		case len(sub) == 0:
-			out[at.with(name).String()] = at.with(name)
-		default:
-			members(sub, at.with(name), out)
-		}
-	}
-	return out
-}
-
-// union adds FieldsV1 to others.
-func union(into, fields map[string]any) {
-	for name, below := range fields {
-		sub, _ := below.(map[string]any)
-		if _, ok := into[name].(map[string]any); !ok {
-			into[name] = map[string]any{}
-		}
-		union(into[name].(map[string]any), sub)
-	}
-}
-
-// project returns what of a value is at or below the leaves of FieldsV1.
-func project(value any, fields map[string]any) any {
-	if len(fields) == 0 || len(fields) == 1 && fields["."] != nil {
-		return value
-	}
-	switch v := value.(type) {
+// child returns the field or item of a container.
+func child(container any, element fieldpath.PathElement) (v any, ok bool) {
+	switch t := container.(type) {
 	case map[string]any:
-		out := map[string]any{}
-		for name, item := range v {
-			if sub, ok := fields["f:"+name].(map[string]any); ok {
-				out[name] = project(item, sub)
-			}
+		if element.FieldName != nil {
+			v, ok = t[*element.FieldName]
 		}
-		return out
 	case []any:
-		out := []any{}
-		for _, item := range v {
-			if sub, ok := fields[nameOf(item, fields)].(map[string]any); ok {
-				out = append(out, project(item, sub))
+		for i, item := range t {
+			if isItem(element, i, item) {
+				return item, true
 			}
 		}
-		return out
 	}
-	return value
+	return v, ok
 }
 
-// equal compares values of JSON.
-func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+// leaf is a scalar or an empty container of an object, or the names of the items of a list, in their order.
+type leaf struct {
+	at    fieldpath.Path
+	value any
+	items []string
+}
 
-// short returns a value as JSON.
-func short(v any) string {
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return fmt.Sprint(v)
+// flatten adds the leaves of a value to out, by the text of their paths. Items are named as in the owned set, which is that
+// of what v holds, and by their index if it has none of them. Unless all, only what is owned counts.
+func flatten(at fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map[string]leaf) {
+	add := func(element fieldpath.PathElement, item any) {
+		sub := owned.WithPrefix(element)
+		if isMember := owned.Members.Has(element); all || isMember || !sub.Empty() {
+			flatten(append(at.Copy(), element), item, sub, all || isMember && sub.Empty(), out)
+		}
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	switch t := v.(type) {
+	case map[string]any:
+		for name, item := range t {
+			add(fieldpath.FieldNameElement(name), item)
+		}
+		if len(t) > 0 {
+			return
+		}
+	case []any:
+		var names []string
+		for i, item := range t {
+			element := nameOf(owned, i, item)
+			if slices.Contains(names, element.String()) { // a duplicate
+				element = fieldpath.IndexElement(i)
+			}
+			names = append(names, element.String())
+			add(element, item)
+		}
+		if len(t) > 0 {
+			out[at.String()+"[]"] = leaf{at: at, items: names}
+			return
+		}
+	}
+	out[at.String()] = leaf{at: at, value: v}
+}
+
+// nameOf returns the element by which a set names an item.
+func nameOf(owned *fieldpath.Set, index int, item any) (name fieldpath.PathElement) {
+	name = fieldpath.IndexElement(index)
+	match := func(element fieldpath.PathElement) {
+		if isItem(element, index, item) {
+			name = element
+		}
+	}
+	owned.Members.Iterate(match)
+	owned.Children.Iterate(match)
+	return name
 }

@@ -1,19 +1,16 @@
 package conformance
 
 import (
-	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/pmezard/go-difflib/difflib"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
@@ -54,7 +51,7 @@ func (r Result) String() string {
 }
 
 // fail puts the differences of a step into a result.
-func (r *Result) fail(number int, step *recorded.Step, differences []difference) error {
+func (r *Result) fail(number int, step *recorded.Step, differences []difference) (err error) {
 	r.Rules = rulesOf(differences)
 	q := step.Request
 	r.Step = strings.TrimSuffix(fmt.Sprintf("step %d: %s %s?%s", number+1, q.Method, q.Path, q.Query), "?")
@@ -62,40 +59,30 @@ func (r *Result) fail(number int, step *recorded.Step, differences []difference)
 		r.Differences = append(r.Differences, d.text)
 	}
 	w := differences[0].write
-	if w.want["kind"] != w.got["kind"] {
-		return nil
-	}
-	want, err := yaml.Marshal(w.shown(w.want))
-	if err != nil {
-		return err
-	}
-	got, err := yaml.Marshal(w.shown(w.got))
-	if err != nil {
-		return err
-	}
 	r.Diff, err = difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: slices.Collect(strings.Lines(recorded.Generic(string(want)))), FromFile: "recorded",
-		B: slices.Collect(strings.Lines(recorded.Generic(string(got)))), ToFile: "server", Context: 3,
+		A: w.shown(w.want), FromFile: "recorded", B: w.shown(w.got), ToFile: "server", Context: 3,
 	})
 	return err
 }
 
-// shown returns what of a response is compared, for a diff.
-func (w *write) shown(response map[string]any) map[string]any {
-	if response["kind"] == "Status" {
-		return response
+// shown returns the lines of a response in a diff: the values that are compared, and what entries own.
+func (w *write) shown(response map[string]any) (lines []string) {
+	line := func(format string, args ...any) {
+		lines = append(lines, recorded.Generic(fmt.Sprintf(format, args...))+"\n")
 	}
-	out := w.compared(response)
-	if metadata, ok := out["metadata"].(map[string]any); ok {
-		entries := slices.Clone(entriesIn(response))
-		slices.SortStableFunc(entries, func(a, b any) int {
-			x, _ := a.(map[string]any)
-			y, _ := b.(map[string]any)
-			return compareKeys(keyOf(x), keyOf(y))
-		})
-		metadata["managedFields"] = entries
+	for text, l := range w.leaves(response) {
+		if l.items == nil {
+			line("%s: %s", text, short(l.value))
+		}
 	}
-	return out
+	for k, o := range owners(response) {
+		line("%s: version %s, has a time: %t", k, o.APIVersion, o.Time != nil)
+		for at := range o.fields.All() {
+			line("%s owns %s", k, at)
+		}
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // Count is how many traces had which result.
@@ -116,36 +103,26 @@ func (r *Report) Counts() (n Count) {
 	return n
 }
 
-// Broken are the rules that are verdicts, in the order of doc/spec.md, with the number of traces.
-func (r *Report) Broken() (out []Broken) {
-	traces := map[string]int{}
-	for _, result := range r.Results {
-		if len(result.Rules) > 0 {
-			traces[result.Rules[0]]++
-		}
-	}
-	known := rules()
-	for _, number := range slices.SortedFunc(maps.Keys(traces), compareRules) {
-		out = append(out, Broken{known[number], traces[number]})
-	}
-	return out
-}
-
-// Broken is a rule that the server breaks.
+// Broken is a rule that the server breaks, with the number of traces.
 type Broken struct {
 	Rule
 	Traces int
 }
 
-// compareRules sorts 2.10 behind 2.9.
-func compareRules(a, b string) int {
-	number := func(rule string) int {
-		chapter, of, _ := strings.Cut(rule, ".")
-		c, _ := strconv.Atoi(chapter)
-		n, _ := strconv.Atoi(of)
-		return c*1000 + n
+// Broken returns the rules that are verdicts, in the order of doc/spec.md.
+func (r *Report) Broken() (out []Broken) {
+	for _, rule := range rules() {
+		b := Broken{Rule: rule}
+		for _, result := range r.Results {
+			if len(result.Rules) > 0 && result.Rules[0] == rule.Number {
+				b.Traces++
+			}
+		}
+		if b.Traces > 0 {
+			out = append(out, b)
+		}
 	}
-	return cmp.Compare(number(a), number(b))
+	return out
 }
 
 // named returns the name of a rule.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 	"github.com/tenure-ssa/tenure/doc"
@@ -32,10 +33,10 @@ const (
 type difference struct {
 	*write
 	what what
-	// extra: the server under test has it, the recorded response has not. missing is the opposite.
+	// extra: only the server under test has it. missing: only the recorded response has it.
 	extra, missing bool
 	// at is where it is, in the object or in the entry.
-	at path
+	at fieldpath.Path
 
 	entry key
 	// own: the entry is that of the write's manager.
@@ -62,14 +63,16 @@ func (d *difference) inLive() bool {
 	return ok
 }
 
-// inIntent reports whether the request has a value at the path.
-func (d *difference) inIntent() bool {
-	_, ok := lookup(d.body, d.at)
-	return ok
-}
-
 // dropped reports whether the path was owned by the manager of the write, and is not in the intent.
-func (d *difference) dropped() bool { return owns(d.ownedBefore, d.at) && !d.inIntent() }
+func (d *difference) dropped() bool {
+	for k, o := range owners(d.live) {
+		if d.isOf(k) && covers(o.fields, d.at) {
+			_, isApplied := lookup(d.body, d.at)
+			return !isApplied
+		}
+	}
+	return false
+}
 
 // says reports whether the recorded response is a failure whose message has a text.
 func (d *difference) says(text string) bool {
@@ -97,9 +100,9 @@ var verdicts = []struct {
 	{"2.8", func(d *difference) bool { return d.what == code && d.step.Fault() == recorded.ScaleFault }},
 	{"6.2", func(d *difference) bool { return d.what == code && d.step.Fault() == recorded.NullFault }},
 	{"1.3", func(d *difference) bool { return d.what == code && d.step.Fault() == recorded.SchemaFault }},
-	{"9.1", func(d *difference) bool { return d.what == code && d.isClientSide && d.isConflict(d.got) }},
+	{"9.1", func(d *difference) bool { return d.what == code && d.isClientSide && len(conflictsIn(d.got)) > 0 }},
 	{"5.1", func(d *difference) bool {
-		return d.what == cause || d.what == code && (d.isConflict(d.got) || d.isConflict(d.want))
+		return d.what == cause || d.what == code && (len(conflictsIn(d.got))+len(conflictsIn(d.want)) > 0)
 	}},
 	{"", func(d *difference) bool { return d.what == code }},
 	{"1.6", func(d *difference) bool { return d.failed }},
@@ -126,27 +129,26 @@ var verdicts = []struct {
 	{"8.1", func(d *difference) bool { return d.what == member && d.redefined && !d.own && !d.stays }},
 	{"8.2", func(d *difference) bool { return d.what == member && d.redefined && !d.own }},
 	{"2.9", func(d *difference) bool {
-		return d.what == member && d.own && d.extra && d.at.startsWith("status") != (d.subresource == "status")
+		return d.what == member && d.own && d.extra && strings.HasPrefix(d.at.String(), ".status") != (d.subresource == "status")
 	}},
 	{"4.3", func(d *difference) bool {
-		isItem := len(d.at) > 0 && !strings.HasPrefix(d.at[len(d.at)-1], "f:")
-		return d.what == member && d.own && d.apply && (isItem || d.isContainer && d.missing)
+		return d.what == member && d.own && d.apply && (d.at[len(d.at)-1].FieldName == nil || d.isContainer && !d.extra)
 	}},
-	{"4.1", func(d *difference) bool { return d.what == member && d.own && d.apply && d.missing }},
+	{"4.1", func(d *difference) bool { return d.what == member && d.own && d.apply && !d.extra }},
 	{"4.2", func(d *difference) bool { return d.what == member && d.own && d.apply && d.isContainer }},
 	{"4.1", func(d *difference) bool { return d.what == member && d.own && d.apply }},
 	{"5.5", func(d *difference) bool { return d.what == member && d.own }},
 	{"5.2", func(d *difference) bool { return d.what == member && d.extra && !d.inWant() }},
 	{"5.1", func(d *difference) bool { return d.what == member }},
 
-	{"9.2", func(d *difference) bool { return d.what == value && slices.Equal(d.at, lastApplied) }},
+	{"9.2", func(d *difference) bool { return d.what == value && d.at.Equals(lastApplied) }},
 	{"2.8", func(d *difference) bool { return d.what == value && d.subresource == "scale" }},
 	{"3.7", func(d *difference) bool { return d.what == sequence && d.apply }},
 	{"6.1", func(d *difference) bool { return d.what == value && d.apply && d.extra && d.dropped() }},
 	{"6.2", func(d *difference) bool { return d.what == value && d.apply && d.extra && d.inLive() }},
 	{"6.1", func(d *difference) bool { return d.what == value && d.apply && d.missing && d.dropped() }},
 	{"3.1", func(d *difference) bool {
-		return d.what == value && d.apply && !d.at.startsWith("metadata", "generation")
+		return d.what == value && d.apply && d.at.String() != ".metadata.generation"
 	}},
 	{"13.1", func(d *difference) bool { return d.what == written && d.apply }},
 	{"", func(d *difference) bool { return true }},
@@ -182,19 +184,18 @@ var (
 	ruleInSpec    = regexp.MustCompile(`(?m)^- \*\*(\d+\.\d+)\*\* ((?:.|\n {2})*)`)
 )
 
-// rules returns the rules of doc/spec.md by their numbers.
-func rules() map[string]Rule {
+// rules returns the rules of doc/spec.md, and last what stands for none of them.
+func rules() (out []Rule) {
 	chapters := map[string]string{}
 	for _, m := range chapterInSpec.FindAllStringSubmatch(doc.Spec, -1) {
 		chapters[m[1]] = m[1] + "-" + strings.ReplaceAll(strings.ToLower(m[2]), " ", "-")
 	}
-	out := map[string]Rule{"": {Text: "What the Kubernetes API does, whatever the write."}}
 	for _, m := range ruleInSpec.FindAllStringSubmatch(doc.Spec, -1) {
 		chapter, _, _ := strings.Cut(m[1], ".")
-		out[m[1]] = Rule{
+		out = append(out, Rule{
 			Number: m[1], Text: strings.Join(strings.Fields(m[2]), " "),
 			Link: "https://github.com/tenure-ssa/tenure/blob/main/doc/spec.md#" + chapters[chapter],
-		}
+		})
 	}
-	return out
+	return append(out, Rule{Text: "What the Kubernetes API does, whatever the write."})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,13 +47,16 @@ func Run(ctx context.Context, config *rest.Config, options Options) (report *Rep
 	if options.NextSecond == nil {
 		options.NextSecond = func() { time.Sleep(time.Second) }
 	}
-	s := &suite{Options: options}
-	s.newReplayer = func() *recorded.Replayer { return recorded.OfClient(client, strings.TrimSuffix(server.String(), "/")) }
-	s.cluster = cluster{r: s.newReplayer(), defined: map[string]string{}}
-	report = &Report{Server: (&url.URL{Scheme: server.Scheme, Host: server.Host}).String(), At: time.Now()}
-	if report.Version, err = s.version(); err != nil {
+	c, err := newCluster(config, client)
+	if err != nil {
 		return nil, err
 	}
+	version, err := c.discovery.ServerVersion()
+	if err != nil {
+		return nil, err
+	}
+	s := &suite{Options: options, cluster: c, client: client, url: strings.TrimSuffix(server.String(), "/")}
+	report = &Report{Server: s.url, Version: version.GitVersion, At: time.Now()}
 	if !options.Keep {
 		// What was created is deleted, however this ends.
 		defer func() { err = errors.Join(err, s.cleanUp(context.WithoutCancel(ctx))) }()
@@ -77,15 +80,16 @@ func Run(ctx context.Context, config *rest.Config, options Options) (report *Rep
 
 type suite struct {
 	Options
-	cluster
-	newReplayer func() *recorded.Replayer
+	*cluster
+	client *http.Client
+	url    string
 }
 
 // run runs a trace in a namespace of its own.
 func (s *suite) run(ctx context.Context, trace *recorded.Trace) (result Result, err error) {
 	result = Result{Trace: trace.Name, About: trace.About}
 	started := time.Now()
-	namespace, err := s.makeNamespace()
+	namespace, err := s.makeNamespace(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -95,7 +99,7 @@ func (s *suite) run(ctx context.Context, trace *recorded.Trace) (result Result, 
 		result.Skipped, err = string(skipped), nil
 	}
 	if !s.Keep {
-		err = errors.Join(err, s.empty(namespace, trace))
+		err = errors.Join(err, s.empty(context.WithoutCancel(ctx), namespace, trace))
 	}
 	return result, err
 }
@@ -107,10 +111,10 @@ func (s *suite) play(ctx context.Context, trace *recorded.Trace, namespace strin
 			return err
 		}
 	}
-	if err := s.serves(&trace.Steps[0]); err != nil {
+	if err := s.serves(ctx, &trace.Steps[0]); err != nil {
 		return err
 	}
-	state := newState(s.newReplayer(), trace)
+	state := newState(recorded.OfClient(s.client, s.url), trace)
 	state.r.InNamespace(namespace)
 	for i := range trace.Steps {
 		step := &trace.Steps[i]
