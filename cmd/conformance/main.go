@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"regexp"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
@@ -66,8 +67,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (failed b
 	if options.Select, err = regexp.Compile(*selected); err != nil {
 		return false, fmt.Errorf("--run: %w", err)
 	}
-	if *verbose {
-		options.Progress = func(r conformance.Result) { fmt.Fprintln(stderr, r) }
+	options.NextSecond = func() { time.Sleep(time.Second) }
+	options.Progress = func(r conformance.Result) {
+		if *verbose {
+			fmt.Fprintln(stderr, r)
+		}
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, &overrides).ClientConfig()
 	if err != nil {

@@ -17,9 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
@@ -45,20 +43,21 @@ func (e errSkipped) Error() string { return string(e) }
 // only if this run created it.
 type cluster struct {
 	dynamic    dynamic.Interface
-	discovery  discovery.DiscoveryInterface
+	r          *recorded.Replayer // for what is no object
 	namespaces []string
 	defined    map[string]string // CustomResourceDefinitions to their last spec, as JSON
 }
 
-func newCluster(config *rest.Config, client *http.Client) (*cluster, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1 // no limit
-	d, err := dynamic.NewForConfigAndClient(config, client)
-	if err != nil {
-		return nil, err
+// get returns what is at a path.
+func (c *cluster) get(path string) (string, error) {
+	answer, err := c.r.Ask(recorded.Request{Method: http.MethodGet, Target: path})
+	if err == nil && answer.Code != http.StatusOK {
+		err = fmt.Errorf("%s: status %d: %.300s", path, answer.Code, answer.Body)
 	}
-	discovering, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
-	return &cluster{dynamic: d, discovery: discovering, defined: map[string]string{}}, err
+	if err != nil {
+		return "", err
+	}
+	return string(answer.Body), nil
 }
 
 // makeNamespace creates a namespace for a trace.
@@ -115,8 +114,8 @@ func (c *cluster) define(ctx context.Context, crd map[string]any) error {
 	c.defined[name] = unmarked
 	return await(ctx, "the CustomResourceDefinition "+name+" is not served", func(ctx context.Context) (bool, error) {
 		for _, resource := range served {
-			published := c.discovery.RESTClient().Get().AbsPath("/openapi/v3/apis", group, resource.Version)
-			if text, err := published.DoRaw(ctx); err != nil || !strings.Contains(string(text), mark) {
+			text, err := c.get("/openapi/v3/apis/" + resource.GroupVersion().String())
+			if err != nil || !strings.Contains(text, mark) {
 				return false, err
 			}
 			if _, err := c.dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
@@ -227,7 +226,7 @@ func (c *cluster) cleanUp(ctx context.Context) error {
 }
 
 // finalize completes the deletion of a namespace that no namespace controller deletes: where there is one, it says so in
-// conditions, and other controllers have put a ServiceAccount or a ConfigMap into the namespace.
+// conditions, and the controller beside it has put a ServiceAccount into the namespace.
 func (c *cluster) finalize(ctx context.Context, name string, isFirst bool) error {
 	for deadline := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
 		namespace, err := c.dynamic.Resource(namespaceResource).Get(ctx, name, metav1.GetOptions{})
@@ -240,12 +239,10 @@ func (c *cluster) finalize(ctx context.Context, name string, isFirst bool) error
 		if isFirst && time.Now().Before(deadline) {
 			continue
 		}
-		for _, resource := range []string{"serviceaccounts", "configmaps"} {
-			objects := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(name)
-			list, err := objects.List(ctx, metav1.ListOptions{Limit: 1})
-			if err != nil || len(list.Items) > 0 {
-				return gone(err)
-			}
+		accounts := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"})
+		list, err := accounts.Namespace(name).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil || len(list.Items) > 0 {
+			return gone(err)
 		}
 		namespace.Object["spec"] = map[string]any{}
 		_, err = c.dynamic.Resource(namespaceResource).Update(ctx, namespace, metav1.UpdateOptions{}, "finalize")

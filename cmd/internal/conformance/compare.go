@@ -80,7 +80,6 @@ type write struct {
 	body         map[string]any
 	got, want    map[string]any
 	gotCode      int
-	updates      int // entries of updates in the response
 }
 
 // lastApplied leads to the annotation of client-side apply.
@@ -107,7 +106,8 @@ func (s *state) newWrite(step *recorded.Step, answer *recorded.Answer) *write {
 	}
 	w.body, _ = asked.Body.(map[string]any)
 	before := owners(s.live)
-	w.carries = strings.Contains(short(asked.Body), "managedFields") && !sameOwners(owners(w.body), before)
+	w.carries = strings.Contains(short(asked.Body), "managedFields") &&
+		!maps.EqualFunc(owners(w.body), before, func(x, y owner) bool { return x.fields.Equals(y.fields) })
 	w.isUntracked = s.live != nil && len(before) == 0
 	_, isAnnotated := lookup(s.live, lastApplied)
 	w.isClientSide = isAnnotated && w.manager == "kubectl" && query.Get("force") != "true"
@@ -217,11 +217,6 @@ func (w *write) compareVersions(add adder) {
 // which has to be the one of the times that this server gave them.
 func (w *write) compareOwners(add adder) {
 	got, want, live := owners(w.got), owners(w.want), owners(w.live)
-	for k := range got {
-		if k.Operation == "Update" {
-			w.updates++
-		}
-	}
 	for _, k := range slices.SortedFunc(maps.Keys(bothOf(got, want)), key.compare) {
 		g, isGot := got[k]
 		e, isWanted := want[k]
@@ -347,22 +342,13 @@ func owners(object map[string]any) map[key]owner {
 		if e.FieldsV1 != nil {
 			_ = o.fields.FromJSON(bytes.NewReader(e.FieldsV1.Raw))
 		}
-		out[keyOf(e)] = o
+		k := key{e.Manager, string(e.Operation), e.APIVersion, e.Subresource}
+		if e.Operation == metav1.ManagedFieldsOperationApply {
+			k.Version = ""
+		}
+		out[k] = o
 	}
 	return out
-}
-
-func keyOf(e metav1.ManagedFieldsEntry) key {
-	k := key{e.Manager, string(e.Operation), e.APIVersion, e.Subresource}
-	if e.Operation == metav1.ManagedFieldsOperationApply {
-		k.Version = ""
-	}
-	return k
-}
-
-// sameOwners compares entries, times aside.
-func sameOwners(a, b map[key]owner) bool {
-	return maps.EqualFunc(a, b, func(x, y owner) bool { return x.fields.Equals(y.fields) })
 }
 
 // String describes an entry.

@@ -11,15 +11,17 @@ import (
 	"time"
 
 	"github.com/pmezard/go-difflib/difflib"
+	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
 // A Report is what became of the traces.
 type Report struct {
-	Server, Version string
-	At              time.Time
-	Results         []Result
+	Server  string
+	Version apiversion.Info
+	At      time.Time
+	Results []Result
 }
 
 // A Result is what became of a trace.
@@ -138,38 +140,35 @@ func named(rule string) string {
 //	75 traces: 73 passed, 1 failed, 1 skipped
 func (r *Report) Write(w io.Writer, isVerbose bool) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s, %s\n\n", r.Server, r.Version)
-	skipped, notes := map[string]int{}, map[string]int{}
+	fmt.Fprintf(&out, "%s, %s\n\n", r.Server, r.Version.GitVersion)
+	tally := map[string]int{}
 	for _, result := range r.Results {
 		for _, note := range result.Notes {
-			notes[note]++
+			tally[note]++
 		}
 		if result.Skipped != "" {
-			skipped[result.Skipped]++
+			tally["skipped: "+result.Skipped]++
 		}
 		if len(result.Rules) == 0 {
 			continue
 		}
 		fmt.Fprintf(&out, "%s breaks %s\n  %s\n", result.Trace, named(result.Rules[0]), result.Step)
-		if len(result.Rules) > 1 {
-			fmt.Fprintf(&out, "  also %s\n", strings.Join(result.Rules[1:], ", "))
-		}
 		lines := result.Differences
 		if isVerbose {
 			lines = slices.Concat(lines, strings.Split(strings.TrimSpace(result.Diff), "\n"))
+		}
+		if len(result.Rules) > 1 {
+			lines = append(lines, "also breaks "+strings.Join(result.Rules[1:], ", "))
 		}
 		fmt.Fprintf(&out, "    %s\n\n", strings.Join(lines, "\n    "))
 	}
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, b := range r.Broken() {
-		fmt.Fprintf(table, "%s\t%d failed\t%s\n", named(b.Number), b.Traces, b.Text)
+		fmt.Fprintf(table, "%s\t%d\t%s\n", named(b.Number), b.Traces, b.Text)
 	}
-	for _, reason := range slices.Sorted(maps.Keys(skipped)) {
-		fmt.Fprintf(table, "skipped\t%d\t%s\n", skipped[reason], reason)
-	}
-	for _, note := range slices.Sorted(maps.Keys(notes)) {
-		which, fault, _ := strings.Cut(note, ": ")
-		fmt.Fprintf(table, "%s\t%d\t%s\n", which, notes[note], fault)
+	for _, text := range slices.Sorted(maps.Keys(tally)) {
+		which, why, _ := strings.Cut(text, ": ")
+		fmt.Fprintf(table, "%s\t%d\t%s\n", which, tally[text], why)
 	}
 	_ = table.Flush() // into memory
 	n := r.Counts()
@@ -208,7 +207,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		Name    string        `xml:"name,attr"`
 		Suites  []*junitSuite `xml:"testsuite"`
 	}
-	all.Name = "server-side apply on " + r.Version
+	all.Name = "server-side apply on " + r.Version.GitVersion
 	for _, result := range r.Results {
 		folder, name, _ := strings.Cut(result.Trace, "/")
 		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != folder {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
@@ -18,13 +20,13 @@ import (
 
 // Options say what runs, and how.
 type Options struct {
-	// Select selects traces by their names, such as scenarios/hpa-handover; nil selects all.
+	// Select selects traces by their names, such as scenarios/hpa-handover.
 	Select *regexp.Regexp
 	// Keep leaves namespaces, objects and CustomResourceDefinitions.
 	Keep bool
-	// Progress is called with each result; it may be nil.
+	// Progress is called with each result.
 	Progress func(Result)
-	// NextSecond waits until the server's clock shows another second. Nil waits for a second of this machine.
+	// NextSecond waits until the server's clock shows another second.
 	NextSecond func()
 }
 
@@ -44,26 +46,28 @@ func Run(ctx context.Context, config *rest.Config, options Options) (report *Rep
 	if err != nil {
 		return nil, err
 	}
-	if options.NextSecond == nil {
-		options.NextSecond = func() { time.Sleep(time.Second) }
+	s := &suite{Options: options, client: client, url: strings.TrimSuffix(server.String(), "/")}
+	s.cluster = cluster{r: recorded.OfClient(client, s.url), defined: map[string]string{}}
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // no limit
+	if s.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return nil, err
 	}
-	c, err := newCluster(config, client)
+	report = &Report{Server: s.url, At: time.Now()}
+	text, err := s.get("/version")
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &report.Version)
+	}
 	if err != nil {
 		return nil, err
 	}
-	version, err := c.discovery.ServerVersion()
-	if err != nil {
-		return nil, err
-	}
-	s := &suite{Options: options, cluster: c, client: client, url: strings.TrimSuffix(server.String(), "/")}
-	report = &Report{Server: s.url, Version: version.GitVersion, At: time.Now()}
 	if !options.Keep {
 		// What was created is deleted, however this ends.
 		defer func() { err = errors.Join(err, s.cleanUp(context.WithoutCancel(ctx))) }()
 	}
 	for _, trace := range all {
 		trace.Name = strings.TrimSuffix(trace.Name, ".json")
-		if options.Select != nil && !options.Select.MatchString(trace.Name) {
+		if !options.Select.MatchString(trace.Name) {
 			continue
 		}
 		result, err := s.run(ctx, trace)
@@ -71,16 +75,14 @@ func Run(ctx context.Context, config *rest.Config, options Options) (report *Rep
 			return report, fmt.Errorf("%s: %w", trace.Name, err)
 		}
 		report.Results = append(report.Results, result)
-		if options.Progress != nil {
-			options.Progress(result)
-		}
+		options.Progress(result)
 	}
 	return report, nil
 }
 
 type suite struct {
 	Options
-	*cluster
+	cluster
 	client *http.Client
 	url    string
 }
