@@ -69,5 +69,6 @@ func replay(t *testing.T, trace *recorded.Trace) ([]recorded.Result, error) {
 	client, err := rest.HTTPClientFor(server.Config())
 	require.NoError(t, err)
 	defer client.CloseIdleConnections()
-	return recorded.OfClient(client, server.URL()).Replay(trace, func(at time.Time) { now.Store(max(now.Load(), at.Unix())) })
+	setClock := func(at time.Time) { now.Store(max(now.Load(), at.Unix())) }
+	return recorded.OfClient(client, server.URL()).Replay(trace, setClock)
 }

@@ -16,8 +16,8 @@ var setByServer = []string{
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "selfLink",
 }
 
-// Definition returns a recorded CustomResourceDefinition as a client creates it, with its labels and annotations: groups
-// *.k8s.io need the annotation api-approved.kubernetes.io.
+// Definition returns a recorded CustomResourceDefinition as a client creates it, with its labels and annotations:
+// groups *.k8s.io need the annotation api-approved.kubernetes.io.
 func Definition(crd map[string]any) map[string]any {
 	given, _ := crd["metadata"].(map[string]any)
 	metadata := maps.Clone(given)

@@ -15,7 +15,7 @@ import (
 
 // Record sends the requests of a trace to a new server and puts its responses into the trace, with the generated values
 // of this server in its requests. settle is how long the server takes until it serves a new definition. A step that was
-// recorded in a later second than the one before waits for another second. It returns the differences from the responses
+// recorded in a later second than those before waits for another second. It returns the differences from the responses
 // before, by step.
 func (r *Replayer) Record(trace *Trace, settle time.Duration) (differences map[int]string, err error) {
 	if trace.CRD != nil {
@@ -90,7 +90,7 @@ func (r *Replayer) recordStep(step *Step) (difference string, err error) {
 	return difference, nil
 }
 
-// Learn remembers which generated values, and which entries of managed fields, correspond to those of a recorded object.
+// Learn remembers which generated values and entries of managed fields correspond to those of a recorded object.
 func (r *Replayer) Learn(got, want map[string]any) {
 	without := func(object map[string]any) map[string]any {
 		object = maps.Clone(object)

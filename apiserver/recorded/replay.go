@@ -22,12 +22,12 @@ const (
 	// NoException: the response must be equal.
 	NoException Exception = ""
 	// ScaleFault: the recorded response to an apply to /scale of a custom resource is a 500.
-	ScaleFault Exception = "correction: an apply to /scale of a custom resource is no fault"
+	ScaleFault Exception = "an apply to /scale of a custom resource is no fault (difference 28)"
 	// NullFault: an empty map or list in the applied configuration became null or, in a custom
 	// resource, was rejected.
-	NullFault Exception = "correction: an empty map or list of an intent stays one, and is not null"
+	NullFault Exception = "an empty map or list of an intent stays one, and is not null (difference 1)"
 	// SchemaFault: the recorded response to a body that violates the schema is a 500.
-	SchemaFault Exception = "correction: a body that breaks the schema is answered by 400 in place of 500"
+	SchemaFault Exception = "a body that breaks the schema is answered by 400 in place of 500"
 	// NoDefinition: the trace lacks the CustomResourceDefinition of its kind.
 	NoDefinition Exception = "the trace has no CustomResourceDefinition of the group, so that no server could answer"
 )

@@ -33,7 +33,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	failed, err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	failed, err := run(ctx, os.Args[1:], os.Stdout)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 	case err != nil:
@@ -45,9 +45,8 @@ func main() {
 }
 
 // run reports whether anything differed.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (failed bool, err error) {
+func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err error) {
 	flags := pflag.NewFlagSet("conformance", pflag.ContinueOnError)
-	flags.SetOutput(stderr)
 	loading := clientcmd.NewDefaultClientConfigLoadingRules()
 	flags.StringVar(&loading.ExplicitPath, "kubeconfig", "", "`FILE` of the server's kubeconfig")
 	var overrides clientcmd.ConfigOverrides
@@ -63,15 +62,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (failed b
 	if flags.NArg() > 0 {
 		return false, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	options := conformance.Options{Keep: *keep}
+	options := conformance.Options{Keep: *keep, NextSecond: func() { time.Sleep(time.Second) }}
 	if options.Select, err = regexp.Compile(*selected); err != nil {
 		return false, fmt.Errorf("--run: %w", err)
-	}
-	options.NextSecond = func() { time.Sleep(time.Second) }
-	options.Progress = func(r conformance.Result) {
-		if *verbose {
-			fmt.Fprintln(stderr, r)
-		}
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, &overrides).ClientConfig()
 	if err != nil {
@@ -81,12 +74,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (failed b
 	if report == nil {
 		return false, err
 	}
-	err = errors.Join(err, report.Write(stdout, *verbose), write(*junit, report.WriteJUnit), write(*html, report.WriteHTML))
+	err = errors.Join(err, report.Write(stdout, *verbose))
+	err = errors.Join(err, write(*junit, report.WriteJUnit), write(*html, report.WriteHTML))
 	counts := report.Counts()
-	if err == nil && counts.Passed+counts.Failed == 0 {
+	if err == nil && counts["passed"]+counts["failed"] == 0 {
 		err = errors.New("no trace ran")
 	}
-	return counts.Failed > 0, err
+	return counts["failed"] > 0, err
 }
 
 // write writes a file, unless it has no name.

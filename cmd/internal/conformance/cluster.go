@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,8 +38,8 @@ func (e errSkipped) Error() string { return string(e) }
 
 // cluster is the server, and what was created in it.
 //
-// Invariant: namespaces and defined have everything that has to be deleted in the end. A definition is in defined if and
-// only if this run created it.
+// Invariant: namespaces and defined have everything that has to be deleted in the end. A definition is in defined if
+// and only if this run created it.
 type cluster struct {
 	dynamic    dynamic.Interface
 	r          *recorded.Replayer // for what is no object
@@ -51,13 +50,13 @@ type cluster struct {
 // get returns what is at a path.
 func (c *cluster) get(path string) (string, error) {
 	answer, err := c.r.Ask(recorded.Request{Method: http.MethodGet, Target: path})
-	if err == nil && answer.Code != http.StatusOK {
-		err = fmt.Errorf("%s: status %d: %.300s", path, answer.Code, answer.Body)
-	}
 	if err != nil {
 		return "", err
 	}
-	return string(answer.Body), nil
+	if answer.Code != http.StatusOK {
+		err = fmt.Errorf("%s: status %d: %.300s", path, answer.Code, answer.Body)
+	}
+	return string(answer.Body), err
 }
 
 // makeNamespace creates a namespace for a trace.
@@ -76,11 +75,11 @@ func (c *cluster) define(ctx context.Context, crd map[string]any) error {
 	definition := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(recorded.Definition(crd))}
 	name := definition.GetName()
 	spec, _ := definition.Object["spec"].(map[string]any)
+	unmarked := short(spec)
 	last, isDefined := c.defined[name]
-	if isDefined && last == short(spec) {
+	if last == unmarked {
 		return nil
 	}
-	unmarked := short(spec)
 	mark := string(uuid.NewUUID())
 	group, _, _ := unstructured.NestedString(spec, "group")
 	plural, _, _ := unstructured.NestedString(spec, "names", "plural")
@@ -129,18 +128,18 @@ func (c *cluster) define(ctx context.Context, crd map[string]any) error {
 // await asks again and again, also after errors, up to the patience.
 func await(ctx context.Context, otherwise string, done func(context.Context) (bool, error)) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		var isDone bool
+	ask := func(ctx context.Context) (isDone bool, _ error) {
 		isDone, last = done(ctx)
 		return isDone, nil
-	})
+	}
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, ask)
 	if err != nil {
 		return fmt.Errorf("%s: %w", otherwise, errors.Join(err, last))
 	}
 	return nil
 }
 
-// resourceOf returns the resource that a step is about.
+// resourceOf returns the resource that a step is about. It is the same in all steps of a trace, but for its version.
 func resourceOf(step *recorded.Step) (resource schema.GroupVersionResource) {
 	before, below, _ := strings.Cut(step.Request.Path, "/namespaces/default/")
 	parts := strings.Split(before, "/") // "", api, VERSION, or "", apis, GROUP, VERSION
@@ -164,31 +163,21 @@ func (c *cluster) serves(ctx context.Context, step *recorded.Step) error {
 
 // empty deletes the objects of a trace and its namespace. Nothing waits for a controller: finalizers are removed.
 func (c *cluster) empty(ctx context.Context, namespace string, trace *recorded.Trace) error {
-	var met []schema.GroupVersionResource
-	var errs []error
-	for i := range trace.Steps {
-		resource := resourceOf(&trace.Steps[i])
-		if resource.Resource == "" || slices.Contains(met, resource) {
-			continue
-		}
-		met = append(met, resource)
-		objects := c.dynamic.Resource(resource).Namespace(namespace)
-		list, err := objects.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			errs = append(errs, gone(err)) // what is not served has no objects
-			continue
-		}
+	objects := c.dynamic.Resource(resourceOf(&trace.Steps[0])).Namespace(namespace)
+	list, err := objects.List(ctx, metav1.ListOptions{})
+	errs := []error{gone(err)} // what is not served has no objects
+	if err == nil {
+		now := int64(0)
 		for _, object := range list.Items {
 			if len(object.GetFinalizers()) > 0 {
 				patch := []byte(`{"metadata":{"finalizers":null}}`)
 				_, err := objects.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 				errs = append(errs, err)
 			}
-			now := int64(0)
 			errs = append(errs, gone(objects.Delete(ctx, object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now})))
 		}
 	}
-	err := c.dynamic.Resource(namespaceResource).Delete(ctx, namespace, metav1.DeleteOptions{})
+	err = c.dynamic.Resource(namespaceResource).Delete(ctx, namespace, metav1.DeleteOptions{})
 	return errors.Join(append(errs, gone(err))...)
 }
 
@@ -225,8 +214,8 @@ func (c *cluster) cleanUp(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// finalize completes the deletion of a namespace that no namespace controller deletes: where there is one, it says so in
-// conditions, and the controller beside it has put a ServiceAccount into the namespace.
+// finalize completes the deletion of a namespace that no namespace controller deletes: where there is one, it says so
+// in conditions, and the controller beside it has put a ServiceAccount into the namespace.
 func (c *cluster) finalize(ctx context.Context, name string, isFirst bool) error {
 	for deadline := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
 		namespace, err := c.dynamic.Resource(namespaceResource).Get(ctx, name, metav1.GetOptions{})

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -128,19 +127,17 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 		out = append(out, d)
 	}
 	want := step.Response.Code
-	isFailure := want >= http.StatusMultipleChoices
 	switch fault := step.Fault(); {
 	case fault != recorded.NoException && w.gotCode == want:
-		return nil, noteOf("as kube-apiserver", fault), nil
-	case fault == recorded.SchemaFault && slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity}, w.gotCode),
-		fault != recorded.NoException && fault != recorded.SchemaFault &&
-			(w.gotCode < http.StatusMultipleChoices || len(conflictsIn(w.got)) > 0):
-		return nil, noteOf("corrected", fault), nil
+		return nil, "as kube-apiserver: " + string(fault), nil
+	case fault == recorded.SchemaFault && (w.gotCode == 400 || w.gotCode == 422),
+		(fault == recorded.ScaleFault || fault == recorded.NullFault) && (w.gotCode < 300 || len(conflictsIn(w.got)) > 0):
+		return nil, "corrected: " + string(fault), nil
 	case w.gotCode != want:
 		add(difference{what: code}, "status %d, want %d: %v", w.gotCode, want, w.got["message"])
 		return out, "", nil
 	}
-	if isFailure {
+	if want >= http.StatusMultipleChoices {
 		got, recorded := conflictsIn(w.got), conflictsIn(w.want)
 		for _, c := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(got, recorded)))) {
 			if isGot := slices.Contains(got, c); isGot != slices.Contains(recorded, c) {
@@ -163,10 +160,9 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 	if !isScale {
 		w.compareOwners(add)
 	}
-	before := s.corrected
 	w.compareValues(add)
-	if s.corrected && !before {
-		note = noteOf("corrected", recorded.NullFault)
+	if s.corrected {
+		note = "corrected: " + string(recorded.NullFault)
 	}
 	if !isScale && !w.dryRun {
 		s.live = w.want
@@ -178,11 +174,6 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 var controllers = []string{"kube-controller-manager", "kube-scheduler", "kubelet"}
 
 const errForeign = errSkipped("a controller writes the object, too: run this where no controllers run")
-
-// noteOf returns a note on which of two answers a server gave.
-func noteOf(which string, fault recorded.Exception) string {
-	return which + ": " + strings.TrimPrefix(string(fault), "correction: ")
-}
 
 // saysOf says on which side something is.
 func saysOf(isGot bool) string {
@@ -202,13 +193,9 @@ func (w *write) compareVersions(add adder) {
 	if w.dryRun || got == "" || want == "" {
 		return
 	}
-	isNoOp, wantNoOp := got == w.gotVersion, want == w.wantVersion
-	switch {
-	case w.wantVersion == "" || isNoOp == wantNoOp || w.step.Request.Method == http.MethodGet:
-	case wantNoOp:
-		add(difference{what: written}, "the object is written, although nothing changed")
-	default:
-		add(difference{what: written}, "the object is not written")
+	isWritten, wantWritten := got != w.gotVersion, want != w.wantVersion
+	if w.wantVersion != "" && isWritten != wantWritten && w.step.Request.Method != http.MethodGet {
+		add(difference{what: written}, "the object is written: %t, want %t", isWritten, wantWritten)
 	}
 	w.gotVersion, w.wantVersion = got, want
 }
@@ -217,7 +204,7 @@ func (w *write) compareVersions(add adder) {
 // which has to be the one of the times that this server gave them.
 func (w *write) compareOwners(add adder) {
 	got, want, live := owners(w.got), owners(w.want), owners(w.live)
-	for _, k := range slices.SortedFunc(maps.Keys(bothOf(got, want)), key.compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(bothOf(got, want)), byText) {
 		g, isGot := got[k]
 		e, isWanted := want[k]
 		d := difference{entry: k, own: w.isOf(k), extra: isGot}
@@ -241,10 +228,10 @@ func (w *write) compareOwners(add adder) {
 		}
 		w.compareTimes(d, g.Time, e.Time, add)
 		d.what, d.stays = member, live[k].fields != nil && live[k].fields.Equals(e.fields)
-		for isGot, set := range map[bool]*fieldpath.Set{true: g.fields.Difference(e.fields), false: e.fields.Difference(g.fields)} {
+		for i, set := range []*fieldpath.Set{g.fields.Difference(e.fields), e.fields.Difference(g.fields)} {
 			for at := range set.All() {
-				d.extra, d.at, d.isContainer = isGot, at.Copy(), !below(e.fields, at).Empty()
-				add(d, "%s: %s %s", k, saysOf(isGot), at)
+				d.extra, d.at, d.isContainer = i == 0, at.Copy(), !below(e.fields, at).Empty()
+				add(d, "%s: %s %s", k, saysOf(d.extra), at)
 			}
 		}
 	}
@@ -260,8 +247,7 @@ func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 	switch {
 	case (got == nil) != (want == nil):
 		add(d, "%s: %s time", d.entry, saysOf(got != nil))
-	case got == nil:
-	default:
+	case got != nil:
 		isNew := want.UTC().Format(time.RFC3339) >= w.second
 		if !w.before.IsZero() && isNew != got.After(w.before) {
 			add(d, "%s: the time is that of this write: %t, want %t", d.entry, !isNew, isNew)
@@ -270,8 +256,8 @@ func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 	}
 }
 
-// leaves returns the leaves of an object that are compared: of a built-in kind metadata, and what was ever owned. Managed
-// fields are not among them.
+// leaves returns the leaves of an object that are compared: of a built-in kind metadata, and what was ever owned.
+// Managed fields are not among them.
 func (s *state) leaves(object map[string]any) map[string]leaf {
 	out := map[string]leaf{}
 	metadata, _ := object["metadata"].(map[string]any)
@@ -340,7 +326,7 @@ func owners(object map[string]any) map[key]owner {
 	for _, e := range (&unstructured.Unstructured{Object: object}).GetManagedFields() {
 		o := owner{e, fieldpath.NewSet()}
 		if e.FieldsV1 != nil {
-			_ = o.fields.FromJSON(bytes.NewReader(e.FieldsV1.Raw))
+			_ = o.fields.FromJSON(e.FieldsV1.GetRawReader())
 		}
 		k := key{e.Manager, string(e.Operation), e.APIVersion, e.Subresource}
 		if e.Operation == metav1.ManagedFieldsOperationApply {
@@ -353,17 +339,10 @@ func owners(object map[string]any) map[key]owner {
 
 // String describes an entry.
 func (k key) String() string {
-	out := fmt.Sprintf("%q by %s", k.Manager, k.Operation)
-	if k.Subresource != "" {
-		out += " of " + k.Subresource
-	}
-	if k.Version != "" {
-		out += " at " + k.Version
-	}
-	return out
+	return strings.TrimRight(fmt.Sprintf("%q by %s %s %s", k.Manager, k.Operation, k.Version, k.Subresource), " ")
 }
 
-func (k key) compare(other key) int { return cmp.Compare(k.String(), other.String()) }
+func byText(a, b key) int { return cmp.Compare(a.String(), b.String()) }
 
 // inOrder compares entries by the order that they have in an object, spec rule 2.4.
 func inOrder(a, b metav1.ManagedFieldsEntry) int {

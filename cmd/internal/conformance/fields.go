@@ -77,8 +77,8 @@ type leaf struct {
 	items []string
 }
 
-// flatten adds the leaves of a value to out, by the text of their paths. Items are named as in the owned set, which is that
-// of what v holds, and by their index if it has none of them. Unless all, only what is owned counts.
+// flatten adds the leaves of a value to out, by the text of their paths. Items are named as in the owned set, which is
+// that of what v holds, and by their index if it has none of them. Unless all, only what is owned counts.
 func flatten(at fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map[string]leaf) {
 	add := func(element fieldpath.PathElement, item any) {
 		sub := owned.WithPrefix(element)

@@ -8,15 +8,12 @@ import (
 	"github.com/tenure-ssa/tenure/internal/webpage"
 )
 
-//go:embed page.html
-var pageHTML string
-
-const pageCSS = `main { padding: .5rem 1.25rem 2rem; }
-table { border-collapse: collapse; }
-th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top; }
-pre { overflow-x: auto; font: 12px/1.5 var(--mono); }
-.failed { font-weight: 600; color: var(--warn-text); background: var(--warn-bg); }
-`
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+)
 
 // WriteHTML writes the report as one page that loads nothing.
 func (r *Report) WriteHTML(w io.Writer) error {

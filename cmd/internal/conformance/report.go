@@ -41,15 +41,15 @@ type Result struct {
 	Took  time.Duration
 }
 
-// String returns a line about a result.
-func (r Result) String() string {
+// Outcome is passed, failed or skipped.
+func (r Result) Outcome() string {
 	switch {
 	case r.Skipped != "":
-		return "skipped  " + r.Trace + ": " + r.Skipped
+		return "skipped"
 	case len(r.Rules) > 0:
-		return "failed   " + r.Trace + ": " + named(r.Rules[0])
+		return "failed"
 	}
-	return "passed   " + r.Trace
+	return "passed"
 }
 
 // fail puts the differences of a step into a result.
@@ -87,22 +87,13 @@ func (w *write) shown(response map[string]any) (lines []string) {
 	return lines
 }
 
-// Count is how many traces had which result.
-type Count struct{ Passed, Failed, Skipped int }
-
-// Counts counts the results.
-func (r *Report) Counts() (n Count) {
+// Counts returns how many traces have each outcome.
+func (r *Report) Counts() map[string]int {
+	out := map[string]int{}
 	for _, result := range r.Results {
-		switch {
-		case result.Skipped != "":
-			n.Skipped++
-		case len(result.Rules) > 0:
-			n.Failed++
-		default:
-			n.Passed++
-		}
+		out[result.Outcome()]++
 	}
-	return n
+	return out
 }
 
 // Broken is a rule that the server breaks, with the number of traces.
@@ -143,6 +134,9 @@ func (r *Report) Write(w io.Writer, isVerbose bool) error {
 	fmt.Fprintf(&out, "%s, %s\n\n", r.Server, r.Version.GitVersion)
 	tally := map[string]int{}
 	for _, result := range r.Results {
+		if isVerbose {
+			fmt.Fprintln(&out, result.Outcome(), result.Trace)
+		}
 		for _, note := range result.Notes {
 			tally[note]++
 		}
@@ -172,7 +166,8 @@ func (r *Report) Write(w io.Writer, isVerbose bool) error {
 	}
 	_ = table.Flush() // into memory
 	n := r.Counts()
-	fmt.Fprintf(&out, "%d traces: %d passed, %d failed, %d skipped\n", len(r.Results), n.Passed, n.Failed, n.Skipped)
+	fmt.Fprintf(&out, "%d traces: %d passed, %d failed, %d skipped\n",
+		len(r.Results), n["passed"], n["failed"], n["skipped"])
 	_, err := io.WriteString(w, out.String())
 	return err
 }

@@ -24,14 +24,12 @@ type Options struct {
 	Select *regexp.Regexp
 	// Keep leaves namespaces, objects and CustomResourceDefinitions.
 	Keep bool
-	// Progress is called with each result.
-	Progress func(Result)
 	// NextSecond waits until the server's clock shows another second.
 	NextSecond func()
 }
 
-// Run runs the traces on the server of a configuration, and deletes what it created. It returns the report of the traces
-// that ran also with an error, which says why others did not, or what was not deleted.
+// Run runs the traces on the server of a configuration, and deletes what it created. It returns the report of the
+// traces that ran also with an error, which says why others did not, or what was not deleted.
 func Run(ctx context.Context, config *rest.Config, options Options) (report *Report, err error) {
 	all, err := recorded.LoadFS(traces.Files)
 	if err != nil {
@@ -75,7 +73,6 @@ func Run(ctx context.Context, config *rest.Config, options Options) (report *Rep
 			return report, fmt.Errorf("%s: %w", trace.Name, err)
 		}
 		report.Results = append(report.Results, result)
-		options.Progress(result)
 	}
 	return report, nil
 }
