@@ -27,6 +27,7 @@ type layer struct {
 
 // layers are those of the root module.
 var layers = []layer{
+	{"doc", nil}, // for the commands
 	{"internal/printable", nil},
 	{"internal/txtar", nil},
 	{"internal/webpage", []string{"internal/printable"}},
@@ -118,9 +119,8 @@ var serverLayers = []layer{
 		"internal/custom", "internal/discovery", "internal/openapi", "internal/plugins", "internal/request",
 		"internal/resources", "internal/webhooks", "internal/writes",
 	}},
-	{"kubernetes", []string{"admission"}},
-	// recorded imports builtin for the defaults of objects that the engine alone replayed.
-	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},
+	{"kubernetes", []string{"admission", "internal/builtin"}},
+	{"recorded", nil}, // for clients of any server
 	{"internal/exchanges", []string{".", "recorded", "storage/memory"}},
 }
 
@@ -150,6 +150,8 @@ var commandLayers = []layer{
 	{"internal/man", []string{"internal/process", "internal/cli"}},
 	{"tenure", []string{"internal/process", "internal/cli"}},
 	{"replay", []string{"internal/process", "internal/place", "internal/replay"}},
+	{"internal/conformance", nil},
+	{"conformance", []string{"internal/conformance"}},
 }
 
 // modules says which packages of which modules are watched, and which modules below its own a

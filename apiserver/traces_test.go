@@ -2,11 +2,15 @@ package apiserver_test
 
 import (
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
@@ -30,7 +34,7 @@ func TestRecordedTraces(t *testing.T) {
 		name = strings.TrimSuffix(filepath.ToSlash(name), ".json")
 		steps += len(trace.Steps)
 		t.Run(name, func(t *testing.T) {
-			results, err := recorded.Replay(t.Context(), trace, apiserver.Options{})
+			results, err := replay(t, trace)
 			require.NoError(t, err)
 			for i, result := range results {
 				if result.Exception != recorded.NoException {
@@ -51,4 +55,20 @@ func TestRecordedTraces(t *testing.T) {
 		require.NotZero(t, used[exception], "no step needs this: %s", exception)
 	}
 	require.Empty(t, singles, "each exception for a built-in kind has to be reviewed")
+}
+
+// replay replays a trace over TLS on a server of its own.
+func replay(t *testing.T, trace *recorded.Trace) ([]recorded.Result, error) {
+	now := new(atomic.Int64)
+	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
+	server, err := apiserver.Start(t.Context(), apiserver.Options{
+		Now: func() time.Time { return time.Unix(now.Load(), 0).UTC() }, Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	defer server.Close()
+	client, err := rest.HTTPClientFor(server.Config())
+	require.NoError(t, err)
+	defer client.CloseIdleConnections()
+	setClock := func(at time.Time) { now.Store(max(now.Load(), at.Unix())) }
+	return recorded.OfClient(client, server.URL()).Replay(trace, setClock)
 }

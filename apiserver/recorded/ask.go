@@ -3,16 +3,20 @@
 //
 // A [Replayer] does so request by request. It replaces generated values of the recorded server
 // (resource versions, UIDs, tokens) in requests by those that this server generated in the
-// same place, and ignores them in responses. [Replay] replays a whole [Trace], the life of one
-// object, on a server of its own.
+// same place, and ignores them in responses. [Replayer.Replay] replays a whole [Trace], the life
+// of one object.
 package recorded
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // A Request is a recorded request: method, path with query, headers and body.
@@ -39,9 +43,12 @@ type Replayer struct {
 	// sameClock: the server's clock is the recorded one, so the times of managed fields are
 	// compared.
 	sameClock bool
+	// namespace is in place of the namespace default.
+	namespace string
 	versions  map[string]string // recorded to ours
 	uids      map[string]string
 	tokens    map[string]string
+	entries   map[string]any // recorded entries of managed fields, as text, to ours, which have other times
 	// defined are the groups of created CustomResourceDefinitions.
 	defined map[string]bool
 }
@@ -52,8 +59,55 @@ func OfClient(client *http.Client, url string) *Replayer {
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Replayer{
 		client: &direct, url: url, versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{},
-		defined: map[string]bool{},
+		entries: map[string]any{}, defined: map[string]bool{},
 	}
+}
+
+// InNamespace makes requests to the namespace default go to another one, whose name is in no recorded response. It is
+// default again in responses.
+func (r *Replayer) InNamespace(name string) { r.namespace = name }
+
+// Send sends the request of a step. What kube-apiserver fails by a [Step.Fault] is sent as a dry run: a server that
+// accepts it keeps the recorded state.
+func (r *Replayer) Send(step *Step) (*Answer, error) {
+	asked := step.Request
+	if step.Fault() != NoException {
+		asked.Query = strings.TrimPrefix(asked.Query+"&dryRun=All", "&")
+	}
+	return r.send(asked)
+}
+
+func (r *Replayer) send(asked Asked) (*Answer, error) {
+	q := Request{Method: asked.Method, Target: asked.Path, Header: map[string]string{"Content-Type": asked.ContentType}}
+	if asked.Body != nil {
+		body, err := json.Marshal(r.withEntries(asked.Body))
+		if err != nil {
+			return nil, err
+		}
+		q.Body = string(body)
+	}
+	if asked.Query != "" {
+		q.Target += "?" + asked.Query
+	}
+	if asked.UserAgent != "" {
+		q.Header["User-Agent"] = asked.UserAgent
+	}
+	return r.Ask(q)
+}
+
+// withEntries returns a body with the entries of managed fields that this server wrote in place of recorded ones: their
+// times differ.
+func (r *Replayer) withEntries(body any) any {
+	body = runtime.DeepCopyJSONValue(body)
+	if tree, ok := body.(map[string]any); ok {
+		entries := entriesIn(tree)
+		for i, e := range entries {
+			if ours, ok := r.entries[fmt.Sprint(e)]; ok {
+				entries[i] = ours
+			}
+		}
+	}
+	return body
 }
 
 // Ask sends a request and returns the response.
@@ -91,6 +145,9 @@ func (r *Replayer) Ask(request Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.namespace != "" {
+		data = bytes.ReplaceAll(data, []byte(r.namespace), []byte("default"))
+	}
 	return &Answer{Code: response.StatusCode, Header: response.Header, Body: data}, nil
 }
 
@@ -109,7 +166,13 @@ func (r *Replayer) translate(s string) string {
 	for from, to := range r.uids {
 		s = strings.ReplaceAll(s, from, to)
 	}
+	if r.namespace != "" {
+		s = inDefault.ReplaceAllString(s, "${1}"+r.namespace+"${2}")
+	}
 	return s
 }
+
+// inDefault finds the namespace default in a path, and in JSON, which an annotation may hold as a string.
+var inDefault = regexp.MustCompile(`(/namespaces/|\\?"namespace\\?":\\?")default(/|\\?")`)
 
 var versionValue = regexp.MustCompile(`(resourceVersion"?[=:]"?)(\d+)`)

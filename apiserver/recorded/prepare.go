@@ -16,20 +16,26 @@ var setByServer = []string{
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "selfLink",
 }
 
-// define creates or updates a CustomResourceDefinition with its labels and annotations: groups
-// *.k8s.io need the annotation api-approved.kubernetes.io.
-func (r *Replayer) define(crd map[string]any) error {
-	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+// Definition returns a recorded CustomResourceDefinition as a client creates it, with its labels and annotations:
+// groups *.k8s.io need the annotation api-approved.kubernetes.io.
+func Definition(crd map[string]any) map[string]any {
 	given, _ := crd["metadata"].(map[string]any)
 	metadata := maps.Clone(given)
 	for _, name := range setByServer {
 		delete(metadata, name)
 	}
-	name, _ := metadata["name"].(string)
-	body := map[string]any{
+	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": metadata, "spec": crd["spec"],
 	}
+}
+
+// define creates or updates a CustomResourceDefinition.
+func (r *Replayer) define(crd map[string]any) error {
+	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	body := Definition(crd)
+	metadata, _ := body["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
 	header := map[string]string{"Content-Type": "application/json"}
 	answer, err := r.Ask(Request{Method: http.MethodPost, Target: path, Header: header, Body: body})
 	if err == nil && answer.Code == http.StatusConflict {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,9 @@ import (
 )
 
 // Record sends the requests of a trace to a new server and puts its responses into the trace, with the generated values
-// of this server in its requests. settle is how long the server takes until it serves a new definition. It returns the
-// differences from the responses before, by step.
+// of this server in its requests. settle is how long the server takes until it serves a new definition. A step that was
+// recorded in a later second than those before waits for another second. It returns the differences from the responses
+// before, by step.
 func (r *Replayer) Record(trace *Trace, settle time.Duration) (differences map[int]string, err error) {
 	if trace.CRD != nil {
 		if err := r.define(trace.CRD); err != nil {
@@ -26,9 +28,17 @@ func (r *Replayer) Record(trace *Trace, settle time.Duration) (differences map[i
 		return nil, err
 	}
 	differences = map[int]string{}
-	dated := map[string]any{} // entries of responses before, and those of this server in their place
+	var later []int // as the steps get new times
+	for i := range trace.Steps {
+		if trace.Later(i) {
+			later = append(later, i)
+		}
+	}
 	for i := range trace.Steps {
 		step := &trace.Steps[i]
+		if slices.Contains(later, i) {
+			time.Sleep(time.Second)
+		}
 		if step.Request.Method == "CRD" {
 			crd, _ := step.Request.Body.(map[string]any)
 			if err := r.define(crd); err != nil {
@@ -37,7 +47,7 @@ func (r *Replayer) Record(trace *Trace, settle time.Duration) (differences map[i
 			time.Sleep(settle)
 			continue
 		}
-		difference, err := r.recordStep(step, dated)
+		difference, err := r.recordStep(step)
 		if err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}
@@ -48,46 +58,27 @@ func (r *Replayer) Record(trace *Trace, settle time.Duration) (differences map[i
 	return differences, nil
 }
 
-func (r *Replayer) recordStep(step *Step, dated map[string]any) (difference string, err error) {
-	if tree, ok := step.Request.Body.(map[string]any); ok {
-		entries := entriesIn(tree)
-		for i, e := range entries {
-			if now, ok := dated[fmt.Sprint(e)]; ok {
-				entries[i] = now
-			}
+func (r *Replayer) recordStep(step *Step) (difference string, err error) {
+	asked := step.Request
+	answer, err := r.send(asked)
+	if err != nil {
+		return "", err
+	}
+	asked.Path, asked.Query = r.translate(asked.Path), r.translate(asked.Query)
+	if asked.Body != nil {
+		body, err := json.Marshal(r.withEntries(asked.Body))
+		if err != nil {
+			return "", err
 		}
-	}
-	body, err := json.Marshal(step.Request.Body)
-	if err != nil {
-		return "", err
-	}
-	if step.Request.Body == nil {
-		body = nil
-	}
-	answer, err := r.Ask(step.Request.request(string(body)))
-	if err != nil {
-		return "", err
-	}
-	said := step.Request
-	said.Path, said.Query = r.translate(said.Path), r.translate(said.Query)
-	if said.Body != nil {
-		if err := utiljson.Unmarshal([]byte(r.translate(string(body))), &said.Body); err != nil {
+		if err := utiljson.Unmarshal([]byte(r.translate(string(body))), &asked.Body); err != nil {
 			return "", err
 		}
 	}
 	difference = r.compare(step, answer).Difference // it learns the generated values
-	step.Request = said
-	before := entriesIn(step.Response.Body)
+	step.Request = asked
 	step.Response = Answered{Code: answer.Code, Warnings: answer.Header.Values("Warning")}
 	if err := utiljson.Unmarshal(answer.Body, &step.Response.Body); err != nil {
 		return "", err
-	}
-	for _, e := range before {
-		for _, now := range entriesIn(step.Response.Body) {
-			if maps.Equal(keyOf(e), keyOf(now)) {
-				dated[fmt.Sprint(e)] = now
-			}
-		}
 	}
 	if step.Now != "" {
 		at, err := http.ParseTime(answer.Header.Get("Date"))
@@ -97,6 +88,27 @@ func (r *Replayer) recordStep(step *Step, dated map[string]any) (difference stri
 		step.Now = clockOf(step.Response.Body, at).Format(time.RFC3339)
 	}
 	return difference, nil
+}
+
+// Learn remembers which generated values and entries of managed fields correspond to those of a recorded object.
+func (r *Replayer) Learn(got, want map[string]any) {
+	without := func(object map[string]any) map[string]any {
+		object = maps.Clone(object)
+		if metadata, ok := object["metadata"].(map[string]any); ok {
+			metadata = maps.Clone(metadata)
+			delete(metadata, "managedFields")
+			object["metadata"] = metadata
+		}
+		return object
+	}
+	r.Difference(without(got), without(want))
+	for _, e := range entriesIn(want) {
+		for _, ours := range entriesIn(got) {
+			if maps.Equal(keyOf(e), keyOf(ours)) {
+				r.entries[fmt.Sprint(e)] = ours
+			}
+		}
+	}
 }
 
 // entriesIn returns the managed fields of an object.

@@ -1,26 +1,16 @@
 package recorded
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"sort"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/rest"
-
-	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/storage"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // An Exception is the reason why a response may differ from the recorded one.
@@ -32,12 +22,12 @@ const (
 	// NoException: the response must be equal.
 	NoException Exception = ""
 	// ScaleFault: the recorded response to an apply to /scale of a custom resource is a 500.
-	ScaleFault Exception = "correction: an apply to /scale of a custom resource is no fault"
+	ScaleFault Exception = "an apply to /scale of a custom resource is no fault (difference 28)"
 	// NullFault: an empty map or list in the applied configuration became null or, in a custom
 	// resource, was rejected.
-	NullFault Exception = "correction: an empty map or list of an intent stays one, and is not null"
+	NullFault Exception = "an empty map or list of an intent stays one, and is not null (difference 1)"
 	// SchemaFault: the recorded response to a body that violates the schema is a 500.
-	SchemaFault Exception = "correction: a body that breaks the schema is answered by 400 in place of 500"
+	SchemaFault Exception = "a body that breaks the schema is answered by 400 in place of 500"
 	// NoDefinition: the trace lacks the CustomResourceDefinition of its kind.
 	NoDefinition Exception = "the trace has no CustomResourceDefinition of the group, so that no server could answer"
 )
@@ -50,29 +40,10 @@ type Result struct {
 	Exception Exception
 }
 
-// Replay replays a trace over TLS on a new server whose clock is the recorded one. It compares
-// status code, warnings and body of every step. It stops at the first difference without an
-// exception, because later steps depend on it. Steps that change the schema succeed if the
-// server accepts the schema. The server has the Hooks of options, and all else from here.
-func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (results []Result, err error) {
-	now := new(atomic.Int64)
-	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
-	store := memory.New(memory.Options{})
-	defer func() { err = errors.Join(err, store.Close()) }()
-	server, err := apiserver.Start(ctx, apiserver.Options{
-		Store: store, Now: func() time.Time { return time.Unix(now.Load(), 0).UTC() },
-		Log: slog.New(slog.DiscardHandler), Hooks: options.Hooks,
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	client, err := rest.HTTPClientFor(server.Config())
-	if err != nil {
-		return nil, err
-	}
-	defer client.CloseIdleConnections()
-	r := OfClient(client, server.URL())
+// Replay replays a trace on a new server. It compares status code, warnings and body of every step. setClock sets the
+// server's clock, so that times are compared, too. It stops at the first difference without an exception, because later
+// steps depend on it. Steps that change the schema succeed if the server accepts the schema.
+func (r *Replayer) Replay(trace *Trace, setClock func(time.Time)) (results []Result, err error) {
 	r.sameClock = true
 	if trace.CRD != nil {
 		if err := r.define(trace.CRD); err != nil {
@@ -89,9 +60,9 @@ func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (resul
 			if err != nil {
 				return results, fmt.Errorf("step %d: the server's clock: %w", i+1, err)
 			}
-			now.Store(max(now.Load(), at.Unix()))
+			setClock(at)
 		}
-		result, err := r.replay(ctx, store, step)
+		result, err := r.replay(step)
 		if err != nil {
 			return results, fmt.Errorf("step %d: %w", i+1, err)
 		}
@@ -106,54 +77,25 @@ func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (resul
 	return results, nil
 }
 
-// replay replays one step. If an exception explains that only the recorded server rejected the
-// write, it undoes the write.
-func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) (Result, error) {
-	body, err := json.Marshal(step.Request.Body)
-	if err != nil {
-		return Result{}, err
-	}
+func (r *Replayer) replay(step *Step) (Result, error) {
 	if step.Request.Method == "CRD" {
 		crd, _ := step.Request.Body.(map[string]any)
 		return Result{}, r.define(crd)
 	}
-	var kept *storedObject
-	if r.defined[groupOf(step)] { // exceptions are about custom resources
-		if kept, err = openObject(store, step); err == nil {
-			err = kept.read(ctx)
-		}
-	}
+	answer, err := r.Send(step)
 	if err != nil {
 		return Result{}, err
 	}
-	answer, err := r.Ask(step.Request.request(string(body)))
-	if err != nil {
-		return Result{}, err
-	}
-	result := r.compare(step, answer)
-	if result.Exception != NoException && kept != nil && step.Response.Code >= http.StatusMultipleChoices {
-		err = r.undo(ctx, kept)
-	}
-	return result, err
-}
-
-// request returns the request with a body.
-func (r *Asked) request(body string) Request {
-	q := Request{Method: r.Method, Target: r.Path, Header: map[string]string{"Content-Type": r.ContentType}, Body: body}
-	if r.Query != "" {
-		q.Target += "?" + r.Query
-	}
-	if r.UserAgent != "" {
-		q.Header["User-Agent"] = r.UserAgent
-	}
-	return q
+	return r.compare(step, answer), nil
 }
 
 // compare compares a response with the recorded one.
 func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	differs := func(format string, args ...any) Result {
 		result.Difference = fmt.Sprintf(format, args...)
-		result.Exception = r.exceptionOf(step, answer)
+		if result.Exception = step.Fault(); result.Exception == SchemaFault && answer.Code != http.StatusBadRequest {
+			result.Exception = NoException
+		}
 		return result
 	}
 	if answer.Code != step.Response.Code {
@@ -169,6 +111,7 @@ func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	if err := utiljson.Unmarshal(answer.Body, &g); err != nil {
 		return differs("no JSON: %v: %.200s", err, answer.Body)
 	}
+	r.Learn(g, step.Response.Body)
 	sortCauses(g)
 	recorded := runtime.DeepCopyJSON(step.Response.Body)
 	sortCauses(recorded)
@@ -214,17 +157,16 @@ func nullEmpty(v any) any {
 	return v
 }
 
-// exceptionOf returns the exception that explains a difference.
-func (r *Replayer) exceptionOf(step *Step, answer *Answer) Exception {
-	message, _ := step.Response.Body["message"].(string)
-	custom := r.defined[groupOf(step)]
-	switch code := step.Response.Code; {
-	case code == 500 && custom && strings.HasSuffix(step.Request.Path, "/scale") &&
-		strings.Contains(message, "invalid group/version"):
+// Fault returns the fault by which kube-apiserver fails the step. A server without it accepts the request, or has
+// another status code.
+func (s *Step) Fault() Exception {
+	message, _ := s.Response.Body["message"].(string)
+	switch code := s.Response.Code; {
+	case code == 500 && strings.HasSuffix(s.Request.Path, "/scale") && strings.Contains(message, "invalid group/version"):
 		return ScaleFault
-	case code == 422 && custom && strings.Contains(message, `"null"`):
+	case code == 422 && strings.Contains(message, `"null"`):
 		return NullFault
-	case code == 500 && strings.HasPrefix(message, "failed to c") && answer.Code == 400:
+	case code == 500 && strings.HasPrefix(message, "failed to c"):
 		return SchemaFault
 	}
 	return NoException

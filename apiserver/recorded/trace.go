@@ -3,7 +3,9 @@ package recorded
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -18,6 +20,16 @@ type Trace struct {
 	Server string         `json:"server"`
 	CRD    map[string]any `json:"crd,omitempty"`
 	Steps  []Step         `json:"steps"`
+}
+
+// Later reports whether the recorded server's clock was in a later second at a step than at all steps before. Times of
+// entries, and what follows from them, depend on it.
+func (t *Trace) Later(step int) bool {
+	last := ""
+	for _, before := range t.Steps[:step] {
+		last = max(last, before.Now)
+	}
+	return last != "" && t.Steps[step].Now > last
 }
 
 // A Step is a request and its response.
@@ -72,26 +84,44 @@ func unmarshalWhole(data []byte, into any, setBody func(any)) error {
 }
 
 // Load reads the traces at paths, which are files or directories with .json files at any
-// depth, sorted by path. The default name of a trace is its path.
+// depth, sorted by path. The name of a trace is its path.
 func Load(paths ...string) ([]*Trace, error) {
 	files, err := folder.AllFiles(paths, func(name string) bool { return filepath.Ext(name) == ".json" })
 	if err != nil {
 		return nil, err
 	}
-	var out []*Trace
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	return load(files, os.ReadFile)
+}
+
+// LoadFS reads the .json files of a file system, as Load does.
+func LoadFS(files fs.FS) ([]*Trace, error) {
+	var names []string
+	err := fs.WalkDir(files, ".", func(name string, _ fs.DirEntry, err error) error {
+		if path.Ext(name) == ".json" {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return load(names, func(name string) ([]byte, error) { return fs.ReadFile(files, name) })
+}
+
+func load(names []string, read func(string) ([]byte, error)) (out []*Trace, err error) {
+	for _, name := range names {
+		data, err := read(name)
 		if err != nil {
 			return nil, err
 		}
 		t := &Trace{}
 		if err := json.Unmarshal(data, t); err != nil {
-			return nil, fmt.Errorf("%s: not a trace: %w", file, err)
+			return nil, fmt.Errorf("%s: not a trace: %w", name, err)
 		}
 		if len(t.Steps) == 0 {
-			return nil, fmt.Errorf("%s: not a trace: no steps", file)
+			return nil, fmt.Errorf("%s: not a trace: no steps", name)
 		}
-		t.Name = file
+		t.Name = name
 		out = append(out, t)
 	}
 	return out, nil

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/recorded"
+	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -38,7 +38,7 @@ func (w *write) complete(kind schema.GroupVersionKind, tree map[string]any) map[
 
 func completeBuiltin(kind schema.GroupVersionKind, tree map[string]any) map[string]any {
 	list, _ := managedfields.Of(tree)
-	out, err := recorded.Default(kind, managedfields.With(tree, nil))
+	out, err := kubernetes.Default(kind, managedfields.With(tree, nil))
 	if err != nil {
 		return tree
 	}

@@ -1,4 +1,4 @@
-package recorded
+package kubernetes
 
 import (
 	"encoding/json"

@@ -1,0 +1,97 @@
+// Conformance checks server-side apply of an API server by recorded writes to kube-apiserver.
+//
+//	go run github.com/tenure-ssa/tenure/cmd/conformance@latest --kubeconfig FILE
+//
+// It creates namespaces ssa-conformance-* and CustomResourceDefinitions of the groups trace.example.dev and
+// topology.example.dev, and deletes them in the end, or when it is interrupted. One that exists already is not touched.
+// It is meant for a server without controllers, which write to objects, too.
+//
+// It prints what differs, by the rule of doc/spec.md that the server breaks, and writes the same as JUnit XML and as a
+// page.
+//
+// Exit status: 0 if nothing differs, 1 if anything does, 2 if the traces could not be run, or some of them, or not
+// everything could be deleted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/conformance"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	failed, err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(2)
+	case failed:
+		os.Exit(1)
+	}
+}
+
+// run reports whether anything differed.
+func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err error) {
+	flags := pflag.NewFlagSet("conformance", pflag.ContinueOnError)
+	loading := clientcmd.NewDefaultClientConfigLoadingRules()
+	flags.StringVar(&loading.ExplicitPath, "kubeconfig", "", "`FILE` of the server's kubeconfig")
+	var overrides clientcmd.ConfigOverrides
+	clientcmd.BindOverrideFlags(&overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
+	junit := flags.String("junit", "", "`FILE` to write as JUnit XML")
+	html := flags.String("html", "", "`FILE` to write as a page")
+	selected := flags.String("run", "", "run only traces whose name matches `REGEXP`")
+	keep := flags.Bool("keep", false, "leave namespaces and CustomResourceDefinitions")
+	verbose := flags.Bool("verbose", false, "print a line for each trace, and responses that differ as a diff")
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	if flags.NArg() > 0 {
+		return false, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	options := conformance.Options{Keep: *keep, NextSecond: func() { time.Sleep(time.Second) }}
+	if options.Select, err = regexp.Compile(*selected); err != nil {
+		return false, fmt.Errorf("--run: %w", err)
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, &overrides).ClientConfig()
+	if err != nil {
+		return false, err
+	}
+	report, err := conformance.Run(ctx, config, options)
+	if report == nil {
+		return false, err
+	}
+	err = errors.Join(err, report.Write(stdout, *verbose))
+	err = errors.Join(err, write(*junit, report.WriteJUnit), write(*html, report.WriteHTML))
+	counts := report.Counts()
+	if err == nil && counts["passed"]+counts["failed"] == 0 {
+		err = errors.New("no trace ran")
+	}
+	return counts["failed"] > 0, err
+}
+
+// write writes a file, unless it has no name.
+func write(name string, to func(io.Writer) error) (err error) {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return to(file)
+}

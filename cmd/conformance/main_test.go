@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/xml"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+)
+
+func TestRun(t *testing.T) {
+	server, err := apiserver.Start(t.Context(), apiserver.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	defer server.Close()
+	dir := t.TempDir()
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	_, err = server.WriteKubeconfig(kubeconfig)
+	require.NoError(t, err)
+	junit, html := filepath.Join(dir, "junit.xml"), filepath.Join(dir, "report.html")
+
+	var out strings.Builder
+	failed, err := run(t.Context(), []string{
+		"--kubeconfig", kubeconfig, "--run", "^scenarios/hpa", "--junit", junit, "--html", html, "--verbose",
+	}, &out)
+	require.NoError(t, err)
+	require.False(t, failed)
+	require.Contains(t, out.String(), "passed scenarios/hpa-handover\n")
+	require.Contains(t, out.String(), "1 traces: 1 passed, 0 failed, 0 skipped\n")
+	data, err := os.ReadFile(junit)
+	require.NoError(t, err)
+	var suites struct {
+		Suites []struct {
+			Tests int `xml:"tests,attr"`
+		} `xml:"testsuite"`
+	}
+	require.NoError(t, xml.Unmarshal(data, &suites))
+	require.Equal(t, 1, suites.Suites[0].Tests)
+	data, err = os.ReadFile(html)
+	require.NoError(t, err)
+	require.Contains(t, string(data), "scenarios/hpa-handover")
+
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--kubeconfig", kubeconfig, "--run", "^nothing"}, "no trace ran"},
+		{[]string{"--run", "("}, "--run: error parsing regexp"},
+		{[]string{"more"}, `unexpected argument "more"`},
+		{[]string{"--kubeconfig", filepath.Join(dir, "none")}, "no such file"},
+		{[]string{"--kubeconfig", kubeconfig, "--server", "https://127.0.0.1:1", "--run", "^scenarios/hpa"}, "connection refused"},
+	} {
+		failed, err := run(t.Context(), test.args, &out)
+		require.ErrorContains(t, err, test.want)
+		require.False(t, failed)
+	}
+}

@@ -1,0 +1,126 @@
+package conformance
+
+import (
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// Field sets are read by structured-merge-diff, which kube-apiserver writes them with: the engine of this project does
+// not judge itself.
+
+// below returns what of a set is below a path.
+func below(set *fieldpath.Set, at fieldpath.Path) *fieldpath.Set {
+	for _, element := range at {
+		set = set.WithPrefix(element)
+	}
+	return set
+}
+
+// covers reports whether a set has a path, or an atomic value around it.
+func covers(set *fieldpath.Set, at fieldpath.Path) bool {
+	for n := range at {
+		if part := at[:n+1]; set.Has(part) && (n+1 == len(at) || below(set, part).Empty()) {
+			return true
+		}
+	}
+	return false
+}
+
+// isItem reports whether an element of a path is that of an item of a list.
+func isItem(element fieldpath.PathElement, index int, item any) bool {
+	switch {
+	case element.Value != nil:
+		return smdvalue.Equals(*element.Value, smdvalue.NewValueInterface(item))
+	case element.Key != nil:
+		fields, isMap := item.(map[string]any)
+		return isMap && !slices.ContainsFunc(*element.Key, func(f smdvalue.Field) bool {
+			return !smdvalue.Equals(f.Value, smdvalue.NewValueInterface(fields[f.Name]))
+		})
+	}
+	return element.Index != nil && *element.Index == index
+}
+
+// lookup returns the value at a path.
+func lookup(v any, at fieldpath.Path) (any, bool) {
+	for _, element := range at {
+		var ok bool
+		if v, ok = child(v, element); !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// child returns the field or item of a container.
+func child(container any, element fieldpath.PathElement) (v any, ok bool) {
+	switch t := container.(type) {
+	case map[string]any:
+		if element.FieldName != nil {
+			v, ok = t[*element.FieldName]
+		}
+	case []any:
+		for i, item := range t {
+			if isItem(element, i, item) {
+				return item, true
+			}
+		}
+	}
+	return v, ok
+}
+
+// leaf is a scalar or an empty container of an object, or the names of the items of a list, in their order.
+type leaf struct {
+	at    fieldpath.Path
+	value any
+	items []string
+}
+
+// flatten adds the leaves of a value to out, by the text of their paths. Items are named as in the owned set, which is
+// that of what v holds, and by their index if it has none of them. Unless all, only what is owned counts.
+func flatten(at fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map[string]leaf) {
+	add := func(element fieldpath.PathElement, item any) {
+		sub := owned.WithPrefix(element)
+		if isMember := owned.Members.Has(element); all || isMember || !sub.Empty() {
+			flatten(append(at.Copy(), element), item, sub, all || isMember && sub.Empty(), out)
+		}
+	}
+	switch t := v.(type) {
+	case map[string]any:
+		for name, item := range t {
+			add(fieldpath.FieldNameElement(name), item)
+		}
+		if len(t) > 0 {
+			return
+		}
+	case []any:
+		var names []string
+		for i, item := range t {
+			element := nameOf(owned, i, item)
+			if slices.Contains(names, element.String()) { // a duplicate
+				element = fieldpath.IndexElement(i)
+			}
+			names = append(names, element.String())
+			add(element, item)
+		}
+		if len(t) > 0 {
+			out[at.String()+"[]"] = leaf{at: at, items: names}
+			return
+		}
+	}
+	out[at.String()] = leaf{at: at, value: v}
+}
+
+// nameOf returns the element by which a set names an item.
+func nameOf(owned *fieldpath.Set, index int, item any) (name fieldpath.PathElement) {
+	name = fieldpath.IndexElement(index)
+	match := func(element fieldpath.PathElement) {
+		if isItem(element, index, item) {
+			name = element
+		}
+	}
+	owned.Members.Iterate(match)
+	owned.Children.Iterate(match)
+	return name
+}
