@@ -136,7 +136,7 @@ func (r *runner) open(name string) (*tree.Tree, error) {
 			err = t.WriteStockLibraries(required, controllerRuntime)
 		}
 	} else if name == wrapped {
-		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "wrapped-"+wrappedLibraries), wrappedLibraries); err == nil {
+		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "wrapped-"+librariesVersion), librariesVersion); err == nil {
 			err = t.WriteWrapped(r.root, wrappedModules, requiredByWrapped)
 		}
 	} else if name == kubernetes {

@@ -49,21 +49,19 @@ var required = map[string]string{
 	"k8s.io/api":                     librariesVersion,
 }
 
-// The modules of the tree wrapped, of the last release that is built of these libraries.
+// The modules of the tree wrapped.
 const (
-	fluxSSA                  = "github.com/fluxcd/pkg/ssa"
-	clusterAPI               = "sigs.k8s.io/cluster-api"
-	wrappedLibraries         = "v0.36.3"
-	wrappedControllerRuntime = "v0.24.1"
+	fluxSSA    = "github.com/fluxcd/pkg/ssa"
+	clusterAPI = "sigs.k8s.io/cluster-api"
 )
 
 var requiredByWrapped = map[string]string{
-	controllerRuntime: wrappedControllerRuntime, fluxSSA: "v0.76.0", clusterAPI: "v1.14.2", clusterAPI + "/api": "v1.14.2",
+	controllerRuntime: required[controllerRuntime], fluxSSA: "v0.76.0", clusterAPI: "v1.14.2", clusterAPI + "/api": "v1.14.2",
 }
 
 // wrappedModules are copied, to add a file to their tests.
 var wrappedModules = []seam.Module{
-	seam.DryRuns(wrappedControllerRuntime),
+	seam.DryRuns(required[controllerRuntime]),
 	{Path: fluxSSA, Version: requiredByWrapped[fluxSSA], Steps: []patch.Step{seam.DryRunsLink(".", "ssa")}},
 	{
 		Path: clusterAPI, Version: requiredByWrapped[clusterAPI],
