@@ -56,7 +56,8 @@ const (
 )
 
 var requiredByWrapped = map[string]string{
-	controllerRuntime: required[controllerRuntime], fluxSSA: "v0.76.0", clusterAPI: "v1.14.2", clusterAPI + "/api": "v1.14.2",
+	controllerRuntime: required[controllerRuntime], fluxSSA: "v0.76.0",
+	clusterAPI: "v1.14.2", clusterAPI + "/api": "v1.14.2",
 }
 
 // wrappedModules are copied, to add a file to their tests.
