@@ -87,8 +87,8 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 //	read         check the request, and read both objects and live's entries; before-first-apply
 //	merge        validate and merge the intent; what it owns and dropped
 //	prune        remove what was dropped and nobody else owns
-//	take         take what changed from others, or find the conflicts
-//	finish       date the entry, keep up last-applied, default, encode
+//	take         take what changed from others, or find the conflicts; make and date the manager's entry
+//	finish       keep up last-applied, default, encode
 type applyWrite struct {
 	m       *FieldManager
 	ctx     context.Context
@@ -99,7 +99,7 @@ type applyWrite struct {
 	intent  object
 	live    object // if given is unstructured, with its managed fields
 
-	entries   managedfields.Entries // of live; in the end, those that are stored
+	entries   managedfields.Entries // of live until others is made of it; from take on, those that are stored
 	isCurrent bool                  // entries would be written as they are in live
 	own       *managedfields.Entry
 	others    managedfields.Entries // entries without own, reconciled

@@ -171,7 +171,7 @@ const maxConflictSteps = 1 << 20
 
 // losses are what others lose by an apply.
 type losses struct {
-	refuse    bool // the first ends the write: nobody loses anything
+	refuse    bool // losses are conflicts: all are listed, and then the write fails
 	conflicts conflicts.Conflicts
 	steps     int  // elements of their paths
 	more      bool // there are conflicts that are not listed

@@ -15,9 +15,7 @@ import (
 // removed by hand, what is lost can't be brought back.
 func (w *applyWrite) prune() error {
 	if w.own == nil || w.own.APIVersion == w.m.version && w.dropped.Empty() {
-		// Nothing was dropped. An intent owns every item that it owns something
-		// in, so that what is owned is never removed with an item around it.
-		return nil
+		return nil // nothing was dropped, and nothing else goes
 	}
 	pruned, isDone, err := w.pruneInPlace()
 	if err == nil && !isDone {
@@ -75,8 +73,9 @@ func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err err
 	return pruned, true, nil
 }
 
-// goneOf returns what goes of v, a container that stays: what the manager owned last, dropped, and nobody owns now. It
-// is the definition of [applyWrite.pruneBySets] for the cases in which a child does not depend on its siblings:
+// goneOf returns what goes of v, a container that stays: what is in the manager's last entry, was dropped, and is in no
+// entry now. It is the definition of [applyWrite.pruneBySets] for the cases in which a child does not depend on its
+// siblings:
 //
 //   - nobody owns the child or something in it: it goes, with all that is in it;
 //   - somebody owns it, and it is a leaf: it stays;
@@ -103,7 +102,7 @@ func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpa
 				return nil, false
 			}
 			out.Add(e, true, nil)
-		case isOwned && ownedBelow.Empty() && !hasContent(ct, child):
+		case isOwned && ownedBelow.Empty() && !hasContent(ct, child): // it stays
 		case times == 1 && staysAround(f, t, e, child, owned):
 			below, ok := goneOf(f, ct, child, lastBelow, entry.Below, ownedBelow)
 			if !ok {
@@ -166,7 +165,7 @@ func hasContent(t *typed.Type, v any) bool {
 
 // pruneBySets prunes with sets of whole objects, at each version that has entries.
 //
-//	candidates   what last owned, with the structs that held nothing else
+//	candidates   what the last entry owned, with the structs that held nothing else
 //	owned        what any entry owns now, which must stay
 //	dangling     what was removed along with a candidate but was never last's
 //

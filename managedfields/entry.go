@@ -72,7 +72,7 @@ func (e *Entry) Owned() *fieldpath.Set {
 	return set
 }
 
-// IsUnchanged reports whether the entry is as it was read.
+// IsUnchanged reports whether the entry has the fields that it was read with; its time may be another.
 func (e *Entry) IsUnchanged() bool { return e.asTree != nil || e.asStruct != nil }
 
 // SetFields replaces the fields of the entry. An entry whose fields are already set is unchanged, and is written as

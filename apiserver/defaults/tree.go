@@ -82,7 +82,7 @@ func treeOf(obj runtime.Object) (map[string]any, error) {
 	return out, kjson.UnmarshalCaseSensitivePreserveInts(data, &out)
 }
 
-// Of returns a function for plans.Options.Defaulter and fieldmanager.WithDefaulter. It sets the defaults of
+// Of returns a function for plans.Options.Defaulter and fieldmanager.Options.Defaulter. It sets the defaults of
 // objects of a kind in place: of Go structs and of trees. A tree that the Go type can't hold is left alone, such as one
 // with a field of a later version of Kubernetes, and so are objects of other kinds.
 func Of(gvk schema.GroupVersionKind) func(runtime.Object) {
