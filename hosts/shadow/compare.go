@@ -206,7 +206,11 @@ func (a *answers) differences(w *write) []difference {
 	switch {
 	case a.upstreamErr != nil && a.tenureErr != nil:
 		if detail := compareErrors(a.upstreamErr, a.tenureErr); detail != "" {
-			return []difference{{ofError, unexplained, detail}}
+			number := unexplained
+			if apierrors.IsConflict(a.tenureErr) { // in what upstream does not take, Tenure may find conflicts
+				number = a.numberOfUpstreamError(a.upstreamErr)
+			}
+			return []difference{{ofError, number, detail}}
 		}
 		return nil
 	case a.upstreamErr != nil || a.tenureErr != nil:

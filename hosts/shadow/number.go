@@ -36,6 +36,7 @@ var upstreamErrors = []struct{ part, number string }{
 	{"failed to create typed", "19"},
 	{"to smd typed", "19"},
 	{"failed to compare", "19"},
+	{"request to convert CR to an invalid group/version: autoscaling/v1", "28"},
 	{"convert", "2"},
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -391,6 +392,23 @@ func TestNumbers(t *testing.T) {
 			require.Empty(t, s.traces(t), "upstream takes it as well")
 		}
 	})
+}
+
+// TestTwoErrors: a conflict of Tenure in what upstream fails has the number of upstream's error.
+func TestTwoErrors(t *testing.T) {
+	scale := errors.New("request to convert CR to an invalid group/version: autoscaling/v1")
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("b"))
+	for _, row := range []struct {
+		upstream, tenure error
+		number           string
+	}{
+		{scale, conflict, "28"},
+		{errors.New("another"), conflict, unexplained},
+	} {
+		out := (&answers{upstreamErr: row.upstream, tenureErr: row.tenure}).differences(nil)
+		require.Len(t, out, 1)
+		require.Equal(t, row.number, out[0].number, "%v", row.upstream)
+	}
 }
 
 // TestClock checks that Tenure computes on the clock of upstream's answer.
