@@ -84,7 +84,8 @@ var generated = regexp.MustCompile(`"(uid|creationTimestamp)":"[^"]*",`)
 func randomWrite(r *rand.Rand) (method, path, kind, body string) {
 	name := []string{"a", "b"}[r.IntN(2)]
 	path = configMaps + "/" + name
-	data := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"x":"%d"}}`, name, r.IntN(3)/2)
+	data := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"x":"%d"}}`, name,
+		r.IntN(3)/2)
 	switch r.IntN(20) {
 	case 0:
 		return http.MethodDelete, path, "", ""

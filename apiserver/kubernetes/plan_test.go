@@ -184,7 +184,8 @@ var containers = []string{
 	`[{"name":"c","image":"i:1","env":[{"name":"A","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}}]}]`,
 	`[{"name":"c","image":"i","ports":[{"containerPort":80}],"livenessProbe":{"httpGet":{"port":80}},` +
 		`"lifecycle":{"preStop":{"httpGet":{"port":"x"}}}}]`,
-	`[{"name":"c","image":"i:latest","resources":{"limits":{"cpu":"1000m","memory":"1024Mi"},"requests":{"cpu":"0.0005"}}}]`,
+	`[{"name":"c","image":"i:latest","resources":{"limits":{"cpu":"1000m","memory":"1024Mi"},` +
+		`"requests":{"cpu":"0.0005"}}}]`,
 	`[{"name":"c","image":"i","stdin":false,"securityContext":{},"envFrom":[{"configMapRef":{"name":"x"},"prefix":""}]}]`,
 }
 
@@ -219,8 +220,8 @@ func filled(text, more string) []string {
 }
 
 const (
-	labelled = `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"},"creationTimestamp":null},` +
-		`"spec":SPEC}`
+	labelled = `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"},` +
+		`"creationTimestamp":null},"spec":SPEC}`
 	claim = `"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{` +
 		`"requests":{"storage":"1Gi"}}}}]`
 	inDefault = "/namespaces/default/"

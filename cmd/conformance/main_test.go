@@ -52,7 +52,10 @@ func TestRun(t *testing.T) {
 		{[]string{"--run", "("}, "--run: error parsing regexp"},
 		{[]string{"more"}, `unexpected argument "more"`},
 		{[]string{"--kubeconfig", filepath.Join(dir, "none")}, "no such file"},
-		{[]string{"--kubeconfig", kubeconfig, "--server", "https://127.0.0.1:1", "--run", "^scenarios/hpa"}, "connection refused"},
+		{
+			[]string{"--kubeconfig", kubeconfig, "--server", "https://127.0.0.1:1", "--run", "^scenarios/hpa"},
+			"connection refused",
+		},
 	} {
 		failed, err := run(t.Context(), test.args, &out)
 		require.ErrorContains(t, err, test.want)

@@ -91,14 +91,15 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 		DryRun: p.options.DryRun, FieldManager: p.options.FieldManager, FieldValidation: p.options.FieldValidation,
 	}
 	update := func(ctx context.Context) (runtime.Object, error) {
-		return c.update(ctx, nil, options, isApply, func(ctx context.Context, _, live runtime.Object) (runtime.Object, error) {
-			p.live = versionOf(live)
-			obj, err := change(ctx, live)
-			if err != nil {
-				return nil, err
-			}
-			return obj, p.check(obj, live)
-		})
+		return c.update(ctx, nil, options, isApply,
+			func(ctx context.Context, _, live runtime.Object) (runtime.Object, error) {
+				p.live = versionOf(live)
+				obj, err := change(ctx, live)
+				if err != nil {
+					return nil, err
+				}
+				return obj, p.check(obj, live)
+			})
 	}
 	if isApply && p.Unchanged != nil && !p.Custom && len(options.DryRun) == 0 {
 		return p.unlessUnchanged(ctx, options, update)

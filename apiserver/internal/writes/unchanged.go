@@ -42,9 +42,9 @@ func versionOf(obj runtime.Object) version {
 	return version{}
 }
 
-// unlessUnchanged applies, except to a version of the object to which the same request was applied before without a
-// change and without a warning: that has the same response again, unless admission changed. apply stores in p.live
-// the version that it changes.
+// unlessUnchanged calls apply, which stores in p.live the version of the live object. It does not call it for a version
+// to which the same request was applied before, without a change and without a warning: the response is the same again,
+// unless admission changed.
 func (p *patcher) unlessUnchanged(
 	ctx context.Context, options *metav1.UpdateOptions, apply func(context.Context) (runtime.Object, error),
 ) (runtime.Object, error) {
@@ -65,7 +65,9 @@ func (p *patcher) unlessUnchanged(
 
 // admitUnchanged returns the live object if it has the given version and admission accepts it as it is, and nil if it
 // has to be applied to.
-func (c *call) admitUnchanged(ctx context.Context, known version, options *metav1.UpdateOptions) (runtime.Object, error) {
+func (c *call) admitUnchanged(
+	ctx context.Context, known version, options *metav1.UpdateOptions,
+) (runtime.Object, error) {
 	live, err := c.Storage.(rest.Getter).Get(ctx, c.name, &metav1.GetOptions{})
 	if err != nil || versionOf(live) != known {
 		return nil, nil

@@ -175,7 +175,7 @@ var (
 	ruleInSpec    = regexp.MustCompile(`(?m)^- \*\*(\d+\.\d+)\*\* ((?:.|\n {2})*)`)
 )
 
-// rules returns the rules of doc/spec.md, and last what stands for none of them.
+// rules returns the rules of doc/spec.md. The last one has no number: it is for differences that break no rule of it.
 func rules() (out []Rule) {
 	chapters := map[string]string{}
 	for _, m := range chapterInSpec.FindAllStringSubmatch(doc.Spec, -1) {
