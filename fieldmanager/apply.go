@@ -70,16 +70,16 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 		return Result{}, err
 	}
 	if w.isNoOp {
-		return w.finish()
+		return w.result()
 	}
 	if err := w.prune(); err != nil {
 		return Result{}, err
 	}
 	w.changes = m.compare(ctx, w.liveObject, w.mergedObject)
-	if err := w.take(); err != nil {
+	if err := w.setOwners(); err != nil {
 		return Result{}, err
 	}
-	return w.finish()
+	return w.result()
 }
 
 // applyWrite is one apply on its way through the pipeline.
@@ -87,8 +87,8 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 //	read         check the request, and read both objects and live's entries; before-first-apply
 //	merge        validate and merge the intent; what it owns and dropped
 //	prune        remove what was dropped and nobody else owns
-//	take         take what changed from others, or find the conflicts; make and date the manager's entry
-//	finish       keep up last-applied, default, encode
+//	setOwners    take what changed from others, or find the conflicts; make and date the manager's entry
+//	result       keep up last-applied, default, encode
 type applyWrite struct {
 	m       *FieldManager
 	ctx     context.Context
@@ -97,9 +97,9 @@ type applyWrite struct {
 	given   runtime.Object // live, as it was given; nil for none
 	applied runtime.Object
 	intent  object
-	live    object // if given is unstructured, with its managed fields
+	live    object
 
-	entries   managedfields.Entries // of live until others is made of it; from take on, those that are stored
+	entries   managedfields.Entries // of live until others is made of it; from setOwners on, those that are stored
 	isCurrent bool                  // entries would be written as they are in live
 	own       *managedfields.Entry
 	others    managedfields.Entries // entries without own, reconciled
@@ -110,7 +110,7 @@ type applyWrite struct {
 	changed        bool           // merged differs from live
 	changes        *comparisons   // how it differs
 	isNoOp         bool           // nothing changes, entries included; found early for most writes
-	taken          losses         // what is taken from others, or in conflict
+	lost           losses         // what others lose, or what is in conflict
 }
 
 // read checks the request and takes it apart (spec rules 1.1, 1.2 and 1.3).
@@ -160,7 +160,7 @@ func (m *FieldManager) key(manager string, op metav1.ManagedFieldsOperationType)
 
 // readIntent returns an intent, which is not yet validated.
 func (m *FieldManager) readIntent(applied runtime.Object) (object, error) {
-	tree, err := treeOf(applied)
+	tree, err := gostruct.Tree(applied)
 	if err != nil {
 		return object{}, &ObjectError{AppliedObject, "", err}
 	}
@@ -207,7 +207,7 @@ func (w *applyWrite) giveToBeforeFirstApply() error {
 	if err := old.withinLimits(); err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(w.ctx, known(empty), known(old)), BeforeFirstApply), false
+	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(w.ctx, made(empty), made(old)), BeforeFirstApply), false
 	return nil
 }
 
@@ -222,10 +222,10 @@ func (w *applyWrite) merge() error {
 	var unknown typed.Errors
 	if _, ok := err.(typed.Errors); ok && !m.refusesUnknown() {
 		// Fields that the type does not declare are taken out of the intent.
-		var known any
-		known, unknown = m.typ.DropUnknown(w.intent.tree, live)
-		w.intent.tree, _ = known.(map[string]any)
-		merged, err = m.options.Semantics.Merge(m.typ, live, known, typed.Rules{})
+		var declared any
+		declared, unknown = m.typ.DropUnknown(w.intent.tree, live)
+		w.intent.tree, _ = declared.(map[string]any)
+		merged, err = m.options.Semantics.Merge(m.typ, live, declared, typed.Rules{})
 	}
 	if err != nil {
 		return &ObjectError{AppliedObject, w.intent.name(), err}
@@ -263,21 +263,21 @@ func (w *applyWrite) reconcileOwn() {
 	}
 }
 
-// take takes what the write changes from others, and puts the entries together. Without force, what it would take is
+// setOwners takes what the write changes from others, and puts the entries together. Without force, what it would take is
 // in conflict; but the manager called kubectl may take fields that are as client-side apply left them (spec rule 9.1).
 //
 // The result has the entries of others first, then the manager's own, then those that
 // can't be compared. The order counts for nothing: entries are sorted when they are encoded.
-func (w *applyWrite) take() error {
+func (w *applyWrite) setOwners() error {
 	others := w.others
 	if w.changed {
-		w.taken = losses{refuse: !w.force && w.key.Manager != kubectl}
-		others = w.m.takeFromOthers(others, w.key, w.changes, &w.taken)
-		if w.key.Manager == kubectl && len(w.taken.conflicts) > 0 && !w.taken.more {
-			w.taken.conflicts = without(w.taken.conflicts, w.m.clientSideApplied(w.live.stripped()))
+		w.lost = losses{refuse: !w.force && w.key.Manager != kubectl}
+		others = w.m.takeFromOthers(others, w.key, w.changes, &w.lost)
+		if w.key.Manager == kubectl && len(w.lost.conflicts) > 0 && !w.lost.more {
+			w.lost.conflicts = without(w.lost.conflicts, w.m.clientSideApplied(w.live.stripped()))
 		}
-		if len(w.taken.conflicts) > 0 && !w.force {
-			return w.taken.conflicts
+		if len(w.lost.conflicts) > 0 && !w.force {
+			return w.lost.conflicts
 		}
 	} else {
 		others = slices.DeleteFunc(others, func(r managedfields.Entry) bool { return r.IsEmpty() })
@@ -307,21 +307,21 @@ func (w *applyWrite) ownEntry() managedfields.Entry {
 	return mine
 }
 
-// finish makes the result.
-func (w *applyWrite) finish() (Result, error) {
+// result makes the object, and says what the apply did.
+func (w *applyWrite) result() (Result, error) {
 	out, err := w.object()
 	if err != nil {
 		return Result{}, err
 	}
 	isNoOp := w.isNoOp || !w.changed && w.given != nil && w.sameMetadata(out)
-	return Result{Object: out, Changed: w.changed, NoOp: isNoOp, Owned: w.owned, Conflicts: w.taken.conflicts}, nil
+	return Result{Object: out, Changed: w.changed, NoOp: isNoOp, Owned: w.owned, Conflicts: w.lost.conflicts}, nil
 }
 
 // sameMetadata reports whether an object that differs from live in its managed fields and in the annotation of
 // client-side apply, if at all, does not differ in them.
 func (w *applyWrite) sameMetadata(out runtime.Object) bool {
 	if w.key.Manager == kubectl {
-		tree, err := treeOf(out)
+		tree, err := gostruct.Tree(out)
 		if err != nil || lastApplied(tree) != lastApplied(w.live.tree) {
 			return false
 		}

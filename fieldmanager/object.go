@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// object is an object of the engine's: a tree at a version, with its topology
-// there. Its managed fields do not count; [object.stripped] is without them.
+// object is a tree at a version, with the type of its kind there. The tree of an unstructured object may have managed
+// fields, which [object.stripped] leaves out.
 type object struct {
 	tree    map[string]any
 	version string
@@ -34,15 +34,6 @@ func isNil(obj runtime.Object) bool {
 func isUnstructured(obj runtime.Object) bool {
 	_, ok := obj.(runtime.Unstructured)
 	return ok
-}
-
-// treeOf returns obj as a tree. The tree of an unstructured object is obj's own,
-// that of a Go struct is new.
-func treeOf(obj runtime.Object) (map[string]any, error) {
-	if isNil(obj) {
-		return nil, fmt.Errorf("expected an object, got a nil %T", obj)
-	}
-	return gostruct.Tree(obj)
 }
 
 // checkMetadata refuses metadata that could not hold managed fields.
@@ -80,7 +71,7 @@ func hasMetadata(obj runtime.Object) bool {
 // objectOf returns obj, without its managed fields, at the version of the
 // FieldManager.
 func (m *FieldManager) objectOf(ctx context.Context, obj runtime.Object) (object, error) {
-	tree, err := treeOf(obj)
+	tree, err := gostruct.Tree(obj)
 	if err != nil {
 		return object{}, err
 	}
@@ -171,7 +162,7 @@ func (m *FieldManager) convertTree(ctx context.Context, obj runtime.Object, to s
 	if err != nil {
 		return nil, err
 	}
-	tree, err := treeOf(converted)
+	tree, err := gostruct.Tree(converted)
 	if err != nil {
 		return nil, fmt.Errorf("converter: %w", err)
 	}

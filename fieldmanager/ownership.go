@@ -16,8 +16,8 @@ import (
 // they are put back when the write is done (spec rule 10.1). They are of versions that
 // are gone or not known now, or can't be decoded. isCurrent says that no entry changed, and that none
 // owns nothing. l is used up.
-func (m *FieldManager) reconcile(l managedfields.Entries) (known, kept managedfields.Entries, isCurrent bool) {
-	known, isCurrent = l[:0], true
+func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept managedfields.Entries, isCurrent bool) {
+	reconciled, isCurrent = l[:0], true
 	for _, r := range l {
 		t, err := m.typeAt(r.APIVersion)
 		if err == nil {
@@ -29,16 +29,16 @@ func (m *FieldManager) reconcile(l managedfields.Entries) (known, kept managedfi
 			continue
 		}
 		isCurrent = isCurrent && r.IsUnchanged() && !r.IsEmpty()
-		known = append(known, r)
+		reconciled = append(reconciled, r)
 	}
-	return known, kept, isCurrent
+	return reconciled, kept, isCurrent
 }
 
 // comparisons tells how the object changed, at each version that is asked for.
 type comparisons struct {
 	m        *FieldManager
 	ctx      context.Context
-	old, now func() (object, error)
+	old, now lazyObject
 	own      comparison // at the version of the write
 	hasOwn   bool
 	others   map[string]*comparison // at other versions; nil until one is asked for
@@ -48,14 +48,17 @@ type comparisons struct {
 // comparison is how the object changed at one version.
 type comparison struct {
 	typed.Comparison
-	changed  *fieldpath.Set // added or modified
-	finder   typed.Finder   // of values in old and now
-	old, now func() (object, error)
-	err      error
+	addedOrModified *fieldpath.Set
+	finder          typed.Finder // of values in old and now
+	old, now        lazyObject
+	err             error
 }
 
-// known returns an object where one is asked for that may have to be made first.
-func known(o object) func() (object, error) {
+// lazyObject returns an object, and makes it when it is asked for.
+type lazyObject func() (object, error)
+
+// made returns an object that is made already.
+func made(o object) lazyObject {
 	return func() (object, error) { return o, nil }
 }
 
@@ -65,7 +68,7 @@ const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
 
-func (m *FieldManager) compare(ctx context.Context, old, now func() (object, error)) *comparisons {
+func (m *FieldManager) compare(ctx context.Context, old, now lazyObject) *comparisons {
 	return &comparisons{m: m, ctx: ctx, old: old, now: now}
 }
 
@@ -89,7 +92,7 @@ func (c *comparisons) at(version string) *comparison {
 	if err != nil {
 		return c.keep(version, comparison{err: err})
 	}
-	return c.set(version, known(old), known(now), c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
+	return c.set(version, made(old), made(now), c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
 }
 
 // keep remembers a comparison.
@@ -107,7 +110,7 @@ func (c *comparisons) keep(version string, made comparison) *comparison {
 	return other
 }
 
-func (c *comparisons) convert(o func() (object, error), version string) (object, error) {
+func (c *comparisons) convert(o lazyObject, version string) (object, error) {
 	given, err := o()
 	if err != nil {
 		return object{}, err
@@ -117,12 +120,12 @@ func (c *comparisons) convert(o func() (object, error), version string) (object,
 
 // set says how the object changed at a version.
 func (c *comparisons) set(
-	version string, old, now func() (object, error), found typed.Comparison,
+	version string, old, now lazyObject, found typed.Comparison,
 ) *comparison {
 	if c.m.options.ResetFields[version] != nil {
 		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
 	}
-	return c.keep(version, comparison{Comparison: found, changed: found.Changed(), old: old, now: now})
+	return c.keep(version, comparison{Comparison: found, addedOrModified: found.AddedOrModified(), old: old, now: now})
 }
 
 // takeFromOthers takes from every manager but writer what the write changed or removed
@@ -157,10 +160,10 @@ func (m *FieldManager) takeFromOthers(
 // takeFrom takes from r what a change took. What of it is in conflict goes into lost,
 // which is nil for an update, where nothing is.
 func takeFrom(r *managedfields.Entry, change *comparison, lost *losses) {
-	if taken := r.Intersection(change.changed); lost != nil && !taken.Empty() && lost.add(r, taken, change) {
+	if taken := r.Intersection(change.addedOrModified); lost != nil && !taken.Empty() && lost.add(r, taken, change) {
 		return
 	}
-	r.Subtract(change.changed)
+	r.Subtract(change.addedOrModified)
 	r.Subtract(change.Removed)
 }
 

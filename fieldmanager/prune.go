@@ -102,7 +102,7 @@ func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpa
 				return nil, false
 			}
 			out.Add(e, true, nil)
-		case isOwned && ownedBelow.Empty() && !hasContent(ct, child): // it stays
+		case isOwned && ownedBelow.Empty() && !hasChildren(ct, child): // it stays
 		case times == 1 && staysAround(f, t, e, child, owned):
 			below, ok := goneOf(f, ct, child, lastBelow, entry.Below, ownedBelow)
 			if !ok {
@@ -122,7 +122,7 @@ func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpa
 func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
 	ct, declared := t.Child(e)
 	member, below := owned.At(e)
-	if ct == nil || !declared && !member || !hasContent(ct, child) {
+	if ct == nil || !declared && !member || !hasChildren(ct, child) {
 		return false
 	}
 	if key, ok := e.Key(); ok {
@@ -144,7 +144,7 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // nobody can own it
 		}
-		if entry.Member && !hasContent(it, value) ||
+		if entry.Member && !hasChildren(it, value) ||
 			times == 1 && staysAround(f, ct, inner, value, below) {
 			return true
 		}
@@ -152,8 +152,8 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 	return false
 }
 
-// hasContent reports whether a value is a granular container that is not empty.
-func hasContent(t *typed.Type, v any) bool {
+// hasChildren reports whether a value is a granular container with content.
+func hasChildren(t *typed.Type, v any) bool {
 	switch x := v.(type) {
 	case map[string]any:
 		return len(x) > 0 && t.Map != nil && !t.Map.Atomic

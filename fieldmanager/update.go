@@ -74,8 +74,8 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 
 // sameButEntries reports whether two objects are the same but for their managed fields.
 func sameButEntries(a, b runtime.Object) bool {
-	x, err1 := treeOf(a)
-	y, err2 := treeOf(b)
+	x, err1 := gostruct.Tree(a)
+	y, err2 := gostruct.Tree(b)
 	return err1 == nil && err2 == nil && typed.Equal(managedfields.With(x, nil), managedfields.With(y, nil))
 }
 
@@ -180,7 +180,7 @@ func checkHolder(obj runtime.Object) error {
 		_, err := meta.Accessor(obj)
 		return err
 	}
-	tree, err := treeOf(obj)
+	tree, err := gostruct.Tree(obj)
 	if err == nil {
 		err = checkMetadata(tree)
 	}
@@ -260,7 +260,7 @@ func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role 
 }
 
 // refuse says why an update can't be stored; it compares two objects that can.
-func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, error) {
+func (w *updateWrite) refuse(old, now lazyObject) (*comparisons, error) {
 	after, err := now()
 	if err != nil {
 		return nil, err
@@ -291,19 +291,19 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 //	removed  .spec.paused .spec.image        alice loses the one, ctl the other
 //	after    ctl owns .spec.replicas         alice's entry owns nothing any more, so it is dropped
 func (m *FieldManager) track(entries managedfields.Entries, changes *comparisons, manager string) managedfields.Entries {
-	known, kept, _ := m.reconcile(entries)
+	reconciled, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
 	key := m.key(manager, metav1.ManagedFieldsOperationUpdate)
-	known = m.takeFromOthers(known, key, changes, nil)
+	reconciled = m.takeFromOthers(reconciled, key, changes, nil)
 
 	mine := managedfields.NewEntry(key, m.version, nil, nil)
-	if i := known.Index(key); i >= 0 {
-		mine = known[i]
-		known = slices.Delete(known, i, i+1)
+	if i := reconciled.Index(key); i >= 0 {
+		mine = reconciled[i]
+		reconciled = slices.Delete(reconciled, i, i+1)
 	}
-	owned := own.changed.Difference(managedfields.Unowned()) // nobody owns metadata.name
+	owned := own.addedOrModified.Difference(managedfields.Unowned()) // nobody owns metadata.name
 	// An entry may own what nobody can own today. A write that changes it takes it out.
-	mine.Subtract(own.changed.Difference(owned))
+	mine.Subtract(own.addedOrModified.Difference(owned))
 	mine.Subtract(own.Removed)
 	mine.Add(owned)
 	if !owned.Empty() { // a write that only removes fields sets no time (spec rule 2.3)
@@ -314,7 +314,7 @@ func (m *FieldManager) track(entries managedfields.Entries, changes *comparisons
 		}
 	}
 	if !mine.IsEmpty() {
-		known = append(known, mine)
+		reconciled = append(reconciled, mine)
 	}
-	return append(known, kept...).Cap(m.options.Cap)
+	return append(reconciled, kept...).Cap(m.options.Cap)
 }

@@ -38,8 +38,8 @@ func (c Comparison) Unchanged() bool {
 	return c.Added.Empty() && c.Modified.Empty() && c.Removed.Empty()
 }
 
-// Changed returns the paths that the new value added or modified.
-func (c Comparison) Changed() *fieldpath.Set { return c.Added.Union(c.Modified) }
+// AddedOrModified returns the union of both sets.
+func (c Comparison) AddedOrModified() *fieldpath.Set { return c.Added.Union(c.Modified) }
 
 // Map returns c with f applied to each of its sets.
 func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {

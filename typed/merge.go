@@ -70,7 +70,8 @@ type result struct {
 	changed bool
 }
 
-// merge merges one place; live may be missing. leaf and owned are those of [validator.value].
+// merge merges one place; live may be missing. leaf says that the intent owns the place as a whole, and owned is what it
+// owns below.
 func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool, owned *fieldpath.Set) {
 	if isMissing(live) {
 		leaf, owned = m.value(t, applied)
@@ -175,7 +176,7 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) (result, *f
 			each(name, r)
 		}
 	}
-	return result{out, out != nil}, m.set.Take(at)
+	return result{out, out != nil}, m.set.Pop(at)
 }
 
 // isAbsent reports whether an entry of applied counts as absent by the semantics, and live has no more.
@@ -194,14 +195,14 @@ func (m *merger) mergeItems(l *List, live, applied []any) (result, *fieldpath.Se
 		elems: make([]fieldpath.Element, len(applied)),
 	}
 	at := m.set.Level()
-	known := true
+	isValid := true
 	for i, item := range applied {
 		var ok bool
 		x.elems[i], ok = m.element(l, i, item)
-		known = known && ok
+		isValid = isValid && ok
 	}
 	switch {
-	case !known: // it is invalid; what is in its items may be, too
+	case !isValid: // what is in its items may be invalid, too
 		for i, e := range x.elems {
 			if e != (fieldpath.Element{}) {
 				x.mergeItem(i, missing)
@@ -253,10 +254,10 @@ func (x *listMerge) inPlace() {
 // byElements merges any two lists. It has one cursor in each:
 //
 //	live     a b c d        applied  d x b
-//	shared   d b            the applied items that live has and that are not taken, in applied's order
+//	shared   d b            the applied items that live has and that are not in merged yet, in applied's order
 //	merged   a c d x b
 //
-// An item of live only is taken when the cursor in live reaches it. Shared items are taken in applied's order; the
+// An item of live only is added when the cursor in live reaches it. Shared items are added in applied's order; the
 // cursor in live skips those that are not next. An item of applied only follows the item before it in applied. Each
 // iteration moves a cursor, so that the cost is O(len(live) + len(applied)). Items of live that can't be selected are
 // left out, as upstream does.
@@ -271,10 +272,10 @@ func (x *listMerge) byElements() {
 		}
 	}
 	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
-	taken := make(map[string]bool, len(x.elems))
-	take := func(i int) {
+	isMerged := make(map[string]bool, len(x.elems))
+	add := func(i int) {
 		e := x.elems[i]
-		taken[e.Text()] = true
+		isMerged[e.Text()] = true
 		live := missing
 		if index.times(e) == 1 { // the applied item replaces duplicates
 			live = x.live[index.at[index.first[e.Text()]]]
@@ -289,7 +290,7 @@ func (x *listMerge) byElements() {
 	for li < len(index.elems) || ri < len(x.elems) {
 		if li < len(index.elems) && ri < len(x.elems) {
 			if index.elems[li].Equal(x.elems[ri]) {
-				take(ri)
+				add(ri)
 				if len(shared) > 0 {
 					shared = shared[1:]
 				}
@@ -307,13 +308,13 @@ func (x *listMerge) byElements() {
 				x.out = append(x.out, x.live[index.at[li]])
 				li++
 				continue
-			} else if taken[e.Text()] {
+			} else if isMerged[e.Text()] {
 				li++
 			}
 		}
 		if ri < len(x.elems) {
 			e := x.elems[ri]
-			take(ri)
+			add(ri)
 			ri++
 			if len(shared) > 0 && shared[0].Equal(e) {
 				shared = shared[1:]

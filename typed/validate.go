@@ -200,12 +200,12 @@ func (w *validator) entries(m *Map, v any) *fieldpath.Set {
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			w.entry(m, name, entries[name])
 		}
-		return w.set.Take(at)
+		return w.set.Pop(at)
 	}
 	for name, value := range entries {
 		w.entry(m, name, value)
 	}
-	return w.set.Take(at)
+	return w.set.Pop(at)
 }
 
 func (w *validator) entry(m *Map, name string, v any) {
@@ -308,7 +308,7 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 // distinct returns the set of the items of a list, which were added since the level at. Items that are in it more than
 // once are a violation, and in the set without what is in them.
 func (w *validator) distinct(at int) *fieldpath.Set {
-	set, twice := w.set.TakeItems(at)
+	set, twice := w.set.PopItems(at)
 	if !w.rules.Duplicates {
 		for _, e := range twice {
 			w.fail("duplicate entries for key %s", shortPath{e})

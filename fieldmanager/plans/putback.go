@@ -79,7 +79,7 @@ func putBackFiltered(t *typed.Type, live, merged map[string]any, reset fieldpath
 	if c.Unchanged() {
 		return merged, nil
 	}
-	tree := t.Remove(merged, c.Changed())
+	tree := t.Remove(merged, c.AddedOrModified())
 	if missing := c.Modified.Union(c.Removed); !missing.Empty() {
 		part := t.Extract(live, missing.Leaves(), true)
 		merged, err := t.Merge(tree, part, typed.Rules{Duplicates: true, Unknown: true})

@@ -73,7 +73,7 @@ func (w *writer) addedFields(
 		}
 		w.set.Add(fieldpath.Field(field.name), !inA, sub)
 	}
-	return w.set.Take(at), true
+	return w.set.Pop(at), true
 }
 
 // addedTo is addedFields for a field that both have.
@@ -153,12 +153,12 @@ func (w *writer) allFields(t *typed.Type, f *form, v reflect.Value, depth int) (
 		}
 		w.set.Add(fieldpath.Field(field.name), true, sub)
 	}
-	return w.take(at, t.Map.Atomic), true
+	return w.pop(at, t.Map.Atomic), true
 }
 
-// take returns the set of a level; none inside of what is owned as a whole.
-func (w *writer) take(at int, isAtomic bool) *fieldpath.Set {
-	if set := w.set.Take(at); !isAtomic {
+// pop returns the set of a level; none inside of what is owned as a whole.
+func (w *writer) pop(at int, isAtomic bool) *fieldpath.Set {
+	if set := w.set.Pop(at); !isAtomic {
 		return set
 	}
 	return nil
@@ -181,7 +181,7 @@ func (w *writer) allEntries(t *typed.Type, f *form, v reflect.Value, depth int) 
 		}
 		w.set.Add(fieldpath.Field(name), true, sub)
 	}
-	return w.take(at, t.Map.Atomic), true
+	return w.pop(at, t.Map.Atomic), true
 }
 
 func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
@@ -204,7 +204,7 @@ func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*
 			w.set.Add(e, true, sub)
 		}
 	}
-	set, twice := w.set.TakeItems(at)
+	set, twice := w.set.PopItems(at)
 	return set, twice == nil
 }
 

@@ -208,7 +208,7 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 		}
 		d.space()
 	}
-	set = d.Take(level)
+	set = d.Pop(level)
 	return self || set == nil, set, nil
 }
 
@@ -370,7 +370,7 @@ func (d *treeDecoder) set(tree map[string]any) (self bool, set *Set, err *Syntax
 		}
 	}
 	_, self = tree["."]
-	set = d.Take(level)
+	set = d.Pop(level)
 	return self || set == nil, set, nil
 }
 
