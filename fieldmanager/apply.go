@@ -41,12 +41,21 @@ type Result struct {
 	Changed bool
 	// NoOp says that there is nothing to store: there is a live object, and Object equals it, managed fields included.
 	NoOp bool
-	// Owned is what the manager owns through such a write from now on, at the version of the FieldManager. It must not be
-	// changed.
-	Owned *fieldpath.Set
 	// Conflicts are what a forced apply took from others, and would not have got without force. An update has no
 	// conflicts.
 	Conflicts conflicts.Conflicts
+
+	own *managedfields.Entry // the manager's; nil for none
+}
+
+// Owned returns what the manager owns through such a write from now on, at the version of the FieldManager. It decodes
+// the manager's entry if the write did not have to.
+func (r Result) Owned() *fieldpath.Set {
+	if r.own == nil {
+		return nil
+	}
+	own := *r.own // results are read by several goroutines, and decoding changes an entry
+	return own.Owned()
 }
 
 // Apply merges applied, the intent of a manager, into live, and finds the managed fields that follow. live is the
@@ -284,7 +293,8 @@ func (w *applyWrite) setOwners() error {
 	}
 	w.entries = make(managedfields.Entries, 0, len(others)+len(w.kept)+1)
 	w.entries = append(w.entries, others...)
-	if mine := w.ownEntry(); !mine.IsEmpty() {
+	mine := w.ownEntry()
+	if w.own = &mine; !mine.IsEmpty() {
 		w.entries = append(w.entries, mine)
 	}
 	w.entries = append(w.entries, w.kept...)
@@ -314,7 +324,7 @@ func (w *applyWrite) result() (Result, error) {
 		return Result{}, err
 	}
 	isNoOp := w.isNoOp || !w.changed && w.given != nil && w.sameMetadata(out)
-	return Result{Object: out, Changed: w.changed, NoOp: isNoOp, Owned: w.owned, Conflicts: w.lost.conflicts}, nil
+	return Result{Object: out, Changed: w.changed, NoOp: isNoOp, Conflicts: w.lost.conflicts, own: w.own}, nil
 }
 
 // sameMetadata reports whether an object that differs from live in its managed fields and in the annotation of

@@ -66,7 +66,7 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 	}
 	r := Result{Object: out, Changed: !w.same}
 	if own != nil && own.APIVersion == w.m.version {
-		r.Owned, _ = own.Fields() // what can't be decoded counts as nothing
+		r.own = own
 	}
 	r.NoOp = !r.Changed && managedfields.Equal(w.live, out, false)
 	return r, nil

@@ -137,7 +137,7 @@ func equal(a, b any, depth int, left *int) bool {
 		if !ok || len(x) != len(y) {
 			return false
 		}
-		if trees.SameMap(x, y) {
+		if len(x) == 0 || trees.SameMap(x, y) {
 			return true
 		}
 		if *left -= len(x); *left < 0 || depth > limits.MaxDepth {

@@ -279,9 +279,18 @@ func (d *decoder) name() (string, *SyntaxError) {
 		d.pos = end + 1
 		return d.data[start+1 : end], nil
 	}
+	var space [128]byte
+	text := append(space[:0], d.data[d.pos:end]...)
+	isSimple := true // without escapes other than \" and \\, the only ones in the names of most keys
 	for end < len(d.data) && d.data[end] != '"' {
 		if d.data[end] == '\\' {
 			end++
+			isSimple = isSimple && end < len(d.data) && (d.data[end] == '"' || d.data[end] == '\\')
+		} else {
+			isSimple = isSimple && d.data[end] >= ' '
+		}
+		if isSimple {
+			text = append(text, d.data[end])
 		}
 		end++
 	}
@@ -289,33 +298,14 @@ func (d *decoder) name() (string, *SyntaxError) {
 		return "", errorAt(start, "string without an end")
 	}
 	d.pos = end + 1
-	if text, ok := unquote(d.data[start+1 : end]); ok {
-		return text, nil
+	if isSimple {
+		return string(text), nil
 	}
-	var text string
-	if err := json.Unmarshal([]byte(d.data[start:d.pos]), &text); err != nil {
+	var name string
+	if err := json.Unmarshal([]byte(d.data[start:d.pos]), &name); err != nil {
 		return "", errorAt(start, "%v", err)
 	}
-	return text, nil
-}
-
-// unquote removes the escapes of a name. It is false for escapes other than \" and \\, the only ones in the names of
-// most keys.
-func unquote(written string) (string, bool) {
-	var space [128]byte
-	text := space[:0]
-	for {
-		n := plainBytes(written)
-		text = append(text, written[:n]...)
-		if written = written[n:]; len(written) == 0 {
-			return string(text), true
-		}
-		if len(written) < 2 || written[0] != '\\' || written[1] != '"' && written[1] != '\\' {
-			return "", false
-		}
-		text = append(text, written[1])
-		written = written[2:]
-	}
+	return name, nil
 }
 
 // skipValue skips a value that is ignored.
