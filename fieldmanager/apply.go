@@ -17,8 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// BeforeFirstApply is the manager that comes to own, at the first apply to an
-// object without entries, what is in the object already.
+// BeforeFirstApply is the manager that owns what was in an object without entries before its first apply.
 const BeforeFirstApply = "before-first-apply"
 
 // unknownManager is the manager of a write that names none.
@@ -32,12 +31,12 @@ type ApplyOptions struct {
 	Force bool
 }
 
-// Result is what comes of a write.
+// Result is what a write returns.
 type Result struct {
 	// Object is the object to store, with its managed fields.
 	Object runtime.Object
-	// Changed says that the write changed the object: more than its managed fields and the annotation of client-side
-	// apply.
+	// Changed says that the write changed the object. Managed fields and the annotation of client-side apply do not
+	// count.
 	Changed bool
 	// NoOp says that there is nothing to store: there is a live object, and Object equals it, managed fields included.
 	NoOp bool
@@ -48,13 +47,13 @@ type Result struct {
 	own *managedfields.Entry // the manager's; nil for none
 }
 
-// Owned returns what the manager owns through such a write from now on, at the version of the FieldManager. It decodes
-// the manager's entry if the write did not have to.
+// Owned returns the set of the manager's entry after the write, at the version of the FieldManager. It decodes the
+// entry if the write did not have to.
 func (r Result) Owned() *fieldpath.Set {
 	if r.own == nil {
 		return nil
 	}
-	own := *r.own // results are read by several goroutines, and decoding changes an entry
+	own := *r.own // decoding changes an entry, and several goroutines may read a result
 	return own.Owned()
 }
 
@@ -108,11 +107,11 @@ type applyWrite struct {
 	intent  object
 	live    object
 
-	entries   managedfields.Entries // of live until others is made of it; from setOwners on, those that are stored
-	isCurrent bool                  // entries would be written as they are in live
-	own       *managedfields.Entry
+	entries   managedfields.Entries // live's; from setOwners on, those to store
+	isCurrent bool                  // live has its entries as they would be written
+	own       *managedfields.Entry  // the manager's; nil for none
 	others    managedfields.Entries // entries without own, reconciled
-	kept      managedfields.Entries // entries without own that can't be compared
+	kept      managedfields.Entries // entries without own that can't be compared, and are stored as they are
 
 	owned, dropped *fieldpath.Set // what the intent owns, and what its manager owned before and the intent does not
 	merged         object         // live itself unless changed
@@ -122,7 +121,7 @@ type applyWrite struct {
 	lost           losses         // what others lose, or what is in conflict
 }
 
-// read checks the request and takes it apart (spec rules 1.1, 1.2 and 1.3).
+// read checks the request, and reads both objects and the entries (spec rules 1.1, 1.2 and 1.3).
 func (w *applyWrite) read() (err error) {
 	m := w.m
 	if w.applied == nil {
@@ -193,8 +192,7 @@ func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
 	return version == m.version && kind == m.kind.Kind
 }
 
-// validate checks an object that is stored, or about to be: what a server let
-// in must not be refused here, so duplicates and unknown fields pass.
+// validate checks an object that is stored. It allows duplicates and unknown fields, because the server accepted them.
 func (o object) validate() error {
 	if err := o.typ.Validate(o.tree, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
 		return fmt.Errorf("%s: %w", o.name(), err)
@@ -202,8 +200,8 @@ func (o object) validate() error {
 	return nil
 }
 
-// giveToBeforeFirstApply gives what is in live to before-first-apply: the object was
-// written before anybody tracked it (spec rule 1.5).
+// giveToBeforeFirstApply makes an entry of before-first-apply, which owns what is in live: nobody tracked the writes
+// before this one (spec rule 1.5).
 func (w *applyWrite) giveToBeforeFirstApply() error {
 	empty, err := w.m.emptyObject(w.ctx)
 	if err != nil {
@@ -211,7 +209,7 @@ func (w *applyWrite) giveToBeforeFirstApply() error {
 	}
 	old := w.live.stripped()
 	if w.m.options.Empty != nil && typed.Equal(empty.tree, old.tree) {
-		return nil // it is about to be created, and holds nothing yet
+		return nil // the object is about to be created
 	}
 	if err := old.withinLimits(); err != nil {
 		return &ObjectError{LiveObject, "", err}
@@ -253,8 +251,8 @@ func (w *applyWrite) merge() error {
 		w.dropped = w.own.Owned().Difference(w.owned)
 	}
 	// An apply that changes nothing ends here, and returns live as it is. So nothing may be left to do: the entry is of
-	// this version, all entries would be written as they are, the intent owns what it did, and kubectl's annotation need
-	// not be looked at.
+	// this version, all entries would be written as they are, the intent owns what it did, and kubectl's annotation
+	// need not be looked at.
 	w.isNoOp = isOwned && w.isCurrent && w.own.IsUnchanged() && !w.changed && !w.owned.Empty() &&
 		!(w.key.Manager == kubectl && lastApplied(w.live.tree) != "")
 	return nil
@@ -272,11 +270,9 @@ func (w *applyWrite) reconcileOwn() {
 	}
 }
 
-// setOwners takes what the write changes from others, and puts the entries together. Without force, what it would take is
+// setOwners takes from others what the write changes, and makes the list of entries. Without force, what others own is
 // in conflict; but the manager called kubectl may take fields that are as client-side apply left them (spec rule 9.1).
-//
-// The result has the entries of others first, then the manager's own, then those that
-// can't be compared. The order counts for nothing: entries are sorted when they are encoded.
+// Entries are sorted when they are encoded, so their order does not matter here.
 func (w *applyWrite) setOwners() error {
 	others := w.others
 	if w.changed {
@@ -327,8 +323,8 @@ func (w *applyWrite) result() (Result, error) {
 	return Result{Object: out, Changed: w.changed, NoOp: isNoOp, Conflicts: w.lost.conflicts, own: w.own}, nil
 }
 
-// sameMetadata reports whether an object that differs from live in its managed fields and in the annotation of
-// client-side apply, if at all, does not differ in them.
+// sameMetadata reports whether out has the managed fields and the annotation of client-side apply of live. All else is
+// known to be equal.
 func (w *applyWrite) sameMetadata(out runtime.Object) bool {
 	if w.key.Manager == kubectl {
 		tree, err := gostruct.Tree(out)
@@ -339,7 +335,7 @@ func (w *applyWrite) sameMetadata(out runtime.Object) bool {
 	return managedfields.Equal(w.given, out, false)
 }
 
-// object returns the object that is to be stored.
+// object returns the object to store.
 func (w *applyWrite) object() (runtime.Object, error) {
 	out, tree := w.given, w.merged.tree
 	if out == nil {
@@ -369,7 +365,7 @@ func (w *applyWrite) object() (runtime.Object, error) {
 	}
 	if isDefaulted {
 		w.m.options.Defaulter(out)
-		// A defaulter may do anything to the object. What it did to the managed fields does not count.
+		// A defaulter may do anything to the object. Its managed fields are overwritten below.
 		if u, ok := out.(runtime.Unstructured); ok {
 			if err := checkMetadata(u.UnstructuredContent()); err != nil {
 				return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)

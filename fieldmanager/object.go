@@ -166,8 +166,7 @@ func (m *FieldManager) convertTree(ctx context.Context, obj runtime.Object, to s
 	if err != nil {
 		return nil, fmt.Errorf("converter: %w", err)
 	}
-	// Whether it fits the type at its version is not asked: what an entry of that
-	// version loses follows from what is there.
+	// It need not fit the type at its version: a comparison of two objects works without.
 	if err := withinLimits(tree); err != nil {
 		return nil, fmt.Errorf("converter: %w", err)
 	}
@@ -211,8 +210,7 @@ func (m *FieldManager) at(ctx context.Context, o object, version string) (object
 	if err != nil {
 		return object{}, ErrVersionGone
 	}
-	// The converter may hold on to what it is given, so it is given a wrapper
-	// of its own, but not a deep copy.
+	// The converter may keep the wrapper, so it gets one of its own, but no deep copy.
 	tree, err := m.convertTree(ctx, &unstructured.Unstructured{Object: o.stripped().tree}, gv)
 	if runtime.IsNotRegisteredError(err) {
 		return object{}, ErrVersionGone
@@ -223,7 +221,7 @@ func (m *FieldManager) at(ctx context.Context, o object, version string) (object
 	return object{managedfields.With(tree, nil), version, t}, nil
 }
 
-// maxName is how much of an object's name an error has, in bytes.
+// maxName is the longest name of an object in an error, in bytes.
 const maxName = 512
 
 // name names a tree in an error: kind namespace/name.
