@@ -60,8 +60,8 @@ func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, erro
 	return Merged{Value: out.value, Changed: out.changed, Owned: owned}, nil
 }
 
-// merger validates an intent and makes its set where live has nothing, as the [validator] does, and merges where both
-// have something.
+// merger merges where both values have something. Where live has nothing, the [validator] in it validates the intent
+// and makes its set.
 type merger struct{ *validator }
 
 // result is the merged value of one place; value is live's own unless changed.
@@ -70,8 +70,8 @@ type result struct {
 	changed bool
 }
 
-// merge merges one place; live may be missing. leaf says that the intent owns the place as a whole, and owned is what it
-// owns below.
+// merge merges one place; live may be missing. leaf says that the intent owns the place as a whole, and owned is what
+// it owns below.
 func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool, owned *fieldpath.Set) {
 	if isMissing(live) {
 		leaf, owned = m.value(t, applied)
@@ -103,7 +103,8 @@ func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool, owned
 			return out, leaf, owned
 		}
 	}
-	// Only one of them has content: the intent's takes the place of a null, and an empty one leaves what is there.
+	// At most one of them has content, or the intent has too many items, which is an error. The intent's value replaces
+	// a null; an empty one leaves live's content.
 	_, owned = m.value(t, applied)
 	switch {
 	case hasContent(live, shape) && !hasContent(applied, shape):
@@ -132,7 +133,7 @@ func (m *merger) mergeLeaf(t *Type, s shape, live, applied any) result {
 	return result{applied, true}
 }
 
-// equal is [Semantics.leavesEqual], which counts what it visits.
+// equal is [Semantics.leavesEqual], and counts the values that it visits.
 func (m *merger) equal(t *Type, a, b any) bool {
 	left := limits.MaxValues - m.values
 	if equal(a, b, 0, &left) {
@@ -179,7 +180,7 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) (result, *f
 	return result{out, out != nil}, m.set.Pop(at)
 }
 
-// isAbsent reports whether an entry of applied counts as absent by the semantics, and live has no more.
+// isAbsent reports whether an entry of applied counts as absent by the semantics, and live's is missing or does, too.
 func (m *merger) isAbsent(of *Map, name string, live, applied any) bool {
 	depth := m.depth
 	if isMissing(live) {

@@ -100,7 +100,7 @@ func mapTree(f *form, v reflect.Value, depth int) (any, error) {
 		}
 		return out, nil
 	}
-	// All entries are copied to one variable in turn, which has an address.
+	// Each entry is copied to this variable in turn, which has an address.
 	value := reflect.New(f.typ.Elem()).Elem()
 	for it := v.MapRange(); it.Next(); {
 		name := it.Key().String()

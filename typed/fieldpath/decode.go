@@ -58,8 +58,8 @@ func errorAt(offset int, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// within adds e to the front of the path of err. The path of an error is built from its end, while the decoder
-// returns: keeping a path at all times would cost more than the rest. Until [located], it is in reverse order.
+// within adds e to the front of the path of err. Only an error has a path, which is built while the decoder returns: to
+// keep one at all times would cost more than the rest of decoding. It is in reverse order until [located] is called.
 func within(e Element, err *SyntaxError) *SyntaxError {
 	err.Path = append(err.Path, e)
 	return err
@@ -106,7 +106,7 @@ func Parse(data []byte) (*Set, error) {
 	return set, nil
 }
 
-// members collects the members of a FieldsV1, and counts what the limits of limits.go bound.
+// members collects the members of a FieldsV1, and checks the limits on their depth and number.
 type members struct {
 	*Builder
 	depth int // elements in the current path
@@ -168,7 +168,7 @@ func (d *decoder) skipByte(c byte) bool {
 	return true
 }
 
-// expected says that something else is at the current position.
+// expected returns the error that something else is at the current position.
 func (d *decoder) expected(what string) *SyntaxError {
 	here := "the end"
 	if d.pos < len(d.data) {

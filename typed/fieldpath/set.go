@@ -58,7 +58,7 @@ func NewSet(paths ...Path) *Set {
 func setOfSorted(paths []Path, depth int) *Set {
 	var b Builder
 	for len(paths) > 0 {
-		if len(paths[0]) == depth { // the caller has counted it, or it is the empty path
+		if len(paths[0]) == depth { // the caller has added it, or it is the empty path
 			paths = paths[1:]
 			continue
 		}
@@ -88,7 +88,7 @@ func setOfSorted(paths []Path, depth int) *Set {
 // others that were popped since the last Reset.
 type Builder struct {
 	nodes []node
-	// room and sets are the last pieces, and size is how many nodes the next one has.
+	// room and sets are the current pieces, and size is how many nodes the next room has.
 	room []node
 	sets []Set
 	size int
@@ -121,10 +121,10 @@ func (b *Builder) PopItems(level int) (set *Set, twice []Element) {
 	return set, twice
 }
 
-// builders are used again by one walk after the other.
+// builders are reused.
 var builders = sync.Pool{New: func() any { return &Builder{} }}
 
-// Reset forgets all that was added, but keeps some memory for what is added next.
+// Reset removes all that was added, but keeps some memory for what is added next.
 func (b *Builder) Reset() {
 	const most = 1024
 	clear(b.nodes)
@@ -135,7 +135,7 @@ func (b *Builder) Reset() {
 	b.room, b.sets, b.size = nil, nil, 0
 }
 
-// pop returns the set of a level. Nodes of one element become what one returns for them.
+// pop is Pop. one returns one node for several of the same element.
 func (b *Builder) pop(level int, one func([]node) node, twice *[]Element) *Set {
 	nodes := b.nodes[level:]
 	b.nodes = b.nodes[:level]
