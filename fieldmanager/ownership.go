@@ -156,8 +156,10 @@ func (m *FieldManager) takeFromOthers(
 // takeFrom removes from r what a write changed or removed, and adds conflicts to lost, which is nil for an update:
 // updates have no conflicts.
 func takeFrom(r *managedfields.Entry, change *comparison, lost *losses) {
-	if taken := r.Intersection(change.addedOrModified); lost != nil && !taken.Empty() && lost.add(r, taken, change) {
-		return
+	if lost != nil {
+		if taken := r.Intersection(change.addedOrModified); !taken.Empty() && lost.add(r, taken, change) {
+			return
+		}
 	}
 	r.Subtract(change.addedOrModified)
 	r.Subtract(change.Removed)

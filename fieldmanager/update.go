@@ -151,7 +151,7 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 }
 
 // isReset reports whether an object that a client sends asks to clear all managed fields (spec rule 2.6): its list is
-// empty, or has one empty entry. A nil list, which a client sends that does not know the field, does not.
+// empty, or has one empty entry. A nil list does not: clients that do not know the field send none.
 func isReset(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		v, _ := managedfields.Of(u.UnstructuredContent())

@@ -170,7 +170,7 @@ func (b *Builder) pop(level int, one func([]node) node, twice *[]Element) *Set {
 const maxPiece = 512
 
 // keep returns a set with a copy of nodes. Its memory is a part of the current piece. Pieces grow with what was popped,
-// so that a builder of one set has no room to spare.
+// so that a builder of one small set wastes no memory.
 func (b *Builder) keep(nodes []node) *Set {
 	if len(nodes) > cap(b.room)-len(b.room) {
 		b.room = make([]node, 0, max(min(b.size, maxPiece), len(nodes)))
