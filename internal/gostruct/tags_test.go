@@ -357,8 +357,8 @@ func TestNoObjects(t *testing.T) {
 		obj       any
 		want      string
 	}{
-		{"nil", "nothing", nil, "expected a pointer to a struct, got nil"},
-		{"nil pointer", "no object", (*pod)(nil), "expected a pointer to a struct, got a nil *gostruct_test.pod"},
+		{"nil", "nothing", nil, "expected an object, got a nil <nil>"},
+		{"nil pointer", "no object", (*pod)(nil), "expected an object, got a nil *gostruct_test.pod"},
 		{"struct", "it has no address", pod{}, "expected a pointer to a struct, got a gostruct_test.pod"},
 		{"no map", "an object is a map", &metav1.Time{}, "*v1.Time: expected a map, got <nil>"},
 		{"failing", "its error is passed on", &failing{true}, "no"},
