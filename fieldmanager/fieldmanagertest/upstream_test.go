@@ -1,12 +1,9 @@
 package fieldmanagertest
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -25,6 +22,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // TestScenariosUpstream has upstream do each write of every scenario, on the
@@ -202,50 +200,22 @@ func modelsOf(c call) (map[string]*spec.Schema, error) {
 	return out, nil
 }
 
-// embeddedModels returns the models of the embedded document that has a kind.
-func embeddedModels(kind schema.GroupVersionKind) (map[string]*spec.Schema, error) {
-	index, err := embeddedIndex()
-	if err != nil {
-		return nil, err
-	}
-	for document, kinds := range index {
-		if slices.Contains(kinds[kind.GroupVersion().String()], kind.Kind) {
-			return decodeEmbedded(strings.ReplaceAll(document, "/", "__") + ".gz")
-		}
-	}
-	return nil, fmt.Errorf("no embedded document has %s", kind)
-}
-
-const embeddedFolder = "../../typed/openapi/builtin"
-
-// embeddedIndex tells the kinds of each document by group version.
-func embeddedIndex() (out map[string]map[string][]string, err error) {
-	text, err := os.ReadFile(filepath.Join(embeddedFolder, "index.json"))
-	if err != nil {
-		return nil, err
-	}
-	return out, json.Unmarshal(text, &out)
-}
-
 // decoded are the documents that were asked for; tests here are not parallel.
-var decoded = map[string]map[string]*spec.Schema{}
+var decoded = map[schema.GroupVersion]map[string]*spec.Schema{}
 
-func decodeEmbedded(name string) (map[string]*spec.Schema, error) {
-	if models, ok := decoded[name]; ok {
+// embeddedModels returns the models of the embedded document that has a kind: that of its group version, but for
+// Scale, which is in the documents of the resources with that subresource.
+func embeddedModels(kind schema.GroupVersionKind) (map[string]*spec.Schema, error) {
+	gv := kind.GroupVersion()
+	if kind == scaleKind {
+		gv = schema.GroupVersion{Version: "v1"}
+	}
+	if models, ok := decoded[gv]; ok {
 		return models, nil
 	}
-	file, err := os.Open(filepath.Join(embeddedFolder, name))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(unzipped)
-	if err != nil {
-		return nil, err
+	text, ok := openapi.BuiltinDocument(gv)
+	if !ok {
+		return nil, fmt.Errorf("no embedded document of %s", gv)
 	}
 	var document struct {
 		Components struct {
@@ -255,7 +225,7 @@ func decodeEmbedded(name string) (map[string]*spec.Schema, error) {
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	decoded[name] = document.Components.Schemas
+	decoded[gv] = document.Components.Schemas
 	return document.Components.Schemas, nil
 }
 
