@@ -1,6 +1,8 @@
 package gostruct_test
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
 	"testing"
@@ -16,6 +18,45 @@ import (
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/typed"
 )
+
+func ptr[T any](v T) *T { return &v }
+
+type (
+	policy     string
+	shouting   string
+	failing    struct{ Bad bool }
+	byPointer  struct{ Text string }
+	byMarshal  struct{ JSON string }
+	shortened  struct{ Text string }
+	maybeShort struct{ Fail bool }
+	whole      struct{ Name string }
+)
+
+func (s shouting) MarshalJSON() ([]byte, error) { return json.Marshal(string(s) + "!") }
+
+func (f failing) MarshalJSON() ([]byte, error) {
+	if f.Bad {
+		return nil, errors.New("no")
+	}
+	return []byte(`"yes"`), nil
+}
+
+func (p *byPointer) MarshalJSON() ([]byte, error) { return json.Marshal("p:" + p.Text) }
+
+func (b byMarshal) MarshalJSON() ([]byte, error) { return []byte(b.JSON), nil }
+
+func (s shortened) MarshalJSON() ([]byte, error) { return json.Marshal(s.Text) }
+func (s shortened) ToUnstructured() any          { return s.Text }
+
+func (m maybeShort) MarshalJSON() ([]byte, error) { return []byte(`"short"`), nil }
+func (m maybeShort) ToUnstructuredWithError() (any, error) {
+	if m.Fail {
+		return nil, errors.New("not now")
+	}
+	return "short", nil
+}
+
+func (w whole) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]any{"name": w.Name}) }
 
 type m = map[string]any
 
@@ -234,7 +275,14 @@ func TestValues(t *testing.T) {
 			"details": m{"causes": []any{m{"reason": "x"}}}}},
 		{"partial object", "another", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, m{"metadata": m{"name": "n"}}},
 		{"unstructured", "its own content", &unstructured.Unstructured{Object: m{"a": int64(1)}}, m{"a": int64(1)}},
-		{"pod", "everything together", newPod(2), nil},
+		{"metadata", "as a server holds it", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			CreationTimestamp: metav1.NewTime(at), Generation: 2, Labels: map[string]string{"app": "web"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", Controller: ptr(true)}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: "controller", Time: &metav1.Time{Time: at}, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
+			}},
+		}}, nil},
+		{"mixed", "everything together", full(), nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			upstream, err := runtime.DefaultUnstructuredConverter.ToUnstructured(row.obj)
@@ -358,8 +406,8 @@ func TestNoObjects(t *testing.T) {
 		want      string
 	}{
 		{"nil", "nothing", nil, "expected a pointer to a struct, got nil"},
-		{"nil pointer", "no object", (*pod)(nil), "expected a pointer to a struct, got a nil *gostruct_test.pod"},
-		{"struct", "it has no address", pod{}, "expected a pointer to a struct, got a gostruct_test.pod"},
+		{"nil pointer", "no object", (*whole)(nil), "expected a pointer to a struct, got a nil *gostruct_test.whole"},
+		{"struct", "it has no address", whole{}, "expected a pointer to a struct, got a gostruct_test.whole"},
 		{"no map", "an object is a map", &metav1.Time{}, "*v1.Time: expected a map, got <nil>"},
 		{"failing", "its error is passed on", &failing{true}, "no"},
 	} {
@@ -367,7 +415,7 @@ func TestNoObjects(t *testing.T) {
 		require.EqualError(t, err, row.want, "%s: %s", row.name, row.why)
 		_, _, err = gostruct.Diff(row.obj, row.obj)
 		require.EqualError(t, err, row.want, "%s: %s", row.name, row.why)
-		_, _, err = gostruct.Diff(&pod{}, row.obj)
+		_, _, err = gostruct.Diff(&whole{}, row.obj)
 		require.Error(t, err)
 	}
 	got, err := gostruct.Tree(&whole{"x"})

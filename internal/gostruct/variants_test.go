@@ -154,6 +154,12 @@ func variants() []*mixed {
 	return append(out, last, last)
 }
 
+// full returns an object with all fields set.
+func full() *mixed {
+	all := variants()
+	return all[len(all)-1]
+}
+
 // TestDiff compares each object with each other one: the trees of what differs compare as the whole trees do.
 func TestDiff(t *testing.T) {
 	all := variants()
