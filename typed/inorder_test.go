@@ -149,9 +149,11 @@ func TestListsThatGiveUp(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, js(t, one), js(t, merged.Value), "both are replaced by the intent's")
 
-	merged, err = root.Merge(tree(t, `{named: [{port: 1}]}`), tree(t, `{named: [{name: a}]}`), typed.Rules{})
-	require.NoError(t, err)
-	require.Equal(t, `{"named":[{"name":"a"}]}`, js(t, merged.Value), "an item that nothing can select is lost")
+	for _, live := range []string{`{named: [{port: 1}]}`, `{named: [x]}`} {
+		merged, err = root.Merge(tree(t, live), tree(t, `{named: [{name: a}]}`), typed.Rules{})
+		require.NoError(t, err)
+		require.Equal(t, `{"named":[{"name":"a"}]}`, js(t, merged.Value), "an item that nothing can select is lost")
+	}
 }
 
 // TestDepthOfOperations shows the results for values that are nested too deep, which Validate would reject.
