@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestLastApplied shows which conflicts kubectl is excused by what client-side
@@ -55,14 +54,6 @@ func TestLastApplied(t *testing.T) {
 			}
 			_, err = writetest.Apply(m, stored(tracked), object(t, "v1", row.intent), "alice", false)
 			require.True(t, apierrors.IsConflict(err), "nobody else is excused")
-			none := opaque{fieldpath.Excluding{Set: fieldpath.NewSet()}}
-			m = newManager(
-				t,
-				"v1",
-				func(o *fieldmanager.Options) { o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": none} },
-			)
-			_, err = writetest.Apply(m, stored(tracked), object(t, "v1", row.intent), "alice", false)
-			require.True(t, apierrors.IsConflict(err), "by no way")
 		})
 	}
 }
