@@ -21,6 +21,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -131,7 +132,7 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 		}
 		filters[smd.APIVersion(c.server.at(version).String())] = smd.NewExcludeSetFilter(reset)
 	}
-	m, err := upstream.NewDefaultCRDFieldManager(converter, none{c.server}, none{}, none{}, c.kind,
+	m, err := upstream.NewDefaultCRDFieldManager(converter, served{server: c.server}, oracle.AsItIs{}, oracle.AsItIs{}, c.kind,
 		c.kind.GroupVersion(), c.write.subresource, filters)
 	if err != nil {
 		return nil, now, err
@@ -229,34 +230,16 @@ func embeddedModels(kind schema.GroupVersionKind) (map[string]*spec.Schema, erro
 	return document.Components.Schemas, nil
 }
 
-// none converts by setting the version, to versions that there are; it defaults
-// nothing and creates objects with a kind only: what a server does for custom
-// resources without defaults.
-type none struct{ server *server }
+// served is oracle.AsItIs for the versions that a server has of a kind.
+type served struct {
+	oracle.AsItIs
+	server *server
+}
 
-func (none) Convert(_, _, _ any) error { return errors.New("not used") }
-
-func (n none) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
+func (s served) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
 	kind, ok := gv.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
-	if !ok {
-		return nil, errors.New("no kind")
-	}
-	if n.server != nil && kind.Group == n.server.kind.Group && !slices.Contains(n.server.versions, kind.Version) {
+	if ok && kind.Group == s.server.kind.Group && !slices.Contains(s.server.versions, kind.Version) {
 		return nil, runtime.NewNotRegisteredErrForKind("scenario", kind)
 	}
-	out := in.DeepCopyObject()
-	out.GetObjectKind().SetGroupVersionKind(kind)
-	return out, nil
-}
-
-func (none) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
-}
-
-func (none) Default(runtime.Object) {}
-
-func (none) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(kind)
-	return u, nil
+	return s.AsItIs.ConvertToVersion(in, gv)
 }
