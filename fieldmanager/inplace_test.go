@@ -348,6 +348,9 @@ func TestEntriesOfGoStructs(t *testing.T) {
 		{"of nothing", "an entry without fields is dropped", entry(plain), entry(""), "", ""},
 		{"where there was nothing", "", entry(""), entry(odd), "", plain},
 		{"one that stands twice", "the later one counts", twice, nil, "", plain},
+		{"two empty entries", "they are malformed", entry(plain), make([]metav1.ManagedFieldsEntry, 2), "", plain},
+		{"an empty time", "it makes an entry", entry(plain), []metav1.ManagedFieldsEntry{{Time: &metav1.Time{}}}, "", plain},
+		{"reset", "", entry(plain), []metav1.ManagedFieldsEntry{{}}, "", ""},
 		{"through a subresource", "only live's count", entry(plain), entry(mallory), "status", plain},
 		{"reset, through a subresource", "", entry(plain), []metav1.ManagedFieldsEntry{{}}, "status", plain},
 	} {
