@@ -60,7 +60,8 @@ func TestGoStructsInPlace(t *testing.T) {
 		{"and by kubectl, without an annotation", "apply", "kubectl", first, nil},
 		{"an update of nothing", "update", "ctl", first, nil},
 		{"an update of much", "update", "ctl", changed, nil},
-		{"the same, with live's managed fields", "update", "ctl", changed, func(w *widget) { w.ManagedFields = live.ManagedFields }},
+		{"the same, with live's managed fields", "update", "ctl", changed,
+			func(w *widget) { w.ManagedFields = live.ManagedFields }},
 		{"an annotation of client-side apply", "update", "ctl", changed, func(w *widget) {
 			w.Annotations = map[string]string{
 				fieldmanager.LastAppliedAnnotation: `{"apiVersion":"example.dev/v1","kind":"Widget"}`,
@@ -181,7 +182,8 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	require.Equal(t, bad.ManagedFields[0].Manager, out.(*widget).ManagedFields[0].Manager, "kept as they are")
 	require.Contains(
 		t,
-		m.UpdateNoErrors(t.Context(), bad, none, fieldmanager.UpdateOptions{Manager: "ctl"}).(*widget).ManagedFields[0].Manager,
+		m.UpdateNoErrors(t.Context(), bad, none,
+			fieldmanager.UpdateOptions{Manager: "ctl"}).(*widget).ManagedFields[0].Manager,
 		"x",
 	)
 
@@ -220,7 +222,8 @@ func TestEmptyObject(t *testing.T) {
 	}{
 		{"go struct", "", newWidget(widgetSpec{Text: "zero", Count: ptr(int64(1))}), `{"f:spec":{"f:count":{}}}`},
 		{"tree", "", asTree(t, newWidget(widgetSpec{Text: "zero", Count: ptr(int64(1))})), `{"f:spec":{"f:count":{}}}`},
-		{"changed", "what the zero value had and is another now is owned", newWidget(widgetSpec{Text: "one"}), `{"f:spec":{"f:text":{}}}`},
+		{"changed", "what the zero value had and is another now is owned", newWidget(widgetSpec{Text: "one"}),
+			`{"f:spec":{"f:text":{}}}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			out, err := writetest.Update(m, nil, row.now, "ctl")

@@ -346,7 +346,8 @@ func upstream(t *testing.T, live, now *unstructured.Unstructured, manager string
 	}
 	types, err := upstreamfields.NewTypeConverter(models, false)
 	require.NoError(t, err)
-	m, err := upstreamfields.NewDefaultFieldManager(types, oracle.AsItIs{}, oracle.AsItIs{}, oracle.AsItIs{}, kind, kind.GroupVersion(), "", nil)
+	m, err := upstreamfields.NewDefaultFieldManager(types, oracle.AsItIs{}, oracle.AsItIs{}, oracle.AsItIs{}, kind,
+		kind.GroupVersion(), "", nil)
 	require.NoError(t, err)
 	return m.Update(live.DeepCopy(), now.DeepCopy(), manager)
 }

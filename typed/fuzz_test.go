@@ -211,7 +211,8 @@ func (d differential) merge(upLive, upApplied *smd.TypedValue, live, applied any
 	if owned := d.ours.FieldSet(applied); !ours.Owned.Equal(owned) {
 		return fmt.Errorf("merge: owned is\n%s\nexpected\n%s", ours.Owned, owned)
 	}
-	if again, err := d.ours.Merge(ours.Value, applied, typed.Rules{Unknown: true}); err != nil || again.Changed && ours.Value != nil {
+	if again, err := d.ours.Merge(ours.Value, applied,
+		typed.Rules{Unknown: true}); err != nil || again.Changed && ours.Value != nil {
 		return fmt.Errorf("merge: again it is changed to %s, error %v", oracle.JSON(again.Value), err)
 	}
 	return nil

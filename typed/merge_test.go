@@ -169,9 +169,11 @@ func TestMergeOrderAtRandom(t *testing.T) {
 
 func TestMergeUnchanged(t *testing.T) {
 	live := tree(t, `{s: a, labels: {a: x}, set: [a, b], named: [{name: a, port: 1}], template: {s: b}}`).(map[string]any)
-	got, err := root.Merge(live, tree(t, `{s: a, labels: {a: x}, set: [b], named: [{name: a}], template: {}}`), typed.Rules{})
+	got, err := root.Merge(live, tree(t, `{s: a, labels: {a: x}, set: [b], named: [{name: a}], template: {}}`),
+		typed.Rules{})
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got.Value), "an intent that changes nothing gives live itself")
+	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got.Value),
+		"an intent that changes nothing gives live itself")
 
 	live = letters("abcdefghijklmnopqrstuvwxyz").(map[string]any)
 	got, err = root.Merge(live, letters("bcdefghijklmnopqrstuvwxy"), typed.Rules{})
@@ -199,7 +201,8 @@ func TestMergeDuplicates(t *testing.T) {
 	require.ErrorAs(t, err, &one)
 	require.Contains(t, one.Detail, "duplicate entries")
 	require.EqualError(t, err, `.template.named: duplicate entries for key [name="a"]`)
-	_, err = root.Merge(tree(t, `{named: [{name: a}, {name: a}]}`), tree(t, `{named: [{name: a}, {name: a}]}`), typed.Rules{})
+	_, err = root.Merge(tree(t, `{named: [{name: a}, {name: a}]}`), tree(t, `{named: [{name: a}, {name: a}]}`),
+		typed.Rules{})
 	require.EqualError(t, err, `.named: duplicate entries for key [name="a"]`,
 		"an intent may not have them, whatever live has")
 }
@@ -286,14 +289,16 @@ func TestMergeRareItems(t *testing.T) {
 	}{
 		{"a key field is missing", optional, nil, list(item("a", one), item("a", one, "b", two)),
 			"an item has the key fields that it has"},
-		{"a key field is missing, again", optional, list(item("a", one, "c", one)), list(item("a", one, "c", one)), "the same"},
+		{"a key field is missing, again", optional, list(item("a", one, "c", one)), list(item("a", one, "c", one)),
+			"the same"},
 		{"the other key field is missing", optional, list(item("b", one)), list(item("b", one, "c", two)), "the same"},
 		{"a key field is null", optional, nil, list(item("a", nil, "b", one)), "null is a value of a key"},
 		{"a key field is null, and missing in live", optional, list(item("b", one)), list(item("a", nil, "b", one)),
 			"null and nothing are two keys"},
 		{"the last key field is null, and missing in live", optional, list(item("a", one)), list(item("a", one, "b", nil)),
 			"the same, where the fields before it are equal"},
-		{"a key field is missing, and null in live", optional, list(item("a", nil, "b", one)), list(item("b", one), item("b", two)),
+		{"a key field is missing, and null in live", optional, list(item("a", nil, "b", one)),
+			list(item("b", one), item("b", two)),
 			"the same"},
 		{"many keys that are no scalars", deduced, lists, reversed, "they are in live already"},
 		{"no key field", optional, nil, list(item("c", one)), "such an item can't be selected"},

@@ -103,7 +103,8 @@ func TestMergesInAnyOrder(t *testing.T) {
 		if live == nil && applied == nil {
 			continue
 		}
-		require.True(t, typed.Equal(list, got.Value), "%s with %s:\n%s\nnot\n%s", js(t, live), js(t, applied), js(t, got.Value),
+		require.True(t, typed.Equal(list, got.Value), "%s with %s:\n%s\nnot\n%s", js(t, live), js(t, applied),
+			js(t, got.Value),
 			js(t, list))
 	}
 }

@@ -132,7 +132,8 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 		}
 		filters[smd.APIVersion(c.server.at(version).String())] = smd.NewExcludeSetFilter(reset)
 	}
-	m, err := upstream.NewDefaultCRDFieldManager(converter, served{server: c.server}, oracle.AsItIs{}, oracle.AsItIs{}, c.kind,
+	m, err := upstream.NewDefaultCRDFieldManager(converter, served{server: c.server}, oracle.AsItIs{}, oracle.AsItIs{},
+		c.kind,
 		c.kind.GroupVersion(), c.write.subresource, filters)
 	if err != nil {
 		return nil, now, err

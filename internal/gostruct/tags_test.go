@@ -186,7 +186,8 @@ func TestValues(t *testing.T) {
 			Outer
 			other
 		}{Outer{"1"}, other{"2"}}, m{"A": "2"}},
-		{"embedded in embedded", "all the way down", &struct{ deep }{deep{&deeper{Outer{"x"}, 1}}}, m{"A": "x", "N": int64(1)}},
+		{"embedded in embedded", "all the way down", &struct{ deep }{deep{&deeper{Outer{"x"}, 1}}},
+			m{"A": "x", "N": int64(1)}},
 		// Upstream before 1.37 leaves uint64 in a field of its own, which is no JSON value of Kubernetes.
 		{"numbers", "all integers are int64, floats float64 and never an integer", &struct {
 			A int
@@ -273,7 +274,8 @@ func TestValues(t *testing.T) {
 		{"status", "a real type of apimachinery", &metav1.Status{Status: "Failure", Details: &metav1.StatusDetails{
 			Causes: []metav1.StatusCause{{Type: "x"}}}}, m{"metadata": m{}, "status": "Failure",
 			"details": m{"causes": []any{m{"reason": "x"}}}}},
-		{"partial object", "another", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, m{"metadata": m{"name": "n"}}},
+		{"partial object", "another", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
+			m{"metadata": m{"name": "n"}}},
 		{"unstructured", "its own content", &unstructured.Unstructured{Object: m{"a": int64(1)}}, m{"a": int64(1)}},
 		{"metadata", "as a server holds it", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			CreationTimestamp: metav1.NewTime(at), Generation: 2, Labels: map[string]string{"app": "web"},
@@ -329,7 +331,8 @@ func TestUpstreamCan(t *testing.T) {
 		{"nil marshaler", "upstream calls a nil interface", &struct {
 			A interface{ MarshalJSON() ([]byte, error) }
 		}{}, m{"A": nil}},
-		{"no address", "upstream wants the address of a map's entry", &struct{ A map[string]byPointer }{map[string]byPointer{"k": {"v"}}},
+		{"no address", "upstream wants the address of a map's entry",
+			&struct{ A map[string]byPointer }{map[string]byPointer{"k": {"v"}}},
 			m{"A": m{"k": "p:v"}}},
 		{"no address in an interface", "or of what is in an interface", &struct{ A any }{byPointer{"v"}}, m{"A": "p:v"}},
 	} {
@@ -360,15 +363,20 @@ func TestErrors(t *testing.T) {
 		obj       any
 		want      string
 	}{
-		{"uint64", "it does not fit", &struct{ A []uint64 }{[]uint64{1, math.MaxUint64}}, ".A[1]: 18446744073709551615 does not fit into an int64"},
+		{"uint64", "it does not fit", &struct{ A []uint64 }{[]uint64{1, math.MaxUint64}},
+			".A[1]: 18446744073709551615 does not fit into an int64"},
 		{"failing marshaler", "its error is passed on", &list{[]any{m{"x": failing{true}}}}, ".Items[0].x: no"},
 		{"failing converter", "its error is passed on", &list{[]any{maybeShort{true}}}, ".Items[0]: not now"},
-		{"bad JSON", "what a marshaler says is checked", &list{[]any{byMarshal{`{`}}}, ".Items[0]: what it marshals to: unexpected end of JSON input"},
+		{"bad JSON", "what a marshaler says is checked", &list{[]any{byMarshal{`{`}}},
+			".Items[0]: what it marshals to: unexpected end of JSON input"},
 		{"channel", "no JSON value", &struct{ C chan int }{}, ".C: a Go chan int has no JSON value"},
 		{"array", "upstream has none", &struct{ C [2]int }{}, ".C: a Go [2]int has no JSON value"},
-		{"keys", "upstream has no keys but strings", &list{[]any{map[int]int{}}}, ".Items[0]: a map with keys of int has no JSON value"},
-		{"text keys", "nor does it ask for text", &list{[]any{map[textKey]int{}}}, ".Items[0]: a map with keys of gostruct_test.textKey has no JSON value"},
-		{"embedded map", "upstream panics or inlines it, encoding/json names it", &struct{ M }{}, ".M: an embedded gostruct_test.M has no JSON value"},
+		{"keys", "upstream has no keys but strings", &list{[]any{map[int]int{}}},
+			".Items[0]: a map with keys of int has no JSON value"},
+		{"text keys", "nor does it ask for text", &list{[]any{map[textKey]int{}}},
+			".Items[0]: a map with keys of gostruct_test.textKey has no JSON value"},
+		{"embedded map", "upstream panics or inlines it, encoding/json names it", &struct{ M }{},
+			".M: an embedded gostruct_test.M has no JSON value"},
 		{"cyclic struct", "the depth is limited", loop, "nested deeper than 1000"},
 		{"cyclic map", "the depth is limited", &list{[]any{tree}}, "nested deeper than 1000"},
 		{"cyclic pointer", "so are pointers in a row", &list{[]any{self}}, "nested deeper than 1000"},

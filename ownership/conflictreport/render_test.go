@@ -135,8 +135,9 @@ func TestStyle(t *testing.T) {
 	}
 	var plain, styled strings.Builder
 	require.NoError(t, report.Render(&plain, conflictreport.Style{}))
-	style := conflictreport.Style{Heading: code("1"), Field: code("2"), Owner: code("3"), Theirs: code("4"), Yours: code("5"),
-		Way: code("6")}
+	style := conflictreport.Style{Heading: code("1"), Field: code("2"), Owner: code("3"), Theirs: code("4"),
+		Yours: code("5"),
+		Way:   code("6")}
 	require.NoError(t, report.Render(&styled, style))
 	for _, n := range []string{"1", "2", "3", "4", "5", "6"} {
 		require.Contains(t, styled.String(), "\x1b["+n+"m")
