@@ -162,28 +162,3 @@ func TestErrorLimit(t *testing.T) {
 		require.EqualError(t, last, fmt.Sprintf("%d more errors are not listed", n-limits.MaxErrors))
 	}
 }
-
-// TestEqualDuplicates shows that duplicated items are compared one by one,
-// in order, at any number of them.
-func TestEqualDuplicates(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
-	list := func(values ...string) (out []any) {
-		for _, v := range values {
-			k, rest, _ := strings.Cut(v, "=")
-			out = append(out, map[string]any{"k": k, "v": rest})
-		}
-		return out
-	}
-	for _, c := range []struct {
-		why      string
-		old, now []any
-		want     string
-	}{
-		{"the same, apart", list("a=1", "b=1", "a=2", "b=2"), list("b=1", "a=1", "b=2", "a=2"), ""},
-		{"one of them another", list("a=1", "b=1", "a=2", "b=2"), list("b=1", "a=1", "b=2", "a=3"), `[k="a"]`},
-		{"in another order", list("a=1", "a=2", "b=1"), list("b=1", "a=2", "a=1"), `[k="a"]`},
-		{"one more", list("a=1", "a=1", "b=1"), list("b=1", "a=1", "a=1", "a=1"), `[k="a"]`},
-	} {
-		require.Equal(t, c.want, keyed.Compare(c.old, c.now).Modified.String(), c.why)
-	}
-}

@@ -44,31 +44,6 @@ func vary(r *rand.Rand, item map[string]any) map[string]any {
 	return out
 }
 
-// TestComparesInAnyOrder compares lists in the same order and in another order, where every item is looked up by its
-// element: the order must make no difference.
-func TestComparesInAnyOrder(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
-		var old, now []any
-		for port := range r.IntN(24) {
-			item := server(r, port)
-			for range 1 + r.IntN(8)/7 { // some items are duplicated
-				old = append(old, vary(r, item))
-				now = append(now, old[len(old)-1])
-				if r.IntN(3) == 0 {
-					now[len(now)-1] = vary(r, item)
-				}
-			}
-		}
-		ordered := servers.Compare(old, now)
-		marker := map[string]any{"port": int64(99)}
-		moved := servers.Compare(append([]any{marker}, old...), append(now[:len(now):len(now)], marker))
-		require.Equal(t, lines(moved.Added), lines(ordered.Added), "%v to %v", old, now)
-		require.Equal(t, lines(moved.Modified), lines(ordered.Modified), "%v to %v", old, now)
-		require.Equal(t, lines(moved.Removed), lines(ordered.Removed), "%v to %v", old, now)
-	}
-}
-
 // TestMergesInAnyOrder compares the merge of items in live's order with that of an intent with one more item at the
 // end, which takes the general way.
 func TestMergesInAnyOrder(t *testing.T) {
