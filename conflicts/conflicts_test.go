@@ -1,8 +1,11 @@
 package conflicts_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -155,4 +158,65 @@ func TestSort(t *testing.T) {
 	require.Equal(t, []string{"a Update status.x", "a Update .w", "b Apply .y", "b Update .z", "b Update .a"}, got,
 		"by owner; the paths of an owner stay in their order")
 	require.Equal(t, ".a\n.w\n.x\n.y\n.z", c.Paths().String())
+}
+
+func TestWaysAsText(t *testing.T) {
+	for _, w := range []conflicts.Way{conflicts.GiveUp, conflicts.Share, conflicts.Force} {
+		text, err := w.MarshalText()
+		require.NoError(t, err)
+		var back conflicts.Way
+		require.NoError(t, back.UnmarshalText(text))
+		require.Equal(t, w, back)
+	}
+	var w conflicts.Way
+	require.EqualError(t, w.UnmarshalText([]byte("flee")),
+		`no way out of a conflict: expected give-up, share or force, got "flee"`)
+	require.Equal(t, "Way(7)", conflicts.Way(7).String())
+}
+
+// TestJSON shows the whole JSON, so that no change of it is overlooked.
+func TestJSON(t *testing.T) {
+	since := &metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	hpa := updater("hpa", "scale")
+	known := conflicts.Conflict{Path: fieldpath.Fields("spec", "replicas"), Owner: hpa, APIVersion: "apps/v1",
+		Since: since, Live: int64(3), Applied: int64(1)}
+	const hpaJSON = `{"manager":"hpa","operation":"Update","apiVersion":"apps/v1","subresource":"scale"}`
+	for _, row := range []struct {
+		name, why string
+		in        conflicts.Conflict
+		want      string
+	}{
+		{"all is known", "a time is as on the wire", known,
+			`{"field":".spec.replicas","owner":` + hpaJSON + `,"since":"2026-01-02T03:04:05Z","live":3,"applied":1}`},
+		{"little is known", "what is not known is left out, and values that are not there are null", on(applier("a"), "x"),
+			`{"field":".x","owner":{"manager":"a","operation":"Apply"},"live":null,"applied":null}`},
+		{"the version of an applier", "the key has none, so it comes from the conflict",
+			conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), APIVersion: "v1"},
+			`{"field":".x","owner":{"manager":"a","operation":"Apply","apiVersion":"v1"},"live":null,"applied":null}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			data, err := json.Marshal(row.in)
+			require.NoError(t, err)
+			require.JSONEq(t, row.want, string(data), row.why)
+		})
+	}
+}
+
+// TestTextLimit shows that a message counts the conflicts beyond the limit
+// (spec rule 12.7).
+func TestTextLimit(t *testing.T) {
+	var c conflicts.Conflicts
+	name := strings.Repeat("a", 10_000)
+	for i := range 2000 {
+		c = append(c, conflicts.Conflict{
+			Path:  fieldpath.Fields(name, fmt.Sprint(i)),
+			Owner: managedfields.Key{Manager: name, Operation: metav1.ManagedFieldsOperationApply},
+		})
+	}
+	text := c.Error()
+	require.Less(t, len(text), conflicts.MaxText+50_000)
+	require.Regexp(t, `\nand \d+ more$`, text)
+	causes := c.Status().Details.Causes
+	require.Greater(t, len(causes), 200)
+	require.Less(t, len(causes), 220, "20 KB each")
 }

@@ -43,7 +43,8 @@ func TestConvertersThatAreWrong(t *testing.T) {
 		{"error", "", nil, errWebhook, "webhook is down"},
 		{"nothing", "", nil, nil, "converter: expected an object, got a nil <nil>"},
 		{"typed nothing", "", (*widget)(nil), nil, "converter: expected an object, got a nil *writetest.Widget"},
-		{"another version", "", tree("apiVersion", "example.dev/v7", "kind", "Thing"), nil, "Thing, got example.dev/v7 Thing"},
+		{"another version", "", tree("apiVersion", "example.dev/v7", "kind", "Thing"), nil,
+			"Thing, got example.dev/v7 Thing"},
 		{"another kind", "", tree("kind", "Other"), nil, "Thing, got  Other"},
 		{"no JSON", "", tree("kind", "Thing", "spec", struct{}{}), nil, "converter: .spec: "},
 		{"endless", "what it returns need have no bounds", tree("kind", "Thing", "spec", endless), nil, "converter: "},
@@ -161,7 +162,8 @@ func TestDefaultersThatAreWrong(t *testing.T) {
 		f         func(runtime.Object)
 		want      string
 	}{
-		{"metadata", "where managed fields could not stand", func(o runtime.Object) { o.(*unstructured.Unstructured).Object["metadata"] = "x" },
+		{"metadata", "where managed fields could not stand",
+			func(o runtime.Object) { o.(*unstructured.Unstructured).Object["metadata"] = "x" },
 			"defaulting Thing x: metadata: expected a map, got string"},
 		{"managed fields", "what it does to them does not count", func(o runtime.Object) {
 			o.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"] = "x"
@@ -218,7 +220,8 @@ func TestUpdatesThatChangeNothing(t *testing.T) {
 		changed   bool
 	}{
 		{"nothing", "", func(map[string]any) {}, false},
-		{"no managed fields", "a client that does not know them", func(o map[string]any) { delete(o["metadata"].(map[string]any), "managedFields") }, false},
+		{"no managed fields", "a client that does not know them",
+			func(o map[string]any) { delete(o["metadata"].(map[string]any), "managedFields") }, false},
 		{"a field more", "", func(o map[string]any) { o["spec"].(map[string]any)["count"] = int64(1) }, true},
 		{"a field less", "what is removed is owned by nobody", func(o map[string]any) { delete(o, "spec") }, true},
 		{"another field", "as many", func(o map[string]any) { delete(o, "spec"); o["status"] = map[string]any{} }, true},

@@ -59,9 +59,12 @@ func FuzzTrees(f *testing.F) {
 		live, intent, now string
 	}{
 		{0, ``, head + `},"spec":{"text":"a","set":["a"],"ports":[{"port":1}]}}`, head + `},"spec":{"text":"b"}}`},
-		{0, head + own + `},"spec":{"text":"a","set":["a","a"]}}`, head + `},"spec":{"text":"b","set":["b"]}}`, head + `},"spec":{"ports":[{"port":1},{"port":1}]}}`},
+		{0, head + own + `},"spec":{"text":"a","set":["a","a"]}}`, head + `},"spec":{"text":"b","set":["b"]}}`,
+			head + `},"spec":{"ports":[{"port":1},{"port":1}]}}`},
 		{0, head + `,"managedFields":{}},"spec":[]}`, head + `},"spec":{"text":1}}`, head + `,"managedFields":[{}]}}`},
-		{1, pod + `},"spec":{"containers":[{"name":"a","image":"b"}]}}`, pod + `},"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1e1000000000"}}}]}}`, pod + `},"status":{"phase":null}}`},
+		{1, pod + `},"spec":{"containers":[{"name":"a","image":"b"}]}}`,
+			pod + `},"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1e1000000000"}}}]}}`,
+			pod + `},"status":{"phase":null}}`},
 		{2, free + `{"name":"x"},"a":[1,{"b":null}]}`, free + `null,"a":{},"b":1e300}`, free + `"x","a":-0}`},
 		{3, free + `{"managedFields":[1]}}`, `{}`, `{"metadata":[]}`},
 	} {

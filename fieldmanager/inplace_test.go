@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -61,7 +60,8 @@ func TestGoStructsInPlace(t *testing.T) {
 		{"and by kubectl, without an annotation", "apply", "kubectl", first, nil},
 		{"an update of nothing", "update", "ctl", first, nil},
 		{"an update of much", "update", "ctl", changed, nil},
-		{"the same, with live's managed fields", "update", "ctl", changed, func(w *widget) { w.ManagedFields = live.ManagedFields }},
+		{"the same, with live's managed fields", "update", "ctl", changed,
+			func(w *widget) { w.ManagedFields = live.ManagedFields }},
 		{"an annotation of client-side apply", "update", "ctl", changed, func(w *widget) {
 			w.Annotations = map[string]string{
 				fieldmanager.LastAppliedAnnotation: `{"apiVersion":"example.dev/v1","kind":"Widget"}`,
@@ -182,7 +182,8 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	require.Equal(t, bad.ManagedFields[0].Manager, out.(*widget).ManagedFields[0].Manager, "kept as they are")
 	require.Contains(
 		t,
-		m.UpdateNoErrors(t.Context(), bad, none, fieldmanager.UpdateOptions{Manager: "ctl"}).(*widget).ManagedFields[0].Manager,
+		m.UpdateNoErrors(t.Context(), bad, none,
+			fieldmanager.UpdateOptions{Manager: "ctl"}).(*widget).ManagedFields[0].Manager,
 		"x",
 	)
 
@@ -221,7 +222,8 @@ func TestEmptyObject(t *testing.T) {
 	}{
 		{"go struct", "", newWidget(widgetSpec{Text: "zero", Count: ptr(int64(1))}), `{"f:spec":{"f:count":{}}}`},
 		{"tree", "", asTree(t, newWidget(widgetSpec{Text: "zero", Count: ptr(int64(1))})), `{"f:spec":{"f:count":{}}}`},
-		{"changed", "what the zero value had and is another now is owned", newWidget(widgetSpec{Text: "one"}), `{"f:spec":{"f:text":{}}}`},
+		{"changed", "what the zero value had and is another now is owned", newWidget(widgetSpec{Text: "one"}),
+			`{"f:spec":{"f:text":{}}}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			out, err := writetest.Update(m, nil, row.now, "ctl")
@@ -276,84 +278,6 @@ func TestSubresource(t *testing.T) {
 	out, err = writetest.Update(whole, nil, object(t, "v1", "spec: {text: b}"), "")
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), "unknown Update", "who has no name is unknown")
-}
-
-// TestRestatedInPlace shows for which entries an intent that changes nothing is
-// answered with a Go struct's own memory. What the others come to is in any case what
-// they come to as trees.
-func TestRestatedInPlace(t *testing.T) {
-	type m = map[string]any
-	entry := func(manager, version, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{
-			Manager:    manager,
-			Operation:  metav1.ManagedFieldsOperationApply,
-			APIVersion: "example.dev/" + version,
-			FieldsType: "FieldsV1",
-			FieldsV1:   metav1.NewFieldsV1(fields),
-		}
-	}
-	const args, text = `{"f:spec":{"f:args":{}}}`, `{"f:spec":{"f:text":{}}}`
-	alice := entry("alice", "v1", args)
-	for _, row := range []struct {
-		name, why string
-		entries   []metav1.ManagedFieldsEntry
-		edit      func(*widget)
-		manager   string
-		isNoOp    bool
-	}{
-		{"alone", "", []metav1.ManagedFieldsEntry{alice}, nil, "alice", true},
-		{"beside others", "of other versions, too", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", text), entry("carol", "v2", text)}, nil, "alice", true},
-		{"not the first", "", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", args)}, nil, "bob", true},
-		{"no entry of its own", "it comes to own something", []metav1.ManagedFieldsEntry{alice}, nil, "bob", false},
-		{"not sorted", "a write sorts them", []metav1.ManagedFieldsEntry{entry("bob", "v1", text), alice}, nil, "alice", false},
-		{"another's owns nothing", "a write drops it", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", "{}")}, nil, "alice", false},
-		{"own one of another version", "a write brings it up", []metav1.ManagedFieldsEntry{entry("alice", "v2", args)}, nil, "alice", false},
-		{"a version that is gone", "the host is told", []metav1.ManagedFieldsEntry{alice, entry("bob", "v7", text)}, nil, "alice", false},
-		{"another's is of an older topology", "a write reconciles it", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", `{"f:spec":{"f:args":{"i:0":{}}}}`)}, nil, "alice", false},
-		{"another's can't be decoded", "the host is told", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", `{"f:spec":{"k:{":{}}}`)}, nil, "alice", false},
-		{"another with kubectl's annotation", "that is no matter of others", []metav1.ManagedFieldsEntry{alice}, func(w *widget) {
-			w.Annotations = map[string]string{fieldmanager.LastAppliedAnnotation: "{}"}
-		}, "alice", true},
-		{"kubectl", "", []metav1.ManagedFieldsEntry{entry("kubectl", "v1", args)}, nil, "kubectl", true},
-		{"kubectl with its annotation", "which is kept up", []metav1.ManagedFieldsEntry{entry("kubectl", "v1", args)}, func(w *widget) {
-			w.Annotations = map[string]string{fieldmanager.LastAppliedAnnotation: "{}"}
-		}, "kubectl", false},
-		{"live of another version", "it is converted", []metav1.ManagedFieldsEntry{alice}, func(w *widget) { w.APIVersion = "example.dev/v2" }, "alice", false},
-		{"another value", "it is a write", []metav1.ManagedFieldsEntry{alice}, func(w *widget) { w.Spec.Args = []string{"z"} }, "alice", false},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			fm := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} })
-			live := newWidget(widgetSpec{Text: "a", Args: []string{"x"}})
-			live.UID, live.ManagedFields = "uid", row.entries
-			if row.edit != nil {
-				row.edit(live)
-			}
-			before := live.DeepCopyObject()
-			intent := &unstructured.Unstructured{
-				Object: m{
-					"apiVersion": "example.dev/v1",
-					"kind":       "Widget",
-					"metadata":   m{"name": "x"},
-					"spec":       m{"args": []any{"x"}},
-				},
-			}
-			out, err := writetest.Apply(fm, live, intent, row.manager, true)
-			require.NoError(t, err)
-			got := out.(*widget)
-			require.NotSame(t, live, got)
-			require.Equal(t, before, live.DeepCopyObject())
-
-			want, err := writetest.Apply(fm, asTree(t, live), intent, row.manager, true)
-			require.NoError(t, err)
-			require.Equal(t, owners(t, want), owners(t, got))
-			require.True(t, typed.Equal(contents(want), asTree(t, got).Object))
-			if row.isNoOp {
-				p, err := plans.New(t.Context(), fm, live, intent, plans.Options{Manager: row.manager})
-				require.NoError(t, err)
-				require.Equal(t, plans.Unchanged, p.Outcome)
-			}
-		})
-	}
 }
 
 // unreadable is a Go struct with a field that has no JSON.
@@ -427,6 +351,9 @@ func TestEntriesOfGoStructs(t *testing.T) {
 		{"of nothing", "an entry without fields is dropped", entry(plain), entry(""), "", ""},
 		{"where there was nothing", "", entry(""), entry(odd), "", plain},
 		{"one that stands twice", "the later one counts", twice, nil, "", plain},
+		{"two empty entries", "they are malformed", entry(plain), make([]metav1.ManagedFieldsEntry, 2), "", plain},
+		{"an empty time", "it makes an entry", entry(plain), []metav1.ManagedFieldsEntry{{Time: &metav1.Time{}}}, "", plain},
+		{"reset", "", entry(plain), []metav1.ManagedFieldsEntry{{}}, "", ""},
 		{"through a subresource", "only live's count", entry(plain), entry(mallory), "status", plain},
 		{"reset, through a subresource", "", entry(plain), []metav1.ManagedFieldsEntry{{}}, "status", plain},
 	} {
@@ -494,44 +421,6 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 	out, err = writetest.Update(m, live, now, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, owners(t, live), owners(t, out), "what v2 calls b is a at v1, so that nothing changes")
-}
-
-// TestNothingAppliedToGoStructs: an intent of nothing but names changes no field, and
-// is a write all the same where a write changes entries.
-func TestNothingAppliedToGoStructs(t *testing.T) {
-	type m = map[string]any
-	intent := &unstructured.Unstructured{
-		Object: m{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": m{"name": "x"}},
-	}
-	entry := func(manager, version, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{
-			Manager:    manager,
-			Operation:  metav1.ManagedFieldsOperationApply,
-			APIVersion: "example.dev/" + version,
-			FieldsType: "FieldsV1",
-			FieldsV1:   metav1.NewFieldsV1(fields),
-		}
-	}
-	const text = `{"f:spec":{"f:text":{}}}`
-	for name, list := range map[string][]metav1.ManagedFieldsEntry{
-		"none of its own":         {entry("bob", "v1", text)},
-		"one of another version":  {entry("alice", "v2", text)},
-		"not sorted":              {entry("carol", "v1", text), entry("bob", "v1", text)},
-		"another's owns nothing":  {entry("bob", "v1", "{}")},
-		"another's can't be read": {entry("bob", "v1", `{"f:spec":{"k:{":{}}}`)},
-	} {
-		fm := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} })
-		live := newWidget(widgetSpec{Text: "a"})
-		live.UID, live.ManagedFields = "uid", list
-		want, err := writetest.Apply(fm, asTree(t, live), intent, "alice", false)
-		require.NoError(t, err, name)
-		got, err := writetest.Apply(fm, live, intent, "alice", false)
-		require.NoError(t, err, name)
-		require.Equal(t, owners(t, want), owners(t, got), name)
-		text, _, err := unstructured.NestedString(contents(want), "spec", "text")
-		require.NoError(t, err)
-		require.Equal(t, text, got.(*widget).Spec.Text, name)
-	}
 }
 
 // TestStructsThatAreNoObjects: what has no metadata of an object, or no JSON, is refused.

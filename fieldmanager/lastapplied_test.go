@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestLastApplied shows which conflicts kubectl is excused by what client-side
@@ -23,19 +22,25 @@ func TestLastApplied(t *testing.T) {
 		intent           string
 		conflicts        int
 	}{
-		{"as it was left", "nobody changed it since", header + `"spec":{"text":"a"}}`, "spec: {text: a}", "spec: {text: b}", 0},
-		{"two of two", "", header + `"spec":{"text":"a","count":1}}`, "spec: {text: a, count: 1}", "spec: {text: b, count: 2}", 0},
-		{"one of two", "the other is still in conflict", header + `"spec":{"text":"a"}}`, "spec: {text: a, count: 1}", "spec: {text: b, count: 2}", 1},
+		{"as it was left", "nobody changed it since", header + `"spec":{"text":"a"}}`, "spec: {text: a}",
+			"spec: {text: b}", 0},
+		{"two of two", "", header + `"spec":{"text":"a","count":1}}`, "spec: {text: a, count: 1}",
+			"spec: {text: b, count: 2}", 0},
+		{"one of two", "the other is still in conflict", header + `"spec":{"text":"a"}}`, "spec: {text: a, count: 1}",
+			"spec: {text: b, count: 2}", 1},
 		{"changed since", "", header + `"spec":{"text":"z"}}`, "spec: {text: a}", "spec: {text: b}", 1},
 		{"removed since", "", header + `"spec":{"text":"a","count":1}}`, "spec: {text: a}", "spec: {text: b}", 0},
 		{"no annotation", "", "", "spec: {text: a}", "spec: {text: b}", 1},
 		{"not JSON", "what can't be read excuses nothing", `{`, "spec: {text: a}", "spec: {text: b}", 1},
 		{"no object", "", `[]`, "spec: {text: a}", "spec: {text: b}", 1},
 		{"no kind", "", `{"apiVersion":"example.dev/v1","spec":{"text":"a"}}`, "spec: {text: a}", "spec: {text: b}", 1},
-		{"another version", "its fields may be others", `{"apiVersion":"example.dev/v2","kind":"Thing","spec":{"text":"a"}}`, "spec: {text: a}", "spec: {text: b}", 1},
+		{"another version", "its fields may be others",
+			`{"apiVersion":"example.dev/v2","kind":"Thing","spec":{"text":"a"}}`, "spec: {text: a}", "spec: {text: b}",
+			1},
 		{"no version", "", `{"kind":"Thing","spec":{"text":"a"}}`, "spec: {text: a}", "spec: {text: b}", 1},
 		{"does not fit", "", header + `"spec":{"text":"a","nope":1}}`, "spec: {text: a}", "spec: {text: b}", 1},
-		{"duplicates in live", "it is unclear which item is meant", header + `"spec":{"text":"a"}}`, "spec: {text: a, set: [x, x]}", "spec: {text: b}", 1},
+		{"duplicates in live", "it is unclear which item is meant", header + `"spec":{"text":"a"}}`,
+			"spec: {text: a, set: [x, x]}", "spec: {text: b}", 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newManager(t, "v1")
@@ -55,14 +60,6 @@ func TestLastApplied(t *testing.T) {
 			}
 			_, err = writetest.Apply(m, stored(tracked), object(t, "v1", row.intent), "alice", false)
 			require.True(t, apierrors.IsConflict(err), "nobody else is excused")
-			none := opaque{fieldpath.Excluding{Set: fieldpath.NewSet()}}
-			m = newManager(
-				t,
-				"v1",
-				func(o *fieldmanager.Options) { o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": none} },
-			)
-			_, err = writetest.Apply(m, stored(tracked), object(t, "v1", row.intent), "alice", false)
-			require.True(t, apierrors.IsConflict(err), "by no way")
 		})
 	}
 }
@@ -100,7 +97,8 @@ func TestKeepLastApplied(t *testing.T) {
 	}{
 		{"brought up", "", map[string]any{name: "{}"}, intent},
 		{"just fits", "", map[string]any{name: "{}", "pad": strings.Repeat("x", room)}, intent},
-		{"too large", "a server would refuse the object", map[string]any{name: "{}", "pad": strings.Repeat("x", room+1)}, nil},
+		{"too large", "a server would refuse the object",
+			map[string]any{name: "{}", "pad": strings.Repeat("x", room+1)}, nil},
 		{"empty", "an empty annotation is none", map[string]any{name: ""}, ""},
 		{"odd beside it", "annotations that are no texts are left alone", map[string]any{name: "{}", "odd": int64(1)}, "{}"},
 	} {

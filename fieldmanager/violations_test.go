@@ -105,8 +105,10 @@ func TestViolationsInAtomicValues(t *testing.T) {
 		{"nothing else", "it is there as it is", "spec: {atomic: [{a: 1}]}", nil},
 		{"something else", "", "spec: {text: b, atomic: [{a: 1}]}", nil},
 		{"a removal", "which goes the long way", "spec: {count: 2, atomic: [{a: 1}]}", nil},
-		{"canonical", "which goes the long way, too", "spec: {text: b, atomic: [{a: 1}]}", []func(*fieldmanager.Options){func(o *fieldmanager.Options) { o.Semantics = typed.Canonical(nil) }}},
-		{"unknown fields ignored", "it stays whole", "spec: {text: b, nope: 1, atomic: [{a: 1}]}", []func(*fieldmanager.Options){func(o *fieldmanager.Options) { o.FieldValidation = metav1.FieldValidationIgnore }}},
+		{"canonical", "which goes the long way, too", "spec: {text: b, atomic: [{a: 1}]}",
+			[]func(*fieldmanager.Options){func(o *fieldmanager.Options) { o.Semantics = typed.Canonical(nil) }}},
+		{"unknown fields ignored", "it stays whole", "spec: {text: b, nope: 1, atomic: [{a: 1}]}",
+			[]func(*fieldmanager.Options){func(o *fieldmanager.Options) { o.FieldValidation = metav1.FieldValidationIgnore }}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newManager(t, "v1", row.options...)

@@ -1,6 +1,10 @@
 package managedfields_test
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,4 +61,92 @@ func TestDecodeAllocations(t *testing.T) {
 	decode()
 	decode()
 	require.LessOrEqual(t, testing.AllocsPerRun(100, decode), 1.0)
+}
+
+// podFields is what a client that updates owns of a small Pod.
+const podFields = `{"f:metadata":{"f:annotations":{".":{},"f:note":{}},"f:labels":{".":{},"f:app":{},"f:tier":{}}},` +
+	`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{".":{},` +
+	`"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}}}}}}`
+
+// other returns the i-th of many FieldsV1 of the size of a Pod's.
+func other(i int) []byte {
+	return []byte(strings.ReplaceAll(podFields, `"f:`, fmt.Sprintf(`"f:%d-`, i)))
+}
+
+func TestCache(t *testing.T) {
+	c := managedfields.NewCache(1 << 20)
+	sets := make([]*fieldpath.Set, 3)
+	for i := range sets {
+		data := []byte(podFields)
+		var err error
+		sets[i], err = c.Parse(data)
+		require.NoError(t, err)
+		clear(data) // the caller's bytes are the caller's
+		require.Equal(t, podFields, string(sets[i].AppendJSON(nil)))
+		require.Same(t, sets[0], sets[i])
+	}
+	for range 2 {
+		_, err := c.Parse([]byte(`{"f:a":1}`))
+		require.EqualError(t, err, "fieldsV1 at .a, byte 7: expected an object, got '1'")
+	}
+	set, err := c.Parse(nil)
+	require.NoError(t, err)
+	require.Nil(t, set)
+}
+
+// TestCacheBound decodes many more sets than there is room for: the cache stays as small as it says, and keeps what is
+// used all the time.
+func TestCacheBound(t *testing.T) {
+	const size = 1 << 20
+	c := managedfields.NewCache(size)
+	before := heap()
+	kept, err := c.Parse([]byte(podFields))
+	require.NoError(t, err)
+	large := []byte(`{"f:` + strings.Repeat("x", size/16) + `":{}}`)
+	for i := range 5000 {
+		data := other(i)
+		if i%10 == 0 {
+			data = large
+		}
+		set, err := c.Parse(data)
+		require.NoError(t, err)
+		require.Equal(t, string(data), string(set.AppendJSON(nil)))
+		set, err = c.Parse([]byte(podFields))
+		require.NoError(t, err)
+		require.Same(t, kept, set)
+		require.LessOrEqual(t, c.Size(), size)
+	}
+	require.Greater(t, c.Size(), size/2, "room is made use of")
+	require.Less(t, int(heap())-int(before), size*5/4)
+	runtime.KeepAlive(c)
+}
+
+// heap returns how much memory is in use, in bytes.
+func heap() uint64 {
+	var m runtime.MemStats
+	for range 3 { // pools let go of what they hold in the second
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestCacheConcurrent is for the race detector: every goroutine gets the right sets while others add and evict them.
+func TestCacheConcurrent(t *testing.T) {
+	c := managedfields.NewCache(64 << 10) // too small for all
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			for i := range 1000 {
+				want := other((i*(g+1) + i/50) % 64)
+				set, err := c.Parse(want)
+				if err != nil || string(set.AppendJSON(nil)) != string(want) {
+					t.Errorf("%s was decoded to %s, %v", want, set, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.LessOrEqual(t, c.Size(), 64<<10)
 }

@@ -88,7 +88,8 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 		{"a member in place of the fields", item("a", "Apply", nil, "fieldsV1", nil, "more", "text"),
 			item("a", "Apply", m{}), ""},
 		{"no such time", item("a", "Apply", owning("x"), "time", "yesterday"), nil, "RFC 3339"},
-		{"a mark of its own beside no others", item("a", "Apply", m{"f:x": m{".": m{}}}), item("a", "Apply", m{"f:x": m{}}), ""},
+		{"a mark of its own beside no others", item("a", "Apply", m{"f:x": m{".": m{}}}),
+			item("a", "Apply", m{"f:x": m{}}), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			sent, _, err := managedfields.Read(objectWith(row.sent))

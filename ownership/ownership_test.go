@@ -11,9 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	upstreamfields "k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
@@ -325,4 +329,25 @@ func accepted(t *testing.T, w *world, r *ownership.Result) {
 		require.NoError(t, err)
 		require.Equal(t, owners(t, r.Object), owners(t, got))
 	}
+}
+
+// upstream has apimachinery's own field manager track an update, as a real server
+// does with the object that a patch came to.
+func upstream(t *testing.T, live, now *unstructured.Unstructured, manager string) (runtime.Object, error) {
+	t.Helper()
+	kind := now.GroupVersionKind()
+	document, ok := openapi.BuiltinDocument(kind.GroupVersion())
+	require.True(t, ok)
+	var doc spec3.OpenAPI
+	require.NoError(t, json.Unmarshal(document, &doc))
+	models := map[string]*spec.Schema{}
+	for name, s := range doc.Components.Schemas {
+		models[name] = s
+	}
+	types, err := upstreamfields.NewTypeConverter(models, false)
+	require.NoError(t, err)
+	m, err := upstreamfields.NewDefaultFieldManager(types, oracle.AsItIs{}, oracle.AsItIs{}, oracle.AsItIs{}, kind,
+		kind.GroupVersion(), "", nil)
+	require.NoError(t, err)
+	return m.Update(live.DeepCopy(), now.DeepCopy(), manager)
 }

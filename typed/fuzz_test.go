@@ -166,6 +166,10 @@ func (d differential) validate(v any) error {
 				ours)
 		}
 	}
+	want := d.ours.Validate(v, typed.Rules{})
+	if _, err := d.ours.Merge(nil, v, typed.Rules{}); fmt.Sprint(err) != fmt.Sprint(want) {
+		return fmt.Errorf("merging %s: %v\nvalidating it: %v", oracle.JSON(v), err, want)
+	}
 	return nil
 }
 
@@ -200,6 +204,16 @@ func (d differential) merge(upLive, upApplied *smd.TypedValue, live, applied any
 	}
 	if a, b := oracle.JSON(plain(theirs)), oracle.JSON(ours.Value); a != b {
 		return fmt.Errorf("merge:\nupstream: %s\ntenure:   %s", a, b)
+	}
+	if same := live != nil && typed.Equal(live, ours.Value); same == ours.Changed { // what is nil is created
+		return fmt.Errorf("merge: changed is %v, and that live is the same is %v", ours.Changed, same)
+	}
+	if owned := d.ours.FieldSet(applied); !ours.Owned.Equal(owned) {
+		return fmt.Errorf("merge: owned is\n%s\nexpected\n%s", ours.Owned, owned)
+	}
+	if again, err := d.ours.Merge(ours.Value, applied,
+		typed.Rules{Unknown: true}); err != nil || again.Changed && ours.Value != nil {
+		return fmt.Errorf("merge: again it is changed to %s, error %v", oracle.JSON(again.Value), err)
 	}
 	return nil
 }

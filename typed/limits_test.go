@@ -56,14 +56,19 @@ func TestValueLimits(t *testing.T) {
 			"1000001 items, expected at most 1000000"},
 		{"name of a field", typed.Deduced(), map[string]any{text(limits.MaxElement): 1},
 			map[string]any{text(limits.MaxElement + 1): 1}, "a name of 262145 bytes, expected at most 262144"},
-		{"item of a set, which is quoted", set, []any{text(limits.MaxElement - 2)}, []any{text(limits.MaxElement - 1)}, "a key of 262145 bytes, expected at most 262144"},
-		{"item of a set, which is escaped", set, []any{strings.Repeat("\x01", 40_000)}, []any{strings.Repeat("\x01", 50_000)}, "a key of 300002 bytes, expected at most 262144"},
-		{"key", keyed, []any{map[string]any{"k": text(1000)}}, []any{map[string]any{"k": text(limits.MaxElement + 1)}}, `key field "k": a text of 262145 bytes, expected at most 262144`},
+		{"item of a set, which is quoted", set, []any{text(limits.MaxElement - 2)}, []any{text(limits.MaxElement - 1)},
+			"a key of 262145 bytes, expected at most 262144"},
+		{"item of a set, which is escaped", set, []any{strings.Repeat("\x01", 40_000)},
+			[]any{strings.Repeat("\x01", 50_000)}, "a key of 300002 bytes, expected at most 262144"},
+		{"key", keyed, []any{map[string]any{"k": text(1000)}}, []any{map[string]any{"k": text(limits.MaxElement + 1)}},
+			`key field "k": a text of 262145 bytes, expected at most 262144`},
 		{"key that is a container", keyed, []any{map[string]any{"k": nested(10)}},
-			[]any{map[string]any{"k": nested(1_000_000)}}, `key field "k": a value in a key of more than 262144 bytes or 1000 levels`},
+			[]any{map[string]any{"k": nested(1_000_000)}},
+			`key field "k": a value in a key of more than 262144 bytes or 1000 levels`},
 		{"levels of maps in a key", keyed, []any{map[string]any{"k": entries(900)}},
 			[]any{map[string]any{"k": entries(2000)}}, `key field "k": a value in a key of more than`},
-		{"levels of lists in a key", keyed, []any{map[string]any{"k": nested(900)}}, []any{map[string]any{"k": nested(2000)}}, `key field "k": a value in a key of more than`},
+		{"levels of lists in a key", keyed, []any{map[string]any{"k": nested(900)}},
+			[]any{map[string]any{"k": nested(2000)}}, `key field "k": a value in a key of more than`},
 		{"values in a key", keyed, []any{map[string]any{"k": make([]any, 1000)}},
 			[]any{map[string]any{"k": make([]any, limits.MaxElement+1)}}, `key field "k": a value in a key of more than`},
 	} {
@@ -155,30 +160,5 @@ func TestErrorLimit(t *testing.T) {
 		last := errs[limits.MaxErrors]
 		require.Empty(t, last.Path)
 		require.EqualError(t, last, fmt.Sprintf("%d more errors are not listed", n-limits.MaxErrors))
-	}
-}
-
-// TestEqualDuplicates shows that duplicated items are compared one by one,
-// in order, at any number of them.
-func TestEqualDuplicates(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
-	list := func(values ...string) (out []any) {
-		for _, v := range values {
-			k, rest, _ := strings.Cut(v, "=")
-			out = append(out, map[string]any{"k": k, "v": rest})
-		}
-		return out
-	}
-	for _, c := range []struct {
-		why      string
-		old, now []any
-		want     string
-	}{
-		{"the same, apart", list("a=1", "b=1", "a=2", "b=2"), list("b=1", "a=1", "b=2", "a=2"), ""},
-		{"one of them another", list("a=1", "b=1", "a=2", "b=2"), list("b=1", "a=1", "b=2", "a=3"), `[k="a"]`},
-		{"in another order", list("a=1", "a=2", "b=1"), list("b=1", "a=2", "a=1"), `[k="a"]`},
-		{"one more", list("a=1", "a=1", "b=1"), list("b=1", "a=1", "a=1", "a=1"), `[k="a"]`},
-	} {
-		require.Equal(t, c.want, keyed.Compare(c.old, c.now).Modified.String(), c.why)
 	}
 }

@@ -2,12 +2,13 @@ package typed_test
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -68,47 +69,20 @@ func TestMerge(t *testing.T) {
 			got, err := root.Merge(live, applied, typed.Rules{})
 			require.NoError(t, err)
 			require.Equal(t, row.want, js(t, got.Value), row.why)
-			theirs, err := upstream(live).Merge(upstream(applied))
-			require.NoError(t, err)
-			require.Equal(t, row.want, js(t, plain(theirs)), "upstream")
+			d := differential{root, upstreamRoot}
+			require.NoError(t, d.merge(upstream(live), upstream(applied), live, applied))
 		})
 	}
 }
 
-// The order of merged items: each letter is an item of a set.
-func TestMergeOrder(t *testing.T) {
-	for _, row := range []struct{ name, why, live, applied, want string }{
-		{"same", "nothing changes", "abc", "abc", "abc"},
-		{"subset", "an intent that does not reorder leaves live's order", "abcd", "bd", "abcd"},
-		{"reordered", "one that does has its own", "ab", "ba", "ba"},
-		{"appended", "a new item follows the item before it in the intent", "abc", "ax", "abcx"},
-		{"inserted", "", "abc", "axb", "axbc"},
-		{"prepended", "or before all", "abc", "xa", "xabc"},
-		{"only new", "items that follow none come last", "ab", "xy", "abxy"},
-		{"reordered subset", "items of live alone keep their place among live's", "abcd", "db", "acdb"},
-		{"the diagram", "the example of the code", "abcd", "dxb", "acdxb"},
-		{"reversed", "", "abcde", "edcba", "edcba"},
-		{"rotated", "", "abcd", "dabc", "dabc"},
-		{"new between moved", "", "abc", "cxa", "bcxa"},
-		{"moved to front", "", "abcd", "da", "bcda"},
-		{"new at both ends", "", "ab", "xaby", "xaby"},
-		{"interleaved", "", "ace", "abcde", "abcde"},
-		{"new after the last", "", "abcde", "eb", "acdeb"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			require.Equal(t, row.want, mergeLetters(t, row.live, row.applied), row.why)
-			require.Equal(t, row.want, upstreamMergeLetters(t, row.live, row.applied), "upstream")
-		})
-	}
-}
-
-// Every intent of up to four items, of five, meets a live list of four.
+// TestMergeOrderOfAll: every intent of up to four items, of six, meets a live list of four; each letter is an item of a
+// set (spec rule 3.7).
 func TestMergeOrderOfAll(t *testing.T) {
 	var intents []string
 	var grow func(prefix string)
 	grow = func(prefix string) {
 		intents = append(intents, prefix)
-		for _, c := range "abcdx" {
+		for _, c := range "abcdxy" {
 			if len(prefix) < 4 && !strings.ContainsRune(prefix, c) {
 				grow(prefix + string(c))
 			}
@@ -147,30 +121,13 @@ func upstreamMergeLetters(t *testing.T, live, applied string) string {
 	return joined(t, plain(got))
 }
 
-// Long shuffled lists, with duplicates in live.
-func TestMergeOrderAtRandom(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	const alphabet = "abcdefghijklmnop"
-	for range 300 {
-		live, applied := "", ""
-		for _, i := range r.Perm(len(alphabet))[:r.IntN(len(alphabet))] {
-			live += alphabet[i : i+1]
-			if r.IntN(6) == 0 {
-				live += live[r.IntN(len(live)):][:1]
-			}
-		}
-		for _, i := range r.Perm(len(alphabet))[:r.IntN(len(alphabet))] {
-			applied += alphabet[i : i+1]
-		}
-		require.Equal(t, upstreamMergeLetters(t, live, applied), mergeLetters(t, live, applied), "%s with %s", live, applied)
-	}
-}
-
 func TestMergeUnchanged(t *testing.T) {
 	live := tree(t, `{s: a, labels: {a: x}, set: [a, b], named: [{name: a, port: 1}], template: {s: b}}`).(map[string]any)
-	got, err := root.Merge(live, tree(t, `{s: a, labels: {a: x}, set: [b], named: [{name: a}], template: {}}`), typed.Rules{})
+	got, err := root.Merge(live, tree(t, `{s: a, labels: {a: x}, set: [b], named: [{name: a}], template: {}}`),
+		typed.Rules{})
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got.Value), "an intent that changes nothing gives live itself")
+	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got.Value),
+		"an intent that changes nothing gives live itself")
 
 	live = letters("abcdefghijklmnopqrstuvwxyz").(map[string]any)
 	got, err = root.Merge(live, letters("bcdefghijklmnopqrstuvwxy"), typed.Rules{})
@@ -198,7 +155,138 @@ func TestMergeDuplicates(t *testing.T) {
 	require.ErrorAs(t, err, &one)
 	require.Contains(t, one.Detail, "duplicate entries")
 	require.EqualError(t, err, `.template.named: duplicate entries for key [name="a"]`)
-	_, err = root.Merge(tree(t, `{named: [{name: a}, {name: a}]}`), tree(t, `{named: [{name: a}, {name: a}]}`), typed.Rules{})
+	_, err = root.Merge(tree(t, `{named: [{name: a}, {name: a}]}`), tree(t, `{named: [{name: a}, {name: a}]}`),
+		typed.Rules{})
 	require.EqualError(t, err, `.named: duplicate entries for key [name="a"]`,
 		"an intent may not have them, whatever live has")
+}
+
+// TestMergeNameLimits: an intent's names and keys are as long as Validate lets them be (spec rule 12.2).
+func TestMergeNameLimits(t *testing.T) {
+	keyed := &typed.Type{List: &typed.List{Keys: []string{"k"},
+		Elem: &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}}}
+	set := &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	labels := &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}
+	for _, row := range []struct {
+		name   string
+		typ    *typed.Type
+		around int // bytes of a key besides the text
+		value  func(text string) any
+	}{
+		{"entry", labels, 0, func(text string) any { return map[string]any{text: "v"} }},
+		{"item of a set", set, len(`""`), func(text string) any { return []any{text} }},
+		{"key", keyed, len(`{"k":""}`), func(text string) any { return []any{map[string]any{"k": text}} }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for over, n := range []int{limits.MaxElement - row.around, limits.MaxElement - row.around + 1} {
+				v := row.value(strings.Repeat("x", n))
+				want := row.typ.Validate(v, typed.Rules{})
+				require.Equal(t, over == 0, want == nil, want)
+				_, err := row.typ.Merge(nil, v, typed.Rules{})
+				if want == nil {
+					require.NoError(t, err)
+					continue
+				}
+				require.EqualError(t, err, want.Error())
+			}
+		})
+	}
+}
+
+// TestMergeAbsent: where an empty list counts as absent, adding one changes nothing (spec rule 11.1).
+func TestMergeAbsent(t *testing.T) {
+	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+		"list": {Type: &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.String}}}},
+		"text": {Type: &typed.Type{Scalar: typed.String}},
+	}}}
+	live, applied := map[string]any{"text": "a"}, map[string]any{"text": "a", "list": []any{}}
+	got, err := typed.Canonical(nil).Merge(typ, live, applied, typed.Rules{})
+	require.NoError(t, err)
+	require.False(t, got.Changed)
+	require.Equal(t, live, got.Value)
+	require.Equal(t, ".text", got.Owned.String())
+}
+
+// TestMergeRareItems merges items that few intents have: what is valid is owned, and merged a second time changes
+// nothing.
+func TestMergeRareItems(t *testing.T) {
+	number := typed.Field{Type: &typed.Type{Scalar: typed.Numeric}}
+	keyed := func(fields map[string]typed.Field) *typed.Type {
+		return &typed.Type{List: &typed.List{Keys: []string{"b", "a"},
+			Elem: &typed.Type{Map: &typed.Map{Fields: fields}}}}
+	}
+	optional := keyed(map[string]typed.Field{"a": number, "b": number, "c": number})
+	untyped := &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	deduced := keyed(map[string]typed.Field{"a": {Type: typed.Deduced()}, "b": {Type: typed.Deduced()}})
+	item := func(pairs ...any) any {
+		out := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			out[pairs[i].(string)] = pairs[i+1]
+		}
+		return out
+	}
+	one, two, list := int64(1), int64(2), func(items ...any) []any { return items }
+	var lists, reversed []any // keys that are no scalars, of more items than are searched for one by one
+	for i := range 20 {
+		lists = append(lists, item("a", list(int64(i))))
+		reversed = append([]any{lists[i]}, reversed...)
+	}
+	many := make([]any, limits.MaxItems+1)
+	for i := range many {
+		many[i] = strconv.Itoa(1e6 + i) // in ascending order
+	}
+	for _, row := range []struct {
+		name          string
+		typ           *typed.Type
+		live, applied []any
+		why           string
+	}{
+		{"a key field is missing", optional, nil, list(item("a", one), item("a", one, "b", two)),
+			"an item has the key fields that it has"},
+		{"a key field is missing, again", optional, list(item("a", one, "c", one)), list(item("a", one, "c", one)),
+			"the same"},
+		{"the other key field is missing", optional, list(item("b", one)), list(item("b", one, "c", two)), "the same"},
+		{"a key field is null", optional, nil, list(item("a", nil, "b", one)), "null is a value of a key"},
+		{"a key field is null, and missing in live", optional, list(item("b", one)), list(item("a", nil, "b", one)),
+			"null and nothing are two keys"},
+		{"the last key field is null, and missing in live", optional, list(item("a", one)), list(item("a", one, "b", nil)),
+			"the same, where the fields before it are equal"},
+		{"a key field is missing, and null in live", optional, list(item("a", nil, "b", one)),
+			list(item("b", one), item("b", two)),
+			"the same"},
+		{"many keys that are no scalars", deduced, lists, reversed, "they are in live already"},
+		{"no key field", optional, nil, list(item("c", one)), "such an item can't be selected"},
+		{"keys that are no scalars", deduced, nil, list(item("a", list(two)), item("a", list(one))),
+			"they are compared by what is in them"},
+		{"keys that are no scalars, twice", deduced, nil,
+			list(item("a", list(two)), item("a", list(one)), item("a", list(two))), "the first and the last are the same"},
+		{"no item of a keyed list", optional, list(item("a", one)), list(one), "a number has no keys"},
+		{"numbers of two kinds", untyped, nil, list(int64(2), 1.5, "x", true, int64(1)), "each is an item of its own"},
+		{"equal numbers of two kinds", untyped, nil, list(int64(2), 1.5, 2.0), "2 and 2.0 are the same"},
+		{"as many items as may be", untyped, nil, many[1:], "at the limit"},
+		{"too many items", untyped, nil, many, "one beyond the limit"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var live any
+			if row.live != nil {
+				live = row.live
+			}
+			got, err := row.typ.Merge(live, row.applied, typed.Rules{})
+			want := row.typ.Validate(row.applied, typed.Rules{})
+			require.Equal(t, want == nil, err == nil, row.why)
+			if want != nil {
+				require.Equal(t, want.Error(), err.Error(), row.why)
+				return
+			}
+			require.True(t, got.Owned.Equal(row.typ.FieldSet(row.applied)), row.why)
+			again, err := row.typ.Merge(got.Value, row.applied, typed.Rules{})
+			require.NoError(t, err)
+			require.False(t, again.Changed, row.why)
+			if len(row.applied) < 100 {
+				for _, item := range row.applied {
+					require.Contains(t, got.Value, item, row.why)
+				}
+			}
+		})
+	}
 }

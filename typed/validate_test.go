@@ -159,7 +159,8 @@ func TestMergeValidates(t *testing.T) {
 			"name": {Type: str}, "args": parts["args"],
 		})}}
 	items := tree(t, `[{name: a}, {name: b}, {name: c, args: [1]}, {name: d, args: [2]}]`)
-	_, err := list.Merge(items, tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`), typed.Rules{})
+	_, err := list.Merge(items, tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`),
+		typed.Rules{})
 	require.NoError(t, err, "items meet by their keys")
 	_, err = list.Merge(items, tree(t, `[{name: d, args: [1]}]`), typed.Rules{})
 	require.EqualError(t, err, `[name="d"].args[0]: expected string, got 1`, "and not by their places")

@@ -74,7 +74,8 @@ func TestJoinsAnUpdate(t *testing.T) {
 	require.Equal(t, s.live.GetManagedFields()[0].Time, r.Object.(*unstructured.Unstructured).GetManagedFields()[0].Time,
 		"the later of both")
 
-	r, err := upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", To: "other"})
+	r, err := upgrade.ToClientSide(context.Background(), s.live,
+		upgrade.ClientSideOptions{Types: builtin, Manager: "flux", To: "other"})
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},"f:metadata":{"f:annotations":{}}}`,
@@ -118,14 +119,16 @@ func TestClientSideErrors(t *testing.T) {
 	o := upgrade.ClientSideOptions{Types: builtin, Manager: "flux"}
 	_, err := upgrade.ToClientSide(context.Background(), nil, o)
 	require.ErrorContains(t, err, "no object")
-	_, err = upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "nobody"})
+	_, err = upgrade.ToClientSide(context.Background(), s.live,
+		upgrade.ClientSideOptions{Types: builtin, Manager: "nobody"})
 	require.ErrorIs(t, err, upgrade.ErrNoApplyEntry)
 	_, err = upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Manager: "flux"})
 	require.ErrorContains(t, err, "no such kind and version among the types")
 
 	for _, empty := range []runtime.Object{(*metav1.PartialObjectMetadata)(nil), manifest(web),
 		manifest(`{apiVersion: v2, kind: ConfigMap}`), manifest(`{apiVersion: v1, kind: ConfigMap, data: x}`)} {
-		_, err = upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", Empty: empty})
+		_, err = upgrade.ToClientSide(context.Background(), s.live,
+			upgrade.ClientSideOptions{Types: builtin, Manager: "flux", Empty: empty})
 		require.ErrorContains(t, err, "empty object: ")
 	}
 

@@ -88,11 +88,13 @@ func ExampleToServerSide() {
 
 // What a manager applied server-side becomes the annotation of kubectl apply again.
 func ExampleToClientSide() {
-	there, err := upgrade.ToServerSide(context.Background(), manifest(restarted), upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"})
+	there, err := upgrade.ToServerSide(context.Background(), manifest(restarted),
+		upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"})
 	if err != nil {
 		panic(err)
 	}
-	back, err := upgrade.ToClientSide(context.Background(), there.Object, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "flux"})
+	back, err := upgrade.ToClientSide(context.Background(), there.Object,
+		upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "flux"})
 	if err != nil {
 		panic(err)
 	}

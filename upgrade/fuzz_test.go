@@ -46,7 +46,8 @@ func FuzzAnyInput(f *testing.F) {
 		} {
 			r, err := upgrade.ToServerSide(context.Background(), objects[0], o)
 			if err == nil {
-				_, _ = upgrade.ToClientSide(context.Background(), r.Object, upgrade.ClientSideOptions{Types: builtin, Manager: o.Manager})
+				_, _ = upgrade.ToClientSide(context.Background(), r.Object,
+					upgrade.ClientSideOptions{Types: builtin, Manager: o.Manager})
 			}
 		}
 		for i := range objects {

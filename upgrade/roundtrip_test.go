@@ -74,7 +74,8 @@ func moveTo(t *testing.T, live *unstructured.Unstructured, o upgrade.ServerSideO
 func moveBack(t *testing.T, live *unstructured.Unstructured, manager string) upgrade.Result {
 	t.Helper()
 	before := live.DeepCopy()
-	r, err := upgrade.ToClientSide(context.Background(), live, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: manager})
+	r, err := upgrade.ToClientSide(context.Background(), live,
+		upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: manager})
 	require.NoError(t, err)
 	require.Equal(t, before, live, "inputs are never changed")
 	return r

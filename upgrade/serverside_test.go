@@ -293,7 +293,8 @@ func TestGoStructs(t *testing.T) {
 	obj := &metav1.PartialObjectMetadata{}
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(s.live.Object, obj))
 	before := obj.DeepCopy()
-	r, err := upgrade.ToServerSide(context.Background(), obj, upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
+	r, err := upgrade.ToServerSide(context.Background(), obj,
+		upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	require.NoError(t, err)
 	require.Equal(t, before, obj)
 	got := r.Object.(*metav1.PartialObjectMetadata)
@@ -431,11 +432,13 @@ func TestUndecodableStays(t *testing.T) {
 	apply := map[string]any{"manager": "flux", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
 		"fieldsV1": broken["fieldsV1"]}
 	set(s.live.Object, append(list[:1:1], apply), "metadata", "managedFields")
-	_, err = upgrade.ToServerSide(context.Background(), s.live, upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
+	_, err = upgrade.ToServerSide(context.Background(), s.live,
+		upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	var malformed *managedfields.Error
 	require.ErrorAs(t, err, &malformed)
 	require.Equal(t, 1, malformed.Index, "it is the second in the list")
-	_, err = upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Manager: "flux", Types: openapi.Builtin()})
+	_, err = upgrade.ToClientSide(context.Background(), s.live,
+		upgrade.ClientSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	require.ErrorAs(t, err, &malformed)
 
 	// Of two entries with one key, the later one counts.

@@ -68,9 +68,10 @@ func TestTreesOfExtensions(t *testing.T) {
 		{"names and conversion have defaults", crd, `{"names":{"kind":"Thing","plural":"things","shortNames":[]}}`,
 			`{"names":{"kind":"Thing","plural":"things","singular":"thing","listKind":"ThingList"},` +
 				`"conversion":{"strategy":"None"}}`},
-		{"so has the port of a webhook", crd, `{"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"caBundle":"",` +
-			`"service":{"namespace":"n","name":"s"}}}}}`, `{"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{` +
-			`"service":{"namespace":"n","name":"s","port":443}}}}}`},
+		{"so has the port of a webhook", crd,
+			`{"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"caBundle":"",` +
+				`"service":{"namespace":"n","name":"s"}}}}}`, `{"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{` +
+				`"service":{"namespace":"n","name":"s","port":443}}}}}`},
 		{"zero values of a schema are left out, but not those of its JSON, nor fields that are named as they", crd,
 			`{"conversion":{"strategy":"None"},"versions":[{"deprecated":false,"schema":{"openAPIV3Schema":{"nullable":false,` +
 				`"description":"","default":{"description":"","a":null},"enum":["",false],"properties":{"description":{"title":""}},` +

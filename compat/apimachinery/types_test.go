@@ -39,8 +39,10 @@ func TestTypesOfConverters(t *testing.T) {
 		{"of this package", "has the types", apimachinery.Union(tenureTypes())},
 		{"upstream's", "is asked for the type of an empty object", upstreamTypes()},
 		{"of the host", "the type need not be upstream's", &hosts{TypeConverter: upstreamTypes()}},
-		{"union", "the first that knows the kind counts", apimachinery.Union(upstreamTypes(), managedfields.NewDeducedTypeConverter())},
-		{"there and back", "a schema is made of the type", &hosts{TypeConverter: apimachinery.FromTypes(apimachinery.Types(tenureTypes()))}},
+		{"union", "the first that knows the kind counts",
+			apimachinery.Union(upstreamTypes(), managedfields.NewDeducedTypeConverter())},
+		{"there and back", "a schema is made of the type",
+			&hosts{TypeConverter: apimachinery.FromTypes(apimachinery.Types(tenureTypes()))}},
 		{"of a union", "", &hosts{TypeConverter: apimachinery.Union(apimachinery.NewDeducedTypeConverter(), tenureTypes())}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -52,7 +52,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{"no manager", "expected the name of a field manager", controllerruntime.Options{Schemas: builtin{}}},
 		{"no schemas", "expected Config or Schemas", controllerruntime.Options{Manager: "me"}},
-		{"a refresh below zero", "not negative", controllerruntime.Options{Manager: "me", Config: &rest.Config{}, Refresh: -1}},
+		{"a refresh below zero", "not negative",
+			controllerruntime.Options{Manager: "me", Config: &rest.Config{}, Refresh: -1}},
 	} {
 		_, err := controllerruntime.New(newClient(), row.options)
 		require.ErrorContains(t, err, row.want, row.name)
@@ -72,7 +73,8 @@ func TestErrors(t *testing.T) {
 		{"no kind", "no apiVersion or kind", intent("v1", "", "a"), nil},
 		{"no name", "has no name", intent("v1", "ConfigMap", ""), nil},
 		{"two subresources", "at most one", intent("v1", "ConfigMap", "a"), []string{"a", "b"}},
-		{"schemas that can't be read", `schemas of group "down.example.com": down`, intent("down.example.com/v1", "A", "a"), nil},
+		{"schemas that can't be read", `schemas of group "down.example.com": down`,
+			intent("down.example.com/v1", "A", "a"), nil},
 	} {
 		_, err := a.Apply(t.Context(), row.intent, row.sub...)
 		require.ErrorContains(t, err, row.want, row.name)

@@ -22,7 +22,8 @@ func TestSets(t *testing.T) {
 	for _, row := range []struct{ name, why, fields string }{
 		{"empty", "", `{}`},
 		{"fields", "", `{"f:a":{},"f:b":{".":{},"f:c":{}}}`},
-		{"keys", "of several fields, of all kinds of scalars", `{"f:a":{"k:{\"name\":\"a\",\"port\":80}":{".":{},"f:x":{}},"k:{\"on\":true}":{},"k:{\"n\":1.5}":{}}}`},
+		{"keys", "of several fields, of all kinds of scalars",
+			`{"f:a":{"k:{\"name\":\"a\",\"port\":80}":{".":{},"f:x":{}},"k:{\"on\":true}":{},"k:{\"n\":1.5}":{}}}`},
 		{"values", "", `{"f:a":{"v:\"x\"":{},"v:1":{},"v:false":{},"v:null":{}}}`},
 		{"positions", "", `{"f:a":{"i:0":{},"i:3":{"f:b":{}}}}`},
 		{"odd names", "", `{"f:":{},"f:a.b":{},"f:<&>":{}}`},
@@ -65,10 +66,13 @@ func TestElementErrors(t *testing.T) {
 		element   v4fieldpath.PathElement
 		want      string
 	}{
-		{"nothing", "v4 makes one of an item without an element", v4fieldpath.PathElement{}, "the path element selects nothing, want a field, key, value or index"},
-		{"infinite", "JSON can't write it", v4fieldpath.PathElement{Value: bad(math.Inf(1))}, "expected a finite number, got +Inf"},
+		{"nothing", "v4 makes one of an item without an element", v4fieldpath.PathElement{},
+			"the path element selects nothing, want a field, key, value or index"},
+		{"infinite", "JSON can't write it", v4fieldpath.PathElement{Value: bad(math.Inf(1))},
+			"expected a finite number, got +Inf"},
 		{"no JSON", "", v4fieldpath.PathElement{Value: bad(struct{}{})}, "expected a JSON value, got a Go struct {}"},
-		{"in a list", "", v4fieldpath.PathElement{Value: bad([]any{struct{}{}})}, "[0]: expected a JSON value, got a Go struct {}"},
+		{"in a list", "", v4fieldpath.PathElement{Value: bad([]any{struct{}{}})},
+			"[0]: expected a JSON value, got a Go struct {}"},
 		{"key field", "", v4fieldpath.PathElement{Key: &key}, "key field n: expected a finite number, got +Inf"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -21,11 +21,12 @@ type difference struct {
 // differences are all in this table, but for those of one version of structured-merge-diff
 // alone, which are in ownDifferences. The code of the fuzzer names them where it allows them.
 var differences = []difference{
-	{"differenceEmptied", "a container that loses everything stays empty, and is null with v4 (doc/differences.md, 1)", func(t *testing.T) {
-		theirs, ours := both(t, "thing", nil, apply("a", `{labels: {x: b}}`), apply("b", `{labels: {}}`), apply("a", `{}`))
-		require.Equal(t, `{"labels":null}`, oracle.JSON(theirs.object))
-		require.Equal(t, `{"labels":{}}`, oracle.JSON(ours.object))
-	}},
+	{"differenceEmptied", "a container that loses everything stays empty, and is null with v4 (doc/differences.md, 1)",
+		func(t *testing.T) {
+			theirs, ours := both(t, "thing", nil, apply("a", `{labels: {x: b}}`), apply("b", `{labels: {}}`), apply("a", `{}`))
+			require.Equal(t, `{"labels":null}`, oracle.JSON(theirs.object))
+			require.Equal(t, `{"labels":{}}`, oracle.JSON(ours.object))
+		}},
 	{"differenceMissing", "an intent has what it owns although only empty lists are left in it; v4 brings it with the next apply (doc/differences.md, 25)", func(t *testing.T) {
 		theirs, ours := both(
 			t, "thing", nil, apply("a", `{s: x, lists: {set: [z], other: []}}`), apply("a", `{s: x, lists: {}}`),
@@ -33,14 +34,15 @@ var differences = []difference{
 		require.Equal(t, `{"s":"x"}`, oracle.JSON(theirs.object))
 		require.Equal(t, `{"lists":{},"s":"x"}`, oracle.JSON(ours.object))
 	}},
-	{"differenceGone", "entries of versions that are gone are kept, and dropped by v4 (doc/differences.md, 2)", func(t *testing.T) {
-		old := v4fieldpath.ManagedFields{
-			"old": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("num")), "gone", true),
-		}
-		theirs, ours := both(t, "thing", old, apply("a", `{s: x}`))
-		require.NotContains(t, theirs.managers, "old")
-		require.Contains(t, ours.managers, "old")
-	}},
+	{"differenceGone", "entries of versions that are gone are kept, and dropped by v4 (doc/differences.md, 2)",
+		func(t *testing.T) {
+			old := v4fieldpath.ManagedFields{
+				"old": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("num")), "gone", true),
+			}
+			theirs, ours := both(t, "thing", old, apply("a", `{s: x}`))
+			require.NotContains(t, theirs.managers, "old")
+			require.Contains(t, ours.managers, "old")
+		}},
 	{"differenceFailing", "entries are kept too while the converter fails, where v4 fails the write (doc/differences.md, 2)", func(t *testing.T) {
 		old := v4fieldpath.ManagedFields{
 			"old": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("num")), "down", true),
@@ -66,10 +68,11 @@ var differences = []difference{
 		require.NoError(t, err)
 		require.Contains(t, managers, "a")
 	}},
-	{"differenceSorted", "conflicts are sorted by manager and path; v4's come in random order (doc/differences.md, 6)", func(t *testing.T) {
-		_, ours := both(t, "thing", nil, apply("b", `{s: x}`), apply("a", `{num: 1}`), apply("c", `{s: z, num: 2}`))
-		require.Equal(t, []string{`conflict with "a": .num`, `conflict with "b": .s`}, ours.conflicts)
-	}},
+	{"differenceSorted", "conflicts are sorted by manager and path; v4's come in random order (doc/differences.md, 6)",
+		func(t *testing.T) {
+			_, ours := both(t, "thing", nil, apply("b", `{s: x}`), apply("a", `{num: 1}`), apply("c", `{s: z, num: 2}`))
+			require.Equal(t, []string{`conflict with "a": .num`, `conflict with "b": .s`}, ours.conflicts)
+		}},
 }
 
 func TestDifferences(t *testing.T) {

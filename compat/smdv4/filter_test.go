@@ -47,7 +47,8 @@ func TestFilters(t *testing.T) {
 		filter    v4fieldpath.Filter
 		excludes  bool
 	}{
-		{"excluding", "the engine has a set for it, so that it is never called", v4fieldpath.NewExcludeSetFilter(status), true},
+		{"excluding", "the engine has a set for it, so that it is never called",
+			v4fieldpath.NewExcludeSetFilter(status), true},
 		{"excluding nothing", "", v4fieldpath.NewExcludeSetFilter(v4fieldpath.NewSet()), true},
 		{"of a map", "resources have maps of sets",
 			v4fieldpath.NewExcludeFilterSetMap(map[v4fieldpath.APIVersion]*v4fieldpath.Set{"v1": status})["v1"], true},

@@ -37,7 +37,8 @@ func run(data []byte) error {
 	if g.Chance(5) {
 		root = g.Schema(3)
 	}
-	w := &world{specs: map[string]spec.Schema{"v1": root, "v2": root}, managers: v4fieldpath.ManagedFields{}, intents: map[string]any{}}
+	w := &world{specs: map[string]spec.Schema{"v1": root, "v2": root}, managers: v4fieldpath.ManagedFields{},
+		intents: map[string]any{}}
 	if g.Chance(3) {
 		w.specs["v2"] = retype(g, root)
 	}

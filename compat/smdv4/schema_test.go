@@ -66,14 +66,19 @@ func TestTypeErrors(t *testing.T) {
 	for _, row := range []struct{ name, why, schema, want string }{
 		{"no schema", "v4 says what", `types: {}`, "unable to validate schema"},
 		{"not YAML", "", `{`, "yaml"},
-		{"no such type", "", `types: [{name: a, map: {fields: [{name: f, type: {namedType: b}}]}}]`, `type "a": map.fields.f.type: no type called "b" in the schema`},
-		{"override of the deduced", "it has no definition to override", `types: [{name: a, map: {elementType: {namedType: __untyped_deduced_, elementRelationship: atomic}}}]`,
+		{"no such type", "", `types: [{name: a, map: {fields: [{name: f, type: {namedType: b}}]}}]`,
+			`type "a": map.fields.f.type: no type called "b" in the schema`},
+		{"override of the deduced", "it has no definition to override",
+			`types: [{name: a, map: {elementType: {namedType: __untyped_deduced_, elementRelationship: atomic}}}]`,
 			`type "a": map.elementType: no type called "__untyped_deduced_" in the schema`},
 		{"list without relationship", "lists have no default", `types: [{name: a, list: {elementType: {scalar: string}}}]`,
 			`type "a": list.elementRelationship: a list must be atomic or associative, got ""`},
-		{"map relationship", "", `types: [{name: a, map: {elementRelationship: granular}}]`, `type "a": map.elementRelationship: a map must be atomic or separable, got "granular"`},
-		{"default", "", `types: [{name: a, map: {fields: [{name: f, type: {scalar: numeric}, default: .inf}]}}]`, `type "a": map.fields.f.default: expected a finite number, got +Inf`},
-		{"in a named type", "located where it is, not where it is referred to", `types: [{name: a, map: {fields: [{name: f, type: {namedType: b}}]}}, {name: b, list: {elementType: {scalar: string}}}]`, `type "b": list.elementRelationship: `},
+		{"map relationship", "", `types: [{name: a, map: {elementRelationship: granular}}]`,
+			`type "a": map.elementRelationship: a map must be atomic or separable, got "granular"`},
+		{"default", "", `types: [{name: a, map: {fields: [{name: f, type: {scalar: numeric}, default: .inf}]}}]`,
+			`type "a": map.fields.f.default: expected a finite number, got +Inf`},
+		{"in a named type", "located where it is, not where it is referred to",
+			`types: [{name: a, map: {fields: [{name: f, type: {namedType: b}}]}}, {name: b, list: {elementType: {scalar: string}}}]`, `type "b": list.elementRelationship: `},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := smdv4.Parse(row.schema)

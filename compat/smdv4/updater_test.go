@@ -44,14 +44,18 @@ func TestUpdaterErrors(t *testing.T) {
 		managers     v4fieldpath.ManagedFields
 		want         string
 	}{
-		{"both filters", "as with v4", &smdv4.Updater{IgnoreFilter: map[v4fieldpath.APIVersion]v4fieldpath.Filter{}, IgnoredFields: map[v4fieldpath.APIVersion]*v4fieldpath.Set{}},
+		{"both filters", "as with v4",
+			&smdv4.Updater{IgnoreFilter: map[v4fieldpath.APIVersion]v4fieldpath.Filter{},
+				IgnoredFields: map[v4fieldpath.APIVersion]*v4fieldpath.Set{}},
 			ok, ok, nil, "IgnoreFilter and IgnoredFields may not both be set"},
 		{"types", "both objects are of one type", plain, ok, other, nil, "expected objects of one type of one schema"},
 		{"live", "", plain, broken, ok, nil, "live object: expected a JSON value, got a Go chan int"},
 		{"object", "", plain, ok, broken, nil, "new object: expected a JSON value, got a Go chan int"},
 		{"type", "", plain, noType, noType, nil, `live object: no type called "nothing" in the schema`},
-		{"managers", "", plain, ok, ok, odd, `manager "m": the path element selects nothing, want a field, key, value or index`},
-		{"ignored fields", "", &smdv4.Updater{IgnoredFields: map[v4fieldpath.APIVersion]*v4fieldpath.Set{"v1": oddSet}}, yaml(t, `{}`), ok, nil, "the path element selects nothing"},
+		{"managers", "", plain, ok, ok, odd,
+			`manager "m": the path element selects nothing, want a field, key, value or index`},
+		{"ignored fields", "", &smdv4.Updater{IgnoredFields: map[v4fieldpath.APIVersion]*v4fieldpath.Set{"v1": oddSet}},
+			yaml(t, `{}`), ok, nil, "the path element selects nothing"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, _, err := row.u.Apply(row.live, row.object, "v1", row.managers, "a", false)

@@ -1,12 +1,9 @@
 package fieldmanagertest
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -24,7 +21,9 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // TestScenariosUpstream has upstream do each write of every scenario, on the
@@ -133,7 +132,8 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 		}
 		filters[smd.APIVersion(c.server.at(version).String())] = smd.NewExcludeSetFilter(reset)
 	}
-	m, err := upstream.NewDefaultCRDFieldManager(converter, none{c.server}, none{}, none{}, c.kind,
+	m, err := upstream.NewDefaultCRDFieldManager(converter, served{server: c.server}, oracle.AsItIs{}, oracle.AsItIs{},
+		c.kind,
 		c.kind.GroupVersion(), c.write.subresource, filters)
 	if err != nil {
 		return nil, now, err
@@ -202,50 +202,22 @@ func modelsOf(c call) (map[string]*spec.Schema, error) {
 	return out, nil
 }
 
-// embeddedModels returns the models of the embedded document that has a kind.
-func embeddedModels(kind schema.GroupVersionKind) (map[string]*spec.Schema, error) {
-	index, err := embeddedIndex()
-	if err != nil {
-		return nil, err
-	}
-	for document, kinds := range index {
-		if slices.Contains(kinds[kind.GroupVersion().String()], kind.Kind) {
-			return decodeEmbedded(strings.ReplaceAll(document, "/", "__") + ".gz")
-		}
-	}
-	return nil, fmt.Errorf("no embedded document has %s", kind)
-}
-
-const embeddedFolder = "../../typed/openapi/builtin"
-
-// embeddedIndex tells the kinds of each document by group version.
-func embeddedIndex() (out map[string]map[string][]string, err error) {
-	text, err := os.ReadFile(filepath.Join(embeddedFolder, "index.json"))
-	if err != nil {
-		return nil, err
-	}
-	return out, json.Unmarshal(text, &out)
-}
-
 // decoded are the documents that were asked for; tests here are not parallel.
-var decoded = map[string]map[string]*spec.Schema{}
+var decoded = map[schema.GroupVersion]map[string]*spec.Schema{}
 
-func decodeEmbedded(name string) (map[string]*spec.Schema, error) {
-	if models, ok := decoded[name]; ok {
+// embeddedModels returns the models of the embedded document that has a kind: that of its group version, but for
+// Scale, which is in the documents of the resources with that subresource.
+func embeddedModels(kind schema.GroupVersionKind) (map[string]*spec.Schema, error) {
+	gv := kind.GroupVersion()
+	if kind == scaleKind {
+		gv = schema.GroupVersion{Version: "v1"}
+	}
+	if models, ok := decoded[gv]; ok {
 		return models, nil
 	}
-	file, err := os.Open(filepath.Join(embeddedFolder, name))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(unzipped)
-	if err != nil {
-		return nil, err
+	text, ok := openapi.BuiltinDocument(gv)
+	if !ok {
+		return nil, fmt.Errorf("no embedded document of %s", gv)
 	}
 	var document struct {
 		Components struct {
@@ -255,38 +227,20 @@ func decodeEmbedded(name string) (map[string]*spec.Schema, error) {
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	decoded[name] = document.Components.Schemas
+	decoded[gv] = document.Components.Schemas
 	return document.Components.Schemas, nil
 }
 
-// none converts by setting the version, to versions that there are; it defaults
-// nothing and creates objects with a kind only: what a server does for custom
-// resources without defaults.
-type none struct{ server *server }
+// served is oracle.AsItIs for the versions that a server has of a kind.
+type served struct {
+	oracle.AsItIs
+	server *server
+}
 
-func (none) Convert(_, _, _ any) error { return errors.New("not used") }
-
-func (n none) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
+func (s served) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
 	kind, ok := gv.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
-	if !ok {
-		return nil, errors.New("no kind")
-	}
-	if n.server != nil && kind.Group == n.server.kind.Group && !slices.Contains(n.server.versions, kind.Version) {
+	if ok && kind.Group == s.server.kind.Group && !slices.Contains(s.server.versions, kind.Version) {
 		return nil, runtime.NewNotRegisteredErrForKind("scenario", kind)
 	}
-	out := in.DeepCopyObject()
-	out.GetObjectKind().SetGroupVersionKind(kind)
-	return out, nil
-}
-
-func (none) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
-}
-
-func (none) Default(runtime.Object) {}
-
-func (none) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(kind)
-	return u, nil
+	return s.AsItIs.ConvertToVersion(in, gv)
 }

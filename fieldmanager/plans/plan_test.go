@@ -71,8 +71,10 @@ func TestPlan(t *testing.T) {
 		want, why                      string
 	}{
 		{"the same again", "alice", "v1", same, plans.Options{}, "unchanged", "nothing is written"},
-		{"the same at another version", "alice", "v2", same, plans.Options{}, "ownership only\nalice", "the entry is of another version then"},
-		{"a field more", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], labels: {k: v}}", plans.Options{},
+		{"the same at another version", "alice", "v2", same, plans.Options{}, "ownership only\nalice",
+			"the entry is of another version then"},
+		{"a field more", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], labels: {k: v}}",
+			plans.Options{},
 			"changed\nadded .spec.labels null {\"k\":\"v\"}\nalice gains .spec.labels.k", "a whole that is added is one change"},
 		{"a field less", "alice", "v1", "spec: {text: a, ports: [{port: 80}, {port: 90}]}", plans.Options{},
 			"changed\nremoved .spec.count 1 null\nalice loses .spec.count removes .spec.count", "nobody else owns it"},
@@ -91,20 +93,26 @@ reordered .spec.ports [{"port":80},{"port":90}] [{"port":90},{"port":80}]`, "the
 			"conflict\nmodified .spec.text \"a\" \"b\"\nconflict .spec.text alice\nalice loses .spec.text\nbob gains .spec.count,.spec.text shares .spec.count", "what is said is what force would do"},
 		{"forced", "bob", "v1", "spec: {text: b, count: 1}", plans.Options{Force: true},
 			"changed\nmodified .spec.text \"a\" \"b\"\nconflict .spec.text alice\nalice loses .spec.text\nbob gains .spec.count,.spec.text shares .spec.count", "what is taken from whom is told too"},
-		{"a default in live only", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80, protocol: TCP}, {port: 90}]}", plans.Options{Defaults: true},
+		{"a default in live only", "alice", "v1",
+			"spec: {text: a, count: 1, ports: [{port: 80, protocol: TCP}, {port: 90}]}", plans.Options{Defaults: true},
 			`ownership only
 alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "the value was the default already"},
-		{"without defaults", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80, protocol: TCP}, {port: 90}]}", plans.Options{},
+		{"without defaults", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80, protocol: TCP}, {port: 90}]}",
+			plans.Options{},
 			`changed
 added .spec.ports[port=80,protocol="TCP"].protocol null "TCP"
 alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "nobody said that a server fills it in"},
-		{"an empty list", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: []}", plans.Options{Semantics: typed.Canonical(nil)},
+		{"an empty list", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: []}",
+			plans.Options{Semantics: typed.Canonical(nil)},
 			"unchanged", "which says nothing where types are Go structs"},
-		{"an empty list of a custom resource", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: []}", plans.Options{},
+		{"an empty list of a custom resource", "alice", "v1",
+			"spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: []}", plans.Options{},
 			"changed\nadded .spec.set null []", "and is written where they are not"},
-		{"a null", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: null}", plans.Options{Defaults: true},
+		{"a null", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}], set: null}",
+			plans.Options{Defaults: true},
 			"ownership only\nalice gains .spec.set", "a server drops it from the object, not from the entry"},
-		{"metadata of the server", "alice", "v1", "metadata: {name: x, creationTimestamp: null, generation: 7, uid: uid}\n" + same, plans.Options{},
+		{"metadata of the server", "alice", "v1",
+			"metadata: {name: x, creationTimestamp: null, generation: 7, uid: uid}\n" + same, plans.Options{},
 			"unchanged", "a server keeps its own"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -167,9 +175,11 @@ func TestPlanPutsBack(t *testing.T) {
 	}{
 		{"changed", fieldpath.Excluding{Set: text}, "spec: {count: 1, text: a}", "spec: {count: 1, text: b}"},
 		{"added", fieldpath.Excluding{Set: text}, "spec: {count: 1}", "spec: {count: 1, text: b, labels: {k: v}}"},
-		{"another shape", fieldpath.Excluding{Set: text}, "spec: {count: 1, labels: null}", "spec: {count: 1, labels: {k: v}}"},
+		{"another shape", fieldpath.Excluding{Set: text}, "spec: {count: 1, labels: null}",
+			"spec: {count: 1, labels: {k: v}}"},
 		{"by a pattern, changed", fieldpath.Including(count), "spec: {count: 1, text: a}", "spec: {count: 1, text: b}"},
-		{"by a pattern, added", fieldpath.Including(count), "spec: {count: 1}", "spec: {count: 1, labels: {k: v}, ports: [{port: 1}]}"},
+		{"by a pattern, added", fieldpath.Including(count), "spec: {count: 1}",
+			"spec: {count: 1, labels: {k: v}, ports: [{port: 1}]}"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newManager(t, "v1", reset(row.filter))
@@ -317,12 +327,15 @@ func TestPlanErrors(t *testing.T) {
 		want         string
 		precondition bool
 	}{
-		{"another resourceVersion", live, with("resourceVersion", "6"), `metadata.resourceVersion: precondition failed: expected "6", the object has "7"`, true},
+		{"another resourceVersion", live, with("resourceVersion", "6"),
+			`metadata.resourceVersion: precondition failed: expected "6", the object has "7"`, true},
 		{"another uid", live, with("uid", "x"), `metadata.uid: expected "uid", which is immutable, got "x"`, false},
 		{"no object", nil, with("uid", "x"), `metadata.uid: precondition failed: expected "x", the object has ""`, true},
-		{"unknown field", live, object(t, "v1", "spec: {what: a}"), "applied object Thing x: .spec.what: field not declared in schema", false},
+		{"unknown field", live, object(t, "v1", "spec: {what: a}"),
+			"applied object Thing x: .spec.what: field not declared in schema", false},
 		{"nothing", live, nil, "no object to apply", false},
-		{"live of the wrong kind", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "metadata": "x"}},
+		{"live of the wrong kind",
+			&unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "metadata": "x"}},
 			object(t, "v1", "spec: {}"), "live object: metadata: expected a map, got string", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -427,7 +440,8 @@ func TestPlanOfABrokenEntry(t *testing.T) {
 	p, err = plans.New(t.Context(), fm, live, object(t, "v1", "spec: {text: b}"), plans.Options{Manager: "bob"})
 	require.NoError(t, err)
 	require.Equal(t, "changed\nmodified .spec.text \"a\" \"b\"\nremoved .spec.count 1 null\n"+
-		"bob gains .spec.text loses .spec.count removes .spec.count", oneLine(p), "alice's is kept, as no change of it can be told")
+		"bob gains .spec.text loses .spec.count removes .spec.count", oneLine(p),
+		"alice's is kept, as no change of it can be told")
 }
 
 // TestPlansThatCannotBeMade: a plan fails where a defaulter or a Go struct can't take
@@ -447,9 +461,12 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 		want      string
 		applies   bool // Apply succeeds
 	}{
-		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "*writetest.Counted: ", false},
-		{"defaults that are no JSON", "an apply makes no JSON of them", []func(*fieldmanager.Options){large}, live, newWidget(widgetSpec{Text: "b"}), "merged object: ", true},
-		{"live that is no JSON", "the precondition is not told, but the apply's error", nil, newWidget(widgetSpec{Ratio: &infinite}), newWidget(widgetSpec{Text: "a"}),
+		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5),
+			"*writetest.Counted: ", false},
+		{"defaults that are no JSON", "an apply makes no JSON of them", []func(*fieldmanager.Options){large}, live,
+			newWidget(widgetSpec{Text: "b"}), "merged object: ", true},
+		{"live that is no JSON", "the precondition is not told, but the apply's error", nil,
+			newWidget(widgetSpec{Ratio: &infinite}), newWidget(widgetSpec{Text: "a"}),
 			"live object: ", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

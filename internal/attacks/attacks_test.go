@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,9 +64,15 @@ const (
 	childMarker = "TENURE_ATTACKS_CHILD"
 )
 
+// raceDetector reports whether the race detector is on.
+func raceDetector() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
 // TestAttacks runs the table in a child process with limits.
 func TestAttacks(t *testing.T) {
-	if raceDetector {
+	if raceDetector() {
 		t.Skip("the race detector needs more memory than the limit, and changes every cost")
 	}
 	if testing.Short() {

@@ -30,7 +30,8 @@ var metadata = []attack{
 					refused("metadata: expected a map", apply(manager(), with("metadata", v), object(nil), false)),
 					refused("metadata: expected a map", updating(manager(), nil, with("metadata", v))),
 					func() error {
-						manager().UpdateNoErrors(context.Background(), stored(object(nil)), with("metadata", v), fieldmanager.UpdateOptions{Manager: "x"})
+						manager().UpdateNoErrors(context.Background(), stored(object(nil)), with("metadata", v),
+							fieldmanager.UpdateOptions{Manager: "x"})
 						return nil
 					},
 				)

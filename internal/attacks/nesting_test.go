@@ -89,7 +89,8 @@ var nesting = []attack{
 				deduced.FieldSet(a)
 				deduced.DropUnknown(a, b)
 				typed.Canonical(nil).Compare(deduced, a, b)
-				return conflictreport.Report{Conflicts: conflicts.Conflicts{{Live: a, Applied: b}}}.Render(discard{}, conflictreport.Style{})
+				return conflictreport.Report{Conflicts: conflicts.Conflicts{{Live: a, Applied: b}}}.Render(discard{},
+					conflictreport.Style{})
 			}
 		},
 	},

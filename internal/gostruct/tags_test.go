@@ -1,6 +1,8 @@
 package gostruct_test
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
 	"testing"
@@ -16,6 +18,45 @@ import (
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/typed"
 )
+
+func ptr[T any](v T) *T { return &v }
+
+type (
+	policy     string
+	shouting   string
+	failing    struct{ Bad bool }
+	byPointer  struct{ Text string }
+	byMarshal  struct{ JSON string }
+	shortened  struct{ Text string }
+	maybeShort struct{ Fail bool }
+	whole      struct{ Name string }
+)
+
+func (s shouting) MarshalJSON() ([]byte, error) { return json.Marshal(string(s) + "!") }
+
+func (f failing) MarshalJSON() ([]byte, error) {
+	if f.Bad {
+		return nil, errors.New("no")
+	}
+	return []byte(`"yes"`), nil
+}
+
+func (p *byPointer) MarshalJSON() ([]byte, error) { return json.Marshal("p:" + p.Text) }
+
+func (b byMarshal) MarshalJSON() ([]byte, error) { return []byte(b.JSON), nil }
+
+func (s shortened) MarshalJSON() ([]byte, error) { return json.Marshal(s.Text) }
+func (s shortened) ToUnstructured() any          { return s.Text }
+
+func (m maybeShort) MarshalJSON() ([]byte, error) { return []byte(`"short"`), nil }
+func (m maybeShort) ToUnstructuredWithError() (any, error) {
+	if m.Fail {
+		return nil, errors.New("not now")
+	}
+	return "short", nil
+}
+
+func (w whole) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]any{"name": w.Name}) }
 
 type m = map[string]any
 
@@ -145,7 +186,8 @@ func TestValues(t *testing.T) {
 			Outer
 			other
 		}{Outer{"1"}, other{"2"}}, m{"A": "2"}},
-		{"embedded in embedded", "all the way down", &struct{ deep }{deep{&deeper{Outer{"x"}, 1}}}, m{"A": "x", "N": int64(1)}},
+		{"embedded in embedded", "all the way down", &struct{ deep }{deep{&deeper{Outer{"x"}, 1}}},
+			m{"A": "x", "N": int64(1)}},
 		// Upstream before 1.37 leaves uint64 in a field of its own, which is no JSON value of Kubernetes.
 		{"numbers", "all integers are int64, floats float64 and never an integer", &struct {
 			A int
@@ -232,9 +274,17 @@ func TestValues(t *testing.T) {
 		{"status", "a real type of apimachinery", &metav1.Status{Status: "Failure", Details: &metav1.StatusDetails{
 			Causes: []metav1.StatusCause{{Type: "x"}}}}, m{"metadata": m{}, "status": "Failure",
 			"details": m{"causes": []any{m{"reason": "x"}}}}},
-		{"partial object", "another", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, m{"metadata": m{"name": "n"}}},
+		{"partial object", "another", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
+			m{"metadata": m{"name": "n"}}},
 		{"unstructured", "its own content", &unstructured.Unstructured{Object: m{"a": int64(1)}}, m{"a": int64(1)}},
-		{"pod", "everything together", newPod(2), nil},
+		{"metadata", "as a server holds it", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			CreationTimestamp: metav1.NewTime(at), Generation: 2, Labels: map[string]string{"app": "web"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", Controller: ptr(true)}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: "controller", Time: &metav1.Time{Time: at}, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
+			}},
+		}}, nil},
+		{"mixed", "everything together", full(), nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			upstream, err := runtime.DefaultUnstructuredConverter.ToUnstructured(row.obj)
@@ -281,7 +331,8 @@ func TestUpstreamCan(t *testing.T) {
 		{"nil marshaler", "upstream calls a nil interface", &struct {
 			A interface{ MarshalJSON() ([]byte, error) }
 		}{}, m{"A": nil}},
-		{"no address", "upstream wants the address of a map's entry", &struct{ A map[string]byPointer }{map[string]byPointer{"k": {"v"}}},
+		{"no address", "upstream wants the address of a map's entry",
+			&struct{ A map[string]byPointer }{map[string]byPointer{"k": {"v"}}},
 			m{"A": m{"k": "p:v"}}},
 		{"no address in an interface", "or of what is in an interface", &struct{ A any }{byPointer{"v"}}, m{"A": "p:v"}},
 	} {
@@ -312,15 +363,20 @@ func TestErrors(t *testing.T) {
 		obj       any
 		want      string
 	}{
-		{"uint64", "it does not fit", &struct{ A []uint64 }{[]uint64{1, math.MaxUint64}}, ".A[1]: 18446744073709551615 does not fit into an int64"},
+		{"uint64", "it does not fit", &struct{ A []uint64 }{[]uint64{1, math.MaxUint64}},
+			".A[1]: 18446744073709551615 does not fit into an int64"},
 		{"failing marshaler", "its error is passed on", &list{[]any{m{"x": failing{true}}}}, ".Items[0].x: no"},
 		{"failing converter", "its error is passed on", &list{[]any{maybeShort{true}}}, ".Items[0]: not now"},
-		{"bad JSON", "what a marshaler says is checked", &list{[]any{byMarshal{`{`}}}, ".Items[0]: what it marshals to: unexpected end of JSON input"},
+		{"bad JSON", "what a marshaler says is checked", &list{[]any{byMarshal{`{`}}},
+			".Items[0]: what it marshals to: unexpected end of JSON input"},
 		{"channel", "no JSON value", &struct{ C chan int }{}, ".C: a Go chan int has no JSON value"},
 		{"array", "upstream has none", &struct{ C [2]int }{}, ".C: a Go [2]int has no JSON value"},
-		{"keys", "upstream has no keys but strings", &list{[]any{map[int]int{}}}, ".Items[0]: a map with keys of int has no JSON value"},
-		{"text keys", "nor does it ask for text", &list{[]any{map[textKey]int{}}}, ".Items[0]: a map with keys of gostruct_test.textKey has no JSON value"},
-		{"embedded map", "upstream panics or inlines it, encoding/json names it", &struct{ M }{}, ".M: an embedded gostruct_test.M has no JSON value"},
+		{"keys", "upstream has no keys but strings", &list{[]any{map[int]int{}}},
+			".Items[0]: a map with keys of int has no JSON value"},
+		{"text keys", "nor does it ask for text", &list{[]any{map[textKey]int{}}},
+			".Items[0]: a map with keys of gostruct_test.textKey has no JSON value"},
+		{"embedded map", "upstream panics or inlines it, encoding/json names it", &struct{ M }{},
+			".M: an embedded gostruct_test.M has no JSON value"},
 		{"cyclic struct", "the depth is limited", loop, "nested deeper than 1000"},
 		{"cyclic map", "the depth is limited", &list{[]any{tree}}, "nested deeper than 1000"},
 		{"cyclic pointer", "so are pointers in a row", &list{[]any{self}}, "nested deeper than 1000"},
@@ -358,8 +414,8 @@ func TestNoObjects(t *testing.T) {
 		want      string
 	}{
 		{"nil", "nothing", nil, "expected an object, got a nil <nil>"},
-		{"nil pointer", "no object", (*pod)(nil), "expected an object, got a nil *gostruct_test.pod"},
-		{"struct", "it has no address", pod{}, "expected a pointer to a struct, got a gostruct_test.pod"},
+		{"nil pointer", "no object", (*whole)(nil), "expected an object, got a nil *gostruct_test.whole"},
+		{"struct", "it has no address", whole{}, "expected a pointer to a struct, got a gostruct_test.whole"},
 		{"no map", "an object is a map", &metav1.Time{}, "*v1.Time: expected a map, got <nil>"},
 		{"failing", "its error is passed on", &failing{true}, "no"},
 	} {
@@ -367,7 +423,7 @@ func TestNoObjects(t *testing.T) {
 		require.EqualError(t, err, row.want, "%s: %s", row.name, row.why)
 		_, _, err = gostruct.Diff(row.obj, row.obj)
 		require.EqualError(t, err, row.want, "%s: %s", row.name, row.why)
-		_, _, err = gostruct.Diff(&pod{}, row.obj)
+		_, _, err = gostruct.Diff(&whole{}, row.obj)
 		require.Error(t, err)
 	}
 	got, err := gostruct.Tree(&whole{"x"})

@@ -154,6 +154,12 @@ func variants() []*mixed {
 	return append(out, last, last)
 }
 
+// full returns an object with all fields set.
+func full() *mixed {
+	all := variants()
+	return all[len(all)-1]
+}
+
 // TestDiff compares each object with each other one: the trees of what differs compare as the whole trees do.
 func TestDiff(t *testing.T) {
 	all := variants()
@@ -206,14 +212,16 @@ func TestAdded(t *testing.T) {
 	require.False(t, ok, "objects of two Go types")
 	_, ok = gostruct.Added(mixedType, nil, &mixed{})
 	require.False(t, ok)
-	added, ok := gostruct.Added(mixedType, &mixed{}, &mixed{Inner: smallPart{Key: "x", Deep: &smallPart{Key: "y"}}}, "inner", "deep")
+	added, ok := gostruct.Added(mixedType, &mixed{}, &mixed{Inner: smallPart{Key: "x", Deep: &smallPart{Key: "y"}}},
+		"inner", "deep")
 	require.True(t, ok)
 	require.Equal(t, ".inner.key", added.String())
 }
 
 // TestDiffIsSmall: what is equal is left out, and so is the field that is excepted.
 func TestDiffIsSmall(t *testing.T) {
-	a := &mixed{Text: "a", Count: 1, Labels: map[string]string{"a": "x", "b": "y"}, Items: []item{{Name: "a"}, {Name: "b"}},
+	a := &mixed{Text: "a", Count: 1, Labels: map[string]string{"a": "x", "b": "y"},
+		Items: []item{{Name: "a"}, {Name: "b"}},
 		Inner: smallPart{Key: "x", Deep: &smallPart{Key: "z"}}, Args: []string{"a"}, Size: resource.MustParse("1Gi")}
 	b := *a
 	b.Labels = map[string]string{"a": "x", "b": "z"}

@@ -113,9 +113,9 @@ func newCanonicalWorld() (*canonicalWorld, error) {
 	c := &canonicalWorld{}
 	c.upstream, err = managedfields.NewDefaultCRDFieldManager(
 		converter,
-		none{},
-		none{},
-		none{},
+		AsItIs{},
+		AsItIs{},
+		AsItIs{},
 		kind,
 		kind.GroupVersion(),
 		"",

@@ -161,7 +161,7 @@ func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
 		filters[smd.APIVersion(group+"/"+version)] = smd.NewExcludeSetFilter(reset)
 	}
 	kind := Kind(write.Version)
-	m, err := managedfields.NewDefaultCRDFieldManager(w.upstream, none{}, none{}, none{}, kind,
+	m, err := managedfields.NewDefaultCRDFieldManager(w.upstream, AsItIs{}, AsItIs{}, AsItIs{}, kind,
 		kind.GroupVersion(), write.Subresource, filters)
 	if err != nil {
 		return nil, err
@@ -284,13 +284,13 @@ func (w *World) Store(obj *unstructured.Unstructured, age func() int) {
 	w.Live = obj
 }
 
-// none converts by setting the version, defaults nothing, and creates objects
+// AsItIs converts by setting the version, defaults nothing, and creates objects
 // with a kind only: what a server does for custom resources without defaults.
-type none struct{}
+type AsItIs struct{}
 
-func (none) Convert(_, _, _ any) error { return fmt.Errorf("not used") }
+func (AsItIs) Convert(_, _, _ any) error { return fmt.Errorf("not used") }
 
-func (none) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
+func (AsItIs) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
 	kind, ok := gv.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
 	if !ok {
 		return nil, fmt.Errorf("no kind")
@@ -300,13 +300,13 @@ func (none) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runt
 	return out, nil
 }
 
-func (none) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+func (AsItIs) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
 	return label, value, nil
 }
 
-func (none) Default(runtime.Object) {}
+func (AsItIs) Default(runtime.Object) {}
 
-func (none) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+func (AsItIs) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)
 	return u, nil

@@ -27,8 +27,10 @@ func FuzzNew(f *testing.F) {
 	for _, s := range []string{
 		`{}`,
 		`{"spec":{"a":1,"b":[],"c":{},"d":null,"e":[[1,[2]],{"x":[{"y":1}]}]}}`,
-		`{"data":{"k":"line\n\nline\n","l":"\n lead","m":"trail\n\n","n":"` + strings.Repeat("word ", 40) + `","o":"a\r\nb","p":"\u2028x","q":"\u001b[31m\u009b\u007f"}}`,
-		`{"data":{"` + strings.Repeat("k", 130) + `":{"a":[1,{"b":2}]},"two\nlines":["x\ny",{"` + strings.Repeat("q", 200) + `":[[1]]}],"? ":1,"'a":2,"\"":3,"<<":4,"a: b":5,"c:":6,"#":7,"- x":8," ":9,"":10,"~":11,"\u2028":12}}`,
+		`{"data":{"k":"line\n\nline\n","l":"\n lead","m":"trail\n\n","n":"` + strings.Repeat("word ",
+			40) + `","o":"a\r\nb","p":"\u2028x","q":"\u001b[31m\u009b\u007f"}}`,
+		`{"data":{"` + strings.Repeat("k", 130) + `":{"a":[1,{"b":2}]},"two\nlines":["x\ny",{"` + strings.Repeat("q",
+			200) + `":[[1]]}],"? ":1,"'a":2,"\"":3,"<<":4,"a: b":5,"c:":6,"#":7,"- x":8," ":9,"":10,"~":11,"\u2028":12}}`,
 		`{"a":["` + strings.Repeat("word ", 40) + `","|","- a","x\ny\n",[],{},[{}],["a\nb"]]}`,
 		`{"spec":{"l":[{"name":"a","v":1},{"name":"a"},{"name":"b","port":80},{"port":80,"protocol":"TCP"},3],"s":["a","b","a",1,1.5,true,null]},"metadata":{"managedFields":[
 			{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:l":{"k:{\"name\":\"a\"}":{".":{},"f:v":{}},"k:{\"port\":80}":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:port":{}},"i:4":{}},"f:s":{"v:\"a\"":{},"v:1":{},"v:null":{}}}}},

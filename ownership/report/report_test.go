@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/ownership/report"
@@ -32,27 +33,10 @@ func shop(t *testing.T) (out []report.Object) {
 		converted, err := yaml.YAMLToJSON(document)
 		require.NoError(t, err)
 		var tree map[string]any
-		require.NoError(t, json.Unmarshal(converted, &tree))
-		out = append(out, report.Object{Tree: wholeNumbers(tree).(map[string]any), Types: openapi.Builtin()})
+		require.NoError(t, utiljson.Unmarshal(converted, &tree))
+		out = append(out, report.Object{Tree: tree, Types: openapi.Builtin()})
 	}
 	return out
-}
-
-// wholeNumbers turns numbers into int64, as in objects of a server.
-func wholeNumbers(v any) any {
-	switch v := v.(type) {
-	case float64:
-		return int64(v)
-	case map[string]any:
-		for name := range v {
-			v[name] = wholeNumbers(v[name])
-		}
-	case []any:
-		for i := range v {
-			v[i] = wholeNumbers(v[i])
-		}
-	}
-	return v
 }
 
 func encoded(t *testing.T, v any) string {

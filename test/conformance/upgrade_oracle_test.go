@@ -90,7 +90,8 @@ func TestPublishedUpgrades(t *testing.T) {
 		subresource string
 		differs     string
 	}{
-		{"direct conversion", "without an Apply entry, the update's becomes one", configMap(entry(csa, data)), []string{csa}, "kubectl", "", ""},
+		{"direct conversion", "without an Apply entry, the update's becomes one", configMap(entry(csa, data)),
+			[]string{csa}, "kubectl", "", ""},
 		{"duplicate keys", "fields that both own are owned once",
 			configMap(entry("kubectl", data, "operation", "Apply"), entry(csa, data)), []string{csa}, "kubectl", "", ""},
 		{"additional keys", "what only the update owns is added",
@@ -106,7 +107,8 @@ func TestPublishedUpgrades(t *testing.T) {
 				entry(csa, data, "apiVersion", "v2"),
 			), []string{csa}, "kubectl", "",
 			"kubectl-client-side-apply Update v1, kubectl-client-side-apply Update v2"},
-		{"nothing to do", "there is no such update", configMap(entry("kubectl", data, "operation", "Apply")), []string{csa}, "kubectl", "", ""},
+		{"nothing to do", "there is no such update", configMap(entry("kubectl", data, "operation", "Apply")),
+			[]string{csa}, "kubectl", "", ""},
 		{"no entries", "an untracked object stays untracked", configMap(), []string{csa}, "kubectl", "", ""},
 		{"several managers, existing applier", "all are united with it",
 			configMap(
@@ -126,7 +128,8 @@ func TestPublishedUpgrades(t *testing.T) {
 				entry("controller", `{"f:status":{"f:phase":{}}}`, "subresource", "status"),
 			),
 			[]string{"controller"}, "controller", "status", ""},
-		{"same name", "an updater may become an applier of its own name", configMap(entry("controller", key)), []string{"controller"}, "controller", "", ""},
+		{"same name", "an updater may become an applier of its own name", configMap(entry("controller", key)),
+			[]string{"controller"}, "controller", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			theirs := c.live.DeepCopy()
@@ -212,14 +215,20 @@ func TestPublishedOwners(t *testing.T) {
 		want    []string
 		because string
 	}{
-		{"at the root", configMap(entry("a", annotated)), update, [][]string{{"data"}}, []string{"a"}, "a container is a path too"},
+		{"at the root", configMap(entry("a", annotated)), update, [][]string{{"data"}}, []string{"a"},
+			"a container is a path too"},
 		{"nested", configMap(entry("a", annotated)), update, [][]string{annotation}, []string{"a"}, ""},
-		{"other operation", configMap(entry("a", annotated, "operation", "Apply")), update, [][]string{annotation}, nil, "it is an applier"},
+		{"other operation", configMap(entry("a", annotated, "operation", "Apply")), update, [][]string{annotation}, nil,
+			"it is an applier"},
 		{"apply", configMap(entry("a", annotated, "operation", "Apply")), apply, [][]string{annotation}, []string{"a"}, ""},
-		{"one of two", configMap(entry("a", annotated), entry("b", `{"f:data":{}}`)), update, [][]string{annotation}, []string{"a"}, ""},
-		{"two of three", configMap(entry("a", annotated), entry("b", annotated), entry("c", `{"f:data":{}}`)), update, [][]string{annotation}, []string{"a", "b"}, ""},
-		{"several fields", configMap(entry("a", annotated)), update, [][]string{annotation, {"data", "key"}}, []string{"a"}, "all are owned"},
-		{"one is missing", configMap(entry("a", annotated)), update, [][]string{annotation, {"data", "no"}}, nil, "all must be owned"},
+		{"one of two", configMap(entry("a", annotated), entry("b", `{"f:data":{}}`)), update, [][]string{annotation},
+			[]string{"a"}, ""},
+		{"two of three", configMap(entry("a", annotated), entry("b", annotated), entry("c", `{"f:data":{}}`)), update,
+			[][]string{annotation}, []string{"a", "b"}, ""},
+		{"several fields", configMap(entry("a", annotated)), update, [][]string{annotation, {"data", "key"}},
+			[]string{"a"}, "all are owned"},
+		{"one is missing", configMap(entry("a", annotated)), update, [][]string{annotation, {"data", "no"}}, nil,
+			"all must be owned"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var ours []fieldpath.Path

@@ -211,13 +211,15 @@ func TestDryRunsAreAnswered(t *testing.T) {
 		"a patch of an unstructured object": func(c client.Client, more ...applyOption) (any, error) {
 			obj := tree()
 			//lint:ignore SA1019 it is what is wrapped
-			return obj, c.Patch(t.Context(), obj, client.Apply, patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
+			return obj, c.Patch(t.Context(), obj, client.Apply,
+				patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
 		},
 		"a patch of a Go struct": func(c client.Client, more ...applyOption) (any, error) {
 			obj := &appsv1.Deployment{}
 			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(tree().Object, obj))
 			//lint:ignore SA1019 it is what is wrapped
-			return obj, c.Patch(t.Context(), obj, client.Apply, patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
+			return obj, c.Patch(t.Context(), obj, client.Apply,
+				patchOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))...)
 		},
 		"the status": func(c client.Client, more ...applyOption) (any, error) {
 			obj := appsv1apply.Deployment("web", metav1.NamespaceDefault).
@@ -354,7 +356,8 @@ func TestDryRunsOfATransport(t *testing.T) {
 	require.NoError(t, err)
 	deployments := appsv1.SchemeGroupVersion.WithResource("deployments")
 	dry := metav1.ApplyOptions{FieldManager: "me", DryRun: []string{metav1.DryRunAll}}
-	_, err = typedClient.AppsV1().Deployments("default").Apply(t.Context(), web(1), metav1.ApplyOptions{FieldManager: "me"})
+	_, err = typedClient.AppsV1().Deployments("default").Apply(t.Context(), web(1),
+		metav1.ApplyOptions{FieldManager: "me"})
 	require.NoError(t, err)
 	var got any
 	w.requireAnswered(t, func() (err error) {

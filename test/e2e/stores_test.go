@@ -48,7 +48,8 @@ func TestNothingLost(t *testing.T) {
 			return closing(t, memory.New(memory.Options{HistoryBytes: everything, HistoryRevisions: everything}), nil)
 		}},
 		{"bbolt", func(t *testing.T) storage.Store {
-			store, err := bbolt.Open(filepath.Join(t.TempDir(), "store"), bbolt.Options{HistoryBytes: everything, HistoryRevisions: everything})
+			store, err := bbolt.Open(filepath.Join(t.TempDir(), "store"),
+				bbolt.Options{HistoryBytes: everything, HistoryRevisions: everything})
 			return closing(t, store, err)
 		}},
 		{"etcd", func(t *testing.T) storage.Store { return openEtcd(t, etcdtest.Start(t), patience) }},

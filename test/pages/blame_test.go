@@ -60,7 +60,8 @@ func TestBlamePage(t *testing.T) {
 			{port8080 + ".containerPort", []string{"gitops", "mesh-injector"}, "both applied the item and its fields"},
 			{port9090 + ".containerPort", []string{"gitops"}, "an item of one manager in the same list"},
 			{port8080 + ".protocol", []string{}, "the default of a key is nobody's, although the item is owned by it"},
-			{container + ".args", []string{"gitops", "mesh-injector·item"}, "the item that begins in the line is shared, the field is not"},
+			{container + ".args", []string{"gitops", "mesh-injector·item"},
+				"the item that begins in the line is shared, the field is not"},
 		} {
 			chips := eval[[]string](b, `[...`+row(tt.path)+
 				`.querySelectorAll(".chip")].map(c => [...c.childNodes].map(n => n.textContent).join("·"))`)

@@ -76,7 +76,8 @@ func TestPlayground(t *testing.T) {
 	t.Run("shows the example of a rule", func(t *testing.T) {
 		b := openPlayground(t, chromium, address, "")
 		for _, row := range []struct{ fragment, example, why string }{
-			{"#5.1", "5.1-all-conflicts-are-reported", "the first that is named after the rule, though one before it lists the rule too"},
+			{"#5.1", "5.1-all-conflicts-are-reported",
+				"the first that is named after the rule, though one before it lists the rule too"},
 			{"#13.4", "5.1-way-out-force", "none is named after the rule: the first that lists it"},
 			{"#14.1", conflicting, "a rule without an example"},
 		} {

@@ -1,7 +1,9 @@
 package openapi
 
 import (
-	"embed"
+	"archive/zip"
+	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,14 +15,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
 )
 
-//go:generate go run ./internal/gen -from $OPENAPI -to builtin
+//go:generate go run ./internal/gen -from $OPENAPI -to builtin.zip
 
 // KubernetesVersion is the version of Kubernetes that everything here is of: the embedded documents, the Go types that
 // go.mod requires, and the API server's /version. It is chosen here; doc/new-kubernetes.md says how to change it.
 const KubernetesVersion = "v1.37.2"
 
-//go:embed builtin
-var embedded embed.FS
+//go:embed builtin.zip
+var embedded []byte
 
 // Builtin returns the types of the built-in kinds of one minor version of Kubernetes. Their documents are embedded. The
 // one of a group version is compiled when a kind of it is first needed, which takes milliseconds; later calls of TypeFor
@@ -49,11 +51,11 @@ func newBuiltin() *Registry {
 	return r
 }
 
-func builtinFiles() fs.FS {
-	files, err := fs.Sub(embedded, "builtin")
+var builtinFiles = sync.OnceValue(func() fs.FS {
+	files, err := zip.NewReader(bytes.NewReader(embedded), int64(len(embedded)))
 	must(err)
 	return files
-}
+})
 
 // BuiltinDocument returns the OpenAPI v3 document of a built-in group version, in JSON; ok is false if there is none.
 // It has all schemas of kube-apiserver's document without their descriptions, and no paths. The caller owns it.

@@ -37,14 +37,10 @@ func structOf(fields map[string]typed.Field) *typed.Type {
 	return &typed.Type{Map: &typed.Map{Fields: fields}}
 }
 
-func listOf(isSet bool, elem *typed.Type, keys ...string) *typed.Type {
-	return &typed.Type{List: &typed.List{Set: isSet, Elem: elem, Keys: keys}}
-}
-
 func mapOf(elem *typed.Type) *typed.Type { return &typed.Type{Map: &typed.Map{Elem: elem}} }
 
-// topologies are schemas of a model "M" and its topology. Upstream must
-// agree with each of them.
+// topologies are schemas that upstream compiles to the same. want is the type of the model "M" where it has formats, of
+// which upstream knows nothing, and defaults, which upstream keeps as they were decoded.
 var topologies = []struct {
 	name, why string
 	models    string
@@ -55,13 +51,11 @@ var topologies = []struct {
 		name:   "integer and number are numbers",
 		why:    "topology knows one kind of number",
 		models: `{"M": {"type": "object", "properties": {"i": {"type": "integer", "format": "int32"}, "n": {"type": "number"}}}}`,
-		want:   structOf(map[string]typed.Field{"i": {Type: number}, "n": {Type: number}}),
 	},
 	{
 		name:   "boolean",
 		why:    "the only scalar without variants",
 		models: `{"M": {"type": "boolean"}}`,
-		want:   boolean,
 	},
 	{
 		name:   "string formats",
@@ -75,59 +69,46 @@ var topologies = []struct {
 		name:   "no type",
 		why:    "it says nothing, so that all three shapes are allowed",
 		models: `{"M": {}}`,
-		want:   typed.Deduced(),
 	},
 	{
 		name:   "int or string",
 		why:    "the API server leaves out the type of such a field, which makes it anything",
 		models: `{"M": {"type": "object", "properties": {"port": {"x-kubernetes-int-or-string": true}}}}`,
-		want:   structOf(map[string]typed.Field{"port": {Type: typed.Deduced()}}),
 	},
 	{
 		name:   "no type but properties and items",
 		why:    "the shapes that are described are used, the scalar stays possible",
 		models: `{"M": {"properties": {"a": {"type": "string"}}, "items": {"type": "integer"}}}`,
-		want: &typed.Type{
-			Scalar: typed.Untyped,
-			List:   &typed.List{Elem: number},
-			Map:    &typed.Map{Fields: map[string]typed.Field{"a": {Type: text}}},
-		},
 	},
 	{
 		name:   "free-form object",
 		why:    "an object without properties accepts anything",
 		models: `{"M": {"type": "object"}}`,
-		want:   &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}},
 	},
 	{
 		name:   "struct",
 		why:    "declared fields close the object",
 		models: `{"M": {"type": "object", "properties": {"a": {"type": "string"}}}}`,
-		want:   structOf(map[string]typed.Field{"a": {Type: text}}),
 	},
 	{
 		name:   "additionalProperties schema",
 		why:    "a map with free keys",
 		models: `{"M": {"type": "object", "additionalProperties": {"type": "string"}}}`,
-		want:   mapOf(text),
 	},
 	{
 		name:   "additionalProperties true",
 		why:    "a schema is no more needed than a word that there are others",
 		models: `{"M": {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": true}}`,
-		want:   &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"a": {Type: text}}, Elem: typed.Deduced()}},
 	},
 	{
 		name:   "additionalProperties false",
 		why:    "an object that allows nothing at all is not free-form",
 		models: `{"M": {"type": "object", "additionalProperties": false}}`,
-		want:   &typed.Type{Map: &typed.Map{}},
 	},
 	{
 		name:   "entries that are inline and untyped",
 		why:    "upstream does not reconcile such a map, although its entries are not deduced",
 		models: `{"M": {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": true}}}`,
-		want:   &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}},
 	},
 	{
 		name:   "entries that are dates",
@@ -152,164 +133,112 @@ var topologies = []struct {
 		name:   "raw extension",
 		why:    "its schema says object, but it is owned as a whole",
 		models: `{"M": {"$ref": "x"}, "io.k8s.apimachinery.pkg.runtime.RawExtension": {"type": "object"}, "N": {"type": "array", "items": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.runtime.RawExtension"}}}`,
-		want:   &typed.Type{},
 	},
 	{
 		name:   "preserve unknown fields",
 		why:    "opens a struct, and all that is inline below, but nothing beside it",
 		models: `{"M": {"type": "object", "properties": {"open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"in": {"type": "object", "properties": {"a": {"type": "string"}}}}}, "shut": {"type": "object", "properties": {"a": {"type": "string"}}}}}}`,
-		want: structOf(map[string]typed.Field{
-			"open": {Type: &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Fields: map[string]typed.Field{
-				"in": {Type: &typed.Type{
-					Map: &typed.Map{Elem: typed.Deduced(), Fields: map[string]typed.Field{"a": {Type: text}}}}},
-			}}}},
-			"shut": {Type: structOf(map[string]typed.Field{"a": {Type: text}})},
-		}),
 	},
 	{
 		name:   "preserve unknown fields, not of what is referred to",
 		why:    "a model has one type, wherever it is used",
 		models: `{"M": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"n": {"$ref": "N"}}}, "N": {"type": "object", "properties": {"a": {"type": "string"}}}}`,
-		want: &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Fields: map[string]typed.Field{
-			"n": {Type: structOf(map[string]typed.Field{"a": {Type: text}})},
-		}}},
 	},
 	{
 		name:     "preserve unknown fields everywhere",
 		why:      "the argument opens every struct of every model",
 		preserve: true,
 		models:   `{"M": {"type": "object", "properties": {"a": {"type": "string"}}}}`,
-		want:     &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Fields: map[string]typed.Field{"a": {Type: text}}}},
 	},
 	{
 		name:   "preserve unknown fields: false",
 		why:    "only true is an opt-in",
 		models: `{"M": {"type": "object", "x-kubernetes-preserve-unknown-fields": false, "properties": {"a": {"type": "string"}}}}`,
-		want:   structOf(map[string]typed.Field{"a": {Type: text}}),
 	},
 	{
 		name:   "list without a list type",
 		why:    "lists are atomic unless something is said",
 		models: `{"M": {"type": "array", "items": {"type": "string"}}}`,
-		want:   listOf(false, text),
 	},
 	{
 		name:   "list type atomic",
 		why:    "the list type comes before the patch strategy",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic", "x-kubernetes-patch-strategy": "merge"}}`,
-		want:   listOf(false, text),
 	},
 	{
 		name:   "list type set",
 		why:    "items are their own keys",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}`,
-		want:   listOf(true, text),
 	},
 	{
 		name:   "list type map",
 		why:    "keys keep their order, and their defaults are whole numbers",
 		models: `{"M": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"], "items": {"type": "object", "properties": {"port": {"type": "integer", "default": 80}, "protocol": {"type": "string", "default": "TCP"}}}}}`,
-		want: listOf(false, structOf(map[string]typed.Field{
-			"port": {Type: number, Default: int64(80)}, "protocol": {Type: text, Default: "TCP"},
-		}), "port", "protocol"),
 	},
 	{
 		name:   "list type map without keys",
 		why:    "upstream treats an associative list without keys as a set",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [1]}}`,
-		want:   listOf(true, text),
 	},
 	{
 		name:   "patch strategy merge with a key",
 		why:    "types older than list types say it so",
 		models: `{"M": {"type": "array", "items": {"type": "object"}, "x-kubernetes-patch-strategy": "merge,retainKeys", "x-kubernetes-patch-merge-key": "name"}}`,
-		want:   listOf(false, &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}}, "name"),
 	},
 	{
 		name:   "patch strategy merge without a key",
 		why:    "finalizers: a set",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}`,
-		want:   listOf(true, text),
 	},
 	{
 		name:   "patch strategy retainKeys",
 		why:    "it says nothing of items",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "retainKeys", "x-kubernetes-patch-merge-key": "name"}}`,
-		want:   listOf(false, text),
 	},
 	{
 		name:   "map type atomic and granular",
 		why:    "granular is also the default",
 		models: `{"M": {"type": "object", "properties": {"a": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "string"}}, "g": {"type": "object", "x-kubernetes-map-type": "granular", "additionalProperties": {"type": "string"}}}}}`,
-		want: structOf(map[string]typed.Field{
-			"a": {Type: &typed.Type{Map: &typed.Map{Elem: text, Atomic: true}}},
-			"g": {Type: mapOf(text)},
-		}),
 	},
 	{
 		name:   "map type beside a reference",
 		why:    "it concerns that use only, both ways, through allOf as well",
 		models: `{"M": {"type": "object", "properties": {"plain": {"$ref": "N"}, "atomic": {"$ref": "N", "x-kubernetes-map-type": "atomic"}, "granular": {"allOf": [{"$ref": "A"}], "x-kubernetes-map-type": "granular"}}}, "N": {"type": "object", "additionalProperties": {"type": "string"}}, "A": {"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic"}}`,
-		want: structOf(map[string]typed.Field{
-			"plain":    {Type: mapOf(text)},
-			"atomic":   {Type: &typed.Type{Map: &typed.Map{Elem: text, Atomic: true}}},
-			"granular": {Type: mapOf(text)},
-		}),
 	},
 	{
 		name:   "map type beside a reference to a list",
 		why:    "atomic makes the list atomic, granular has no meaning for it",
 		models: `{"M": {"type": "object", "properties": {"atomic": {"$ref": "L", "x-kubernetes-map-type": "atomic"}, "granular": {"$ref": "L", "x-kubernetes-map-type": "granular"}}}, "L": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}`,
-		want: structOf(map[string]typed.Field{
-			"atomic": {Type: listOf(false, text)}, "granular": {Type: listOf(true, text)},
-		}),
 	},
 	{
 		name:   "map type beside a reference to anything",
 		why:    "where there is a map, the list keeps its kind",
 		models: `{"M": {"type": "object", "properties": {"a": {"$ref": "N", "x-kubernetes-map-type": "atomic"}}}, "N": {"items": {"type": "string"}, "x-kubernetes-list-type": "set"}}`,
-		want: structOf(map[string]typed.Field{"a": {Type: &typed.Type{
-			Scalar: typed.Untyped,
-			List:   &typed.List{Set: true, Elem: text},
-			Map:    &typed.Map{Elem: typed.Deduced(), Untyped: true, Atomic: true},
-		}}}),
 	},
 	{
 		name:   "map type beside a reference to a scalar",
 		why:    "upstream finds no such type when an object uses it",
 		models: `{"M": {"type": "object", "properties": {"a": {"$ref": "S", "x-kubernetes-map-type": "atomic"}}}, "S": {"type": "string"}}`,
-		want:   structOf(map[string]typed.Field{"a": {Type: &typed.Type{}}}),
 	},
 	{
 		name:   "reference to nothing, and to an alias",
 		why:    "both resolve to no type, which concerns only objects that use it",
 		models: `{"M": {"type": "object", "properties": {"a": {"$ref": "#/components/schemas/Missing"}, "b": {"$ref": "Alias"}}}, "Alias": {"$ref": "M"}}`,
-		want:   structOf(map[string]typed.Field{"a": {Type: &typed.Type{}}, "b": {Type: &typed.Type{}}}),
 	},
 	{
 		name:   "references to upstream's own names",
 		why:    "a model of that name does not hide them",
 		models: `{"M": {"type": "object", "properties": {"a": {"$ref": "__untyped_atomic_"}, "d": {"type": "object", "additionalProperties": {"$ref": "__untyped_deduced_"}}}}, "__untyped_deduced_": {"type": "string"}}`,
-		want: structOf(map[string]typed.Field{
-			"a": {Type: typed.UntypedAtomic()},
-			"d": {Type: &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}}},
-		}),
 	},
 	{
 		name:   "allOf of two references",
 		why:    "only a single one is a reference; the field is then inline and without a type",
 		models: `{"M": {"type": "object", "properties": {"a": {"allOf": [{"$ref": "M"}, {"$ref": "M"}]}}}}`,
-		want:   structOf(map[string]typed.Field{"a": {Type: typed.Deduced()}}),
 	},
 	{
 		name:   "list without a type or items",
 		why:    "only an array must say what its items are",
 		models: `{"M": {"x-kubernetes-list-type": "set"}}`,
-		want: &typed.Type{
-			Scalar: typed.Untyped,
-			List:   &typed.List{Set: true, Elem: typed.UntypedAtomic()},
-			Map:    &typed.Map{Elem: typed.Deduced(), Untyped: true},
-		},
 	},
 	{
 		name:   "defaults",
@@ -331,7 +260,9 @@ func TestTopologyOfSchemas(t *testing.T) {
 			c := newCompiler(models, nil)
 			c.run(row.preserve)
 			require.NoError(t, joined(c.errs))
-			require.Equal(t, row.want, c.refer("M"), row.why)
+			if row.want != nil {
+				require.Equal(t, row.want, c.refer("M"), row.why)
+			}
 			requireSame(t, models, row.preserve)
 		})
 	}

@@ -1,15 +1,14 @@
 package engines
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	goruntime "runtime"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // fleetModel is the schema of the custom type: a list keyed by one field.
@@ -34,38 +33,42 @@ const fleetModel = `{
   }
 }`
 
-// document returns the name of the embedded document that has k's model. The
+// document returns the group version of the embedded document that has k's model. The
 // custom type stands in one of the smallest, for the sake of ObjectMeta's model.
-func (k Kind) document() string {
-	switch {
-	case k.custom():
-		return "apis__coordination.k8s.io__v1"
-	case k.Group == "":
-		return "api__v1"
+func (k Kind) document() schema.GroupVersion {
+	if k.custom() {
+		return schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
 	}
-	return "apis__" + k.Group + "__" + k.Version
+	return k.GroupVersion()
 }
 
 var (
 	modelsLock sync.Mutex
-	modelsOf   = map[string]map[string]*spec.Schema{}
+	modelsOf   = map[schema.GroupVersion]map[string]*spec.Schema{}
 )
 
 // models returns the schemas by which upstream gets to know k: those that Tenure
-// embeds, read from the source tree, since they are not exported.
+// embeds.
 func (k Kind) models() (map[string]*spec.Schema, error) {
 	modelsLock.Lock()
 	defer modelsLock.Unlock()
-	name := k.document()
-	if models, ok := modelsOf[name]; ok {
+	gv := k.document()
+	if models, ok := modelsOf[gv]; ok {
 		return models, nil
 	}
-	_, here, _, _ := goruntime.Caller(0)
-	path := filepath.Join(filepath.Dir(here), "..", "..", "..", "typed", "openapi", "builtin", name+".gz")
-	models, err := readModels(path)
-	if err != nil {
-		return nil, fmt.Errorf("models of %s, from the source tree (build without -trimpath): %w", k.Kind, err)
+	text, ok := openapi.BuiltinDocument(gv)
+	if !ok {
+		return nil, fmt.Errorf("models of %s: no embedded document of %s", k.Kind, gv)
 	}
+	var document struct {
+		Components struct {
+			Schemas map[string]*spec.Schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, fmt.Errorf("models of %s: %w", k.Kind, err)
+	}
+	models := document.Components.Schemas
 	if k.custom() {
 		fleet := &spec.Schema{}
 		if err := json.Unmarshal([]byte(fleetModel), fleet); err != nil {
@@ -73,27 +76,6 @@ func (k Kind) models() (map[string]*spec.Schema, error) {
 		}
 		models["dev.example.v1.Fleet"] = fleet
 	}
-	modelsOf[name] = models
+	modelsOf[gv] = models
 	return models, nil
-}
-
-func readModels(path string) (map[string]*spec.Schema, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	zip, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, err
-	}
-	var document struct {
-		Components struct {
-			Schemas map[string]*spec.Schema `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.NewDecoder(zip).Decode(&document); err != nil {
-		return nil, err
-	}
-	return document.Components.Schemas, nil
 }

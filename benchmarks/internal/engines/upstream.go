@@ -54,7 +54,7 @@ func (s upstreamSet) MarshalJSON() ([]byte, error) { return s.set.ToJSON() }
 // starts, so that making one belongs to no measurement.
 var (
 	convertersLock sync.Mutex
-	converters     = map[string]managedfields.TypeConverter{}
+	converters     = map[schema.GroupVersion]managedfields.TypeConverter{}
 )
 
 func converterFor(k Kind) (managedfields.TypeConverter, error) {

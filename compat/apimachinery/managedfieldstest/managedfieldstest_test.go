@@ -46,7 +46,8 @@ func state(t *testing.T, m upstream.TestFieldManager) string {
 func TestSameAsUpstream(t *testing.T) {
 	types := apimachinery.FromTypes(openapi.Builtin())
 	for name, pair := range map[string][2]upstream.TestFieldManager{
-		"main resource": {upstream.NewTestFieldManager(types, deploymentKind), managedfieldstest.NewTestFieldManager(types, deploymentKind)},
+		"main resource": {upstream.NewTestFieldManager(types, deploymentKind),
+			managedfieldstest.NewTestFieldManager(types, deploymentKind)},
 		"subresource": {upstream.NewTestFieldManagerSubresource(types, deploymentKind, "status"),
 			managedfieldstest.NewTestFieldManagerSubresource(types, deploymentKind, "status")},
 		"without a schema": {upstream.NewTestFieldManager(managedfields.NewDeducedTypeConverter(), deploymentKind),

@@ -1,17 +1,18 @@
-// Package bundle reads and writes the embedded schemas of built-in types: a directory with a compressed OpenAPI v3
-// document for each group version, and an index of the kinds in each document, so that a document is decompressed only
-// when one of its kinds is needed.
+// Package bundle reads and writes the embedded schemas of built-in types: a zip file with an OpenAPI v3 document for
+// each group version, and an index of the kinds in each document, so that a document is inflated only when one of its
+// kinds is needed.
 //
 //	index.json            {"apis/apps/v1": {"apps/v1": ["Deployment", ...]}, ...}
-//	apis__apps__v1.gz     {"components": {"schemas": {...}}, ...}
+//	apis/apps/v1.json     {"components": {"schemas": {...}}, ...}
 //
 // Documents have the names of a server's discovery: api/v1, apis/apps/v1. The same documents always give the same
 // bytes.
 package bundle
 
 import (
+	"archive/zip"
 	"bytes"
-	"compress/gzip"
+	"compress/flate"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,10 +24,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IndexFile is the name of the index; DocumentSuffix ends the names of documents.
+// IndexFile is the name of the index; documentSuffix ends the names of documents.
 const (
 	IndexFile      = "index.json"
-	DocumentSuffix = ".gz"
+	documentSuffix = ".json"
 )
 
 // An Index has the kinds whose schemas are in each document. No kind is in two documents.
@@ -59,27 +60,13 @@ func ReadIndex(files fs.FS) (Index, error) {
 
 // ReadDocument returns the document called name of the bundle in files.
 func ReadDocument(files fs.FS, name string) ([]byte, error) {
-	file, err := files.Open(fileName(name))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	zip, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, fmt.Errorf("document %s: %w", name, err)
-	}
-	return io.ReadAll(zip)
+	return fs.ReadFile(files, name+documentSuffix)
 }
 
-func fileName(document string) string {
-	return strings.ReplaceAll(document, "/", "__") + DocumentSuffix
-}
-
-// Build returns the files of a bundle of documents, by name. A kind that several
-// documents describe, such as Status, is taken from the document of its own group
-// version, or else from the first. Documents without a kind of their own are left
-// out.
-func Build(documents map[string][]byte) (map[string][]byte, error) {
+// Build returns a bundle of documents, as a zip file. A kind that several documents
+// describe, such as Status, is taken from the document of its own group version, or
+// else from the first. Documents without a kind of their own are left out.
+func Build(documents map[string][]byte) ([]byte, error) {
 	files := map[string][]byte{}
 	declared := map[string][]schema.GroupVersionKind{}
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
@@ -95,9 +82,7 @@ func Build(documents map[string][]byte) (map[string][]byte, error) {
 			continue
 		}
 		declared[name] = kinds
-		if files[fileName(name)], err = compress(data); err != nil {
-			return nil, fmt.Errorf("document %s: %w", name, err)
-		}
+		files[name+documentSuffix] = data
 	}
 	if len(declared) == 0 {
 		return nil, fmt.Errorf("no document describes a kind of its own group version")
@@ -107,7 +92,7 @@ func Build(documents map[string][]byte) (map[string][]byte, error) {
 		return nil, err
 	}
 	files[IndexFile] = append(index, '\n')
-	return files, nil
+	return archive(files)
 }
 
 // assign picks the document of each kind and returns the index as it is written:
@@ -153,17 +138,23 @@ func GroupVersion(document string) (schema.GroupVersion, error) {
 		document)
 }
 
-func compress(data []byte) ([]byte, error) {
+func archive(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
-	zip, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
+	w := zip.NewWriter(&out)
+	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(to, flate.BestCompression)
+	})
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		// A file has no time, so that equal data gives equal bytes.
+		file, err := w.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := file.Write(files[name]); err != nil {
+			return nil, err
+		}
 	}
-	// The header carries no name and no time, so that equal data gives equal bytes.
-	if _, err := zip.Write(data); err != nil {
-		return nil, err
-	}
-	if err := zip.Close(); err != nil {
+	if err := w.Close(); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil

@@ -11,11 +11,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
@@ -23,7 +21,7 @@ import (
 
 func main() {
 	from := flag.String("from", "", "a `directory` of OpenAPI v3 documents, or the http(s) URL of a server")
-	to := flag.String("to", filepath.Join("typed", "openapi", "builtin"), "the `directory` to write to")
+	to := flag.String("to", filepath.Join("typed", "openapi", "builtin.zip"), "the `file` to write to")
 	token := flag.String("token", "", "the bearer `token` to show to the server")
 	ca := flag.String("ca", "", "a `file` with the certificates, in PEM, of the authorities to trust")
 	flag.Parse()
@@ -35,41 +33,18 @@ func main() {
 	}
 }
 
-// run reads documents, builds the bundle and replaces the one in the directory
-// to. Nothing is written unless all could be read and built.
+// run reads documents, builds the bundle and writes it to the file to, if all
+// could be read and built.
 func run(ctx context.Context, from, to, token, ca string) error {
 	documents, err := documentsFrom(ctx, from, token, ca)
 	if err != nil {
 		return err
 	}
-	files, err := bundle.Build(documents)
+	built, err := bundle.Build(documents)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	stale, err := filepath.Glob(filepath.Join(to, "*"+bundle.DocumentSuffix))
-	if err != nil {
-		return err
-	}
-	for _, file := range stale {
-		if _, ok := files[filepath.Base(file)]; ok {
-			continue
-		}
-		if err := os.Remove(file); err != nil {
-			return err
-		}
-	}
-	total := 0
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := os.WriteFile(filepath.Join(to, name), files[name], 0o644); err != nil {
-			return err
-		}
-		total += len(files[name])
-	}
-	fmt.Printf("%d documents, %d bytes\n", len(files)-1, total)
-	return nil
+	return os.WriteFile(to, built, 0o644)
 }
 
 func documentsFrom(ctx context.Context, from, token, ca string) (map[string][]byte, error) {

@@ -1,0 +1,509 @@
+package fieldmanager_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// TestUnusualEntries has live objects whose managed fields are not as a server writes them: after an apply that changes
+// nothing they are canonical or as they were (spec rule 2.4).
+func TestUnusualEntries(t *testing.T) {
+	type m = map[string]any
+	entry := func(manager, at string, change ...any) m {
+		out := m{"manager": manager, "operation": "Apply", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1",
+			"fieldsV1": m{"f:spec": m{"f:text": m{}}}}
+		if at != "" {
+			out["time"] = at
+		}
+		for i := 0; i < len(change); i += 2 {
+			out[change[i].(string)] = change[i+1]
+		}
+		return out
+	}
+	const at = "2026-01-02T03:04:05Z"
+	many := func(n int) (out []any) {
+		for i := range n {
+			out = append(out, entry(fmt.Sprintf("m%02d", i), at))
+		}
+		return out
+	}
+	for _, row := range []struct {
+		name, why string
+		given     any
+		want      any // nil for what was given
+		err       string
+	}{
+		{"usual", "", []any{entry("alice", at)}, nil, ""},
+		{"no time", "", []any{entry("alice", "")}, nil, ""},
+		{"fraction of a second", "times have whole seconds", []any{entry("alice", "2026-01-02T03:04:05.678Z")},
+			[]any{entry("alice", at)}, ""},
+		{"other zone", "", []any{entry("alice", "2026-01-02T04:04:05+01:00")}, []any{entry("alice", at)}, ""},
+		{"not sorted", "", []any{entry("bob", at), entry("alice", at)}, []any{entry("alice", at), entry("bob", at)}, ""},
+		{"times not sorted", "", []any{entry("alice", "2027-01-02T03:04:05Z"), entry("bob", at)},
+			[]any{entry("bob", at), entry("alice", "2027-01-02T03:04:05Z")}, ""},
+		{"versions of one update not sorted", "",
+			[]any{entry("alice", at), entry("u", at, "operation", "Update", "apiVersion", "example.dev/v2"),
+				entry("u", at, "operation", "Update")},
+			[]any{
+				entry("alice", at), entry("u", at, "operation", "Update"),
+				entry("u", at, "operation", "Update", "apiVersion", "example.dev/v2"),
+			}, ""},
+		{"subresources not sorted", "",
+			[]any{entry("alice", at), entry("b", at, "subresource", "z"), entry("b", at, "subresource", "s")},
+			[]any{entry("alice", at), entry("b", at, "subresource", "s"), entry("b", at, "subresource", "z")}, ""},
+		{"two of one key", "the later one counts",
+			[]any{entry("alice", at, "fieldsV1", m{"f:spec": m{"f:count": m{}}}), entry("alice", at)},
+			[]any{entry("alice", at)}, ""},
+		{"two of one applier at two versions", "an applier has one entry",
+			[]any{entry("alice", at, "apiVersion", "example.dev/v2"), entry("alice", at)}, []any{entry("alice", at)},
+			""},
+		{"many", "", append([]any{entry("alice", at)}, many(20)...), nil, ""},
+		{"two of one key among many", "",
+			append([]any{entry("alice", at), entry("m03", at, "fieldsV1", m{"f:x": m{}})}, many(20)...),
+			append([]any{entry("alice", at)}, many(20)...), ""},
+		{"no such time", "the key can be told", []any{entry("alice", at), entry("bob", "2026-99-02T03:04:05Z")},
+			[]any{entry("bob", "2026-99-02T03:04:05Z"), entry("alice", at)}, ""},
+		{"fields that are a text", "the key can be told",
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", "text")}, nil, ""},
+		{"only a mark", "owns nothing", []any{entry("alice", at), entry("bob", at, "fieldsV1", m{".": m{}})},
+			[]any{entry("alice", at)}, ""},
+		{"no kinds", "what can't be decoded is kept",
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{"": m{}, "f": m{}, "fq": m{}})}, nil, ""},
+		{"topology changed", "what became atomic is owned as a whole",
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{"f:spec": m{"f:atomic": m{`v:"a"`: m{}}}})},
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{"f:spec": m{"f:atomic": m{}}})}, ""},
+		{"topology changed, unusual", "",
+			[]any{entry("alice", at), entry("bob", "2026-01-02T03:04:05.678Z", "fieldsV1",
+				m{"f:spec": m{"f:atomic": m{`v:"a"`: m{}}}})},
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{"f:spec": m{"f:atomic": m{}}})}, ""},
+		{"what is not known, in what is atomic", "it is as it has to be",
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{"f:spec": m{"f:atomic": m{"q:new": m{}}}})}, nil,
+			""},
+		{"subresource", "", []any{entry("alice", at), entry("bob", at, "subresource", int64(5))}, nil, `subresource`},
+		{"only what is not known", "owns nothing that counts",
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{"q:new": m{}})}, []any{entry("alice", at)}, ""},
+		{"before 1970", "times sort by seconds, and none is none since 1970",
+			[]any{entry("alice", ""), entry("bob", "1960-01-02T03:04:05Z")},
+			[]any{entry("bob", "1960-01-02T03:04:05Z"), entry("alice", "")}, ""},
+		{"at 1970", "", []any{entry("bob", ""), entry("alice", "1970-01-01T00:00:00Z")},
+			[]any{entry("alice", "1970-01-01T00:00:00Z"), entry("bob", "")}, ""},
+		{"owns nothing", "an entry that owns nothing is dropped",
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{})}, []any{entry("alice", at)}, ""},
+		{"one of several owns nothing", "whichever of them it is",
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{}), entry("carol", at)},
+			[]any{entry("alice", at), entry("carol", at)}, ""},
+		{"a version that is gone", "it is not touched, whatever it looks like",
+			[]any{entry("alice", at), entry("bob", at, "apiVersion", "example.dev/v7", "fieldsV1",
+				m{"f:spec": m{"f:ports": m{`k:{"b":1,"a":2}`: m{}}}, "z:a": m{}})}, nil, ""},
+		{"owns nothing, without fields", "", []any{entry("alice", at), entry("bob", at, "fieldsV1", nil)},
+			[]any{entry("alice", at)}, ""},
+		{"odd member of a known kind", "what can't be decoded is kept",
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{"k:{": m{}})}, nil, ""},
+		{"no list", "", m{}, nil, "metadata.managedFields: expected a list, got map[string]interface {}"},
+		{"list of texts", "", []any{entry("alice", at), "x"}, nil,
+			`managedFields[1] of manager "": expected a map, got string`},
+		{"no version", "", []any{entry("alice", at, "apiVersion", "")}, nil, "apiVersion must not be empty"},
+		{"wrong operation", "", []any{entry("alice", at), entry("bob", at, "operation", "Patch")}, nil,
+			`managedFields[1] of manager "bob": operation must be Apply or Update, got "Patch"`},
+		{"other format", "", []any{entry("alice", at, "fieldsType", "FieldsV2")}, nil,
+			`fieldsType must be FieldsV1, got "FieldsV2"`},
+		{"malformed version", "there can be no such",
+			[]any{entry("alice", at), entry("u", at, "operation", "Update", "apiVersion", "a/b/c")}, nil, ""},
+		{"no manager", "", []any{entry("alice", at), entry("", at)},
+			[]any{m{"operation": "Apply", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1", "time": at,
+				"fieldsV1": m{"f:spec": m{"f:text": m{}}}}, entry("alice", at)}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			fm := newManager(t, "v1")
+			live := stored(object(t, "v1", "spec: {text: a}"))
+			live.Object["metadata"].(m)["managedFields"] = row.given
+			before := live.DeepCopy()
+			out, err := writetest.Apply(fm, live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			require.Equal(t, before, live, "nothing given is changed")
+			if row.err != "" {
+				require.ErrorContains(t, err, row.err, row.why)
+				return
+			}
+			require.NoError(t, err)
+			if row.want == nil {
+				row.want = row.given
+			}
+			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
+
+			// An update that changes nothing comes to the same, whether it carries
+			// the managed fields or not.
+			same := live.DeepCopy()
+			updated, err := writetest.Update(fm, live, same, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, row.want, contents(updated)["metadata"].(m)["managedFields"], row.why)
+			delete(same.Object["metadata"].(m), "managedFields")
+			updated, err = writetest.Update(fm, live, same, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, row.want, contents(updated)["metadata"].(m)["managedFields"], row.why)
+		})
+	}
+}
+
+// TestCarriedEntries shows what counts of the managed fields that an update
+// carries (spec rule 2.6).
+func TestCarriedEntries(t *testing.T) {
+	type m = map[string]any
+	entry := func(manager string, fields m, change ...any) m {
+		return fieldsEntry(manager, "Apply", "v1", fields, change...)
+	}
+	text, count := m{"f:spec": m{"f:text": m{}}}, m{"f:spec": m{"f:count": m{}}}
+	for _, row := range []struct {
+		name, why   string
+		live, given any
+		want        any
+	}{
+		{"live's", "", []any{entry("a", text)}, []any{entry("a", text)}, []any{entry("a", text)}},
+		{"edited", "", []any{entry("a", text)}, []any{entry("a", count)}, []any{entry("a", count)}},
+		{"one more", "", []any{entry("a", text)}, []any{entry("a", text), entry("b", count)},
+			[]any{entry("a", text), entry("b", count)}},
+		{"one less", "", []any{entry("a", text), entry("b", text)}, []any{entry("b", text)}, []any{entry("b", text)}},
+		{"not canonical", "what a client sends is stored canonical", nil,
+			[]any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}, []any{entry("a", text)}},
+		{"marks that say nothing", "they are not canonical", nil,
+			[]any{entry("a", m{".": m{}, "f:spec": m{"f:text": m{".": m{}}}})}, []any{entry("a", text)}},
+		{"zero time", "written as a Go struct with it is", nil, []any{entry("a", text, "time", "0001-01-01T00:00:00Z")},
+			[]any{m{"manager": "a", "operation": "Apply", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1",
+				"fieldsV1": text, "time": nil}}},
+		{"not canonical, as in live", "what is live's stays as it is",
+			[]any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})},
+			[]any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})},
+			[]any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}},
+		{"unusual, as in live", "each is what it says", []any{entry("a", text, "time", "2026-01-02T03:04:05.678Z")},
+			[]any{entry("a", count, "time", "2026-01-02T03:04:05.678Z")}, []any{entry("a", count)}},
+		{"malformed fields", "live's count", []any{entry("a", text)}, []any{entry("a", m{"k:{": m{}})},
+			[]any{entry("a", text)}},
+		{"malformed entry", "", []any{entry("a", text)}, []any{"x"}, []any{entry("a", text)}},
+		{"no list", "", []any{entry("a", text)}, "x", []any{entry("a", text)}},
+		{"empty list", "drops them all", []any{entry("a", text)}, []any{}, nil},
+		{"empty entry", "drops them all", []any{entry("a", text)}, []any{m{}}, nil},
+		{"two empty entries", "they are malformed", []any{entry("a", text)}, []any{m{}, m{}}, []any{entry("a", text)}},
+		{"an empty time", "anything in it makes it an entry", []any{entry("a", text)}, []any{m{"time": nil}},
+			[]any{entry("a", text)}},
+		{"live's can't be read", "then now's count", []any{"x"}, []any{entry("a", text)}, []any{entry("a", text)}},
+		{"neither can be read", "nothing can be said of them", []any{"x"}, []any{"y"}, []any{"x"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			fm := newManager(t, "v1")
+			live, now := stored(
+				object(t, "v1", "spec: {text: a, count: 1}"),
+			), stored(
+				object(t, "v1", "spec: {text: a, count: 1}"),
+			)
+			live.Object["metadata"].(m)["managedFields"] = row.live
+			now.Object["metadata"].(m)["managedFields"] = row.given
+			out, err := writetest.Update(fm, live, now, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
+
+			// The same of an update that changes something that nobody owns.
+			now.Object["metadata"].(m)["name"] = "other"
+			out, err = writetest.Update(fm, live, now, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
+		})
+	}
+}
+
+// TestWhatCannotBeDecodedBlocksNoRemoval: an entry that can't be brought up to the
+// topology is told of and set aside; what an applier drops is removed all the same.
+func TestWhatCannotBeDecodedBlocksNoRemoval(t *testing.T) {
+	type m = map[string]any
+	var warnings []fieldmanager.Warning
+	fm := newManager(t, "v1", func(o *fieldmanager.Options) {
+		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+	})
+	broken := fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:labels": "x"}})
+	live := storedWith(
+		t,
+		"spec: {text: a, count: 1}",
+		fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}}),
+		broken,
+	)
+	out, err := writetest.Apply(fm, live, object(t, "v1", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	require.NotContains(t, contents(out)["spec"], "count")
+	require.Contains(t, listOf(out), any(broken))
+	require.Len(t, warnings, 1)
+	require.Equal(t, "bob", warnings[0].Manager.Manager)
+}
+
+// TestCapOfUpdates shows the cap (spec rule 2.5), among entries that were not
+// decoded and one that can't be.
+func TestCapOfUpdates(t *testing.T) {
+	var warnings []fieldmanager.Warning
+	fm := newManager(
+		t,
+		"v1",
+		func(o *fieldmanager.Options) { o.Cap = 3 },
+		func(o *fieldmanager.Options) {
+			o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+		},
+	)
+	live := stored(object(t, "v1", "spec: {text: a, count: 1, labels: {a: x}}"))
+	type m = map[string]any
+	update := func(manager, at string, fields m) any {
+		return m{
+			"manager":    manager,
+			"operation":  "Update",
+			"apiVersion": "example.dev/v1",
+			"fieldsType": "FieldsV1",
+			"time":       "2026-01-01T00:00:0" + at + "Z",
+			"fieldsV1":   fields,
+		}
+	}
+	list := []any{
+		update("one", "1", m{"f:spec": m{"f:text": m{}}}),
+		update("two", "2", m{"f:spec": m{"f:count": m{}}}),
+		update("three", "3", m{"f:spec": m{"f:labels": m{"f:a": m{}}}}),
+	}
+	live.Object["metadata"].(m)["managedFields"] = list
+	now := live.DeepCopy()
+	now.Object["spec"].(m)["set"] = []any{"x"}
+	out, err := writetest.Update(fm, live, now, "four")
+	require.NoError(t, err)
+	require.Equal(t, `ancient-changes Update example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}
+three Update example.dev/v1 {"f:spec":{"f:labels":{"f:a":{}}}}
+four Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}
+`, owners(t, out))
+	require.Equal(t, managedfields.Ancient, out.(interface {
+		GetManagedFields() []metav1.ManagedFieldsEntry
+	}).GetManagedFields()[0].Manager)
+
+	list[2] = update("three", "3", m{"k:{": m{}})
+	now.Object["metadata"].(m)["managedFields"] = list
+	out, err = writetest.Update(fm, live, now, "four")
+	require.NoError(t, err)
+	require.Len(t, contents(out)["metadata"].(m)["managedFields"], 4, "what can't be decoded can't be merged")
+
+	// The writer's own entry that can't be decoded is replaced, and the host is told.
+	warnings = nil
+	out, err = writetest.Update(fm, live, now, "three")
+	require.NoError(t, err)
+	require.Contains(t, owners(t, out), `three Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}`)
+	require.Len(t, warnings, 1)
+
+	// One that can be is added to.
+	warnings = nil
+	now = stored(out)
+	now.Object["spec"].(m)["labels"].(m)["b"] = "z"
+	out, err = writetest.Update(fm, stored(out), now, "three")
+	require.NoError(t, err)
+	require.Contains(
+		t,
+		owners(t, out),
+		`three Update example.dev/v1 {"f:spec":{"f:labels":{"f:b":{}},"f:set":{".":{},"v:\"x\"":{}}}}`,
+	)
+	require.Empty(t, warnings)
+
+	// Those that are merged are decoded, and others stay as they are.
+	odd := m{"f:spec": m{"f:text": m{}, "q:new": m{}}}
+	live.Object["metadata"].(m)["managedFields"] = []any{
+		update(
+			"ancient-changes",
+			"1",
+			m{"f:spec": m{"f:text": m{}}},
+		),
+		update("two", "2", m{"f:spec": m{"f:count": m{}}}),
+		update("three", "3", odd),
+	}
+	now = live.DeepCopy()
+	now.Object["spec"].(m)["set"] = []any{"x"}
+	out, err = writetest.Update(fm, live, now, "four")
+	require.NoError(t, err)
+	require.Contains(t, owners(t, out), `ancient-changes Update example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}`)
+	require.Equal(t, odd, listOf(out).([]any)[1].(m)["fieldsV1"])
+}
+
+// fieldsEntry is an entry as it stands in an unstructured object, with changes: names
+// and values by turns, nil for none.
+func fieldsEntry(manager, op, version string, fields map[string]any, change ...any) map[string]any {
+	out := map[string]any{
+		"manager":    manager,
+		"operation":  op,
+		"apiVersion": "example.dev/" + version,
+		"fieldsType": "FieldsV1",
+		"time":       "2026-01-02T03:04:05Z",
+		"fieldsV1":   fields,
+	}
+	for i := 0; i < len(change); i += 2 {
+		out[change[i].(string)] = change[i+1]
+		if change[i+1] == nil {
+			delete(out, change[i].(string))
+		}
+	}
+	return out
+}
+
+// storedWith returns a stored object with a list of entries.
+func storedWith(t testing.TB, text string, entries ...any) *unstructured.Unstructured {
+	t.Helper()
+	out := stored(object(t, "v1", text))
+	out.Object["metadata"].(map[string]any)["managedFields"] = entries
+	return out
+}
+
+// listOf returns the list of entries of an object, which need not be one.
+func listOf(obj runtime.Object) any {
+	return contents(obj)["metadata"].(map[string]any)["managedFields"]
+}
+
+// TestUpdatesThatAreWrong has objects that can't be read, where the other one or the
+// entries would hide it.
+func TestUpdatesThatAreWrong(t *testing.T) {
+	type m = map[string]any
+	fm := newManager(t, "v1")
+	var none *unstructured.Unstructured
+	entry := fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:text": m{}}})
+	bare := &unstructured.Unstructured{
+		Object: m{"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": m{"managedFields": []any{entry}}},
+	}
+	odd := &unstructured.Unstructured{Object: m{"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": "x"}}
+	for _, row := range []struct {
+		name, why string
+		live, now runtime.Object
+		role      fieldmanager.Role
+	}{
+		{"new object is none", "also when live's entries can't be read", storedWith(t, "spec: {text: a}", "x"), none,
+			fieldmanager.NewObject},
+		{"live is none", "also when the new object has no entries", none, object(t, "v1", "spec: {text: a}"),
+			fieldmanager.LiveObject},
+		{"metadata is none", "also when live's holds nothing but managed fields", bare, odd, fieldmanager.NewObject},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := writetest.Update(fm, row.live, row.now, "ctl")
+			var at *fieldmanager.ObjectError
+			require.ErrorAs(t, err, &at, row.why)
+			require.Equal(t, row.role, at.Role)
+		})
+	}
+
+	status := &metav1.Status{Message: "not an object"}
+	now := object(t, "v1", "spec: {text: a}")
+	out, err := writetest.Update(fm, status, now, "ctl")
+	require.NoError(t, err)
+	require.Same(t, now, out, "what is not an object has no entries to go on from")
+
+	// UpdateNoErrors stores what it can: the new object as it is.
+	carrying := storedWith(t, "spec: {text: a}", entry)
+	require.Same(
+		t,
+		runtime.Object(carrying),
+		fm.UpdateNoErrors(t.Context(), none, carrying, fieldmanager.UpdateOptions{Manager: "ctl"}),
+	)
+	noText := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v1", m{}, "operation", m{}))
+	w := newWidget(widgetSpec{Text: "a"})
+	require.Same(
+		t,
+		runtime.Object(w),
+		widgetManager(t, "v1").UpdateNoErrors(t.Context(), noText, w, fieldmanager.UpdateOptions{Manager: "ctl"}),
+		"a Go struct can't hold live's entries",
+	)
+}
+
+// TestObjectsOfTwoFields: what has two fields need not be an object that is about to
+// be created.
+func TestObjectsOfTwoFields(t *testing.T) {
+	type m = map[string]any
+	for name, live := range map[string]m{
+		"no kind":    {"apiVersion": "example.dev/v1", "spec": m{"text": "a"}},
+		"no version": {"kind": "Thing", "spec": m{"text": "a"}},
+	} {
+		out, err := writetest.Apply(newManager(
+			t,
+			"v1",
+			func(o *fieldmanager.Options) { o.Converter = nil },
+		), &unstructured.Unstructured{Object: live}, object(t, "v1", "spec: {text: a}"), "alice", false)
+		require.NoError(t, err, name)
+		require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"+
+			"before-first-apply Update example.dev/v1 {\"f:spec\":{\".\":{},\"f:text\":{}}}\n", owners(t, out), name)
+	}
+}
+
+// TestEntriesOfTrees shows which entries that a client sends stay as they stand:
+// those in canonical form, and live's, whatever those look like.
+func TestEntriesOfTrees(t *testing.T) {
+	type m = map[string]any
+	text, count := m{"f:spec": m{"f:text": m{}}}, m{"f:spec": m{"f:count": m{}}}
+	plain := fieldsEntry("alice", "Apply", "v1", text)
+	extra := fieldsEntry("alice", "Apply", "v1", text, "extra", "x")
+	for _, row := range []struct {
+		name, why string
+		live, now m
+		want      m
+	}{
+		{"in canonical form", "", plain, fieldsEntry("alice", "Apply", "v1", count),
+			fieldsEntry("alice", "Apply", "v1", count)},
+		{"with a subresource", "", plain, fieldsEntry("alice", "Apply", "v1", count, "subresource", "status"),
+			fieldsEntry("alice", "Apply", "v1", count, "subresource", "status")},
+		{"without a time", "", plain, fieldsEntry("alice", "Apply", "v1", count, "time", nil),
+			fieldsEntry("alice", "Apply", "v1", count, "time", nil)},
+		{"with a member more", "it is not kept", plain, extra, plain},
+		{"with a member more and no time", "", plain,
+			fieldsEntry("alice", "Apply", "v1", text, "extra", "x", "time", nil),
+			fieldsEntry("alice", "Apply", "v1", text, "time", nil)},
+		{"with a member more and a subresource", "", plain,
+			fieldsEntry("alice", "Apply", "v1", text, "extra", "x", "subresource", "s"),
+			fieldsEntry("alice", "Apply", "v1", text, "subresource", "s")},
+		{"live's, with a member more", "it is live's", extra, extra, extra},
+		{"other fields than live's, with a member more", "", extra,
+			fieldsEntry("alice", "Apply", "v1", count, "extra", "x"), fieldsEntry("alice", "Apply", "v1", count)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			const spec = "spec: {text: a, count: 1}"
+			out, err := writetest.Update(
+				newManager(t, "v1"),
+				storedWith(t, spec, row.live),
+				storedWith(t, spec, row.now),
+				"ctl",
+			)
+			require.NoError(t, err)
+			require.Equal(t, []any{row.want}, listOf(out), row.why)
+		})
+	}
+}
+
+// TestUpdatesAndTheirEntry: the updater's entry is dated when it changes something, and
+// replaced when it can't be read.
+func TestUpdatesAndTheirEntry(t *testing.T) {
+	type m = map[string]any
+	const early = "2020-01-02T03:04:05Z"
+	own := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}, "time", early)
+	broken := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"k:{": m{}}}, "time", early)
+	bare := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}, "time", early, "extra", "x")
+	count := m{"f:spec": m{"f:count": m{}}}
+	for _, row := range []struct {
+		name, why string
+		entry     m
+		now       string
+		want      m
+	}{
+		{"nothing changes", "its time stays", own, "spec: {text: a}", own},
+		{"something changes", "", own, "spec: {text: a, count: 1}",
+			fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}})},
+		{"nothing changes, and it can't be read", "it is kept", broken, "spec: {text: a}", broken},
+		{"something changes, and it can't be read", "it is replaced", broken, "spec: {text: a, count: 1}",
+			fieldsEntry("ctl", "Update", "v1", count)},
+		{"nothing changes, and it has a member more", "it stands as it is in live", bare, "spec: {text: a}", bare},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live, now := storedWith(t, "spec: {text: a}", row.entry), stored(object(t, "v1", row.now))
+			out, err := writetest.Update(newManager(t, "v1"), live, now, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, []any{row.want}, listOf(out), row.why)
+		})
+	}
+}
