@@ -104,8 +104,8 @@ type applyWrite struct {
 	force   bool
 	given   runtime.Object // live, as it was given; nil for none
 	applied runtime.Object
-	intent  object
-	live    object
+	intent  object // applied
+	live    object // given, or the empty object
 
 	entries   managedfields.Entries // live's; from setOwners on, those to store
 	isCurrent bool                  // live has its entries as they would be written
@@ -258,8 +258,8 @@ func (w *applyWrite) merge() error {
 	return nil
 }
 
-// reconcileOwn brings the manager's entry up to the topology of today, if it is of this version. One that can't be
-// decoded owns nothing, so that nothing is removed because of it.
+// reconcileOwn adapts the manager's entry to the topology of today's type, if it is of this version. An entry that can't
+// be decoded owns nothing from then on, so that nothing is removed because of it.
 func (w *applyWrite) reconcileOwn() {
 	if w.own == nil || w.own.APIVersion != w.m.version {
 		return
@@ -297,8 +297,7 @@ func (w *applyWrite) setOwners() error {
 	return nil
 }
 
-// ownEntry returns the manager's entry. It is dated only if the object changed
-// (spec rule 2.3).
+// ownEntry returns the manager's entry after the write. Its time is set only if the object changed (spec rule 2.3).
 func (w *applyWrite) ownEntry() managedfields.Entry {
 	mine := managedfields.Entry{Key: w.key}
 	if w.own != nil {
