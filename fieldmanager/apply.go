@@ -17,8 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// BeforeFirstApply is the manager that comes to own, at the first apply to an
-// object without entries, what is in the object already.
+// BeforeFirstApply is the manager that owns what was in an object without entries before its first apply.
 const BeforeFirstApply = "before-first-apply"
 
 // unknownManager is the manager of a write that names none.
@@ -32,21 +31,30 @@ type ApplyOptions struct {
 	Force bool
 }
 
-// Result is what comes of a write.
+// Result is what a write returns.
 type Result struct {
 	// Object is the object to store, with its managed fields.
 	Object runtime.Object
-	// Changed says that the write changed the object: more than its managed fields and the annotation of client-side
-	// apply.
+	// Changed says that the write changed the object. Managed fields and the annotation of client-side apply do not
+	// count.
 	Changed bool
 	// NoOp says that there is nothing to store: there is a live object, and Object equals it, managed fields included.
 	NoOp bool
-	// Owned is what the manager owns through such a write from now on, at the version of the FieldManager. It must not be
-	// changed.
-	Owned *fieldpath.Set
 	// Conflicts are what a forced apply took from others, and would not have got without force. An update has no
 	// conflicts.
 	Conflicts conflicts.Conflicts
+
+	own *managedfields.Entry // the manager's; nil for none
+}
+
+// Owned returns the set of the manager's entry after the write, at the version of the FieldManager. It decodes the
+// entry if the write did not have to.
+func (r Result) Owned() *fieldpath.Set {
+	if r.own == nil {
+		return nil
+	}
+	own := *r.own // decoding changes an entry, and several goroutines may read a result
+	return own.Owned()
 }
 
 // Apply merges applied, the intent of a manager, into live, and finds the managed fields that follow. live is the
@@ -70,16 +78,16 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 		return Result{}, err
 	}
 	if w.isNoOp {
-		return w.finish()
+		return w.result()
 	}
 	if err := w.prune(); err != nil {
 		return Result{}, err
 	}
 	w.changes = m.compare(ctx, w.liveObject, w.mergedObject)
-	if err := w.take(); err != nil {
+	if err := w.setOwners(); err != nil {
 		return Result{}, err
 	}
-	return w.finish()
+	return w.result()
 }
 
 // applyWrite is one apply on its way through the pipeline.
@@ -87,8 +95,8 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 //	read         check the request, and read both objects and live's entries; before-first-apply
 //	merge        validate and merge the intent; what it owns and dropped
 //	prune        remove what was dropped and nobody else owns
-//	take         take what changed from others, or find the conflicts; make and date the manager's entry
-//	finish       keep up last-applied, default, encode
+//	setOwners    take what changed from others, or find the conflicts; make and date the manager's entry
+//	result       keep up last-applied, default, encode
 type applyWrite struct {
 	m       *FieldManager
 	ctx     context.Context
@@ -97,23 +105,23 @@ type applyWrite struct {
 	given   runtime.Object // live, as it was given; nil for none
 	applied runtime.Object
 	intent  object
-	live    object // if given is unstructured, with its managed fields
+	live    object
 
-	entries   managedfields.Entries // of live until others is made of it; from take on, those that are stored
-	isCurrent bool                  // entries would be written as they are in live
-	own       *managedfields.Entry
+	entries   managedfields.Entries // live's; from setOwners on, those to store
+	isCurrent bool                  // live has its entries as they would be written
+	own       *managedfields.Entry  // the manager's; nil for none
 	others    managedfields.Entries // entries without own, reconciled
-	kept      managedfields.Entries // entries without own that can't be compared
+	kept      managedfields.Entries // entries without own that can't be compared, and are stored as they are
 
 	owned, dropped *fieldpath.Set // what the intent owns, and what its manager owned before and the intent does not
 	merged         object         // live itself unless changed
 	changed        bool           // merged differs from live
 	changes        *comparisons   // how it differs
 	isNoOp         bool           // nothing changes, entries included; found early for most writes
-	taken          losses         // what is taken from others, or in conflict
+	lost           losses         // what others lose, or what is in conflict
 }
 
-// read checks the request and takes it apart (spec rules 1.1, 1.2 and 1.3).
+// read checks the request, and reads both objects and the entries (spec rules 1.1, 1.2 and 1.3).
 func (w *applyWrite) read() (err error) {
 	m := w.m
 	if w.applied == nil {
@@ -160,7 +168,7 @@ func (m *FieldManager) key(manager string, op metav1.ManagedFieldsOperationType)
 
 // readIntent returns an intent, which is not yet validated.
 func (m *FieldManager) readIntent(applied runtime.Object) (object, error) {
-	tree, err := treeOf(applied)
+	tree, err := gostruct.Tree(applied)
 	if err != nil {
 		return object{}, &ObjectError{AppliedObject, "", err}
 	}
@@ -184,8 +192,7 @@ func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
 	return version == m.version && kind == m.kind.Kind
 }
 
-// validate checks an object that is stored, or about to be: what a server let
-// in must not be refused here, so duplicates and unknown fields pass.
+// validate checks an object that is stored. It allows duplicates and unknown fields, because the server accepted them.
 func (o object) validate() error {
 	if err := o.typ.Validate(o.tree, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
 		return fmt.Errorf("%s: %w", o.name(), err)
@@ -193,8 +200,8 @@ func (o object) validate() error {
 	return nil
 }
 
-// giveToBeforeFirstApply gives what is in live to before-first-apply: the object was
-// written before anybody tracked it (spec rule 1.5).
+// giveToBeforeFirstApply makes an entry of before-first-apply, which owns what is in live: nobody tracked the writes
+// before this one (spec rule 1.5).
 func (w *applyWrite) giveToBeforeFirstApply() error {
 	empty, err := w.m.emptyObject(w.ctx)
 	if err != nil {
@@ -202,12 +209,12 @@ func (w *applyWrite) giveToBeforeFirstApply() error {
 	}
 	old := w.live.stripped()
 	if w.m.options.Empty != nil && typed.Equal(empty.tree, old.tree) {
-		return nil // it is about to be created, and holds nothing yet
+		return nil // the object is about to be created
 	}
 	if err := old.withinLimits(); err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(w.ctx, known(empty), known(old)), BeforeFirstApply), false
+	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(w.ctx, made(empty), made(old)), BeforeFirstApply), false
 	return nil
 }
 
@@ -222,10 +229,10 @@ func (w *applyWrite) merge() error {
 	var unknown typed.Errors
 	if _, ok := err.(typed.Errors); ok && !m.refusesUnknown() {
 		// Fields that the type does not declare are taken out of the intent.
-		var known any
-		known, unknown = m.typ.DropUnknown(w.intent.tree, live)
-		w.intent.tree, _ = known.(map[string]any)
-		merged, err = m.options.Semantics.Merge(m.typ, live, known, typed.Rules{})
+		var declared any
+		declared, unknown = m.typ.DropUnknown(w.intent.tree, live)
+		w.intent.tree, _ = declared.(map[string]any)
+		merged, err = m.options.Semantics.Merge(m.typ, live, declared, typed.Rules{})
 	}
 	if err != nil {
 		return &ObjectError{AppliedObject, w.intent.name(), err}
@@ -244,8 +251,8 @@ func (w *applyWrite) merge() error {
 		w.dropped = w.own.Owned().Difference(w.owned)
 	}
 	// An apply that changes nothing ends here, and returns live as it is. So nothing may be left to do: the entry is of
-	// this version, all entries would be written as they are, the intent owns what it did, and kubectl's annotation need
-	// not be looked at.
+	// this version, all entries would be written as they are, the intent owns what it did, and kubectl's annotation
+	// need not be looked at.
 	w.isNoOp = isOwned && w.isCurrent && w.own.IsUnchanged() && !w.changed && !w.owned.Empty() &&
 		!(w.key.Manager == kubectl && lastApplied(w.live.tree) != "")
 	return nil
@@ -263,28 +270,27 @@ func (w *applyWrite) reconcileOwn() {
 	}
 }
 
-// take takes what the write changes from others, and puts the entries together. Without force, what it would take is
+// setOwners takes from others what the write changes, and makes the list of entries. Without force, what others own is
 // in conflict; but the manager called kubectl may take fields that are as client-side apply left them (spec rule 9.1).
-//
-// The result has the entries of others first, then the manager's own, then those that
-// can't be compared. The order counts for nothing: entries are sorted when they are encoded.
-func (w *applyWrite) take() error {
+// Entries are sorted when they are encoded, so their order does not matter here.
+func (w *applyWrite) setOwners() error {
 	others := w.others
 	if w.changed {
-		w.taken = losses{refuse: !w.force && w.key.Manager != kubectl}
-		others = w.m.takeFromOthers(others, w.key, w.changes, &w.taken)
-		if w.key.Manager == kubectl && len(w.taken.conflicts) > 0 && !w.taken.more {
-			w.taken.conflicts = without(w.taken.conflicts, w.m.clientSideApplied(w.live.stripped()))
+		w.lost = losses{refuse: !w.force && w.key.Manager != kubectl}
+		others = w.m.takeFromOthers(others, w.key, w.changes, &w.lost)
+		if w.key.Manager == kubectl && len(w.lost.conflicts) > 0 && !w.lost.more {
+			w.lost.conflicts = without(w.lost.conflicts, w.m.clientSideApplied(w.live.stripped()))
 		}
-		if len(w.taken.conflicts) > 0 && !w.force {
-			return w.taken.conflicts
+		if len(w.lost.conflicts) > 0 && !w.force {
+			return w.lost.conflicts
 		}
 	} else {
 		others = slices.DeleteFunc(others, func(r managedfields.Entry) bool { return r.IsEmpty() })
 	}
 	w.entries = make(managedfields.Entries, 0, len(others)+len(w.kept)+1)
 	w.entries = append(w.entries, others...)
-	if mine := w.ownEntry(); !mine.IsEmpty() {
+	mine := w.ownEntry()
+	if w.own = &mine; !mine.IsEmpty() {
 		w.entries = append(w.entries, mine)
 	}
 	w.entries = append(w.entries, w.kept...)
@@ -307,21 +313,21 @@ func (w *applyWrite) ownEntry() managedfields.Entry {
 	return mine
 }
 
-// finish makes the result.
-func (w *applyWrite) finish() (Result, error) {
+// result makes the object, and says what the apply did.
+func (w *applyWrite) result() (Result, error) {
 	out, err := w.object()
 	if err != nil {
 		return Result{}, err
 	}
 	isNoOp := w.isNoOp || !w.changed && w.given != nil && w.sameMetadata(out)
-	return Result{Object: out, Changed: w.changed, NoOp: isNoOp, Owned: w.owned, Conflicts: w.taken.conflicts}, nil
+	return Result{Object: out, Changed: w.changed, NoOp: isNoOp, Conflicts: w.lost.conflicts, own: w.own}, nil
 }
 
-// sameMetadata reports whether an object that differs from live in its managed fields and in the annotation of
-// client-side apply, if at all, does not differ in them.
+// sameMetadata reports whether out has the managed fields and the annotation of client-side apply of live. All else is
+// known to be equal.
 func (w *applyWrite) sameMetadata(out runtime.Object) bool {
 	if w.key.Manager == kubectl {
-		tree, err := treeOf(out)
+		tree, err := gostruct.Tree(out)
 		if err != nil || lastApplied(tree) != lastApplied(w.live.tree) {
 			return false
 		}
@@ -329,7 +335,7 @@ func (w *applyWrite) sameMetadata(out runtime.Object) bool {
 	return managedfields.Equal(w.given, out, false)
 }
 
-// object returns the object that is to be stored.
+// object returns the object to store.
 func (w *applyWrite) object() (runtime.Object, error) {
 	out, tree := w.given, w.merged.tree
 	if out == nil {
@@ -359,7 +365,7 @@ func (w *applyWrite) object() (runtime.Object, error) {
 	}
 	if isDefaulted {
 		w.m.options.Defaulter(out)
-		// A defaulter may do anything to the object. What it did to the managed fields does not count.
+		// A defaulter may do anything to the object. Its managed fields are overwritten below.
 		if u, ok := out.(runtime.Unstructured); ok {
 			if err := checkMetadata(u.UnstructuredContent()); err != nil {
 				return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)

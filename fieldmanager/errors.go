@@ -1,6 +1,6 @@
 package fieldmanager
 
-// Role is what an object is to a write.
+// Role is the role of an object in a write.
 type Role string
 
 // The roles of objects.
@@ -10,12 +10,11 @@ const (
 	NewObject     Role = "new"
 )
 
-// ObjectError says which of the objects that a write was given is at fault. A
-// server answers 400 or 422 to a fault of the applied or new object, which the
-// client can mend, and 500 to one of the live object. An object beyond a limit is
-// at fault (spec rule 12.8): a typed.Errors or *managedfields.Error names it.
+// ObjectError says which of the objects of a write is at fault. A server responds with 400 or 422 for the applied or
+// new object, which the client can mend, and with 500 for the live object. An object that exceeds a limit is at fault
+// (spec rule 12.8): Err is a typed.Errors or *managedfields.Error.
 type ObjectError struct {
-	// Role is what the object is to the write.
+	// Role is the role of the object in the write.
 	Role Role
 	// Object names it, as kind namespace/name; empty when it could not be read.
 	Object string

@@ -10,11 +10,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Extract returns the intent that owns the paths of set, with the values that they
-// have in obj (spec rule 7.1): with the set of an entry, what its manager applied
-// last, as far as it still owns it. It names the object, and has the key fields of
-// every item that it has something of. Paths that obj does not have are left out,
-// and a container that others filled is empty.
+// Extract returns the intent that owns the paths of set, with their values in obj (spec rule 7.1). For the set of an
+// entry, that is what its manager applied last and still owns. The intent has the name and namespace of the object, and
+// the key fields of every item that it has a part of. Paths that obj does not have are left out, and a container that
+// is owned without its content is empty.
 //
 // obj is converted to the version of the FieldManager, at which set must be. The
 // result shares memory with obj. The error is an [ObjectError].
@@ -53,9 +52,8 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 	return &unstructured.Unstructured{Object: out}, nil
 }
 
-// Owned returns what an apply of obj comes to own (spec rules 4.1, 4.2 and 4.3): not what
-// the write resets, and not what nobody owns. obj is converted to the version of the
-// FieldManager. The error is an [ObjectError].
+// Owned returns what a manager that applies obj owns (spec rules 4.1, 4.2 and 4.3), without what the write resets and
+// what nobody owns. obj is converted to the version of the FieldManager. The error is an [ObjectError].
 func (m *FieldManager) Owned(ctx context.Context, obj runtime.Object) (*fieldpath.Set, error) {
 	o, err := m.objectOf(ctx, obj)
 	if err == nil {

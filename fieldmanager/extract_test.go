@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -145,32 +144,6 @@ func TestOwned(t *testing.T) {
 	}
 }
 
-func TestLeaveOut(t *testing.T) {
-	const intent = "spec: {text: a, count: 1, labels: {k: v}, ports: [{port: 80, name: web}]}"
-	for _, row := range []struct {
-		name, why string
-		set       []fieldpath.Path
-		want      string
-	}{
-		{"nothing", "", nil, "text: a, count: 1, labels: {k: v}, ports: [{port: 80, name: web}]"},
-		{"a leaf", "", []fieldpath.Path{fieldpath.Fields("spec", "text")},
-			"count: 1, labels: {k: v}, ports: [{port: 80, name: web}]"},
-		{"all below a path", "", []fieldpath.Path{fieldpath.Fields("spec", "ports")}, "text: a, count: 1, labels: {k: v}"},
-		{"the last of a map", "an empty one would be owned", []fieldpath.Path{fieldpath.Fields("spec", "labels", "k")},
-			"text: a, count: 1, ports: [{port: 80, name: web}]"},
-		{"a field of an item", "the item stays", []fieldpath.Path{port80("name")},
-			"text: a, count: 1, labels: {k: v}, ports: [{port: 80}]"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			given := object(t, "v1", intent)
-			out, err := plans.LeaveOut(t.Context(), newManager(t, "v1"), given, fieldpath.NewSet(row.set...))
-			require.NoError(t, err)
-			requireYAML(t, "apiVersion: example.dev/v1\nkind: Thing\nmetadata: {name: x}\nspec: {"+row.want+"}", out, row.why)
-			require.Equal(t, object(t, "v1", intent), given)
-		})
-	}
-}
-
 // TestExtractErrors shows who is at fault for what can't be read, converted, or does
 // not fit.
 func TestExtractErrors(t *testing.T) {
@@ -178,7 +151,6 @@ func TestExtractErrors(t *testing.T) {
 	set := fieldpath.NewSet(fieldpath.Fields("spec", "text"))
 	extract := func(obj runtime.Object) error { _, err := m.Extract(t.Context(), obj, set); return err }
 	owned := func(obj runtime.Object) error { _, err := m.Owned(t.Context(), obj); return err }
-	leaveOut := func(obj runtime.Object) error { _, err := plans.LeaveOut(t.Context(), m, obj, set); return err }
 	bad := object(t, "v1", "spec: {text: 1}")
 	for _, row := range []struct {
 		name string
@@ -191,8 +163,6 @@ func TestExtractErrors(t *testing.T) {
 		{"extract of what does not fit", extract, bad, fieldmanager.LiveObject, ".spec.text: expected string, got 1"},
 		{"owned of nothing", owned, nil, fieldmanager.AppliedObject, "expected an object, got a nil"},
 		{"owned of what does not fit", owned, bad, fieldmanager.AppliedObject, ".spec.text: expected string, got 1"},
-		{"left out of nothing", leaveOut, nil, fieldmanager.AppliedObject, "expected an object, got a nil"},
-		{"left out of what does not fit", leaveOut, bad, fieldmanager.AppliedObject, ".spec.text: expected string, got 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var at *fieldmanager.ObjectError

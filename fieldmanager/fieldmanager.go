@@ -15,22 +15,19 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Types tells the topology of kinds. *openapi.Registry is one. Implementations
-// must be safe for concurrent use, and return the same *typed.Type for a kind
-// for as long as its schema does not change.
+// Types returns the types of kinds. *openapi.Registry is one. Implementations must be safe for concurrent use, and
+// return the same *typed.Type for a kind as long as its schema does not change.
 type Types interface {
-	// Type returns the type of a kind at a version. An error for which
-	// runtime.IsNotRegisteredError holds says that there is no such kind or version;
-	// any other that the type is not known now, so that entries of it are kept as they
-	// are.
+	// Type returns the type of a kind at a version. An error for which runtime.IsNotRegisteredError is true says that
+	// there is no such kind or version. After any other error, entries of that version are kept as they are.
 	Type(kind schema.GroupVersionKind) (*typed.Type, error)
 }
 
 // Converter converts objects between the versions of their kind.
 type Converter interface {
-	// Convert returns obj at a version, as a new object or obj itself. It must
-	// not change obj. ctx is that of the write. An error for which runtime.IsNotRegisteredError holds says
-	// that there is no such version; any other is taken to be passing.
+	// Convert returns obj at a version, as a new object or obj itself. It must not change obj. ctx is that of the
+	// write. An error for which runtime.IsNotRegisteredError is true says that there is no such version. Any other is
+	// temporary.
 	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 }
 
@@ -80,8 +77,8 @@ type Options struct {
 	//	metav1.FieldValidationWarn    they are left out of the intent, and each is a [Warning]
 	//	metav1.FieldValidationIgnore  they are left out of the intent
 	FieldValidation string
-	// Empty is what an object is before it is created; nil for one with an apiVersion and a kind. Fields that it has are
-	// not owned by who creates the object: a server with Go structs gives the zero value of one. It is not changed.
+	// Empty is what an object is before it is created; nil for one with an apiVersion and a kind. Fields that it has
+	// are not owned by who creates the object: a server with Go structs gives the zero value of one. It is not changed.
 	Empty runtime.Object
 	// Semantics say which values are equal: nil is Compatible, as upstream has it; typed.Canonical makes values equal
 	// that mean the same, so that managers who mean the same neither conflict nor write (spec rule 11.1).
@@ -90,11 +87,11 @@ type Options struct {
 	Cap int
 	// Clock returns the time of a write; nil for time.Now.
 	Clock func() time.Time
-	// Warnings is told of entries that were kept because they could not be compared, and of fields that FieldValidation
-	// left out. It must be safe for concurrent use.
+	// Warnings is called for entries that were kept because they could not be compared, and for fields that
+	// FieldValidation left out. It must be safe for concurrent use.
 	Warnings func(Warning)
-	// Errors is told of an error that UpdateNoErrors passed over, and of which object: it is stored with the managed
-	// fields of live. It must be safe for concurrent use.
+	// Errors is called by UpdateNoErrors for an object that is stored with the managed fields of live because of an
+	// error. It must be safe for concurrent use.
 	Errors func(obj runtime.Object, err error)
 }
 

@@ -38,8 +38,8 @@ func lastApplied(tree map[string]any) string {
 	return text
 }
 
-// clientSideApplied returns the fields of live that client-side apply set and
-// nobody changed since; nothing when that can't be told (spec rule 9.1).
+// clientSideApplied returns the fields of live that client-side apply set and nobody changed since; none if the
+// annotation can't be compared with live (spec rule 9.1).
 func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 	text := lastApplied(live.tree)
 	if text == "" {
@@ -70,19 +70,18 @@ func parseIntent(text string) (map[string]any, error) {
 	return tree, nil
 }
 
-// without returns the conflicts over fields that are not excused.
-func without(c conflicts.Conflicts, excused *fieldpath.Set) (rest conflicts.Conflicts) {
+// without returns the conflicts over fields that are not in set.
+func without(c conflicts.Conflicts, set *fieldpath.Set) (rest conflicts.Conflicts) {
 	for _, conflict := range c {
-		if !excused.Has(conflict.Path) {
+		if !set.Has(conflict.Path) {
 			rest = append(rest, conflict)
 		}
 	}
 	return rest
 }
 
-// keepLastApplied returns tree with the annotation of client-side apply, if it
-// has one, brought up to the intent; without it when it would grow too large
-// (spec rule 9.2).
+// keepLastApplied returns tree with the intent in the annotation of client-side apply, if it has one. It removes the
+// annotation if it would be too large (spec rule 9.2).
 func keepLastApplied(tree, intent map[string]any) (map[string]any, error) {
 	if lastApplied(tree) == "" {
 		return tree, nil

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 )
 
 // NoneConverter converts by setting the apiVersion and nothing else: the
@@ -17,7 +19,7 @@ var _ Converter = NoneConverter{}
 
 // Convert returns obj with the apiVersion of to.
 func (NoneConverter) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-	tree, err := treeOf(obj)
+	tree, err := gostruct.Tree(obj)
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// object is an object of the engine's: a tree at a version, with its topology
-// there. Its managed fields do not count; [object.stripped] is without them.
+// object is a tree at a version, with the type of its kind there. The tree of an unstructured object may have managed
+// fields, which [object.stripped] leaves out.
 type object struct {
 	tree    map[string]any
 	version string
@@ -34,15 +34,6 @@ func isNil(obj runtime.Object) bool {
 func isUnstructured(obj runtime.Object) bool {
 	_, ok := obj.(runtime.Unstructured)
 	return ok
-}
-
-// treeOf returns obj as a tree. The tree of an unstructured object is obj's own,
-// that of a Go struct is new.
-func treeOf(obj runtime.Object) (map[string]any, error) {
-	if isNil(obj) {
-		return nil, fmt.Errorf("expected an object, got a nil %T", obj)
-	}
-	return gostruct.Tree(obj)
 }
 
 // checkMetadata refuses metadata that could not hold managed fields.
@@ -80,7 +71,7 @@ func hasMetadata(obj runtime.Object) bool {
 // objectOf returns obj, without its managed fields, at the version of the
 // FieldManager.
 func (m *FieldManager) objectOf(ctx context.Context, obj runtime.Object) (object, error) {
-	tree, err := treeOf(obj)
+	tree, err := gostruct.Tree(obj)
 	if err != nil {
 		return object{}, err
 	}
@@ -171,12 +162,11 @@ func (m *FieldManager) convertTree(ctx context.Context, obj runtime.Object, to s
 	if err != nil {
 		return nil, err
 	}
-	tree, err := treeOf(converted)
+	tree, err := gostruct.Tree(converted)
 	if err != nil {
 		return nil, fmt.Errorf("converter: %w", err)
 	}
-	// Whether it fits the type at its version is not asked: what an entry of that
-	// version loses follows from what is there.
+	// It need not fit the type at its version: a comparison of two objects works without.
 	if err := withinLimits(tree); err != nil {
 		return nil, fmt.Errorf("converter: %w", err)
 	}
@@ -220,8 +210,7 @@ func (m *FieldManager) at(ctx context.Context, o object, version string) (object
 	if err != nil {
 		return object{}, ErrVersionGone
 	}
-	// The converter may hold on to what it is given, so it is given a wrapper
-	// of its own, but not a deep copy.
+	// The converter may keep the wrapper, so it gets one of its own, but no deep copy.
 	tree, err := m.convertTree(ctx, &unstructured.Unstructured{Object: o.stripped().tree}, gv)
 	if runtime.IsNotRegisteredError(err) {
 		return object{}, ErrVersionGone
@@ -232,7 +221,7 @@ func (m *FieldManager) at(ctx context.Context, o object, version string) (object
 	return object{managedfields.With(tree, nil), version, t}, nil
 }
 
-// maxName is how much of an object's name an error has, in bytes.
+// maxName is the longest name of an object in an error, in bytes.
 const maxName = 512
 
 // name names a tree in an error: kind namespace/name.

@@ -11,13 +11,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// reconcile brings the entries of a list up to the topology of today (spec rules 8.1 to
-// 8.3). Entries that can't be compared come back in kept: nothing is done to them, and
-// they are put back when the write is done (spec rule 10.1). They are of versions that
-// are gone or not known now, or can't be decoded. isCurrent says that no entry changed, and that none
-// owns nothing. l is used up.
-func (m *FieldManager) reconcile(l managedfields.Entries) (known, kept managedfields.Entries, isCurrent bool) {
-	known, isCurrent = l[:0], true
+// reconcile adapts entries to the topology of today's types (spec rules 8.1, 8.2 and 8.3). Those that can't be compared
+// are in kept, unchanged, and are stored as they are (spec rule 10.1): their version is gone or not known now, or they
+// can't be decoded. isCurrent says that no entry changed, and that each owns something. l must not be used afterwards.
+func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept managedfields.Entries, isCurrent bool) {
+	reconciled, isCurrent = l[:0], true
 	for _, r := range l {
 		t, err := m.typeAt(r.APIVersion)
 		if err == nil {
@@ -29,33 +27,36 @@ func (m *FieldManager) reconcile(l managedfields.Entries) (known, kept managedfi
 			continue
 		}
 		isCurrent = isCurrent && r.IsUnchanged() && !r.IsEmpty()
-		known = append(known, r)
+		reconciled = append(reconciled, r)
 	}
-	return known, kept, isCurrent
+	return reconciled, kept, isCurrent
 }
 
 // comparisons tells how the object changed, at each version that is asked for.
 type comparisons struct {
 	m        *FieldManager
 	ctx      context.Context
-	old, now func() (object, error)
+	old, now lazyObject
 	own      comparison // at the version of the write
 	hasOwn   bool
 	others   map[string]*comparison // at other versions; nil until one is asked for
-	asked    int                    // how many others
+	asked    int                    // for how many other versions
 }
 
 // comparison is how the object changed at one version.
 type comparison struct {
 	typed.Comparison
-	changed  *fieldpath.Set // added or modified
-	finder   typed.Finder   // of values in old and now
-	old, now func() (object, error)
-	err      error
+	addedOrModified *fieldpath.Set
+	finder          typed.Finder // of values in old and now
+	old, now        lazyObject
+	err             error
 }
 
-// known returns an object where one is asked for that may have to be made first.
-func known(o object) func() (object, error) {
+// lazyObject returns an object, and makes it when it is asked for.
+type lazyObject func() (object, error)
+
+// made returns an object that is made already.
+func made(o object) lazyObject {
 	return func() (object, error) { return o, nil }
 }
 
@@ -65,12 +66,11 @@ const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
 
-func (m *FieldManager) compare(ctx context.Context, old, now func() (object, error)) *comparisons {
+func (m *FieldManager) compare(ctx context.Context, old, now lazyObject) *comparisons {
 	return &comparisons{m: m, ctx: ctx, old: old, now: now}
 }
 
-// at returns the comparison at a version (spec rule 5.6), without what a write
-// there resets.
+// at returns the comparison at a version (spec rule 5.6).
 func (c *comparisons) at(version string) *comparison {
 	if version == c.m.version {
 		if c.hasOwn {
@@ -89,25 +89,25 @@ func (c *comparisons) at(version string) *comparison {
 	if err != nil {
 		return c.keep(version, comparison{err: err})
 	}
-	return c.set(version, known(old), known(now), c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
+	return c.set(version, made(old), made(now), c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
 }
 
-// keep remembers a comparison.
-func (c *comparisons) keep(version string, made comparison) *comparison {
+// keep stores the comparison at a version for later calls of at.
+func (c *comparisons) keep(version string, found comparison) *comparison {
 	if version == c.m.version {
-		c.own, c.hasOwn = made, true
+		c.own, c.hasOwn = found, true
 		return &c.own
 	}
 	if c.others == nil {
 		c.others = map[string]*comparison{}
 	}
-	other := new(comparison) // &made would allocate for the write's own version as well
-	*other = made
+	other := new(comparison) // &found would allocate for the write's own version as well
+	*other = found
 	c.others[version] = other
 	return other
 }
 
-func (c *comparisons) convert(o func() (object, error), version string) (object, error) {
+func (c *comparisons) convert(o lazyObject, version string) (object, error) {
 	given, err := o()
 	if err != nil {
 		return object{}, err
@@ -115,21 +115,20 @@ func (c *comparisons) convert(o func() (object, error), version string) (object,
 	return c.m.at(c.ctx, given, version)
 }
 
-// set says how the object changed at a version.
+// set stores how the object changed at a version, without what a write there resets.
 func (c *comparisons) set(
-	version string, old, now func() (object, error), found typed.Comparison,
+	version string, old, now lazyObject, found typed.Comparison,
 ) *comparison {
 	if c.m.options.ResetFields[version] != nil {
 		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
 	}
-	return c.keep(version, comparison{Comparison: found, changed: found.Changed(), old: old, now: now})
+	return c.keep(version, comparison{Comparison: found, addedOrModified: found.AddedOrModified(), old: old, now: now})
 }
 
-// takeFromOthers takes from every manager but writer what the write changed or removed
-// (spec rules 5.1, 5.2). What it takes of changed fields goes into lost as
-// conflicts, sorted; without force that is for the caller to refuse. Entries that
-// own nothing any more are dropped (spec rule 2.10). Those that can't be
-// compared, because the converter fails, stay as they are. l is used up.
+// takeFromOthers returns the entries after writer made changes: all other managers lose what was changed or removed
+// (spec rules 5.1 and 5.2). What they lose of changed fields is added to lost, as conflicts. Entries that own nothing
+// any more are dropped (spec rule 2.10). Those that can't be compared, because the converter fails, stay as they are. l
+// must not be used afterwards.
 func (m *FieldManager) takeFromOthers(
 	l managedfields.Entries, writer managedfields.Key, changes *comparisons, lost *losses,
 ) managedfields.Entries {
@@ -154,31 +153,32 @@ func (m *FieldManager) takeFromOthers(
 	return out
 }
 
-// takeFrom takes from r what a change took. What of it is in conflict goes into lost,
-// which is nil for an update, where nothing is.
+// takeFrom removes from r what a write changed or removed, and adds conflicts to lost, which is nil for an update:
+// updates have no conflicts.
 func takeFrom(r *managedfields.Entry, change *comparison, lost *losses) {
-	if taken := r.Intersection(change.changed); lost != nil && !taken.Empty() && lost.add(r, taken, change) {
-		return
+	if lost != nil {
+		if taken := r.Intersection(change.addedOrModified); !taken.Empty() && lost.add(r, taken, change) {
+			return
+		}
 	}
-	r.Subtract(change.changed)
+	r.Subtract(change.addedOrModified)
 	r.Subtract(change.Removed)
 }
 
-// maxConflictSteps bounds the elements of the paths of all conflicts that one
-// write reports (spec rule 12.7). Each conflict has a path of its own, so that those
-// of fields that are nested deep can take far more memory than the object.
+// maxConflictSteps bounds the elements of the paths of all conflicts that one write reports (spec rule 12.7): the paths
+// of deeply nested fields can take far more memory than the object.
 const maxConflictSteps = 1 << 20
 
 // losses are what others lose by an apply.
 type losses struct {
-	refuse    bool // losses are conflicts: all are listed, and then the write fails
+	refuse    bool // the write fails if there are any, so entries keep what they own
 	conflicts conflicts.Conflicts
 	steps     int  // elements of their paths
-	more      bool // there are conflicts that are not listed
+	more      bool // some conflicts are not in the list
 }
 
-// add lists the fields that a change takes from r, with their values before and after. It returns whether they end the
-// write.
+// add adds the fields that a change takes from r, with their values before and after. It returns whether the write is
+// refused.
 func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *comparison) (refused bool) {
 	old, err := change.old()
 	if err != nil {

@@ -9,13 +9,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// prune removes from merged what the manager applied last time, dropped from this
-// intent, and nobody else owns (spec rule 6.1). If it can't be told what stays, because a
-// conversion fails, nothing is removed (spec rule 6.3): what nobody owns any more can be
-// removed by hand, what is lost can't be brought back.
+// prune removes from merged what the manager applied last time, dropped from this intent, and nobody else owns
+// (spec rule 6.1). It removes nothing if a conversion fails (spec rule 6.3): a user can remove a field by hand, but
+// can't bring back one that is lost.
 func (w *applyWrite) prune() error {
 	if w.own == nil || w.own.APIVersion == w.m.version && w.dropped.Empty() {
-		return nil // nothing was dropped, and nothing else goes
+		return nil // only what was dropped is removed
 	}
 	pruned, isDone, err := w.pruneInPlace()
 	if err == nil && !isDone {
@@ -29,8 +28,8 @@ func (w *applyWrite) prune() error {
 		return nil
 	}
 	if !isDone {
-		// What the intent owns is in the object as the intent has it, whatever a removal emptied and a conversion lost on
-		// the way, so that the same intent again changes nothing (spec rule 6.4).
+		// The removal may have emptied what the intent owns, and a conversion may have lost it. With the intent merged
+		// again, the same apply changes nothing next time (spec rule 6.4).
 		if intent := w.m.typ.Extract(w.intent.tree, w.owned.Leaves(), true); intent != nil {
 			merged, err := w.m.options.Semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
 			if err != nil {
@@ -51,8 +50,8 @@ func (w *applyWrite) liveObject() (object, error) { return w.live.stripped(), ni
 // mergedObject returns the merged object without managed fields.
 func (w *applyWrite) mergedObject() (object, error) { return w.merged.stripped(), nil }
 
-// pruneInPlace prunes without a look at the rest of the object. isDone is false if that can't be done: entries are of
-// several versions, or what was dropped is not in one of the cases of [goneOf].
+// pruneInPlace prunes by [goneOf], which looks at nothing but what was dropped. isDone is false if entries have several
+// versions, or if goneOf can't decide.
 func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err error) {
 	m := w.m
 	isOther := func(r managedfields.Entry) bool { return r.APIVersion != m.version }
@@ -73,15 +72,15 @@ func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err err
 	return pruned, true, nil
 }
 
-// goneOf returns what goes of v, a container that stays: what is in the manager's last entry, was dropped, and is in no
-// entry now. It is the definition of [applyWrite.pruneBySets] for the cases in which a child does not depend on its
-// siblings:
+// goneOf returns the paths that a prune removes below v, a container that stays: of the paths in dropped, those that no
+// entry owns. last is what the manager owned before, and owned what any entry owns now. For a child of v, there are
+// three cases in which [applyWrite.pruneBySets], the definition, does not look at the child's siblings:
 //
-//   - nobody owns the child or something in it: it goes, with all that is in it;
-//   - somebody owns it, and it is a leaf: it stays;
-//   - it is a container that stays around what somebody owns: what goes is decided in it.
+//   - nobody owns the child or something in it: it is removed;
+//   - it is a leaf that somebody owns: it stays;
+//   - it is a container that stays because somebody owns something in it: goneOf decides about its children.
 //
-// ok is false in all other cases, such as a container that an intent owns empty.
+// ok is false in all other cases, such as an empty container that an intent owns.
 func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (
 	gone *fieldpath.Set, ok bool) {
 	var out fieldpath.Builder
@@ -97,12 +96,12 @@ func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpa
 		case ct == nil || !wasOwned && !declared:
 			return nil, false
 		case !isOwned && ownedBelow.Empty():
-			// A declared field with nothing that can be owned, such as an empty list, is nobody's to remove.
+			// A declared field in which nothing can be owned, such as an empty list, is not removed.
 			if name, _ := e.Field(); declared && t.FieldSet(map[string]any{name: child}).Empty() {
 				return nil, false
 			}
 			out.Add(e, true, nil)
-		case isOwned && ownedBelow.Empty() && !hasContent(ct, child): // it stays
+		case isOwned && ownedBelow.Empty() && !hasChildren(ct, child): // it stays
 		case times == 1 && staysAround(f, t, e, child, owned):
 			below, ok := goneOf(f, ct, child, lastBelow, entry.Below, ownedBelow)
 			if !ok {
@@ -116,13 +115,13 @@ func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpa
 	return out.Set(), true
 }
 
-// staysAround reports whether child, which e selects in a value of type t and selects alone, is a granular container
-// that certainly stays: it is a declared field or owned itself, as a list's item with its key, and something in it is
-// owned.
+// staysAround reports whether child, the only child that e selects in a value of type t, is a granular container that
+// certainly stays: something in it is owned, and it is a declared field or is owned itself, if it is an item with its
+// key fields.
 func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
 	ct, declared := t.Child(e)
 	member, below := owned.At(e)
-	if ct == nil || !declared && !member || !hasContent(ct, child) {
+	if ct == nil || !declared && !member || !hasChildren(ct, child) {
 		return false
 	}
 	if key, ok := e.Key(); ok {
@@ -144,7 +143,7 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // nobody can own it
 		}
-		if entry.Member && !hasContent(it, value) ||
+		if entry.Member && !hasChildren(it, value) ||
 			times == 1 && staysAround(f, ct, inner, value, below) {
 			return true
 		}
@@ -152,8 +151,8 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 	return false
 }
 
-// hasContent reports whether a value is a granular container that is not empty.
-func hasContent(t *typed.Type, v any) bool {
+// hasChildren reports whether a value is a granular container with content.
+func hasChildren(t *typed.Type, v any) bool {
 	switch x := v.(type) {
 	case map[string]any:
 		return len(x) > 0 && t.Map != nil && !t.Map.Atomic
@@ -165,12 +164,8 @@ func hasContent(t *typed.Type, v any) bool {
 
 // pruneBySets prunes with sets of whole objects, at each version that has entries.
 //
-//	candidates   what the last entry owned, with the structs that held nothing else
-//	owned        what any entry owns now, which must stay
-//	dangling     what was removed along with a candidate but was never last's
-//
-// Each step below is one of these: remove the candidates, put back what is owned
-// at each version, put back what dangles.
+// It removes the candidates: what the last entry owned, with the structs that held nothing else. Then it puts back what
+// any entry owns now, at one version after the other, and at last what was removed with a candidate but is not one.
 //
 // For example, v2 calls v1's field port targetPort; both have a set called env. alice applied {port: 80, env: [a, b]}
 // at v1 and now applies {env: [a]}; bob owns targetPort by an apply at v2. Candidates at v1 are port, env and its
@@ -202,7 +197,7 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	if pruned, err = m.at(w.ctx, pruned, last.APIVersion); err != nil {
 		return nil, err
 	}
-	// What is gone now and was last's goes; everything else comes back.
+	// Of what is missing now, only candidates are removed.
 	gone := before.owned().Difference(pruned.owned()).Intersection(candidates)
 	if gone.Empty() && before.version == m.version {
 		return nil, nil
@@ -213,9 +208,8 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	return pruned.tree, err
 }
 
-// entriesForPrune returns the manager's last entry, and all entries as they would be without a prune. The intent owns
-// what nobody ever owns (spec rule 2.7): whatever it says of the name and the uid, they stay, and so does the metadata
-// around them.
+// entriesForPrune returns the manager's last entry, and all entries after an apply without a prune. The manager's also
+// has metadata and the other fields that nobody owns (spec rule 2.7), because they are never removed.
 func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
 	t, err := w.m.typeAt(w.own.APIVersion)
 	if err != nil {
@@ -234,9 +228,8 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	return *w.own, append(slices.Clip(w.others), now), nil
 }
 
-// restoreOwned puts back into pruned what it lacks of merged and some entry
-// owns, at the entries' versions one after the other: first at that of pruned,
-// so that fields which a conversion needs are back before there is one.
+// restoreOwned puts back into pruned what merged has of it and an entry owns, at one version after the other. It begins
+// at the version of pruned: a conversion may need these fields.
 func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.Entries) (object, error) {
 	versions := versionsOf(entries, pruned.version)
 	if len(versions) > maxVersions+1 {
@@ -287,8 +280,8 @@ func (o object) owned() *fieldpath.Set {
 	return o.typ.WithDeclared(o.typ.FieldSet(o.tree))
 }
 
-// less returns the tree of o without the paths of set, with nulls for containers
-// that held nothing else: they count as there.
+// less returns the tree of o without the paths of set. Containers that held nothing else become null, which FieldSet
+// counts.
 func (o object) less(set *fieldpath.Set) map[string]any {
 	tree, _ := o.typ.RemoveToNull(o.tree, set).(map[string]any)
 	return tree

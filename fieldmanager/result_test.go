@@ -88,7 +88,7 @@ func TestResult(t *testing.T) {
 				require.Equal(t, row.want.Changed, got.Changed, row.why)
 				require.Equal(t, row.want.NoOp, got.NoOp, row.why)
 				require.Len(t, got.Conflicts, row.conflicts, row.why)
-				require.Equal(t, row.owned, string(got.Owned.AppendJSON(nil)))
+				require.Equal(t, row.owned, string(got.Owned().AppendJSON(nil)))
 				before, err := json.Marshal(live)
 				require.NoError(t, err)
 				after, err := json.Marshal(got.Object)
@@ -107,6 +107,6 @@ func TestNothingOwned(t *testing.T) {
 	got, err := m.Apply(t.Context(), live, object(t, "v1", ""), fieldmanager.ApplyOptions{Manager: "bob"})
 	require.NoError(t, err)
 	require.True(t, got.NoOp)
-	require.True(t, got.Owned.Empty())
+	require.True(t, got.Owned().Empty())
 	require.Equal(t, live, got.Object)
 }

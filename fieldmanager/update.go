@@ -25,9 +25,9 @@ type UpdateOptions struct {
 // live: the manager owns what it added or changed, through an Update, and others lose what was changed or removed. live
 // is nil when there is no object yet.
 //
-// The managed fields of now count when it has any, so that a client can edit them; a single empty entry drops them all.
-// Through a subresource, live's count always. An object without managed fields that was not just created stays
-// untracked until the first apply (spec rule 1.4).
+// It starts from the managed fields of now if it has any, so that a client can edit them, and from live's otherwise and
+// for a subresource. A single empty entry drops them all. An object without managed fields that was not just created
+// stays untracked until the first apply (spec rule 1.4).
 //
 // The object of the result is of now's Go type and shares memory with it. The error is an [ObjectError], which says
 // which object is at fault; live and now are never changed. ctx goes to the Converter.
@@ -40,7 +40,7 @@ func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, opt
 	case err != nil:
 		return Result{}, err
 	case w.entriesErr != nil:
-		// Nothing can be said of entries that can't be read: they stay as they are.
+		// Entries that can't be read stay as they are.
 		m.warning(&managedfields.Entry{APIVersion: m.version}, w.entriesErr)
 		w.same = sameButEntries(live, now)
 		out, err := copyEntries(now, live)
@@ -66,7 +66,7 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 	}
 	r := Result{Object: out, Changed: !w.same}
 	if own != nil && own.APIVersion == w.m.version {
-		r.Owned, _ = own.Fields() // what can't be decoded counts as nothing
+		r.own = own
 	}
 	r.NoOp = !r.Changed && managedfields.Equal(w.live, out, false)
 	return r, nil
@@ -74,14 +74,13 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 
 // sameButEntries reports whether two objects are the same but for their managed fields.
 func sameButEntries(a, b runtime.Object) bool {
-	x, err1 := treeOf(a)
-	y, err2 := treeOf(b)
+	x, err1 := gostruct.Tree(a)
+	y, err2 := gostruct.Tree(b)
 	return err1 == nil && err2 == nil && typed.Equal(managedfields.With(x, nil), managedfields.With(y, nil))
 }
 
-// UpdateNoErrors is [FieldManager.Update] for servers that store an object even
-// when its fields can't be tracked: on an error it returns now with the managed
-// fields of live, and tells the Errors of [Options].
+// UpdateNoErrors is [FieldManager.Update] for servers that store an object even when its fields can't be tracked: on an
+// error it returns now with the managed fields of live, and calls Errors of [Options].
 func (m *FieldManager) UpdateNoErrors(
 	ctx context.Context, live, now runtime.Object, options UpdateOptions,
 ) runtime.Object {
@@ -120,8 +119,8 @@ type updateWrite struct {
 	isCreate  bool
 
 	entries    managedfields.Entries
-	entriesErr error // live's entries can't be read, and count
-	same       bool  // both objects are the same, managed fields aside; known once they are compared
+	entriesErr error // the update starts from live's entries, which can't be read
+	same       bool  // both objects are equal but for managed fields; set by the comparison
 }
 
 // startUpdate reads the entries that an update starts from (spec rule 2.6).
@@ -143,7 +142,7 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 	}
 	w.entries, w.entriesErr = entriesOf(live)
 	if m.options.Subresource == "" {
-		// Sent entries that can't be read count as none.
+		// If the sent entries can't be read, live's count.
 		if l, _ := entriesOf(now); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
 			w.entries, w.entriesErr = l, nil
 		}
@@ -152,7 +151,7 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 }
 
 // isReset reports whether an object that a client sends asks to clear all managed fields (spec rule 2.6): its list is
-// empty, or has one empty entry. A nil list, which a client sends that does not know the field, does not.
+// empty, or has one empty entry. A nil list does not: clients that do not know the field send none.
 func isReset(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		v, _ := managedfields.Of(u.UnstructuredContent())
@@ -174,13 +173,13 @@ func isReset(obj runtime.Object) bool {
 	return list[0] == metav1.ManagedFieldsEntry{}
 }
 
-// checkHolder returns what is wrong with an object that can't hold managed fields.
+// checkHolder returns why an object can't have managed fields; nil if it can.
 func checkHolder(obj runtime.Object) error {
 	if !isUnstructured(obj) && !isNil(obj) {
 		_, err := meta.Accessor(obj)
 		return err
 	}
-	tree, err := treeOf(obj)
+	tree, err := gostruct.Tree(obj)
 	if err == nil {
 		err = checkMetadata(tree)
 	}
@@ -195,8 +194,8 @@ func entriesOf(obj runtime.Object) (l managedfields.Entries, err error) {
 	return l, err
 }
 
-// compare compares both objects and validates what is new: what was there before is not
-// the writer's fault, and passes (spec rule 1.3). Of two Go structs, only what differs becomes trees.
+// compare compares both objects, and validates what the write changes: what was there before is not the writer's fault
+// (spec rule 1.3). Of two Go structs, only what differs becomes trees.
 func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
 	old := sync.OnceValues(func() (object, error) {
@@ -222,7 +221,7 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	if isStruct {
 		var err error
 		before.tree, after.tree, err = gostruct.Diff(live, w.now, managedFieldsPath...)
-		isRead = err == nil // else reading each of them says which one is at fault
+		isRead = err == nil // else the error of one of them, below, says which is at fault
 	}
 	if !isRead {
 		var err error
@@ -259,8 +258,9 @@ func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role 
 	return o, nil
 }
 
-// refuse says why an update can't be stored; it compares two objects that can.
-func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, error) {
+// refuse returns why [typed.Semantics.CompareAndValidate] rejected an update. If each object is valid by itself, it
+// returns their comparison.
+func (w *updateWrite) refuse(old, now lazyObject) (*comparisons, error) {
 	after, err := now()
 	if err != nil {
 		return nil, err
@@ -269,8 +269,6 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 	if err != nil {
 		return nil, err
 	}
-	// Validate says which field it is. It says nothing of a live object that is
-	// beyond all limits.
 	if err := after.validate(); err != nil {
 		return nil, &ObjectError{NewObject, "", err}
 	}
@@ -281,8 +279,8 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 	return w.m.compare(w.ctx, old, now), nil
 }
 
-// track returns the entries after manager made changes by an update: it owns what
-// it changed, and what it owned before (spec rule 5.5). entries are used up.
+// track returns the entries after manager made changes by an update: it owns what it changed, and what it owned before
+// (spec rule 5.5). entries must not be used afterwards.
 //
 // For example, alice owns .spec.replicas and .spec.paused by an apply, and ctl owns .spec.image by an update. ctl sets
 // replicas, and removes paused and image:
@@ -291,30 +289,30 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 //	removed  .spec.paused .spec.image        alice loses the one, ctl the other
 //	after    ctl owns .spec.replicas         alice's entry owns nothing any more, so it is dropped
 func (m *FieldManager) track(entries managedfields.Entries, changes *comparisons, manager string) managedfields.Entries {
-	known, kept, _ := m.reconcile(entries)
+	reconciled, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
 	key := m.key(manager, metav1.ManagedFieldsOperationUpdate)
-	known = m.takeFromOthers(known, key, changes, nil)
+	reconciled = m.takeFromOthers(reconciled, key, changes, nil)
 
 	mine := managedfields.NewEntry(key, m.version, nil, nil)
-	if i := known.Index(key); i >= 0 {
-		mine = known[i]
-		known = slices.Delete(known, i, i+1)
+	if i := reconciled.Index(key); i >= 0 {
+		mine = reconciled[i]
+		reconciled = slices.Delete(reconciled, i, i+1)
 	}
-	owned := own.changed.Difference(managedfields.Unowned()) // nobody owns metadata.name
-	// An entry may own what nobody can own today. A write that changes it takes it out.
-	mine.Subtract(own.changed.Difference(owned))
+	owned := own.addedOrModified.Difference(managedfields.Unowned()) // nobody owns metadata.name
+	// The entry may own what nobody can own today. It loses what the write changes of that.
+	mine.Subtract(own.addedOrModified.Difference(owned))
 	mine.Subtract(own.Removed)
 	mine.Add(owned)
-	if !owned.Empty() { // a write that only removes fields sets no time (spec rule 2.3)
+	if !owned.Empty() { // an update that only removes fields sets no time (spec rule 2.3)
 		mine.SetTime(m.timestamp())
-		// An entry of its own that can't be decoded is replaced.
+		// If its entry can't be decoded, it gets a new one.
 		if i := kept.Index(key); i >= 0 {
 			kept = slices.Delete(kept, i, i+1)
 		}
 	}
 	if !mine.IsEmpty() {
-		known = append(known, mine)
+		reconciled = append(reconciled, mine)
 	}
-	return append(known, kept...).Cap(m.options.Cap)
+	return append(reconciled, kept...).Cap(m.options.Cap)
 }

@@ -11,8 +11,8 @@ import (
 var shared = cache{limit: 16 << 20}
 
 // cache maps FieldsV1 bytes to decoded sets, in two generations. A hit costs a hash and a comparison of the text, and
-// returns a shared set. What is used moves to the new generation, or enters
-// it; when that is full, it becomes the old one, and what was not used since the last time is forgotten.
+// returns a shared set. Each use puts a set into the young generation. When that is full, it becomes the old one, and
+// the old one is dropped.
 //
 // Invariants, with the lock:
 //

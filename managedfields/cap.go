@@ -63,8 +63,8 @@ type merging struct {
 	fields map[Key][]*fieldpath.Set // of merged entries; united at the end
 }
 
-// take removes and returns the entry of k.
-func (m *merging) take(k Key) Entry {
+// remove removes and returns the entry of k.
+func (m *merging) remove(k Key) Entry {
 	i, ok := m.left.find(k)
 	if !ok {
 		return Entry{}
@@ -85,13 +85,13 @@ func (m *merging) merge(entry Entry, first Key) {
 	if ok {
 		merged = m.left.entries[i]
 	} else {
-		merged = m.take(first)
+		merged = m.remove(first)
 	}
 	if m.fields[bucket] == nil {
 		m.fields[bucket] = append(m.fields[bucket], merged.Owned())
 	}
 	m.fields[bucket] = append(m.fields[bucket], entry.Owned())
-	m.take(entry.Key)
+	m.remove(entry.Key)
 	m.left.put(NewEntry(bucket, merged.APIVersion, entry.Time, merged.Owned()))
 }
 

@@ -59,8 +59,8 @@ func Read(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 	return readStructs(accessor.GetManagedFields())
 }
 
-// Decode decodes managed fields of Go structs, all of them: they are written in canonical form, and a malformed entry is
-// an *[Error]. Otherwise it is as [Read]. The result shares times with list.
+// Decode decodes managed fields of Go structs, all of them: they are written in canonical form, and a malformed entry
+// is an *[Error]. Otherwise it is as [Read]. The result shares times with list.
 func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
 	l, _, err := readStructs(list)
 	return l.decoded(err)
@@ -128,8 +128,8 @@ func ReadEntry(item any, index int) (Entry, error) {
 	return e, err
 }
 
-// readTree reads one entry of an unstructured object. wellFormed means that it is as a server writes it, its fields
-// aside. One that is not is decoded, if possible.
+// readTree reads one entry of an unstructured object. wellFormed means that everything but its fields is as a server
+// writes it. Otherwise it is decoded at once, if that is possible, to be written in canonical form.
 func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	m, ok := item.(map[string]any)
 	if !ok {

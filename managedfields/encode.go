@@ -17,7 +17,7 @@ func (l Entries) Encode() []metav1.ManagedFieldsEntry {
 	l.Sort()
 	out := make([]metav1.ManagedFieldsEntry, len(l))
 	scratch := scratches.Get().(*[]byte)
-	text := *scratch // of one FieldsV1 after the other: SetRawBytes copies it
+	text := *scratch // has one FieldsV1 after the other: SetRawBytes copies it
 	for i := range l {
 		text = l[i].encode(&out[i], text)
 	}
@@ -109,8 +109,8 @@ func (e *Entry) encodeTree() map[string]any {
 	case e.decoded:
 		out["fieldsV1"] = e.set.Tree()
 	default:
-		// The entry of a Go struct that was not decoded, or can't be, goes into an unstructured object. Bytes that are not
-		// JSON can't be represented there.
+		// The entry of a Go struct that was not decoded, or can't be, goes into an unstructured object. Bytes that are
+		// not JSON can't be represented there.
 		var fields any
 		if utiljson.Unmarshal(e.asStruct.FieldsV1.GetRawBytes(), &fields) == nil {
 			out["fieldsV1"] = fields

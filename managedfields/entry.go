@@ -75,8 +75,8 @@ func (e *Entry) Owned() *fieldpath.Set {
 // IsUnchanged reports whether the entry has the fields that it was read with; its time may be another.
 func (e *Entry) IsUnchanged() bool { return e.asTree != nil || e.asStruct != nil }
 
-// SetFields replaces the fields of the entry. An entry whose fields are already set is unchanged, and is written as
-// it was read.
+// SetFields replaces the fields of the entry. If it has the same *Set already, it stays unchanged, and is written as it
+// was read.
 func (e *Entry) SetFields(set *fieldpath.Set) {
 	if e.decoded && set == e.set {
 		return
@@ -164,7 +164,8 @@ func (e *Entry) Add(set *fieldpath.Set) {
 	}
 }
 
-// isWellFormed reports whether an entry of an unstructured object is as it would be written, its fields aside.
+// isWellFormed reports whether an entry of an unstructured object has the members that it would be written with, and no
+// others.
 func (e *Entry) isWellFormed() bool {
 	members := len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"})
 	if e.Subresource != "" {
@@ -183,6 +184,6 @@ func (e *Entry) isSame(o *Entry) bool {
 		return a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&
 			bytes.Equal(a.FieldsV1.GetRawBytes(), b.FieldsV1.GetRawBytes())
 	}
-	// Unusual entries have no asTree ([Read]). They are sent as they are.
+	// Entries that no server writes have no asTree ([Read]).
 	return e.asTree != nil && typed.Equal(e.asTree, o.asTree)
 }

@@ -58,7 +58,7 @@ func structsOf(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
 	if l, _, err := Read(&unstructured.Unstructured{Object: tree}); err == nil {
 		return l.Encode(), nil
 	}
-	// They can't be decoded, and are copied as they are.
+	// Malformed entries are copied as they are.
 	list, _ := Of(tree)
 	var holder metav1.ObjectMeta
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"managedFields": list}, &holder)

@@ -14,8 +14,8 @@ import (
 // others.
 var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
 
-// JSONPatch returns a JSON Patch (RFC 6902) with operations of add or replace, which also sets the managed fields of the stored object
-// live to the entries of l. Send it with the content type application/json-patch+json. It sorts l.
+// JSONPatch returns a JSON Patch (RFC 6902) that sets the managed fields of live, a stored object, to the entries of l,
+// after operations. Send it with the content type application/json-patch+json. It sorts l.
 //
 // The patch sets the resourceVersion to live's, so a server responds with 409 Conflict if the object was written
 // since, and clients retry. (A failed test operation would be a 422.) The error is [ErrNoResourceVersion] if live has

@@ -211,7 +211,7 @@ func TestPatch(t *testing.T) {
 	r, err = mover.Do(t.Context(), untracked, ownership.Adopt{All: true, To: manager("b")})
 	require.NoError(t, err)
 	_, err = r.Patch()
-	require.ErrorIs(t, err, ownership.ErrNoResourceVersion)
+	require.ErrorIs(t, err, managedfields.ErrNoResourceVersion)
 }
 
 // widget is a custom resource with two versions, of which the second has a field

@@ -177,7 +177,7 @@ func (e *Edit) Differ(set *fieldpath.Set, from, to, subresource string) (*fieldp
 		return nil, err
 	}
 	c := t.Compare(before.Object, after.Object)
-	differ := fieldpath.UnionOf(a.Difference(b), b.Difference(a), c.Changed(), c.Removed)
+	differ := fieldpath.UnionOf(a.Difference(b), b.Difference(a), c.AddedOrModified(), c.Removed)
 	return differ.Difference(managedfields.Unowned()), nil
 }
 

@@ -87,10 +87,6 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 	return n
 }
 
-// ErrNoResourceVersion reports that an object has no resourceVersion: a patch without one might undo the writes of
-// others.
-var ErrNoResourceVersion = managedfields.ErrNoResourceVersion
-
 // Patch returns the moves as a JSON Patch (RFC 6902) for the server; nil if nothing changes. If the object was
 // written since, the server responds with 409 Conflict; then start again with the new object. The sender of the patch
 // gains no ownership, and only managed fields change.

@@ -28,8 +28,8 @@ type Comparison struct {
 	Modified *fieldpath.Set
 	// Removed holds the paths of leaves, items and containers that only the old value has.
 	Removed *fieldpath.Set
-	// Inexact says that the values may differ although no path does: by the semantics, in the order of items, or in items
-	// that can't be selected.
+	// Inexact says that the values may differ although no path does: by the semantics, in the order of items, or in
+	// items that can't be selected.
 	Inexact bool
 }
 
@@ -38,8 +38,8 @@ func (c Comparison) Unchanged() bool {
 	return c.Added.Empty() && c.Modified.Empty() && c.Removed.Empty()
 }
 
-// Changed returns the paths that the new value added or modified.
-func (c Comparison) Changed() *fieldpath.Set { return c.Added.Union(c.Modified) }
+// AddedOrModified returns the union of both sets.
+func (c Comparison) AddedOrModified() *fieldpath.Set { return c.Added.Union(c.Modified) }
 
 // Map returns c with f applied to each of its sets.
 func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
@@ -83,10 +83,10 @@ func (c *comparer) run(t *Type, old, now any) Comparison {
 		Inexact: c.inexact || c.s != nil}
 }
 
-// oneSide returns the paths of a value that only one side has, and validates it if it is the new one.
+// oneSide returns the paths of a value that only one side has, and validates it if check is true.
 func (c *comparer) oneSide(t *Type, v any, depth int, check bool) *fieldpath.Set {
 	if _, ok := v.(string); ok && (t.Scalar == String || t.Scalar == Untyped) {
-		return nil // as most values are
+		return nil // most values are valid strings
 	}
 	w := newValidator(stored)
 	defer w.release()
@@ -97,8 +97,8 @@ func (c *comparer) oneSide(t *Type, v any, depth int, check bool) *fieldpath.Set
 	return below
 }
 
-// validateNew validates a part that the new value has in the place of another. Everything below it is then valid, so it
-// clears c.check, and returns the old value for the caller to restore.
+// validateNew validates a part of the new value that replaces another, if c.check is true. Then its children need not
+// be validated: it sets c.check to false, and returns the value that the caller has to restore.
 func (c *comparer) validateNew(t *Type, now any, depth int) (check bool) {
 	if check = c.check; check {
 		w := newValidator(stored)
@@ -175,8 +175,7 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	return d
 }
 
-// holds reports whether v has the first of the shapes. Any other value counts as an empty container, whose content is
-// not visited.
+// holds reports whether v has the first of the shapes. Any other value is compared as an empty container.
 func holds(shapes shape, v any) (ok bool) {
 	switch shapes.first() {
 	case mapShape:

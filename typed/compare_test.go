@@ -109,7 +109,7 @@ func TestCompare(t *testing.T) {
 			require.Equal(t, row.modified, lines(got.Modified), row.why)
 			require.Equal(t, row.removed, lines(got.Removed), row.why)
 			require.Equal(t, row.added == nil && row.modified == nil && row.removed == nil, got.Unchanged())
-			require.True(t, got.Changed().Equal(got.Added.Union(got.Modified)))
+			require.True(t, got.AddedOrModified().Equal(got.Added.Union(got.Modified)))
 			d := differential{root, upstreamRoot}
 			require.NoError(t, d.compare(upstream(old), upstream(now), old, now))
 		})

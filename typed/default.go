@@ -19,8 +19,8 @@ func (t *Type) Default(v any) any {
 	return t.setDefaults(v, 0, &left)
 }
 
-// setDefaults is Default for a value at a depth. left is the number of defaults that may still be set. Both bound a schema
-// whose defaults contain each other.
+// setDefaults is Default for a value at a depth. left is the number of defaults that may still be set. Without these
+// bounds, defaults that contain each other would never end.
 func (t *Type) setDefaults(v any, depth int, left *int) any {
 	if depth > limits.MaxDepth {
 		return v

@@ -151,7 +151,7 @@ func (l *List) sameItems(a, b []any) bool {
 }
 
 // sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item
-// lacks counts as its default. It is false for items that have no element.
+// lacks has its default. It is false for items that have no element.
 func (l *List) sameItem(a, b any) bool {
 	if l.Set {
 		return sameKey(a, b)

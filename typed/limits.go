@@ -34,7 +34,7 @@ func bounded(e fieldpath.Element) (fieldpath.Element, error) {
 	return e, checkText("a key", len(e.Text()))
 }
 
-// small reports whether v has at most MaxDepth levels and costs at most left, which counts values and bytes of text.
+// small reports whether v has at most MaxDepth levels, and at most left values and bytes of text together.
 func small(v any, depth int, left *int) bool {
 	if *left--; *left < 0 || depth > limits.MaxDepth {
 		return false

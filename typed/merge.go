@@ -60,8 +60,8 @@ func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, erro
 	return Merged{Value: out.value, Changed: out.changed, Owned: owned}, nil
 }
 
-// merger validates an intent and makes its set where live has nothing, as the [validator] does, and merges where both
-// have something.
+// merger merges where both values have something. Where live has nothing, the [validator] in it validates the intent
+// and makes its set.
 type merger struct{ *validator }
 
 // result is the merged value of one place; value is live's own unless changed.
@@ -70,7 +70,8 @@ type result struct {
 	changed bool
 }
 
-// merge merges one place; live may be missing. leaf and owned are those of [validator.value].
+// merge merges one place; live may be missing. leaf says that the intent owns the place as a whole, and owned is what
+// it owns below.
 func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool, owned *fieldpath.Set) {
 	if isMissing(live) {
 		leaf, owned = m.value(t, applied)
@@ -102,7 +103,8 @@ func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool, owned
 			return out, leaf, owned
 		}
 	}
-	// Only one of them has content: the intent's takes the place of a null, and an empty one leaves what is there.
+	// At most one of them has content, or the intent has too many items, which is an error. The intent's value replaces
+	// a null; an empty one leaves live's content.
 	_, owned = m.value(t, applied)
 	switch {
 	case hasContent(live, shape) && !hasContent(applied, shape):
@@ -131,7 +133,7 @@ func (m *merger) mergeLeaf(t *Type, s shape, live, applied any) result {
 	return result{applied, true}
 }
 
-// equal is [Semantics.leavesEqual], which counts what it visits.
+// equal is [Semantics.leavesEqual], and counts the values that it visits.
 func (m *merger) equal(t *Type, a, b any) bool {
 	left := limits.MaxValues - m.values
 	if equal(a, b, 0, &left) {
@@ -175,10 +177,10 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) (result, *f
 			each(name, r)
 		}
 	}
-	return result{out, out != nil}, m.set.Take(at)
+	return result{out, out != nil}, m.set.Pop(at)
 }
 
-// isAbsent reports whether an entry of applied counts as absent by the semantics, and live has no more.
+// isAbsent reports whether an entry of applied counts as absent by the semantics, and live's is missing or does, too.
 func (m *merger) isAbsent(of *Map, name string, live, applied any) bool {
 	depth := m.depth
 	if isMissing(live) {
@@ -194,14 +196,14 @@ func (m *merger) mergeItems(l *List, live, applied []any) (result, *fieldpath.Se
 		elems: make([]fieldpath.Element, len(applied)),
 	}
 	at := m.set.Level()
-	known := true
+	isValid := true
 	for i, item := range applied {
 		var ok bool
 		x.elems[i], ok = m.element(l, i, item)
-		known = known && ok
+		isValid = isValid && ok
 	}
 	switch {
-	case !known: // it is invalid; what is in its items may be, too
+	case !isValid: // what is in its items may be invalid, too
 		for i, e := range x.elems {
 			if e != (fieldpath.Element{}) {
 				x.mergeItem(i, missing)
@@ -253,10 +255,10 @@ func (x *listMerge) inPlace() {
 // byElements merges any two lists. It has one cursor in each:
 //
 //	live     a b c d        applied  d x b
-//	shared   d b            the applied items that live has and that are not taken, in applied's order
+//	shared   d b            the applied items that live has and that are not in merged yet, in applied's order
 //	merged   a c d x b
 //
-// An item of live only is taken when the cursor in live reaches it. Shared items are taken in applied's order; the
+// An item of live only is added when the cursor in live reaches it. Shared items are added in applied's order; the
 // cursor in live skips those that are not next. An item of applied only follows the item before it in applied. Each
 // iteration moves a cursor, so that the cost is O(len(live) + len(applied)). Items of live that can't be selected are
 // left out, as upstream does.
@@ -271,10 +273,10 @@ func (x *listMerge) byElements() {
 		}
 	}
 	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
-	taken := make(map[string]bool, len(x.elems))
-	take := func(i int) {
+	isMerged := make(map[string]bool, len(x.elems))
+	add := func(i int) {
 		e := x.elems[i]
-		taken[e.Text()] = true
+		isMerged[e.Text()] = true
 		live := missing
 		if index.times(e) == 1 { // the applied item replaces duplicates
 			live = x.live[index.at[index.first[e.Text()]]]
@@ -289,7 +291,7 @@ func (x *listMerge) byElements() {
 	for li < len(index.elems) || ri < len(x.elems) {
 		if li < len(index.elems) && ri < len(x.elems) {
 			if index.elems[li].Equal(x.elems[ri]) {
-				take(ri)
+				add(ri)
 				if len(shared) > 0 {
 					shared = shared[1:]
 				}
@@ -307,13 +309,13 @@ func (x *listMerge) byElements() {
 				x.out = append(x.out, x.live[index.at[li]])
 				li++
 				continue
-			} else if taken[e.Text()] {
+			} else if isMerged[e.Text()] {
 				li++
 			}
 		}
 		if ri < len(x.elems) {
 			e := x.elems[ri]
-			take(ri)
+			add(ri)
 			ri++
 			if len(shared) > 0 && shared[0].Equal(e) {
 				shared = shared[1:]

@@ -28,8 +28,8 @@ type searched struct {
 // fewItems is the number of lookups in a list without an index.
 const fewItems = 2
 
-// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values at the path in old and
-// now, as of [Type.Get]; nil if there is none. The path is valid until the next one; clone it to keep it.
+// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values that old and now have at the
+// path; nil for none. The path is valid until the next one; clone it to keep it.
 func (f *Finder) Pairs(t *Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any] {
 	return func(yield func(fieldpath.Path, [2]any) bool) {
 		f.pairs(t, set, old, now, make(fieldpath.Path, 0, 16), yield)

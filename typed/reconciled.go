@@ -9,7 +9,7 @@ import (
 
 // IsReconciled reports whether fields, a FieldsV1 of an unstructured object, is as [fieldpath.Set.Tree] returns it, and
 // [Type.Reconcile] would not change its set. Then it can be searched without decoding it. It allocates nothing and
-// costs O(members). It may be false for names that only decoding can judge ([fieldpath.IsCanonicalName]).
+// costs O(members). It may be false for names that have to be decoded first ([fieldpath.IsCanonicalName]).
 func (t *Type) IsReconciled(fields map[string]any) bool {
 	left := limits.MaxMembers
 	return t.reconciled(fields, 0, &left)
@@ -61,7 +61,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	return true
 }
 
-// childNamed is child for a member name of FieldsV1.
+// childNamed is [Type.Child] for the name of a member of FieldsV1; nil for a nil t.
 func (t *Type) childNamed(name string) *Type {
 	if t == nil {
 		return nil

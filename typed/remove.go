@@ -31,7 +31,7 @@ func (t *Type) RemoveToNull(v any, set *fieldpath.Set) any {
 
 type remover struct{ toNull bool }
 
-// value removes set from v; unchanged means that out is v itself.
+// value returns v without set; unchanged means that out is v itself.
 func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged bool) {
 	if set.Empty() {
 		return v, true

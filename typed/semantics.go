@@ -13,7 +13,7 @@ import (
 // Semantics decides which values are equal. The nil *Semantics is the compatible one: values are equal if they are
 // the same JSON, as for upstream. [Canonical] makes others.
 type Semantics struct {
-	// equal compares leaves that are neither the same JSON nor equal by the schema.
+	// equal compares leaves that are neither the same JSON nor equal by their Format.
 	equal func(t *Type, a, b any) bool
 }
 
@@ -40,8 +40,7 @@ func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
 	if depth > limits.MaxDepth {
 		return false
 	}
-	// Containers are compared part by part only, and equal parts end early. Comparing them as a whole first would cost
-	// their depth times their size.
+	// Containers are compared part by part. To compare them as a whole first would cost their depth times their size.
 	var equal bool
 	switch x := a.(type) {
 	case map[string]any:

@@ -9,10 +9,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// DropUnknown returns v without the fields that structs of its type do not declare, at any depth, and an error
-// for each of them, sorted by path. The result shares memory with v, and is v itself if there
-// are none. v must be valid by rules that allow unknown fields, with the same live: an atomic list or map that equals
-// live's is kept.
+// DropUnknown returns v without the fields that structs of its type do not declare, at any depth, and an error for each
+// of them, sorted by path. An atomic list or map that equals live's is kept as it is, because [Type.Merge] does not
+// validate it. The result shares memory with v, and is v itself if nothing is dropped. v must be valid but for unknown
+// fields.
 func (t *Type) DropUnknown(v, live any) (any, Errors) {
 	d := dropper{left: limits.MaxValues}
 	out := d.value(t, v, live)

@@ -53,28 +53,29 @@ func (t *Type) FieldSet(v any) *fieldpath.Set {
 	return below
 }
 
-// validator walks a value once, and finds both what is wrong with it and which paths it has.
+// validator walks a value once, and finds both its violations and its paths.
 type validator struct {
 	faults
 	rules Rules
 	// setOnly says that only the set is asked for: the content of atomic values is not visited.
 	setOnly bool
-	// everyPath makes a set of all paths, as in a [Comparison], and not of those that an intent owns. Entries that count
-	// as absent by the semantics are left out of it.
+	// everyPath makes a set of all paths, as in a [Comparison], and not of those that an intent owns. Entries that
+	// count as absent by the semantics are left out of it.
 	everyPath bool
 	semantics *Semantics
 
 	set     fieldpath.Builder
 	values  int  // values visited so far
 	depth   int  // of the value in the object
-	invalid bool // something is wrong
+	invalid bool // there is a violation
 	ended   bool // a limit is exceeded, so the rest is not visited
-	// listing makes the walk list what is wrong, with paths. Most values are valid, so the first walk does without.
+	// listing makes the walk list violations with paths. Most values are valid, so the first walk only finds out
+	// whether there are any.
 	listing bool
 	ordered bool // visit maps in the order of their keys
 }
 
-// validators are used again by one walk after the other.
+// validators are reused.
 var validators = sync.Pool{New: func() any { return &validator{} }}
 
 func newValidator(rules Rules) *validator {
@@ -91,14 +92,14 @@ func (w *validator) release() {
 	validators.Put(w)
 }
 
-// again prepares a walk that lists what is wrong, after one that found that something is. Maps have no order: if a
-// limit ended that walk, this one visits them sorted, to report the same place every time.
+// again prepares a second walk, which lists violations, after one that found that there are some. If a limit ended the
+// first, the second visits maps in the order of their keys, to report the same place every time.
 func (w *validator) again() {
 	w.values, w.invalid, w.listing, w.ordered, w.ended = 0, false, true, w.ended, false
 	w.set.Reset()
 }
 
-// fail says that something is wrong at the current place.
+// fail adds a violation at the current place.
 func (w *validator) fail(format string, args ...any) {
 	w.invalid = true
 	if w.listing {
@@ -106,7 +107,7 @@ func (w *validator) fail(format string, args ...any) {
 	}
 }
 
-// enter goes to a child, and leave comes back from it.
+// enter adds e to the current path, and leave removes it.
 func (w *validator) enter(e fieldpath.Element) {
 	w.depth++
 	if w.listing {
@@ -121,8 +122,8 @@ func (w *validator) leave() {
 	}
 }
 
-// within reports whether the walk may continue, and ends it otherwise. A container that contains itself twice has no
-// end, so the walk must end at the first place that is too deep.
+// within counts a value, and reports whether it is within the limits. After the first that is not, the walk ends: a
+// container that contains itself twice would take forever.
 func (w *validator) within() bool {
 	w.values++
 	switch {
@@ -200,12 +201,12 @@ func (w *validator) entries(m *Map, v any) *fieldpath.Set {
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			w.entry(m, name, entries[name])
 		}
-		return w.set.Take(at)
+		return w.set.Pop(at)
 	}
 	for name, value := range entries {
 		w.entry(m, name, value)
 	}
-	return w.set.Take(at)
+	return w.set.Pop(at)
 }
 
 func (w *validator) entry(m *Map, name string, v any) {
@@ -256,7 +257,7 @@ func (w *validator) items(l *List, v any) *fieldpath.Set {
 	if l.IsAtomic() {
 		for i, item := range list {
 			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth < limits.MaxDepth && w.within() {
-				continue // as most are, and need no path
+				continue // most items are valid strings, and need no path
 			}
 			w.enter(w.index(i))
 			w.value(l.Elem, item)
@@ -278,7 +279,7 @@ func (w *validator) items(l *List, v any) *fieldpath.Set {
 	return w.distinct(at)
 }
 
-// index returns the element of the item at i of an atomic list, for a path.
+// index returns the element of the item at i of an atomic list if paths are needed.
 func (w *validator) index(i int) (e fieldpath.Element) {
 	if w.listing {
 		e = fieldpath.Index(i)
@@ -305,10 +306,10 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 	return e, err == nil
 }
 
-// distinct returns the set of the items of a list, which were added since the level at. Items that are in it more than
-// once are a violation, and in the set without what is in them.
+// distinct pops the items of a list, which were added since the level at. Duplicates are a violation by the rules; they
+// are in the set without their content.
 func (w *validator) distinct(at int) *fieldpath.Set {
-	set, twice := w.set.TakeItems(at)
+	set, twice := w.set.PopItems(at)
 	if !w.rules.Duplicates {
 		for _, e := range twice {
 			w.fail("duplicate entries for key %s", shortPath{e})

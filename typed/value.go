@@ -125,8 +125,8 @@ func Equal(a, b any) bool {
 	return equal(a, b, 0, &left)
 }
 
-// equal is Equal for values at a depth; left is the number of values that may still be visited. Detecting a no-op
-// spends most of its time here, so the loops compare strings, the most common values, without a call.
+// equal is Equal for values at a depth; left is the number of values that may still be visited. Most of the time of a
+// no-op is spent here, so the loop over maps compares strings, the most common values, without a call.
 func equal(a, b any, depth int, left *int) bool {
 	switch x := a.(type) {
 	case string:
@@ -137,7 +137,7 @@ func equal(a, b any, depth int, left *int) bool {
 		if !ok || len(x) != len(y) {
 			return false
 		}
-		if trees.SameMap(x, y) {
+		if len(x) == 0 || trees.SameMap(x, y) {
 			return true
 		}
 		if *left -= len(x); *left < 0 || depth > limits.MaxDepth {

@@ -25,9 +25,9 @@ type ClientSideOptions struct {
 	Manager string
 	// To is the manager of the client-side writes; ClientSideManager if it is empty.
 	To string
-	// Empty is an object before it is created, as for fieldmanager.WithEmptyObject: To does not own its containers. By
-	// default it has only an apiVersion and a kind, as a custom resource. For built-in types, which servers decode into
-	// Go structs, it is the zero value, such as &appsv1.Deployment{} with its TypeMeta.
+	// Empty is an object before it is created, as the Empty of [fieldmanager.Options]: To does not own its containers.
+	// By default it has only an apiVersion and a kind, as a custom resource. For built-in types, which servers decode
+	// into Go structs, it is the zero value, such as &appsv1.Deployment{} with its TypeMeta.
 	Empty runtime.Object
 }
 

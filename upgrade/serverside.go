@@ -83,11 +83,11 @@ func ToServerSide(ctx context.Context, obj runtime.Object, o ServerSideOptions) 
 		return Result{}, err
 	}
 	for i := range m.Entries {
-		if err := m.take(&m.Entries[i]); err != nil {
+		if err := m.moveFrom(&m.Entries[i]); err != nil {
 			return Result{}, err
 		}
 	}
-	return m.finish()
+	return m.result()
 }
 
 // move is one run of ToServerSide.
@@ -101,13 +101,13 @@ type move struct {
 	last   *unstructured.Unstructured // the intent in the annotation; nil for none
 	intent *unstructured.Unstructured // the next intent; nil if it is unknown
 
-	from    map[string]bool
-	moved   []*fieldpath.Set     // what target gains
-	held    *fieldpath.Set       // at target's version
-	known   bool                 // held contains the fields of an intent
-	kept    bool                 // the annotation moves to LastAppliedManager
-	keeper  *managedfields.Entry // LastAppliedManager's new entry; nil for none
-	preview Preview
+	from      map[string]bool
+	moved     []*fieldpath.Set     // what target gains
+	held      *fieldpath.Set       // at target's version
+	hasIntent bool                 // held contains the fields of an intent
+	kept      bool                 // the annotation moves to LastAppliedManager
+	keeper    *managedfields.Entry // LastAppliedManager's new entry; nil for none
+	preview   Preview
 }
 
 func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*move, error) {
@@ -124,7 +124,7 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 	}
 	m.intent = m.last
 	if m.Intent != nil {
-		tree, err := treeOf(m.Intent)
+		tree, err := validTree(m.Intent)
 		if err != nil {
 			return nil, fmt.Errorf("intent: %w", err)
 		}
@@ -146,8 +146,8 @@ func (m *move) isFrom(k managedfields.Key) bool {
 	return k.Operation == metav1.ManagedFieldsOperationUpdate && k.Subresource == m.Subresource && m.from[k.Manager]
 }
 
-// aim finds the applier's entry, or the version of a new one: the version of the annotation, of the object, or of the
-// latest entry that moves, whichever is the first that an entry that moves has.
+// aim finds the applier's entry, or the version of a new one: that of the annotation if an entry that moves has it, else
+// that of the object if an entry that moves has it, else that of the latest entry that moves.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {
@@ -183,7 +183,7 @@ func (m *move) hold() error {
 		return err
 	}
 	m.held = t.Reconcile(m.held)
-	m.known = m.exists || m.last != nil
+	m.hasIntent = m.exists || m.last != nil
 	if m.last != nil {
 		last, err := m.at(m.last, m.target.APIVersion)
 		if err != nil {
@@ -201,8 +201,8 @@ func (m *move) hold() error {
 	return nil
 }
 
-// take moves fields of an Update entry to the target.
-func (m *move) take(r *managedfields.Entry) error {
+// moveFrom moves fields of an Update entry to the target.
+func (m *move) moveFrom(r *managedfields.Entry) error {
 	from := m.isFrom(r.Key)
 	if r.Operation != metav1.ManagedFieldsOperationUpdate || r.Subresource != m.Subresource || !from && m.Also.Empty() {
 		return nil
@@ -255,7 +255,7 @@ func (m *move) take(r *managedfields.Entry) error {
 // owned returns the fields of an entry of From that move. The entry of before-first-apply has the fields of all
 // earlier writers, so only fields that are known to be applied move from it.
 func (m *move) owned(manager string, fields *fieldpath.Set) *fieldpath.Set {
-	if m.Everything || !m.known && manager != fieldmanager.BeforeFirstApply {
+	if m.Everything || !m.hasIntent && manager != fieldmanager.BeforeFirstApply {
 		return fields
 	}
 	return fields.Intersection(m.held)
@@ -278,8 +278,8 @@ func (m *move) keepLastApplied(version string) {
 	m.keeper = &keeper
 }
 
-// finish adds the target to the entries and returns the result.
-func (m *move) finish() (Result, error) {
+// result adds the target to the entries and returns the result.
+func (m *move) result() (Result, error) {
 	m.target.SetFields(fieldpath.UnionOf(append(m.moved, m.target.Owned())...))
 	if r := m.Entries.Get(m.target.Key); r != nil {
 		setFields(r, m.target.Owned())

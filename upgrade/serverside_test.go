@@ -399,7 +399,7 @@ func TestServerSideErrors(t *testing.T) {
 			`no kind "Nothing" is registered`},
 		{"intent is nil", manifest(settings),
 			with(func(o *upgrade.ServerSideOptions) { o.Intent = (*metav1.PartialObjectMetadata)(nil) }),
-			"intent: no object"},
+			"intent: *v1.PartialObjectMetadata: expected an object, got a nil *v1.PartialObjectMetadata"},
 		{"intent of another kind", manifest(settings), with(func(o *upgrade.ServerSideOptions) {
 			o.Intent = manifest(`{apiVersion: v1, kind: Secret, metadata: {name: x}}`)
 		}), `intent: kind: expected "ConfigMap", got "Secret"`},

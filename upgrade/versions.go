@@ -2,9 +2,7 @@ package upgrade
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,7 +54,7 @@ func (noTypes) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
 
 // at returns an intent, or an empty object, at a version, as a tree that fits its type.
 func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
-	tree, err := treeOf(obj)
+	tree, err := validTree(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +73,7 @@ func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
 		}
 		converted, err := e.converter.Convert(e.ctx, given, to)
 		if err == nil {
-			tree, err = treeOf(converted)
+			tree, err = validTree(converted)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("converting to %s: %w", version, err)
@@ -88,11 +86,8 @@ func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
 	return tree, t.Validate(tree, typed.Rules{Duplicates: true, Unknown: true})
 }
 
-// treeOf returns the tree of an object, which it shares with an unstructured one.
-func treeOf(obj runtime.Object) (tree map[string]any, err error) {
-	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, errors.New("no object")
-	}
+// validTree returns the tree of an object, which it shares with an unstructured one, if it is within the limits.
+func validTree(obj runtime.Object) (tree map[string]any, err error) {
 	if tree, err = gostruct.Tree(obj); err != nil {
 		return nil, fmt.Errorf("%T: %w", obj, err)
 	}
@@ -102,7 +97,7 @@ func treeOf(obj runtime.Object) (tree map[string]any, err error) {
 // heldBy returns the paths of an intent: those that it would own, and the containers that it creates (those that are
 // not in empty), which an update would own (spec rules 4.1, 4.2, 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
-	made := t.Compare(empty, intent).Changed()
+	made := t.Compare(empty, intent).AddedOrModified()
 	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())
 }
 

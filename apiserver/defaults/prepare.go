@@ -81,7 +81,7 @@ func PrepareOf(gvk schema.GroupVersionKind) func(obj, live runtime.Object) {
 			}
 		}
 		Prepare(decoded, before)
-		if out, err := treeOf(decoded); err == nil {
+		if out, err := newTree(decoded); err == nil {
 			u.Object = out
 		}
 	}

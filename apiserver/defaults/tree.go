@@ -50,7 +50,7 @@ func Tree(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, err
 		return nil, err
 	}
 	Set(obj)
-	return treeOf(obj)
+	return newTree(obj)
 }
 
 // structOf returns a tree as a Go struct. A field that the struct does not have is an error.
@@ -73,7 +73,8 @@ func structOf(gvk schema.GroupVersionKind, tree map[string]any) (runtime.Object,
 	return obj, nil
 }
 
-func treeOf(obj runtime.Object) (map[string]any, error) {
+// newTree returns the JSON value of an object.
+func newTree(obj runtime.Object) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err

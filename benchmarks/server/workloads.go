@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -44,7 +45,8 @@ var (
 	deploymentIntent = marked(deploymentBody())
 	deploymentStatus = marked(statusBody())
 	podBody          = marked(podToCreate())
-	widgetIntent     = marked(widget())
+	// widgetIntent is made when it is needed: the memory of the servers that this program starts is measured.
+	widgetIntent = sync.OnceValue(func() body { return marked(widget()) })
 )
 
 var workloads = []workload{
@@ -66,7 +68,7 @@ var workloads = []workload{
 		func(name string, _ int) request { return applyDefinition(name) }},
 	{"apply that changes one of 1,000 items of a custom resource", 0, applyWidget, func(name string, n int) request {
 		r := applyWidget(name)
-		r.body = widgetIntent.with(name, n)
+		r.body = widgetIntent().with(name, n)
 		return r
 	}},
 }
@@ -88,7 +90,7 @@ func applyDefinition(string) request {
 
 func applyWidget(name string) request {
 	return request{http.MethodPatch, widgetObjects + name + forced, string(types.ApplyPatchType),
-		widgetIntent.with(name, 0)}
+		widgetIntent().with(name, 0)}
 }
 
 // body is that of a request, cut where the name and the number of a write go.

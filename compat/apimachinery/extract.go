@@ -9,6 +9,7 @@ import (
 	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/tenure-ssa/tenure/compat/smdv6"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -34,7 +35,7 @@ func ExtractInto(object runtime.Object, objectType smdtyped.ParseableType, manag
 // ExtractIntoOf is [ExtractInto] for a type of Tenure's.
 func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string, applyConfiguration any,
 	subresource string) error {
-	tree, err := treeOf(object)
+	tree, err := gostruct.Tree(object)
 	if err != nil {
 		return fmt.Errorf("%T: %w", object, err)
 	}
@@ -82,13 +83,4 @@ func appliedBy(object metav1.Object, manager, subresource string) (metav1.Manage
 		}
 	}
 	return metav1.ManagedFieldsEntry{}, false
-}
-
-// treeOf returns obj as a tree. The tree of an unstructured object is obj's own,
-// that of a Go struct is new.
-func treeOf(obj runtime.Object) (map[string]any, error) {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		return u.UnstructuredContent(), nil
-	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }

@@ -10,18 +10,17 @@
 //
 // # Conflicts
 //
-// With Options.Resolve, an apply in conflict is decided field by field: forced, given up or
-// shared with the owner ([plans.Resolve]), and what comes of it is planned
-// and sent in its place. A controller that gives a field up keeps giving it up as long as the
-// other manager owns it, and sends no request for it. [Rules] makes a policy by path and owner:
+// With Options.Resolve, each conflict of an apply is decided: the field is forced, given up or shared with the owner
+// ([plans.Resolve]). The intent that follows is planned and sent instead. A controller that gives a field up does so as
+// long as the other manager owns it, and sends no request for it. [Rules] makes a policy by path and owner:
 //
 //	Resolve: applier.Rules(
 //		applier.Rule{Path: fieldpath.Fields("spec", "replicas"), Way: conflicts.GiveUp}, // an autoscaler's
 //		applier.Rule{Owner: "kubectl-edit", Way: conflicts.Force},
 //	),
 //
-// When the server answers 409, the cache was behind: the object is read again, if the Resource
-// is a [Getter], and decided again, at most three times.
+// A 409 of the server means that the cache was old. If the Resource is a [Getter], the object is read again and its
+// conflicts are decided again, at most three times.
 //
 // # Stale caches
 //
@@ -36,8 +35,8 @@
 //   - A controller that applies once and does not watch must not skip: it must read the object from the server, or
 //     send the apply.
 //
-// A plan is exact only if it knows what the server does besides merging: its defaults, and, for built-in types, that
-// it decodes objects into Go structs. See [Options].
+// A plan is exact only if it knows what the server does besides merging: its defaults, and what its Go structs of
+// built-in types leave out. See [Options].
 package applier
 
 import (
@@ -59,19 +58,19 @@ import (
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
-// maxTries is how often an apply in conflict is decided on an object that was read again.
+// maxTries is how often the object is read again after a conflict.
 const maxTries = 3
 
 // Options say how an Applier applies.
 type Options struct {
 	// Manager is the name of the field manager.
 	Manager string
-	// Force takes fields in conflict from their owners. Resolve is not asked then.
+	// Force takes fields in conflict from their owners. Resolve is not called then.
 	Force bool
-	// Resolve decides a conflict; ok is false where it has no answer: then nothing is decided,
-	// and the server answers with the conflicts. Nil decides nothing.
+	// Resolve decides a conflict. If ok is false for one of them, the intent is sent as it is, and the server responds
+	// with the conflicts. So it does if Resolve is nil.
 	Resolve func(conflicts.Conflict) (way conflicts.Way, ok bool)
-	// Subresource is that of the FieldManager, and empty for the object itself.
+	// Subresource is the one of the FieldManager; empty for the main resource.
 	Subresource string
 	// Plan says what the server does with a merged object. Its Manager and Force are
 	// ignored.
@@ -98,24 +97,22 @@ type Stats struct {
 	Failed uint64
 }
 
-// Object is an object as a cache or a server has it: a Go struct or *unstructured.Unstructured.
-// It is what controller-runtime's client.Object is.
+// Object is controller-runtime's client.Object: a Go struct or *unstructured.Unstructured.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Result is what became of an apply.
+// Result is the result of an apply.
 type Result struct {
-	// Object is the object as it is stored: the cached one when the apply was
-	// skipped, and else the server's answer.
+	// Object is the stored object: the cached one if the apply was skipped, and the server's response otherwise.
 	Object Object
 	// Skipped is true when no request was sent.
 	Skipped bool
-	// Plan is the plan of what was sent or skipped; nil when there was none. It is on the cached
-	// object, or, when conflicts were decided on an object that was read again, on that one.
+	// Plan is the plan of what was sent or skipped; nil if there was none. Its live object is the cached one, or the
+	// one that was read again after a conflict.
 	Plan *plans.Plan
-	// Resolution is what Options.Resolve made of the intent; nil where there were no conflicts.
+	// Resolution has the intent that follows from Options.Resolve; nil if there were no conflicts.
 	Resolution *plans.Resolution
 }
 
@@ -127,17 +124,16 @@ type Applier struct {
 	mu      sync.Mutex
 	manager *fieldmanager.FieldManager
 	stats   Stats
-	// The resourceVersions of the last writes, which the cache may not have yet: those of the last maxWritten names, and
-	// of up to as many before them.
+	// The resourceVersions of the last writes, which the cache may not have yet: those of the last maxWritten names,
+	// and of up to as many before them.
 	written, before map[types.NamespacedName]string
 }
 
 // maxWritten bounds how many names an Applier remembers, whether caches come to have the objects or not.
 const maxWritten = 1 << 14
 
-// New returns an Applier. manager must be for the version and subresource that
-// intents are applied at, with the options of the server (which fields it resets, how
-// it converts objects). Without one, nil, nothing is planned and everything is sent.
+// New returns an Applier. manager must be for the version and subresource of the intents, and have the options of the
+// server: which fields it resets, how it converts objects. If manager is nil, every intent is sent without a plan.
 func New(manager *fieldmanager.FieldManager, options Options) *Applier {
 	options.Plan.Force = options.Force
 	return &Applier{manager: manager, options: options, written: map[types.NamespacedName]string{}}
@@ -156,17 +152,15 @@ func (a *Applier) fieldManager() *fieldmanager.FieldManager {
 	return a.manager
 }
 
-// Stats returns what was done so far.
+// Stats returns the numbers so far.
 func (a *Applier) Stats() Stats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stats
 }
 
-// Apply applies intent to the object of its name, unless that would change nothing in
-// cached, the object as a cache has it: a Go struct or unstructured, nil when the cache has none.
-// Neither is changed. The error is the server's, or says why Options.Resolve's decisions can't be
-// carried out.
+// Apply applies intent to the object of its name, unless that would change nothing in cached, the object of the cache;
+// nil if it has none. Apply changes neither. The error is the server's, or that of [plans.Resolve].
 func (a *Applier) Apply(
 	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,
 ) (Result, error) {
@@ -231,8 +225,8 @@ func (a *Applier) apply(
 	}
 }
 
-// plan plans an intent on an object, and decides its conflicts where all of them have an answer.
-// The plan is nil for an intent that can't be planned.
+// plan plans an intent on an object, and resolves its conflicts if Options.Resolve decides all of them. The plan is nil
+// for an intent that can't be planned.
 func (a *Applier) plan(ctx context.Context, live runtime.Object, intent *unstructured.Unstructured) (Result, error) {
 	manager := a.fieldManager()
 	if manager == nil {
@@ -285,8 +279,8 @@ func (a *Applier) send(
 		metav1.ApplyOptions{FieldManager: a.options.Manager, Force: force}, a.subresources()...)
 }
 
-// readAgain reads the object after a conflict. again is false if there is nobody to decide, if
-// the object can't be read, and after the last try.
+// readAgain reads the object after a conflict. again is false if there is no Options.Resolve, if the object can't be
+// read, and after the last try.
 func (a *Applier) readAgain(
 	ctx context.Context, r Resource, intent *unstructured.Unstructured, cause error, try int,
 ) (live *unstructured.Unstructured, again bool) {
@@ -311,7 +305,7 @@ func (a *Applier) count(f func(*Stats)) {
 	f(&a.stats)
 }
 
-// isNil reports whether there is no object. Callers may hand over a nil pointer.
+// isNil reports whether obj is nil or a nil pointer.
 func isNil(obj Object) bool {
 	u, ok := obj.(*unstructured.Unstructured)
 	return obj == nil || ok && u == nil
@@ -348,8 +342,8 @@ func (a *Applier) lastWritten(key types.NamespacedName) string {
 	return a.before[key]
 }
 
-// isBehind reports whether cached may be older than the last write, and forgets the
-// write when it is not: a cache does not go back.
+// isBehind reports whether cached may be older than the last write. If it is not, the write is forgotten: a cache never
+// becomes older.
 func (a *Applier) isBehind(cached Object) bool {
 	key := keyOf(cached)
 	a.mu.Lock()

@@ -5,13 +5,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Rule decides some conflicts. Its zero value decides all of them by giving the field up.
+// Rule decides the conflicts that it matches. The zero Rule matches all, and gives the field up.
 type Rule struct {
-	// Path is the field that the rule is about, with all below it; nil for every field.
+	// Path matches a field and all below it; nil matches every field.
 	Path fieldpath.Path
-	// Owner is the name of the manager that owns the field; empty for any.
+	// Owner is the name of the manager that owns the field; empty for every manager.
 	Owner string
-	// Way is what to do.
+	// Way is the way out of the conflict.
 	Way conflicts.Way
 }
 
@@ -27,8 +27,8 @@ func (r Rule) isAbout(c conflicts.Conflict) bool {
 	return true
 }
 
-// Rules returns a policy for [Options].Resolve: the first rule that is about a conflict decides
-// it. A conflict that no rule is about is not decided.
+// Rules returns a policy for [Options].Resolve: the first rule that matches a conflict decides it. A conflict that no
+// rule matches is not decided.
 func Rules(rules ...Rule) func(conflicts.Conflict) (conflicts.Way, bool) {
 	return func(c conflicts.Conflict) (conflicts.Way, bool) {
 		for _, r := range rules {

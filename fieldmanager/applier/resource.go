@@ -9,18 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Resource is where objects of one kind, in one namespace, are applied.
-// dynamic.ResourceInterface of client-go is one; [FromClient] makes one of
-// controller-runtime's client.
+// Resource applies objects of one kind in one namespace. dynamic.ResourceInterface of client-go is one; [FromClient]
+// makes one of controller-runtime's client.
 type Resource interface {
 	// Apply sends obj, an intent, and returns the object as it is stored then.
 	Apply(ctx context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions,
 		subresources ...string) (*unstructured.Unstructured, error)
 }
 
-// Getter is a Resource that reads objects from the server, past any cache.
-// dynamic.ResourceInterface of client-go is one. Without it, conflicts of which the cache knows
-// nothing are not resolved.
+// Getter is a Resource that reads objects from the server and not from a cache. dynamic.ResourceInterface of client-go
+// is one. Without a Getter, only conflicts with the cached object are resolved.
 type Getter interface {
 	Resource
 	Get(ctx context.Context, name string, options metav1.GetOptions, subresources ...string) (
@@ -33,16 +31,15 @@ type Client[O any] interface {
 	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...O) error
 }
 
-// FromClient returns a Resource of controller-runtime's client, which knows itself
-// where an object goes:
+// FromClient returns a Resource of controller-runtime's client, which finds the resource of an object by itself:
 //
 //	applier.FromClient(c, client.ApplyConfigurationFromUnstructured,
 //		func(o metav1.ApplyOptions) []client.ApplyOption {
 //			return []client.ApplyOption{&client.ApplyOptions{FieldManager: o.FieldManager, Force: &o.Force, DryRun: o.DryRun}}
 //		})
 //
-// wrap makes an intent one that the client takes and puts the answer into. It is for
-// objects themselves: an apply to a subresource is an error.
+// wrap returns an intent as the client's type, into which the client decodes the response. An apply to a subresource is
+// an error.
 func FromClient[O any](c Client[O], wrap func(*unstructured.Unstructured) runtime.ApplyConfiguration,
 	options func(metav1.ApplyOptions) []O) Resource {
 	return clientResource[O]{c, wrap, options}

@@ -10,23 +10,20 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// OwnershipChange is what becomes of what one manager owns. The paths are of the
-// API version of its entry (spec rule 13.3). Invariants, where before and after are what it owns:
+// OwnershipChange is how the entry of one manager changes. The paths are of the API version of the entry
+// (spec rule 13.3). Invariants, where before and after are what the manager owns:
 //
 //	Gains   = after - before     Shares  ⊆ Gains
 //	Loses   = before - after     Removes ⊆ Loses
 type OwnershipChange struct {
-	// Manager is whose entry it is.
+	// Manager is the key of the entry.
 	Manager managedfields.Key
-	// Version is the API version of its entry afterwards, or before when there is
-	// none any more.
+	// Version is the API version of the entry after the write, or before if the write removes the entry.
 	Version string
-	// Gains are the fields that it comes to own, and Shares those of them that
-	// others own as well.
+	// Gains are the fields that only the entry after the write has, and Shares those of them that others own, too.
 	Gains, Shares *fieldpath.Set
-	// Loses are the fields that it owns no longer, and Removes those of them that
-	// go from the object: it gave them up, or they were inside something that
-	// somebody gave up, and nobody else owns them.
+	// Loses are the fields that only the entry before the write has, and Removes those of them that are removed from
+	// the object, because they or something around them was dropped, and nobody else owns them.
 	Loses, Removes *fieldpath.Set
 }
 
@@ -60,8 +57,8 @@ func (w write) ownershipChanges(merged runtime.Object) ([]OwnershipChange, error
 	return out, nil
 }
 
-// removed returns what the write removes from live at a version, without what a write there resets; nothing if that
-// can't be told.
+// removed returns what the write removes from live at a version, without what a write there resets; nothing if a
+// conversion fails.
 func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
 	before, t, err1 := w.At(w.ctx, w.live, version)
 	after, _, err2 := w.At(w.ctx, merged, version)
@@ -76,8 +73,7 @@ func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
 }
 
 // OwnershipChanges returns how the entries after a write, or after moves of ownership, differ from those before, in the
-// order of managedfields.Key. An entry that can't be decoded owns nothing. It does not tell what is removed from the
-// object.
+// order of managedfields.Key, without their Removes. An entry that can't be decoded owns nothing.
 func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChange) {
 	add := func(old, now *managedfields.Entry) {
 		c := OwnershipChange{

@@ -1,4 +1,4 @@
-// Package plans tells what an apply would do, and the ways out of its conflicts.
+// Package plans computes what an apply would do, and the ways out of its conflicts.
 //
 //	plan, err := plans.New(ctx, m, live, intent, plans.Options{Manager: "alice", Defaults: true})
 //	fmt.Println(plan.Outcome) // such as "changed"
@@ -26,17 +26,15 @@ import (
 // Outcome says what an apply would do.
 type Outcome uint8
 
-// The outcomes, from the least to the most that has to be done about them.
+// The outcomes, from the one with the least to the one with the greatest effect.
 const (
-	// Unchanged: nothing. A server that is sent the intent writes nothing, and the
-	// object keeps its resourceVersion (spec rule 13.1).
+	// Unchanged: nothing changes. A server writes nothing, and the object keeps its resourceVersion (spec rule 13.1).
 	Unchanged Outcome = iota
-	// OwnershipOnly: the object stays as it is, but for its managed fields.
+	// OwnershipOnly: only managed fields change.
 	OwnershipOnly
 	// Changed: the object changes, or is created.
 	Changed
-	// Conflict: others own what would change. A server answers 409 and writes
-	// nothing.
+	// Conflict: others own what would change. A server responds with 409 and writes nothing.
 	Conflict
 )
 
@@ -52,49 +50,44 @@ func (o Outcome) String() string {
 // MarshalText returns what String does.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// Options are those of the apply that is planned, and what is known of the server that it would be sent to.
+// Options are the options of the planned apply, and what the server does that would get it.
 type Options struct {
 	// Manager is who would apply.
 	Manager string
 	// Force plans an apply that takes fields in conflict from their owners.
 	Force bool
-	// Defaults fills the defaults of the schema in where live and the merged object
-	// lack them, as a server does after it merged ([typed.Type.Default]). The Defaulter
-	// of the FieldManager is called with both in any case: a host whose types have defaults in
-	// code names them there.
+	// Defaults sets the defaults of the schema in live and the merged object, as a server does after it merged
+	// ([typed.Type.Default]). The Defaulter of the FieldManager is called with both in any case; it is for defaults
+	// that a server has in code.
 	Defaults bool
-	// Defaulter does to both what a server of another process does in code when it decodes them; nil for nothing. Unlike
-	// that of the FieldManager it has no say in the merged object.
+	// Defaulter is called with both objects, and does what a server in another process does in code when it decodes
+	// them; nil for nothing. Unlike that of the FieldManager, it does not change the Object of the plan.
 	Defaulter func(runtime.Object)
-	// Prepare does to the merged object what a server does in code before it stores an update, besides resetting the
-	// ResetFields of the FieldManager: it puts back what such a write must not change, such as a Namespace's finalizers,
-	// and sets what follows from other fields. Both objects have their defaults; live must not be changed. Nil for
-	// nothing. It is not called for a subresource.
+	// Prepare is called with the merged object, and does what a server does in code before it stores an update, besides
+	// resetting the ResetFields of the FieldManager: it puts back what such a write must not change, such as a
+	// Namespace's finalizers, and sets what follows from other fields. Both objects have their defaults; live must not
+	// be changed. Nil does nothing. Prepare is not called for a subresource.
 	Prepare func(merged, live runtime.Object)
-	// Validate returns why a server refuses to store the merged object, which is as Prepare left it; live is nil for a
-	// create, and neither may be changed. The error is Plan's. It is not called for a conflict, which a server finds
-	// first. Nil refuses nothing.
+	// Validate returns why a server refuses to store the merged object, after Prepare; New returns that error. live is
+	// nil for a create, and neither may be changed. Validate is not called for a conflict, which a server finds first.
+	// Nil refuses nothing.
 	Validate func(merged, live runtime.Object) error
-	// Semantics say which values are equal when live and the merged object are
-	// compared; nil for the FieldManager's own. It has no say in what is in conflict:
-	// a server raises conflicts before it looks what the values mean. For custom
-	// resources nil is what a server does; for built-in types, which it keeps as Go
-	// structs, [typed.Canonical] is.
+	// Semantics say which values are equal when live and the merged object are compared; nil for the FieldManager's
+	// own. Conflicts do not depend on it, because a server finds them before it decodes values. Servers compare custom
+	// resources as nil does, and built-in types, which are Go structs, as [typed.Canonical] does.
 	Semantics *typed.Semantics
 }
 
-// ErrPrecondition says that an intent names a resourceVersion that is not live's, or a
-// uid although there is no object. A server answers 409, and a retry with the object as
-// it is now may go well.
+// ErrPrecondition says that an intent has a resourceVersion other than live's, or a uid although there is no object. A
+// server responds with 409. A retry with the current object may succeed.
 var ErrPrecondition = errors.New("precondition failed")
 
-// Plan is what an apply would do. Nothing in it may be changed: it shares memory
-// with the objects that it was made of.
+// Plan is what an apply would do. Nothing in it may be changed: it shares memory with the objects that it was made of.
 //
-// Its Object is that of [fieldmanager.FieldManager.Apply], for a conflict that of an apply with force. A server may
-// come to store something else: it puts back what the write must not touch, such as the status, and fills defaults in.
-// Changed and NoOp are about what it stores, as Outcome is. For the outcome Conflict, Conflicts are those that the
-// apply returns without force.
+// Its Object is the one that [fieldmanager.FieldManager.Apply] returns, for a conflict with force. A server may store
+// another one, since it puts back what the write must not change, such as the status, and sets defaults. Outcome,
+// Changed and NoOp are about what the server stores. For the outcome Conflict, Conflicts are those of the apply without
+// force.
 type Plan struct {
 	fieldmanager.Result
 	// Outcome is what a server would do.
@@ -131,8 +124,8 @@ type Change struct {
 	Before, After any
 }
 
-// New returns the plan of an apply with the same arguments, without an error for
-// conflicts. Any other error is Apply's, or [ErrPrecondition].
+// New returns the plan of an apply with the same arguments. Conflicts are no error; any other error is that of Apply,
+// or [ErrPrecondition].
 //
 // Outcome is that of a server that merges as the engine does, restores the fields that the write resets (the
 // ResetFields of m) and the fields of metadata that only a server sets, sets defaults, and writes nothing if the result
@@ -227,7 +220,7 @@ func checkPreconditions(live, applied runtime.Object) error {
 	}
 }
 
-// compare sets what a server would store, and brings it and live to the form in which they are compared.
+// compare sets p.after to what a server would store, and p.before to live, with the defaults of a server in both.
 func (p *Plan) compare(w write, options Options) (err error) {
 	if w.live != nil {
 		if p.before, _, err = w.At(w.ctx, w.live, w.version); err != nil {
@@ -266,7 +259,7 @@ func (p *Plan) compare(w write, options Options) (err error) {
 	return p.change(&p.after, func(merged runtime.Object) { options.Prepare(merged, before) })
 }
 
-// change calls a function, if it is not nil, with a copy of an object, and sets its tree to what comes of it.
+// change calls f, if it is not nil, with a copy of an object, and sets tree to the tree of that.
 func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 	if f == nil {
 		return nil
@@ -283,11 +276,10 @@ func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 	return nil
 }
 
-// Changes yields the fields that change in the object, its managed fields aside:
-// those that are added or modified, those that are removed, and the lists that are
-// reordered, each in the order of fieldpath.Set.All. For a conflict it is what force
-// would change. There are none exactly when the outcome is Unchanged or
-// OwnershipOnly, or a conflict over values that a server takes as equal.
+// Changes yields the fields that change in the object, without managed fields: first those that are added or modified,
+// then those that are removed, then the lists that are reordered, each in the order of fieldpath.Set.All. For a
+// conflict they are what an apply with force would change. There are none if the outcome is Unchanged or OwnershipOnly,
+// or Conflict over values that are equal for a server.
 func (p *Plan) Changes() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		if p.typ == nil {
@@ -311,7 +303,7 @@ func (p *Plan) Changes() iter.Seq[Change] {
 	}
 }
 
-// topmost returns the paths of set that go on from no other path of it.
+// topmost returns the paths of set that are not below another path of it.
 func topmost(set *fieldpath.Set) *fieldpath.Set {
 	return set.Rewrite(func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
 		if e.Member {

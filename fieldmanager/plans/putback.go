@@ -8,18 +8,17 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// serverFields are the fields of an object that only its server sets: those that
-// nobody ever owns (spec rule 2.7), and the two of an object that is going.
+// serverFields are the fields of an object that only its server sets: those that nobody owns (spec rule 2.7), and the
+// two of an object that is being deleted.
 var serverFields = managedfields.Unowned().Union(fieldpath.NewSet(
 	fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "deletionGracePeriodSeconds")))
 
-// putBack returns the merged object with what the write must not touch as it is
-// in live, which is nil for a create: what it resets (spec rule 2.9), and what is the
-// server's.
+// putBack returns the merged object with live's values of what the write must not change: what it resets
+// (spec rule 2.9), and serverFields. live is nil for a create.
 func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]any, error) {
 	reset := w.options.ResetFields[w.version]
 	if fields, ok := reset.(fieldpath.Excluding); ok {
-		// By far the most: a few fields, whatever is in them.
+		// Most filters exclude a few fields, with all that is in them.
 		merged = withFieldsOf(live, merged, fields.Set, true)
 	}
 	if live != nil {
@@ -79,7 +78,7 @@ func putBackFiltered(t *typed.Type, live, merged map[string]any, reset fieldpath
 	if c.Unchanged() {
 		return merged, nil
 	}
-	tree := t.Remove(merged, c.Changed())
+	tree := t.Remove(merged, c.AddedOrModified())
 	if missing := c.Modified.Union(c.Removed); !missing.Empty() {
 		part := t.Extract(live, missing.Leaves(), true)
 		merged, err := t.Merge(tree, part, typed.Rules{Duplicates: true, Unknown: true})

@@ -17,39 +17,37 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Resolution is a way out of the conflicts of an apply, ready to be taken.
+// Resolution is an intent without conflicts that are not forced, made of one that was in conflict.
 type Resolution struct {
-	// Intent is what to apply in the place of what conflicted. It shares memory with
-	// it, and with live.
+	// Intent is what to apply. It shares memory with the intent that was in conflict, and with live.
 	Intent *unstructured.Unstructured
-	// Force is whether the apply has to be forced.
+	// Force says that the apply has to be forced.
 	Force bool
-	// Forced are the conflicts that are decided by force; none when Force is false.
+	// Forced are the conflicts that are decided by force; none if Force is false.
 	Forced conflicts.Conflicts
 	// Plan is what applying Intent does. Its outcome is never Conflict.
 	Plan *Plan
 }
 
-// Resolve returns the intent that comes of deciding each conflict of an apply,
-// field by field (spec rule 13.4). The arguments are those of Apply; decide is asked once for each
-// conflict, in their fixed order, and says
+// Resolve decides the conflicts of an apply one by one, and returns the intent that follows (spec rule 13.4). The
+// arguments are those of Apply. decide is called once for each conflict, in their fixed order, and returns
 //
 //	conflicts.Force   the field stays in the intent, and is taken from its owners
-//	conflicts.GiveUp  it is left out; so is a struct or list that loses everything
-//	                  by it, but an item or map entry stays as long as it has its key
+//	conflicts.GiveUp  it is left out, with structs and lists that held nothing else; items and map entries
+//	                  around it stay
 //	conflicts.Share   it has live's value; where live has none, it is left out
 //
-// A server knows no force for some fields: it forces all conflicts of a request or
-// none. That is why what is not to be forced leaves the intent, or takes on live's
-// value. So that nothing is forced that nobody saw, an intent that forces some of the
-// conflicts only gets live's resourceVersion, if it has one: a server answers
-// 409 when the object has changed since, and Resolve has to be asked again.
+// A server forces all conflicts of a request or none. So fields that are not to be forced leave the intent, or get
+// live's value. If only some conflicts are forced, the intent gets live's resourceVersion, if there is one: if the
+// object has changed since, a server responds with 409 and forces no conflict that decide did not see. Then call
+// Resolve again.
 //
-// Without conflicts, the intent is applied's own. The error is Plan's; or says that
-// two owners' conflicts over one field were decided differently; that a field is to
-// be forced and what holds it is not; that live's value is none that an intent may
-// have (duplicates, undeclared fields); or that a conflict can't be told from here,
-// because it is about a field that another API version has and the intent's has not.
+// Without conflicts, the intent is applied itself. The error is that of [New], or says that
+//
+//   - conflicts of two owners over one field were decided differently;
+//   - a field is to be forced, but what contains it is given up;
+//   - an intent can't have live's value, because of duplicates or undeclared fields;
+//   - a conflict is over a field that the API version of the intent does not have.
 func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object,
 	decide func(conflicts.Conflict) conflicts.Way, options Options) (*Resolution, error) {
 	options.Force = false
@@ -109,14 +107,12 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	return out, nil
 }
 
-// allPaths returns the paths of all that is in a tree, containers included. To look
-// many paths up in it costs less than to look for each in the tree.
+// allPaths returns the paths of all values in a tree, containers included. It makes many lookups cheap.
 func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 	return t.Compare(map[string]any{}, tree).Added
 }
 
-// decisions asks for the way out of each conflict, and returns the fields of the
-// intent by way.
+// decisions calls decide for each conflict, and returns the fields of the intent by way.
 func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, version string,
 	decide func(conflicts.Conflict) conflicts.Way, out *Resolution) (map[conflicts.Way]*fieldpath.Set, error) {
 	ways := map[conflicts.Way][]fieldpath.Path{}
@@ -150,8 +146,7 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 	return sets, nil
 }
 
-// withoutKeyField returns the path of the item when p is one of the fields of its
-// key: an item can't be without its key, nor have another.
+// withoutKeyField returns the path of the item if p is one of its key fields, which an item needs.
 func withoutKeyField(p fieldpath.Path) fieldpath.Path {
 	if len(p) < 2 {
 		return p
@@ -175,7 +170,7 @@ func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set, 
 		return intent, nil
 	}
 	all := t.FieldSet(live)
-	// With everything that is below: the shapes may differ.
+	// With everything below the paths, because the shapes may differ.
 	part := t.Extract(live, set.Union(all.AtOrBelow(set)), true)
 	shared, err := t.Merge(intent, part, typed.Rules{Duplicates: true, Unknown: true})
 	if err == nil {
@@ -189,10 +184,9 @@ func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set, 
 	return out, nil
 }
 
-// LeaveOut returns an intent for m without the paths of set and what is below them. With
-// them go the declared fields that held nothing else, which would be owned if they
-// were empty; items and entries of maps stay. The result shares memory with the
-// intent. The error is a [fieldmanager.ObjectError].
+// LeaveOut returns an intent for m without the paths of set and what is below them. It also leaves out declared fields
+// that held nothing else, because the manager would own empty ones; items and entries of maps stay. The result shares
+// memory with the intent. The error is a [fieldmanager.ObjectError].
 func LeaveOut(ctx context.Context, m *fieldmanager.FieldManager, applied runtime.Object, set *fieldpath.Set) (
 	*unstructured.Unstructured, error) {
 	tree, t, err := m.At(ctx, applied, m.Kind().GroupVersion().String())
@@ -205,16 +199,13 @@ func LeaveOut(ctx context.Context, m *fieldmanager.FieldManager, applied runtime
 	return &unstructured.Unstructured{Object: leaveOut(t, tree, set, nil)}, nil
 }
 
-// leaveOut returns an intent without the paths of set, and without the declared
-// fields that held nothing else, but for those of kept: an empty one would be owned.
-// Items and entries of maps stay, empty: to own them, too, is to keep what others have
-// in them.
+// leaveOut is LeaveOut for a tree. Declared fields in kept stay, too. Items and entries of maps stay although they may
+// be empty, because a manager that drops them could remove what others have in them.
 func leaveOut(t *typed.Type, intent map[string]any, set, kept *fieldpath.Set) map[string]any {
 	if set.Empty() {
 		return intent
 	}
-	// A declared field goes when something in it goes and nothing stays: no leaf, with
-	// which empty lists count, and no item or entry.
+	// A declared field is left out if something in it is, and no leaf, empty list, item or entry in it stays.
 	content := t.FieldSet(intent).Union(allPaths(t, intent).Leaves())
 	stays := content.RecursiveDifference(set)
 	goes := t.WithDeclared(content.Difference(stays)).Difference(t.WithDeclared(stays.Union(kept)))

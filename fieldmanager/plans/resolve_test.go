@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // configMap is the example of the Kubernetes documentation, with a field more: two
@@ -249,6 +251,41 @@ func TestResolveErrors(t *testing.T) {
 		plans.Options{Manager: "zoe"},
 	)
 	require.ErrorContains(t, err, "live's value can't be shared: .spec.set: duplicate")
+}
+
+func TestLeaveOut(t *testing.T) {
+	port := append(fieldpath.Fields("spec", "ports"), fieldpath.Key(
+		fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"}))
+	const intent = "spec: {text: a, count: 1, labels: {k: v}, ports: [{port: 80, name: web}]}"
+	m := newManager(t, "v1")
+	for _, row := range []struct {
+		name, why string
+		path      fieldpath.Path
+		want      string
+	}{
+		{"nothing", "", nil, intent},
+		{"a leaf", "", fieldpath.Fields("spec", "text"), "spec: {count: 1, labels: {k: v}, ports: [{port: 80, name: web}]}"},
+		{"all below a path", "", fieldpath.Fields("spec", "ports"), "spec: {text: a, count: 1, labels: {k: v}}"},
+		{"the last of a map", "an empty one would be owned", fieldpath.Fields("spec", "labels", "k"),
+			"spec: {text: a, count: 1, ports: [{port: 80, name: web}]}"},
+		{"a field of an item", "the item stays", append(port, fieldpath.Field("name")),
+			"spec: {text: a, count: 1, labels: {k: v}, ports: [{port: 80}]}"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			given := object(t, "v1", intent)
+			out, err := plans.LeaveOut(t.Context(), m, given, fieldpath.NewSet(row.path))
+			require.NoError(t, err)
+			require.Equal(t, object(t, "v1", row.want), out, row.why)
+			require.Equal(t, object(t, "v1", intent), given)
+		})
+	}
+	for want, obj := range map[string]runtime.Object{
+		"applied object: expected an object, got a nil <nil>": nil,
+		"applied object: .spec.text: expected string, got 1":  object(t, "v1", "spec: {text: 1}"),
+	} {
+		_, err := plans.LeaveOut(t.Context(), m, obj, nil)
+		require.EqualError(t, err, want)
+	}
 }
 
 // TestWaysOut shows the three ways out as a program sees them.

@@ -10,9 +10,9 @@ import (
 )
 
 // Added returns the paths that b has and a does not, of objects of type t: the Added of
-// [typed.Semantics.CompareAndValidate] of their trees, without making these. ok is false if anything but paths was
-// added, if b may not be valid, and for what is rare: then the trees have to be asked. Both are pointers to structs of
-// one Go type. except is the path of a field that is left out and not read.
+// [typed.Semantics.CompareAndValidate] of their trees, without making these. ok is false if something was modified or
+// removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are pointers to structs
+// of one Go type. except is the path of a field that is left out and not read.
 //
 // It is for objects that are created, where all but a few fields of a are left out.
 func Added(t *typed.Type, a, b any, except ...string) (added *fieldpath.Set, ok bool) {
@@ -34,7 +34,7 @@ func Added(t *typed.Type, a, b any, except ...string) (added *fieldpath.Set, ok 
 	return w.addedFields(t.Map, f, av, bv, except, 0)
 }
 
-// writer makes the set of a Go value on its way down. Its functions return false where the trees have to be asked.
+// writer makes the set of a Go value. Its functions return false if the caller has to compare trees.
 type writer struct {
 	set  fieldpath.Builder
 	left int // values that may still be visited
@@ -73,7 +73,7 @@ func (w *writer) addedFields(
 		}
 		w.set.Add(fieldpath.Field(field.name), !inA, sub)
 	}
-	return w.set.Take(at), true
+	return w.set.Pop(at), true
 }
 
 // addedTo is addedFields for a field that both have.
@@ -103,7 +103,7 @@ func fieldType(m *typed.Map, name string) *typed.Type {
 	return m.Elem
 }
 
-// all returns all paths below a value that is valid.
+// all returns all paths below a value; false if it may be invalid.
 func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
 	if w.left--; w.left < 0 || depth > limits.MaxDepth {
 		return nil, false
@@ -153,12 +153,12 @@ func (w *writer) allFields(t *typed.Type, f *form, v reflect.Value, depth int) (
 		}
 		w.set.Add(fieldpath.Field(field.name), true, sub)
 	}
-	return w.take(at, t.Map.Atomic), true
+	return w.pop(at, t.Map.Atomic), true
 }
 
-// take returns the set of a level; none inside of what is owned as a whole.
-func (w *writer) take(at int, isAtomic bool) *fieldpath.Set {
-	if set := w.set.Take(at); !isAtomic {
+// pop returns the set of a level; none inside of what is owned as a whole.
+func (w *writer) pop(at int, isAtomic bool) *fieldpath.Set {
+	if set := w.set.Pop(at); !isAtomic {
 		return set
 	}
 	return nil
@@ -181,7 +181,7 @@ func (w *writer) allEntries(t *typed.Type, f *form, v reflect.Value, depth int) 
 		}
 		w.set.Add(fieldpath.Field(name), true, sub)
 	}
-	return w.take(at, t.Map.Atomic), true
+	return w.pop(at, t.Map.Atomic), true
 }
 
 func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
@@ -204,7 +204,7 @@ func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*
 			w.set.Add(e, true, sub)
 		}
 	}
-	set, twice := w.set.TakeItems(at)
+	set, twice := w.set.PopItems(at)
 	return set, twice == nil
 }
 
@@ -245,7 +245,7 @@ func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element,
 	}
 }
 
-// maxKey is the longest text that is taken for a key without a look at the limits of an element.
+// maxKey is the longest text in a key, in bytes; longer ones may exceed the limits of an element.
 const maxKey = 1024
 
 func keyOf(f *form, v reflect.Value) (any, bool) {

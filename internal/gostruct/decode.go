@@ -27,7 +27,7 @@ func Decode(tree map[string]any, obj any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(tree, obj)
 }
 
-var errTwice = errors.New("a field that is there twice")
+var errTwice = errors.New("two fields of one name")
 
 func (f *form) decodeStruct(to reflect.Value, tree map[string]any) error {
 	for _, field := range f.fields {
@@ -45,7 +45,7 @@ func (f *form) decodeStruct(to reflect.Value, tree map[string]any) error {
 	return nil
 }
 
-// settable returns the field of a struct, to be set; it makes the pointers on the way.
+// settable returns the field of a struct, to be set. It allocates embedded structs behind nil pointers.
 func (f *field) settable(v reflect.Value) reflect.Value {
 	for _, s := range f.outer {
 		v = v.Field(s.index)
@@ -133,8 +133,8 @@ func (f *form) decodeList(to reflect.Value, v []any) error {
 	return nil
 }
 
-// holders are structs with one field x, by the field's type: what the converter of apimachinery decodes is always a
-// struct.
+// holders are types of structs with one field x, by the field's type: the converter of apimachinery decodes only
+// structs.
 var holders sync.Map // reflect.Type → reflect.Type
 
 // convertInto sets to to a value by the converter of apimachinery.

@@ -13,9 +13,8 @@ import (
 //	b  {spec: {image: y, ports: [{port: 80}], args: [q]}}    →  {spec: {image: y, args: [q]}}
 //
 // Entries of maps and fields of structs are left out one by one, lists only as a whole, since their items are paired by
-// their keys. What can't be told from the Go values alone, such as two quantities, may be in both trees although it is
-// equal. It costs one look at each field, and a tree of what differs. The error is that of [Tree], for a value that
-// differs.
+// their keys. Values that differ in Go and may be equal in JSON, such as two quantities, are in both trees. It costs
+// one look at each field, and a tree of what differs. The error is that of [Tree], for a value that differs.
 func Diff(a, b any, except ...string) (ta, tb map[string]any, err error) {
 	av, err := structOf(a)
 	if err != nil {
@@ -60,7 +59,7 @@ func (s *sides) add(name string, a, b side, except []string, depth int) error {
 	return nil
 }
 
-// side is a value of one of two sides; invalid where there is none.
+// side is a value on one side; v is invalid if there is none.
 type side struct {
 	form *form
 	v    reflect.Value
@@ -141,7 +140,7 @@ func diffMaps(f *form, a, b reflect.Value, depth int) (out sides, err error) {
 	return out, nil
 }
 
-// equalLists reports whether two lists of one Go type have equal items. It may be false where trees tell more.
+// equalLists reports whether two lists of one Go type have equal items. It may be false although their trees are equal.
 func equalLists(f *form, a, b reflect.Value, depth int) bool {
 	if a.Len() != b.Len() || a.UnsafePointer() == b.UnsafePointer() {
 		return a.Len() == b.Len()

@@ -14,7 +14,7 @@ type kind uint8
 
 const (
 	noKind        kind = iota // has no JSON value: see form.err
-	nullKind                  // a nil; no type is of this kind, its values come to be
+	nullKind                  // a nil pointer, interface, slice or map; see indirect
 	stringKind                // also typed strings
 	boolKind                  //
 	intKind                   // int64
@@ -26,7 +26,7 @@ const (
 	structKind                //
 	pointerKind               // what it points to, or null
 	interfaceKind             // what is in it, or null
-	convertKind               // says itself what it is
+	convertKind               // has a method that returns its JSON value
 )
 
 // form is how values of one Go type are read, compiled once.
@@ -57,8 +57,7 @@ type field struct {
 	form      *form
 	omitEmpty bool
 	omitZero  func(reflect.Value) bool
-	// before has the same name and comes earlier in the source: it counts when
-	// this one is left out.
+	// before has the same name and comes earlier in the source. It is used if this one is left out.
 	before *field
 }
 
@@ -69,8 +68,7 @@ type step struct {
 	omitZero func(reflect.Value) bool
 }
 
-// converter and failingConverter are implemented, beside json.Marshaler, by types
-// that know a shorter way to their JSON value.
+// converter and failingConverter are json.Marshalers that return their JSON value without encoding it.
 type (
 	converter        interface{ ToUnstructured() any }
 	failingConverter interface{ ToUnstructuredWithError() (any, error) }
@@ -87,8 +85,8 @@ var (
 
 var (
 	forms sync.Map // reflect.Type → *form, complete with all that it refers to
-	// compiling makes sure that a recursive type, half compiled, is not seen; and
-	// that there is one form for a type, so that forms compare as pointers.
+	// compiling is held while types are compiled: nobody sees a recursive type half compiled, and each type has one
+	// form, so that forms compare as pointers.
 	compiling sync.Mutex
 )
 
@@ -120,7 +118,7 @@ func (c compiler) form(t reflect.Type) *form {
 	}
 	f := &form{typ: t}
 	c[t] = f // before what it refers to, which may be itself
-	// A pointer has the methods of what it points to, which is asked in its place.
+	// A pointer has the methods of what it points to. It is a pointerKind all the same.
 	byValue, byPointer := converts(t), converts(reflect.PointerTo(t))
 	if t.Kind() != reflect.Pointer && (byValue || byPointer) {
 		f.kind, f.onlyPtr = convertKind, !byValue
@@ -311,8 +309,8 @@ func zeroTest(t reflect.Type) func(reflect.Value) bool {
 	return reflect.Value.IsZero
 }
 
-// isNil reports whether v is a nil pointer or interface, or an interface with a
-// nil pointer in it: nothing that a method could be called on.
+// isNil reports whether v is a nil pointer or interface, or an interface with a nil pointer in it, on which no method
+// can be called.
 func isNil(v reflect.Value) bool {
 	for v.Kind() == reflect.Interface && !v.IsNil() {
 		v = v.Elem()
@@ -320,8 +318,8 @@ func isNil(v reflect.Value) bool {
 	return (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil()
 }
 
-// addressed returns v to call its methods on: its address where it has one, which
-// saves the copy, or where only a pointer to it has the method.
+// addressed returns a value to call v's methods on: its address, to save a copy; the address of a copy if v has none
+// and only a pointer has the method; or else v.
 func addressed(v reflect.Value, onlyPtr bool) any {
 	if v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		return v.Interface()
@@ -337,8 +335,7 @@ func addressed(v reflect.Value, onlyPtr bool) any {
 	return copied.Interface()
 }
 
-// in returns the value of the field in a struct, and how to read it; ok is false
-// when the field is left out.
+// in returns the value of the field in a struct, with its form; ok is false if the field is left out.
 func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
 	for ; f != nil; f = f.before {
 		if value, ok = f.valueIn(v); ok {

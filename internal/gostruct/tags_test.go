@@ -413,8 +413,8 @@ func TestNoObjects(t *testing.T) {
 		obj       any
 		want      string
 	}{
-		{"nil", "nothing", nil, "expected a pointer to a struct, got nil"},
-		{"nil pointer", "no object", (*whole)(nil), "expected a pointer to a struct, got a nil *gostruct_test.whole"},
+		{"nil", "nothing", nil, "expected an object, got a nil <nil>"},
+		{"nil pointer", "no object", (*whole)(nil), "expected an object, got a nil *gostruct_test.whole"},
 		{"struct", "it has no address", whole{}, "expected a pointer to a struct, got a gostruct_test.whole"},
 		{"no map", "an object is a map", &metav1.Time{}, "*v1.Time: expected a map, got <nil>"},
 		{"failing", "its error is passed on", &failing{true}, "no"},

@@ -12,7 +12,7 @@ import (
 // except is the path of a field that is left out and not read. The error is an [Error] with the path of a value that
 // has no JSON value.
 func Tree(obj any, except ...string) (map[string]any, error) {
-	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok {
+	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok && !isNil(reflect.ValueOf(obj)) {
 		return u.UnstructuredContent(), nil
 	}
 	v, err := structOf(obj)
@@ -33,20 +33,13 @@ func Tree(obj any, except ...string) (map[string]any, error) {
 // structOf returns the struct that obj points to.
 func structOf(obj any) (reflect.Value, error) {
 	v := reflect.ValueOf(obj)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return v, fmt.Errorf("expected a pointer to a struct, got %s", describe(v))
+	switch {
+	case !v.IsValid() || isNil(v):
+		return v, fmt.Errorf("expected an object, got a nil %T", obj)
+	case v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct:
+		return v, fmt.Errorf("expected a pointer to a struct, got a %T", obj)
 	}
 	return v.Elem(), nil
-}
-
-func describe(v reflect.Value) string {
-	switch {
-	case !v.IsValid():
-		return "nil"
-	case v.Kind() == reflect.Pointer && v.IsNil():
-		return "a nil " + v.Type().String()
-	}
-	return "a " + v.Type().String()
 }
 
 // below returns the rest of except for the entry called name, and reports whether that is the one that is left out.
@@ -107,7 +100,7 @@ func mapTree(f *form, v reflect.Value, depth int) (any, error) {
 		}
 		return out, nil
 	}
-	// All entries are copied to one variable in turn, which has an address.
+	// Each entry is copied to this variable in turn, which has an address.
 	value := reflect.New(f.typ.Elem()).Elem()
 	for it := v.MapRange(); it.Next(); {
 		name := it.Key().String()

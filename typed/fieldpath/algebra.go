@@ -1,7 +1,7 @@
 package fieldpath
 
 // The operations of this file walk two sets side by side, in the order of their elements. They share every branch
-// that they need not change with their operands. For example, with sets written as paths:
+// that stays the same with their operands. For example, with sets written as paths:
 //
 //	A                          .a  .b.x  .b.y
 //	B                          .b.y  .c
@@ -45,7 +45,7 @@ func setOf(nodes []node) *Set {
 	return &Set{nodes: nodes}
 }
 
-// Union returns the paths that are in s or in o.
+// Union returns the paths that are in s or in o. It is s or o itself if the other one is empty.
 func (s *Set) Union(o *Set) *Set {
 	switch {
 	case s == o || o.Empty():
@@ -116,12 +116,12 @@ func (s *Set) Intersection(o *Set) *Set {
 	return setOf(out)
 }
 
-// Difference returns the paths of s that are not in o. A path below a path of o stays, unless it is itself in o; see
-// [Set.RecursiveDifference]. Without .b, the set .b .b.x is .b.x.
+// Difference returns the paths of s that are not in o, and s itself if that is all of them. A path below a path of o
+// stays, unless it is itself in o; see [Set.RecursiveDifference]. Without .b, the set .b .b.x is .b.x.
 func (s *Set) Difference(o *Set) *Set { return s.subtract(o, false) }
 
-// RecursiveDifference returns the paths of s that are neither in o nor below a path of o. Without .b, the set .b .b.x
-// is empty.
+// RecursiveDifference returns the paths of s that are neither in o nor below a path of o, and s itself if that is all
+// of them. Without .b, the set .b .b.x is empty.
 func (s *Set) RecursiveDifference(o *Set) *Set { return s.subtract(o, true) }
 
 // AtOrBelow returns the paths of s that are in o or below a path of o.
@@ -134,7 +134,7 @@ func (s *Set) subtract(o *Set, recursive bool) *Set {
 	if s.Empty() || o.Empty() {
 		return s
 	}
-	var out []node // the rest of s.nodes[:i]; set at the first change
+	var out []node // what stays of s.nodes[:i]; set at the first change
 	changed := false
 	i, j := 0, 0
 	for i < len(s.nodes) {

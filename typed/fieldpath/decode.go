@@ -58,8 +58,8 @@ func errorAt(offset int, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// within adds e to the front of the path of err. The path of an error is built from its end, while the decoder
-// returns: keeping a path at all times would cost more than the rest. Until [located], it is in reverse order.
+// within adds e to the front of the path of err. Only an error has a path, which is built while the decoder returns: to
+// keep one at all times would cost more than the rest of decoding. It is in reverse order until [located] is called.
 func within(e Element, err *SyntaxError) *SyntaxError {
 	err.Path = append(err.Path, e)
 	return err
@@ -106,7 +106,7 @@ func Parse(data []byte) (*Set, error) {
 	return set, nil
 }
 
-// members collects the members of a FieldsV1, and counts what the limits of limits.go bound.
+// members collects the members of a FieldsV1, and checks the limits on their depth and number.
 type members struct {
 	*Builder
 	depth int // elements in the current path
@@ -168,7 +168,7 @@ func (d *decoder) skipByte(c byte) bool {
 	return true
 }
 
-// expected says that something else is at the current position.
+// expected returns the error that something else is at the current position.
 func (d *decoder) expected(what string) *SyntaxError {
 	here := "the end"
 	if d.pos < len(d.data) {
@@ -208,7 +208,7 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 		}
 		d.space()
 	}
-	set = d.Take(level)
+	set = d.Pop(level)
 	return self || set == nil, set, nil
 }
 
@@ -279,9 +279,18 @@ func (d *decoder) name() (string, *SyntaxError) {
 		d.pos = end + 1
 		return d.data[start+1 : end], nil
 	}
+	var space [128]byte
+	text := append(space[:0], d.data[d.pos:end]...)
+	isSimple := true // without escapes other than \" and \\, the only ones in the names of most keys
 	for end < len(d.data) && d.data[end] != '"' {
 		if d.data[end] == '\\' {
 			end++
+			isSimple = isSimple && end < len(d.data) && (d.data[end] == '"' || d.data[end] == '\\')
+		} else {
+			isSimple = isSimple && d.data[end] >= ' '
+		}
+		if isSimple {
+			text = append(text, d.data[end])
 		}
 		end++
 	}
@@ -289,33 +298,14 @@ func (d *decoder) name() (string, *SyntaxError) {
 		return "", errorAt(start, "string without an end")
 	}
 	d.pos = end + 1
-	if text, ok := unquote(d.data[start+1 : end]); ok {
-		return text, nil
+	if isSimple {
+		return string(text), nil
 	}
-	var text string
-	if err := json.Unmarshal([]byte(d.data[start:d.pos]), &text); err != nil {
+	var name string
+	if err := json.Unmarshal([]byte(d.data[start:d.pos]), &name); err != nil {
 		return "", errorAt(start, "%v", err)
 	}
-	return text, nil
-}
-
-// unquote removes the escapes of a name. It is false for escapes other than \" and \\, the only ones in the names of
-// most keys.
-func unquote(written string) (string, bool) {
-	var space [128]byte
-	text := space[:0]
-	for {
-		n := plainBytes(written)
-		text = append(text, written[:n]...)
-		if written = written[n:]; len(written) == 0 {
-			return string(text), true
-		}
-		if len(written) < 2 || written[0] != '\\' || written[1] != '"' && written[1] != '\\' {
-			return "", false
-		}
-		text = append(text, written[1])
-		written = written[2:]
-	}
+	return name, nil
 }
 
 // skipValue skips a value that is ignored.
@@ -370,7 +360,7 @@ func (d *treeDecoder) set(tree map[string]any) (self bool, set *Set, err *Syntax
 		}
 	}
 	_, self = tree["."]
-	set = d.Take(level)
+	set = d.Pop(level)
 	return self || set == nil, set, nil
 }
 

@@ -142,8 +142,8 @@ func (e Element) Compare(o Element) int {
 	if e.kind != o.kind {
 		return int(e.kind) - int(o.kind)
 	}
-	if e.text == o.text {
-		return 0
+	if e.kind == fieldKind || e.text == o.text {
+		return strings.Compare(e.text, o.text)
 	}
 	switch e.kind {
 	case keyKind:
@@ -153,12 +153,10 @@ func (e Element) Compare(o Element) int {
 		return compareKeys(keyFields(e.text), keyFields(o.text))
 	case valueKind:
 		return compareJSON(valueOf(e.text), valueOf(o.text))
-	case indexKind:
-		i, _ := e.Index()
-		j, _ := o.Index()
-		return cmp.Compare(i, j)
 	}
-	return strings.Compare(e.text, o.text)
+	i, _ := e.Index()
+	j, _ := o.Index()
+	return cmp.Compare(i, j)
 }
 
 func compareKeys(a, b []KeyField) int {

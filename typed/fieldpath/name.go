@@ -167,8 +167,8 @@ func isWithin(v any, depth int) bool {
 	return true
 }
 
-// IsCanonicalName reports whether a member name is one that [Set.Tree] returns. It allocates nothing. It may be false
-// for names that only decoding can judge: those with escapes and numbers with fractions.
+// IsCanonicalName reports whether a member name is one that [Set.Tree] returns. It allocates nothing. It is also false
+// for names with escapes or fractions, which it does not decode.
 func IsCanonicalName(name string) bool {
 	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
 		return name == "."

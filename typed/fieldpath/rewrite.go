@@ -6,7 +6,7 @@ func (s *Set) Rewrite(f func(Element, Entry) Entry) *Set {
 	if s == nil {
 		return nil
 	}
-	var out []node // the rest of s.nodes[:i]; set at the first change
+	var out []node // what stays of s.nodes[:i]; set at the first change
 	changed := false
 	for i := range s.nodes {
 		n := &s.nodes[i]

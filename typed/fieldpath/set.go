@@ -58,7 +58,7 @@ func NewSet(paths ...Path) *Set {
 func setOfSorted(paths []Path, depth int) *Set {
 	var b Builder
 	for len(paths) > 0 {
-		if len(paths[0]) == depth { // the caller has counted it, or it is the empty path
+		if len(paths[0]) == depth { // the caller has added it, or it is the empty path
 			paths = paths[1:]
 			continue
 		}
@@ -75,20 +75,20 @@ func setOfSorted(paths []Path, depth int) *Set {
 }
 
 // Builder collects the elements of sets, in any order. The zero value is ready to use. Levels nest, so that one Builder
-// serves a walk of a value: what was added since a call of Level is taken off as a set, before the walk goes on above.
+// serves a walk of a value: Pop removes what was added since a call of Level, as a set, before the walk goes on above.
 //
 //	at := b.Level()
 //	b.Add(…)
-//	set := b.Take(at)
+//	set := b.Pop(at)
 //
 // It does not check the length of paths: operations on a set recurse as deep as its paths are long, so the caller must
 // bound them.
 //
 // The sets of one walk are parts of a few large pieces of memory, since most are small. So a set keeps the memory of
-// others that were taken since the last Reset.
+// others that were popped since the last Reset.
 type Builder struct {
 	nodes []node
-	// room and sets are the last pieces, and size is how many nodes the next one has.
+	// room and sets are the current pieces, and size is how many nodes the next room has.
 	room []node
 	sets []Set
 	size int
@@ -105,26 +105,26 @@ func (b *Builder) Add(e Element, member bool, sub *Set) {
 	}
 }
 
-// Set returns the set of all that was added, nil for nothing, and takes it off.
-func (b *Builder) Set() *Set { return b.Take(0) }
+// Set is Pop for all that was added.
+func (b *Builder) Set() *Set { return b.Pop(0) }
 
 // Level returns where the level begins that is added to next.
 func (b *Builder) Level() int { return len(b.nodes) }
 
-// Take returns the set of what was added since Level returned level, nil for nothing, and takes it off.
-func (b *Builder) Take(level int) *Set { return b.take(level, mergeNodes, nil) }
+// Pop returns the set of what was added since Level returned level, nil for nothing, and removes it from b.
+func (b *Builder) Pop(level int) *Set { return b.pop(level, mergeNodes, nil) }
 
-// TakeItems is Take for the items of a list. An element that was added more than once is in the set without what is
+// PopItems is Pop for the items of a list. An element that was added more than once is in the set without what is
 // below it, and in twice once for each time but the first.
-func (b *Builder) TakeItems(level int) (set *Set, twice []Element) {
-	set = b.take(level, func(same []node) node { return newNode(same[0].elem(), true, nil) }, &twice)
+func (b *Builder) PopItems(level int) (set *Set, twice []Element) {
+	set = b.pop(level, func(same []node) node { return newNode(same[0].elem(), true, nil) }, &twice)
 	return set, twice
 }
 
-// builders are used again by one walk after the other.
+// builders are reused.
 var builders = sync.Pool{New: func() any { return &Builder{} }}
 
-// Reset forgets all that was added, but keeps some memory for what is added next.
+// Reset removes all that was added, but keeps some memory for what is added next.
 func (b *Builder) Reset() {
 	const most = 1024
 	clear(b.nodes)
@@ -135,8 +135,8 @@ func (b *Builder) Reset() {
 	b.room, b.sets, b.size = nil, nil, 0
 }
 
-// take returns the set of a level. Nodes of one element become what one returns for them.
-func (b *Builder) take(level int, one func([]node) node, twice *[]Element) *Set {
+// pop is Pop. one returns one node for several of the same element.
+func (b *Builder) pop(level int, one func([]node) node, twice *[]Element) *Set {
 	nodes := b.nodes[level:]
 	b.nodes = b.nodes[:level]
 	if len(nodes) == 0 {
@@ -169,8 +169,8 @@ func (b *Builder) take(level int, one func([]node) node, twice *[]Element) *Set 
 // maxPiece is the number of nodes of the largest piece of memory that several sets have parts of.
 const maxPiece = 512
 
-// keep returns a set with a copy of nodes. Its memory is a part of the current piece. Pieces grow with what was taken,
-// so that a builder of one set has no room to spare.
+// keep returns a set with a copy of nodes. Its memory is a part of the current piece. Pieces grow with what was popped,
+// so that a builder of one small set wastes no memory.
 func (b *Builder) keep(nodes []node) *Set {
 	if len(nodes) > cap(b.room)-len(b.room) {
 		b.room = make([]node, 0, max(min(b.size, maxPiece), len(nodes)))

@@ -105,8 +105,7 @@ func canonicalFloat(f float64) any {
 	case math.Abs(f) <= exactFloat:
 		return int64(f)
 	}
-	// Larger floats: their shortest digits in JSON end in zeros and are not the exact value of f. The digits are the
-	// number.
+	// The shortest digits of a larger float end in zeros, and are not its exact value. They are what JSON has.
 	if i, err := strconv.ParseInt(string(appendValue(nil, f)), 10, 64); err == nil {
 		return i
 	}

@@ -152,7 +152,7 @@ func makeMoves(
 		return moveResult{}, err
 	}
 	patch, err := result.Patch()
-	if err != nil && !errors.Is(err, ownership.ErrNoResourceVersion) {
+	if err != nil && !errors.Is(err, managedfields.ErrNoResourceVersion) {
 		return moveResult{}, err
 	}
 	return moveResult{

@@ -20,7 +20,7 @@ func (w *Write[V]) Update() ([]Entry, error) {
 	if mine.gone {
 		mine.Set = nil // paths of another version, which nothing can translate
 	}
-	owned, err := w.host.Filter(w.version, mine.Set.Difference(change.Removed).Union(change.Changed()))
+	owned, err := w.host.Filter(w.version, mine.Set.Difference(change.Removed).Union(change.AddedOrModified()))
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (w *Write[V]) settle(now object[V], force bool) (typed.Comparison, error) {
 			if err != nil {
 				w.host.Warn(e.Name, e.Version, err)
 			} else {
-				taken := e.Set.Intersection(change.Changed())
+				taken := e.Set.Intersection(change.AddedOrModified())
 				for p := range taken.All() {
 					lost = append(lost, Conflict{Manager: e.Name, Path: slices.Clone(p)})
 				}

@@ -1,13 +1,12 @@
-// Package bundle is the form in which the schemas of built-in types are embedded:
-// a zip file with an OpenAPI v3 document for each group version, and an index that
-// tells which kinds each document brings, so that a document need not be inflated
-// before one of its kinds is wanted.
+// Package bundle reads and writes the embedded schemas of built-in types: a zip file with an OpenAPI v3 document for
+// each group version, and an index of the kinds in each document, so that a document is inflated only when one of its
+// kinds is needed.
 //
 //	index.json            {"apis/apps/v1": {"apps/v1": ["Deployment", ...]}, ...}
 //	apis/apps/v1.json     {"components": {"schemas": {...}}, ...}
 //
-// Documents are called as in a server's discovery: api/v1, apis/apps/v1. The same
-// documents always give the same bytes.
+// Documents have the names of a server's discovery: api/v1, apis/apps/v1. The same documents always give the same
+// bytes.
 package bundle
 
 import (
@@ -31,8 +30,7 @@ const (
 	documentSuffix = ".json"
 )
 
-// An Index tells, for each document, the kinds that are to be taken from it. No
-// kind is in two documents.
+// An Index has the kinds whose schemas are in each document. No kind is in two documents.
 type Index map[string][]schema.GroupVersionKind
 
 // ReadIndex returns the index of the bundle in files.

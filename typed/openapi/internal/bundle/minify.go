@@ -8,9 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// minify returns an OpenAPI v3 document without paths and descriptions, which are
-// most of it, and the kinds that its models describe. All else about the schemas
-// stays, whether topology needs it or not: defaults, formats, enums, extensions.
+// minify returns an OpenAPI v3 document without paths and descriptions, which are most of it, and the kinds that its
+// models describe. All else stays, even what topology does not need: defaults, formats, enums, extensions.
 func minify(document []byte) ([]byte, []schema.GroupVersionKind, error) {
 	var parsed struct {
 		OpenAPI    string          `json:"openapi"`
@@ -55,9 +54,8 @@ func kindsOf(model any) []schema.GroupVersionKind {
 	return out
 }
 
-// dropDescriptions removes the descriptions of a schema and of all schemas in it.
-// It goes where schemas are and nowhere else: a property may be called
-// description, and a default may have a field of that name.
+// dropDescriptions removes the descriptions of a schema and of all schemas in it. It visits only schemas, because a
+// property or a field of a default may have the name description.
 func dropDescriptions(v any) {
 	m, ok := v.(map[string]any)
 	if !ok {

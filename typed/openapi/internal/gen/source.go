@@ -15,8 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi/internal/remote"
 )
 
-// readDir returns the documents in a directory. A file is called as its document
-// is, with __ for each slash.
+// readDir returns the documents in a directory. The name of a file is that of its document, with __ for each slash.
 func readDir(dir string) (map[string][]byte, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -35,8 +34,8 @@ func readDir(dir string) (map[string][]byte, error) {
 	return documents, nil
 }
 
-// newServer returns the server at an address, which must show a certificate of one
-// of the authorities in the file ca, if that is not empty.
+// newServer returns the server at an address. ca is a file with the certificates of the authorities to trust; empty for
+// those of the system.
 func newServer(address, token, ca string) (*remote.Server, error) {
 	base, err := url.Parse(address)
 	if err != nil {

@@ -32,14 +32,13 @@ var ErrNotFound = errors.New("not found")
 type Server struct {
 	// Base is where the server's paths start.
 	Base *url.URL
-	// Client does the requests.
+	// Client sends the requests.
 	Client *http.Client
-	// Token is a bearer token to show; empty for none, or when the client has
-	// its own credentials. It is sent to this server only.
+	// Token is a bearer token; empty for none, or if Client has its own credentials. It is sent to this server only.
 	Token string
 }
 
-// Document is the place of one document.
+// Document is the name and path of a document.
 type Document struct {
 	// Name is as in discovery: api/v1, apis/apps/v1.
 	Name string
@@ -47,9 +46,8 @@ type Document struct {
 	Path string
 }
 
-// List returns the documents of group versions that the server lists at
-// openapi/v3, sorted by name. Discovery lists others too, of groups and of
-// endpoints without kinds; those are passed over.
+// List returns the documents of group versions that the server lists at openapi/v3, sorted by name. It skips the
+// others, those of groups and of endpoints without kinds.
 func (s *Server) List(ctx context.Context) ([]Document, error) {
 	data, err := s.Get(ctx, "openapi/v3")
 	if err != nil {
@@ -78,8 +76,7 @@ func (s *Server) List(ctx context.Context) ([]Document, error) {
 	return out, nil
 }
 
-// Get reads what is at a path below the server's base. The error is
-// [ErrNotFound] when nothing is.
+// Get reads what is at a path below the server's base. The error is [ErrNotFound] if there is nothing.
 func (s *Server) Get(ctx context.Context, path string) ([]byte, error) {
 	target, err := s.Base.Parse(strings.TrimSuffix(s.Base.Path, "/") + "/" + path)
 	if err != nil {
