@@ -93,8 +93,8 @@ func TestShapesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestViolationsInAtomicValues: an atomic list of an intent that equals live's is not validated, whatever else the apply
-// does, and how strict it is with unknown fields (spec rule 1.3).
+// TestViolationsInAtomicValues: an atomic list of an intent that equals live's is not validated, whatever else the
+// apply does, and however strict it is with unknown fields (spec rule 1.3).
 func TestViolationsInAtomicValues(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
