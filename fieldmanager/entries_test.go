@@ -433,49 +433,6 @@ func TestObjectsOfTwoFields(t *testing.T) {
 	}
 }
 
-// TestEntriesOfTrees shows which entries that a client sends stay as they stand:
-// those in canonical form, and live's, whatever those look like.
-func TestEntriesOfTrees(t *testing.T) {
-	type m = map[string]any
-	text, count := m{"f:spec": m{"f:text": m{}}}, m{"f:spec": m{"f:count": m{}}}
-	plain := fieldsEntry("alice", "Apply", "v1", text)
-	extra := fieldsEntry("alice", "Apply", "v1", text, "extra", "x")
-	for _, row := range []struct {
-		name, why string
-		live, now m
-		want      m
-	}{
-		{"in canonical form", "", plain, fieldsEntry("alice", "Apply", "v1", count),
-			fieldsEntry("alice", "Apply", "v1", count)},
-		{"with a subresource", "", plain, fieldsEntry("alice", "Apply", "v1", count, "subresource", "status"),
-			fieldsEntry("alice", "Apply", "v1", count, "subresource", "status")},
-		{"without a time", "", plain, fieldsEntry("alice", "Apply", "v1", count, "time", nil),
-			fieldsEntry("alice", "Apply", "v1", count, "time", nil)},
-		{"with a member more", "it is not kept", plain, extra, plain},
-		{"with a member more and no time", "", plain,
-			fieldsEntry("alice", "Apply", "v1", text, "extra", "x", "time", nil),
-			fieldsEntry("alice", "Apply", "v1", text, "time", nil)},
-		{"with a member more and a subresource", "", plain,
-			fieldsEntry("alice", "Apply", "v1", text, "extra", "x", "subresource", "s"),
-			fieldsEntry("alice", "Apply", "v1", text, "subresource", "s")},
-		{"live's, with a member more", "it is live's", extra, extra, extra},
-		{"other fields than live's, with a member more", "", extra,
-			fieldsEntry("alice", "Apply", "v1", count, "extra", "x"), fieldsEntry("alice", "Apply", "v1", count)},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			const spec = "spec: {text: a, count: 1}"
-			out, err := writetest.Update(
-				newManager(t, "v1"),
-				storedWith(t, spec, row.live),
-				storedWith(t, spec, row.now),
-				"ctl",
-			)
-			require.NoError(t, err)
-			require.Equal(t, []any{row.want}, listOf(out), row.why)
-		})
-	}
-}
-
 // TestUpdatesAndTheirEntry: the updater's entry is dated when it changes something, and
 // replaced when it can't be read.
 func TestUpdatesAndTheirEntry(t *testing.T) {

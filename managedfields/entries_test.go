@@ -130,38 +130,6 @@ func TestEntries(t *testing.T) {
 	require.Equal(t, []string{"a Apply v1 1 x", "b Apply v1 2 y"}, text(sorted))
 }
 
-// Keys are ordered as upstream orders the JSON texts that it names managers by.
-func TestKeyOrder(t *testing.T) {
-	keys := []managedfields.Key{
-		{Manager: "", Operation: metav1.ManagedFieldsOperationApply},
-		{Manager: "a", Operation: metav1.ManagedFieldsOperationApply, Subresource: "status"},
-		{Manager: "a", Operation: metav1.ManagedFieldsOperationApply},
-		{Manager: "a", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1"},
-		{Manager: "a", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1"},
-		{Manager: "a b", Operation: metav1.ManagedFieldsOperationApply},
-		{Manager: `a"`, Operation: metav1.ManagedFieldsOperationApply},
-		{Manager: "ab", Operation: metav1.ManagedFieldsOperationApply},
-		{Manager: "é", Operation: metav1.ManagedFieldsOperationApply},
-		{Manager: "<&>", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1"},
-		{Manager: "<&>", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Subresource: "status"},
-		{Manager: "a\xff", Operation: metav1.ManagedFieldsOperationApply},
-		{Manager: "a\xfe", Operation: metav1.ManagedFieldsOperationApply},
-		{Manager: "a\xfe", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1"},
-	}
-	for i := range keys {
-		for j := range keys {
-			want := strings.Compare(identity(t, keys[i]), identity(t, keys[j]))
-			require.Equal(t, want, keys[i].Compare(keys[j]), "%v and %v", keys[i], keys[j])
-		}
-	}
-}
-
-func identity(t *testing.T, k managedfields.Key) string {
-	return js(t,
-		metav1.ManagedFieldsEntry{Manager: k.Manager, Operation: k.Operation, APIVersion: k.APIVersion,
-			Subresource: k.Subresource})
-}
-
 func TestUnowned(t *testing.T) {
 	owned := fieldpath.NewSet(
 		fieldpath.Fields("apiVersion"), fieldpath.Fields("kind"), fieldpath.Fields("metadata"),

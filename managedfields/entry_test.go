@@ -127,29 +127,6 @@ func plainJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
-// TestUnusualEntries: an entry that no server writes is written as a server does, unless it can't be decoded.
-func TestUnusualEntries(t *testing.T) {
-	for _, row := range []struct {
-		name        string
-		given, want m
-	}{
-		{"fraction of a second", item("a", "Apply", owning("x"), "time", "2026-01-02T03:04:05.678Z"),
-			item("a", "Apply", owning("x"))},
-		{"other zone", item("a", "Apply", owning("x"), "time", "2026-01-02T04:04:05+01:00"), item("a", "Apply", owning("x"))},
-		{"no such time", item("a", "Apply", owning("x"), "time", "yesterday"),
-			item("a", "Apply", owning("x"), "time", "yesterday")},
-		{"time of another type", item("a", "Apply", owning("x"), "time", int64(1)),
-			item("a", "Apply", owning("x"), "time", int64(1))},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			l, isCurrent, err := managedfields.Read(objectWith(row.given))
-			require.NoError(t, err)
-			require.False(t, isCurrent)
-			require.Equal(t, []any{row.want}, l.EncodeTree())
-		})
-	}
-}
-
 // TestListErrors: an error has the position of its entry. It is an error of the list only if the key is invalid.
 func TestListErrors(t *testing.T) {
 	good := item("good", "Apply", owning("x"))
@@ -386,7 +363,8 @@ func TestRecordReconcile(t *testing.T) {
 
 // TestCompareKeys: keys are in the order of their JSON, as upstream's are.
 func TestCompareKeys(t *testing.T) {
-	texts := []string{"", "a", "b", "ab", "a b", "a!", `a"`, "a#", `a\`, "a<", "é", "a\n", "\x7f", "\xff", "a\u2028"}
+	texts := []string{"", "a", "b", "ab", "a b", "a!", `a"`, "a#", `a\`, "a<", "é", "a\n", "\x7f",
+		"\xff", "a\xfe", "<&>", "a\u2028"}
 	r := rand.New(rand.NewPCG(1, 2))
 	pick := func() string { return texts[r.IntN(len(texts))] }
 	written := func(k managedfields.Key) string {

@@ -57,7 +57,8 @@ func TestFilters(t *testing.T) {
 		{"including everything", "", v4fieldpath.NewIncludeMatcherFilter(), false},
 		{"of the host", "it is called", keepAll{}, false},
 		{"made alike", "a struct of one set need not exclude it", holdsSet{status}, false},
-		{"not comparable", "", funcFilter{func(s *v4fieldpath.Set) *v4fieldpath.Set { return s.RecursiveDifference(status) }}, false},
+		{"not comparable", "",
+			funcFilter{func(s *v4fieldpath.Set) *v4fieldpath.Set { return s.RecursiveDifference(status) }}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ours, err := smdv4.FromFilter(row.filter)

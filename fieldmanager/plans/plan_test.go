@@ -516,23 +516,6 @@ func TestChangesStop(t *testing.T) {
 	}
 }
 
-// TestPlanOfWhatIsOwnedAnew: a manager with an entry that comes to own more, and
-// changes nothing, is no restatement.
-func TestPlanOfWhatIsOwnedAnew(t *testing.T) {
-	m := newManager(t, "v1")
-	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
-	require.NoError(t, err)
-	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {count: 1}"), "bob", false)
-	require.NoError(t, err)
-	p, err := plans.New(
-		t.Context(), m, stored(live),
-		object(t, "v1", "spec: {text: a, count: 1}"),
-		plans.Options{Manager: "bob"},
-	)
-	require.NoError(t, err)
-	require.Equal(t, "ownership only\nbob gains .spec.text shares .spec.text", oneLine(p))
-}
-
 // as returns options for an apply of a manager.
 func as(manager string, options plans.Options) plans.Options {
 	options.Manager = manager

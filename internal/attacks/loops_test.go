@@ -20,7 +20,7 @@ var loops = []attack{
 		build: func(int) func() error { return apply(manager(), nil, object(tree{"any": loop()}), false) },
 	},
 	{
-		name: "a map that holds itself, as live and new object", why: "the same, in the short cuts", size: 1, want: tooDeep,
+		name: "a map that holds itself, as live and new object", why: "the same, in the comparison", size: 1, want: tooDeep,
 		gets: "an error",
 		build: func(int) func() error {
 			fields := entry("ctl", "Update", "example.dev/v1", tree{"f:spec": tree{"f:any": tree{}}})
@@ -69,7 +69,7 @@ var loops = []attack{
 	},
 	{
 		name: "sixty shared levels, in live and intent",
-		why:  "the short cut for intents that change nothing",
+		why:  "the comparison of atomic values",
 		size: 1,
 		want: "more than 4194304 values",
 		gets: "the same",

@@ -48,7 +48,7 @@ var nesting = []attack{
 	},
 	{
 		name: "a million nested lists in live and intent",
-		why:  "the short cut for intents that change nothing",
+		why:  "the merge of what both have",
 		size: 250_000,
 		want: tooDeep,
 		gets: "an error",
@@ -62,7 +62,7 @@ var nesting = []attack{
 	},
 	{
 		name: "a million nested lists in live and the new object",
-		why:  "the short cut for updates that change nothing",
+		why:  "the comparison of what both have",
 		size: 250_000,
 		want: tooDeep,
 		gets: "an error; `UpdateNoErrors` stores the object with live's managed fields",

@@ -224,8 +224,9 @@ func TestDryRunsAreAnswered(t *testing.T) {
 		"the status": func(c client.Client, more ...applyOption) (any, error) {
 			obj := appsv1apply.Deployment("web", metav1.NamespaceDefault).
 				WithStatus(appsv1apply.DeploymentStatus().WithReplicas(1))
+			all := applyOptions(append(more, client.FieldOwner("me"), client.ForceOwnership))
 			return obj, c.Status().Apply(t.Context(), obj,
-				&client.SubResourceApplyOptions{ApplyOptions: *(&client.ApplyOptions{}).ApplyOptions(applyOptions(append(more, client.FieldOwner("me"), client.ForceOwnership)))})
+				&client.SubResourceApplyOptions{ApplyOptions: *(&client.ApplyOptions{}).ApplyOptions(all)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,8 @@ func TestControllerRuntimesFake(t *testing.T) {
 	)
 	for name, c := range map[string]client.Client{
 		"upstream": crfake.NewClientBuilder().WithScheme(scheme.Scheme).WithReturnManagedFields().Build(),
-		"tenure":   crfake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjectTracker(tracker).WithReturnManagedFields().Build(),
+		"tenure": crfake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjectTracker(tracker).
+			WithReturnManagedFields().Build(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := func(data map[string]string) *accorev1.ConfigMapApplyConfiguration {
