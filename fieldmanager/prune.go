@@ -143,8 +143,7 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // nobody can own it
 		}
-		if entry.Member && !hasChildren(it, value) ||
-			times == 1 && staysAround(f, ct, inner, value, below) {
+		if entry.Member || times == 1 && staysAround(f, ct, inner, value, below) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
 )
 
 // TestAppliedAgainAroundAnEmptyList: upstream takes a struct for gone in which
@@ -158,4 +159,77 @@ func dropAmongDuplicates(t *testing.T, keys int) {
 	own, err := w.Tenure(write, now)
 	require.NoError(t, err)
 	require.NoError(t, Compare(up, own))
+}
+
+// TestAroundWhatStays: bob owns something around or beside what alice drops. Only managed fields that a client wrote
+// say so.
+func TestAroundWhatStays(t *testing.T) {
+	deep, item, s := schemaOf("object"), schemaOf("object"), schemaOf("object")
+	deep.Properties = map[string]spec.Schema{"d": schemaOf("string")}
+	item.Properties = map[string]spec.Schema{
+		"name": schemaOf("string"), "b": schemaOf("string"), "c": schemaOf("string"),
+		"set": listOf(schemaOf("string"), "set"), "deep": deep,
+	}
+	s.Properties = map[string]spec.Schema{
+		"items": extended(listOf(item, "map"), "x-kubernetes-list-map-keys", []any{"name"}), "in": item,
+	}
+	for _, row := range []struct{ name, why, live, alice, bob, want string }{
+		{"an item without its key", "its name goes, so all of it goes", "items: [{name: x, b: '1', c: '1'}]",
+			`f:items: {'k:{"name":"x"}': {.: {}, f:name: {}, f:b: {}}}`, `f:items: {'k:{"name":"x"}': {f:c: {}}}`, "items: null"},
+		{"an item that is owned without its key", "the same", "items: [{name: x, b: '1', c: '1'}]",
+			`f:items: {'k:{"name":"x"}': {.: {}, f:name: {}, f:b: {}}}`,
+			`f:items: {'k:{"name":"x"}': {.: {}, f:c: {}}}`, "items: null"},
+		{"a struct in an item that is owned without its key", "its name, which nobody owns, goes with the item",
+			"items: [{name: x, b: '1', deep: {d: '1'}}]", `f:items: {'k:{"name":"x"}': {.: {}, f:b: {}}}`,
+			`f:items: {'k:{"name":"x"}': {.: {}, f:deep: {f:d: {}}}}`, "items: null"},
+		{"an empty list", "nobody can own it", "in: {b: '1', set: []}", "f:in: {f:b: {}}", "f:in: {f:set: {}}", "null"},
+		{"a list with items of nobody", "they stay", "in: {b: '1', set: [a]}",
+			"f:in: {f:b: {}}", "f:in: {f:set: {}}", "in: {set: [a]}"},
+		{"a list of which all is dropped", "it is bob's", "in: {b: '1', set: [a]}",
+			`f:in: {f:b: {}, f:set: {'v:"a"': {}}}`, "f:in: {f:set: {}}", "in: {set: null}"},
+		{"a struct with fields of nobody", "they stay", "in: {b: '1', deep: {d: '1'}}",
+			"f:in: {.: {}, f:b: {}}", "f:in: {f:deep: {}}", "in: {deep: {d: '1'}}"},
+		{"a struct of which all is dropped", "it is bob's", "in: {b: '1', deep: {d: '1'}}",
+			"f:in: {f:b: {}, f:deep: {f:d: {}}}", "f:in: {f:deep: {}}", "in: {deep: null}"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := &World{}
+			require.NoError(t, w.SetSpec(s))
+			thing := func(metadata map[string]any, spec string) *unstructured.Unstructured {
+				obj := map[string]any{}
+				require.NoError(t, yaml.Unmarshal([]byte("spec: {"+spec+"}"), &obj))
+				obj["metadata"] = metadata
+				u := &unstructured.Unstructured{Object: obj}
+				u.SetGroupVersionKind(Kind("v1"))
+				return u
+			}
+			entry := func(manager, owned string) any {
+				fields := map[string]any{}
+				require.NoError(t, yaml.Unmarshal([]byte("f:spec: {"+owned+"}"), &fields))
+				return map[string]any{
+					"manager": manager, "operation": "Apply", "apiVersion": group + "/v1", "fieldsType": "FieldsV1",
+					"fieldsV1": fields,
+				}
+			}
+			w.Live = thing(map[string]any{
+				"name": "thing", "uid": "uid",
+				"managedFields": []any{entry("alice", row.alice), entry("bob", row.bob)},
+			}, row.live)
+			intent := thing(map[string]any{"name": "thing"}, "")
+			delete(intent.Object, "spec")
+			write := Write{Apply: true, Version: "v1", Manager: "alice", Object: intent}
+			up, now, err := w.Upstream(write)
+			require.NoError(t, err)
+			want := map[string]any{}
+			require.NoError(t, yaml.Unmarshal([]byte(row.want), &want))
+			if row.want == "null" {
+				want = nil
+			}
+			got, _ := up.Object["spec"].(map[string]any)
+			require.Equal(t, want, got, row.why)
+			own, err := w.Tenure(write, now)
+			require.NoError(t, err)
+			require.NoError(t, Compare(up, own))
+		})
+	}
 }
