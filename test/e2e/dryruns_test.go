@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -410,6 +412,90 @@ func TestDryRunsOfATransport(t *testing.T) {
 		})
 	}
 	require.Zero(t, w.differences(t))
+}
+
+// Whoever is impersonated is asked for by itself, and what a client can't read is not answered.
+func TestDryRunsOfOthers(t *testing.T) {
+	robots := authorizer.AuthorizerFunc(
+		func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			if a.GetUser().GetName() == "robot" {
+				return authorizer.DecisionDeny, "robots write nothing", nil
+			}
+			return authorizer.DecisionAllow, "", nil
+		})
+	w := wrapServer(t, start(t, apiserver.Options{Authorizer: robots}).Config(), controllerruntime.WrapOptions{})
+	config := w.wrapConfig(t)
+	as := func(change func(*rest.Config)) func() error {
+		other := rest.CopyConfig(config)
+		change(other)
+		c, err := kubernetes.NewForConfig(other)
+		require.NoError(t, err)
+		return func() error {
+			_, err := c.AppsV1().Deployments("default").Apply(t.Context(), web(1),
+				metav1.ApplyOptions{FieldManager: "me", DryRun: []string{metav1.DryRunAll}})
+			return err
+		}
+	}
+	require.NoError(t, w.plain.Apply(t.Context(), web(1), client.FieldOwner("me")))
+	w.requireAnswered(t, as(func(*rest.Config) {}))
+	w.requireAnswered(t, as(func(c *rest.Config) { c.Impersonate.UserName = "person" }))
+	require.ErrorContains(t, as(func(c *rest.Config) { c.Impersonate.UserName = "robot" })(), "robots write nothing")
+	w.requireAnswered(t, as(func(c *rest.Config) {
+		c.ContentType, c.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	}))
+	sent := w.sent()
+	require.NoError(t, as(func(c *rest.Config) {
+		c.ContentType, c.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	})())
+	require.Equal(t, sent+1, w.sent(), "it takes no JSON")
+	require.Zero(t, w.differences(t))
+}
+
+// Applies that would change nothing are answered, too, if the options say so.
+func TestUnchangedAppliesAreSkipped(t *testing.T) {
+	w := newWrapped(t, controllerruntime.WrapOptions{SkipUnchanged: true})
+	apply := func(replicas int32) error { return w.Apply(t.Context(), web(replicas), client.FieldOwner("me")) }
+	require.NoError(t, apply(1))
+	w.requireAnswered(t, func() error { return apply(1) })
+	require.NoError(t, apply(2))
+	var d appsv1.Deployment
+	require.NoError(t, w.plain.Get(t.Context(), webKey, &d))
+	require.Equal(t, int32(2), *d.Spec.Replicas)
+	w.requireAnswered(t, func() error { return apply(2) })
+}
+
+// Shadow asks the server for a share of what would be answered, and counts where it answers something else.
+func TestShadowOfDryRuns(t *testing.T) {
+	var isStripped atomic.Bool
+	strip := func(obj any) (any, error) {
+		if o, err := meta.Accessor(obj); err == nil && isStripped.Load() {
+			o.SetAnnotations(nil)
+		}
+		return obj, nil
+	}
+	w := newWrapped(t, controllerruntime.WrapOptions{Shadow: 0.5},
+		cache.Options{ByObject: map[client.Object]cache.ByObject{&appsv1.Deployment{}: {Transform: strip}}})
+	dryRun := func() error { return w.Apply(t.Context(), web(1), client.FieldOwner("me"), client.DryRunAll) }
+	require.NoError(t, w.plain.Apply(t.Context(), web(1), client.FieldOwner("me")))
+	w.requireResult(t, "answered", dryRun)
+	sent, before := w.sent(), w.results(t)
+	for range 10 {
+		require.NoError(t, dryRun())
+	}
+	require.Equal(t, sent+5, w.sent())
+	require.Equal(t, before["answered"]+5, w.results(t)["answered"])
+	require.Equal(t, before["shadow"]+5, w.results(t)["shadow"])
+	require.Zero(t, w.differences(t))
+
+	// The cache lies from now on.
+	isStripped.Store(true)
+	annotated := appsv1apply.Deployment("web", "default").WithAnnotations(map[string]string{"a": "b"})
+	require.NoError(t, w.plain.Apply(t.Context(), annotated, client.FieldOwner("other")))
+	for end := time.Now().Add(patience); w.differences(t) == 0; time.Sleep(5 * time.Millisecond) {
+		require.NoError(t, dryRun())
+		require.True(t, time.Now().Before(end), "%v", w.results(t))
+	}
+	w.requireResult(t, "not verified", dryRun)
 }
 
 // A CustomResourceDefinition that changes is asked for again, object by object.
