@@ -47,6 +47,7 @@ type Resolution struct {
 //   - conflicts of two owners over one field were decided differently;
 //   - a field is to be forced, but what contains it is given up;
 //   - an intent can't have live's value, because of duplicates or undeclared fields;
+//   - a field beside duplicates in live is still in conflict;
 //   - a conflict is over a field that the API version of the intent does not have.
 func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object,
 	decide func(conflicts.Conflict) conflicts.Way, options Options) (*Resolution, error) {
