@@ -23,8 +23,9 @@ import (
 
 // open opens the storage of a resource, with what a server does around it: it limits the size of objects, sets the
 // clock and the UIDs of the options, and is called back for each write.
-func (s *Server) open(config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object) (
-	storage.Interface, factory.DestroyFunc, error) {
+func (s *Server) open(
+	config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object,
+) (storage.Interface, factory.DestroyFunc, error) {
 	config.Codec = limitedCodec{config.Codec, s.options.Limits.Object}
 	opened, destroy, err := s.store.Open(config, prefix, newFunc, newListFunc)
 	if err != nil {

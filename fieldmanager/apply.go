@@ -258,8 +258,8 @@ func (w *applyWrite) merge() error {
 	return nil
 }
 
-// reconcileOwn adapts the manager's entry to the topology of today's type, if it is of this version. An entry that can't
-// be decoded owns nothing from then on, so that nothing is removed because of it.
+// reconcileOwn adapts the manager's entry to the topology of today's type, if it is of this version. An entry that
+// can't be decoded owns nothing from then on, so that nothing is removed because of it.
 func (w *applyWrite) reconcileOwn() {
 	if w.own == nil || w.own.APIVersion != w.m.version {
 		return

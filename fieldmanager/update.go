@@ -288,7 +288,9 @@ func (w *updateWrite) refuse(old, now lazyObject) (*comparisons, error) {
 //	changed  .spec.replicas                  ctl comes to own it, alice loses it: an update has no conflicts
 //	removed  .spec.paused .spec.image        alice loses the one, ctl the other
 //	after    ctl owns .spec.replicas         alice's entry owns nothing any more, so it is dropped
-func (m *FieldManager) track(entries managedfields.Entries, changes *comparisons, manager string) managedfields.Entries {
+func (m *FieldManager) track(
+	entries managedfields.Entries, changes *comparisons, manager string,
+) managedfields.Entries {
 	reconciled, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
 	key := m.key(manager, metav1.ManagedFieldsOperationUpdate)

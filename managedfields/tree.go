@@ -9,9 +9,9 @@ func Of(tree map[string]any) (list any, there bool) {
 	return list, there
 }
 
-// With returns an unstructured object with list, as of [Entries.EncodeTree], for its managed fields; without managed fields
-// if list is nil. The root and metadata of the result are new maps that share everything in them with tree and list.
-// It returns tree itself if nothing changes, or if metadata is not a map.
+// With returns an unstructured object with list, as of [Entries.EncodeTree], for its managed fields; without managed
+// fields if list is nil. The root and metadata of the result are new maps that share everything in them with tree and
+// list. It returns tree itself if nothing changes, or if metadata is not a map.
 func With(tree map[string]any, list any) map[string]any {
 	if items, ok := list.([]any); ok && items == nil {
 		list = nil

@@ -89,7 +89,8 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 		return Result{}, err
 	}
 	entries = withoutEmpty(entries)
-	result := Result{Changed: true, Preview: Preview{Applier: key, APIVersion: version, Moves: managedfields.Entries{mine}}}
+	preview := Preview{Applier: key, APIVersion: version, Moves: managedfields.Entries{mine}}
+	result := Result{Changed: true, Preview: preview}
 	if result.Object, err = entries.Into(now); err != nil {
 		return Result{}, err
 	}

@@ -1,5 +1,5 @@
-// Package kubernetes has kube-apiserver's own validation of built-in kinds, and its warnings, for those who write without
-// a server: the strategies of k8s.io/kubernetes.
+// Package kubernetes has kube-apiserver's own validation of built-in kinds, and its warnings, for those who write
+// without a server: the strategies of k8s.io/kubernetes.
 //
 // A strategy works on internal types. [Validate] converts the object of a write and live to them, by
 // Kubernetes' own conversions. So the Go types must be of the version of Kubernetes that go.mod requires: conversions

@@ -6,8 +6,8 @@
 //	go run ./hosts/link DIR test ./...
 //
 // DIR has a Go module that requires k8s.io/apiserver, and is not changed. Copies of the modules of Kubernetes that the
-// program is made of, also of forked ones, are patched as those of kube-apiserver are, and a go.mod beside them, for the
-// flag -modfile of the go command, replaces the modules by the copies. All other modules keep their versions. The
+// program is made of, also of forked ones, are patched as those of kube-apiserver are, and a go.mod beside them, for
+// the flag -modfile of the go command, replaces the modules by the copies. All other modules keep their versions. The
 // program has the modes upstream, shadow and tenure. See doc/embedding.md.
 package main
 

@@ -184,7 +184,8 @@ func compareOwnership(plan *plans.Plan, live, now map[string]any) error {
 		c := said[k]
 		delete(said, k)
 		if !c.Gains.Equal(now.Owned().Difference(old.Owned())) || !c.Loses.Equal(old.Owned().Difference(now.Owned())) {
-			return fmt.Errorf("%v gains %v and loses %v, but owned %v, and owns %v", k, c.Gains, c.Loses, old.Owned(), now.Owned())
+			return fmt.Errorf("%v gains %v and loses %v, but owned %v, and owns %v",
+				k, c.Gains, c.Loses, old.Owned(), now.Owned())
 		}
 		var others *fieldpath.Set
 		for _, e := range after {

@@ -30,8 +30,8 @@ type Assets struct {
 	JS     template.JS
 }
 
-// Write writes a page, a template of html/template with the function printable and others. It is parsed here, so that a program that writes no page, such as
-// the engine of the playground, links no templates.
+// Write writes a page, a template of html/template with the function printable and others. It is parsed here, so that a
+// program that writes no page, such as the engine of the playground, links no templates.
 func Write(w io.Writer, page string, data any, functions template.FuncMap) error {
 	t, err := template.New("page").Funcs(template.FuncMap{"printable": printable.Text}).Funcs(functions).Parse(page)
 	if err != nil {

@@ -210,7 +210,8 @@ func (n *node) typeOf(child *node) *typed.Type {
 	return nil
 }
 
-// shape returns the names of the key fields of a keyed list: those of its type, or else of the first key in the entries.
+// shape returns the names of the key fields of a keyed list: those of its type, or else of the first key in the
+// entries.
 func (n *node) shape() []string {
 	if n.kind != KeyedList {
 		return nil

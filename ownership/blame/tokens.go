@@ -10,8 +10,8 @@ import (
 // for a key, and for values s for strings, n for numbers, w for words such as true and null.
 type token struct{ Class, Text string }
 
-// A line has indentation, dashes, a key with its colon, and a value. A key that is long or has several lines is on lines
-// of its own, after a question mark.
+// A line has indentation, dashes, a key with its colon, and a value. A key that is long or has several lines is on
+// lines of its own, after a question mark.
 var (
 	line      = regexp.MustCompile(`^( *)((?:- )*)(?:(\? )(.*)|` + key + `(: *|:$)(.*)|(.*))$`)
 	continued = regexp.MustCompile(`^( *)(: )?(.*)$`)

@@ -1,7 +1,7 @@
 package fieldpath
 
-// Including returns a filter that keeps the paths that match any of the patterns, and all paths below them. A pattern is
-// a path in which the zero Element matches every element; it matches a path if either one is a prefix of the
+// Including returns a filter that keeps the paths that match any of the patterns, and all paths below them. A pattern
+// is a path in which the zero Element matches every element; it matches a path if either one is a prefix of the
 // other. It is for
 // writes through a subresource that can only change a part of the object. Without patterns it keeps everything.
 func Including(patterns ...Path) Filter {

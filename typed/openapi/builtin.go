@@ -25,8 +25,8 @@ const KubernetesVersion = "v1.37.2"
 var embedded []byte
 
 // Builtin returns the types of the built-in kinds of one minor version of Kubernetes. Their documents are embedded. The
-// one of a group version is compiled when a kind of it is first needed, which takes milliseconds; later calls of TypeFor
-// take nanoseconds. All calls of Builtin return the same registry.
+// one of a group version is compiled when a kind of it is first needed, which takes milliseconds; later calls of
+// TypeFor take nanoseconds. All calls of Builtin return the same registry.
 func Builtin() *Registry { return builtin() }
 
 var builtin = sync.OnceValue(newBuiltin)

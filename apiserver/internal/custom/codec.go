@@ -63,8 +63,8 @@ type coerceOptions struct {
 	stored bool
 }
 
-// coerce does what decoding into a Go type does: it coerces metadata to its type, and prunes fields that the schema does
-// not declare and nulls that it does not allow. It returns the unknown fields.
+// coerce does what decoding into a Go type does: it coerces metadata to its type, and prunes fields that the schema
+// does not declare and nulls that it does not allow. It returns the unknown fields.
 func (s *schemas) coerce(u *unstructured.Unstructured, o coerceOptions) ([]string, error) {
 	gvk := u.GroupVersionKind()
 	meta, found, unknown, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object, schemaobjectmeta.ObjectMetaOptions{

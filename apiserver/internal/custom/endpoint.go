@@ -157,7 +157,8 @@ func (d *Definition) endpoints(v *apiextensionsv1.CustomResourceDefinitionVersio
 		Creater: creater{}, Convertor: s.safe, Defaulter: s.schemas, Typer: typer, UnsafeConvertor: s.unsafe,
 		Authorizer: d.options.Authorizer, EquivalentResourceMapper: d.options.Tables,
 		TableConvertor: opened.CustomResource,
-		Resource:       r.GVR(), Kind: r.GVK(), HubGroupVersion: r.GroupVersion(), MetaGroupVersion: metav1.SchemeGroupVersion,
+		Resource:       r.GVR(), Kind: r.GVK(), HubGroupVersion: r.GroupVersion(),
+		MetaGroupVersion:    metav1.SchemeGroupVersion,
 		MaxRequestBodyBytes: d.options.MaxBody,
 	}
 	types, err := d.types()

@@ -1,9 +1,9 @@
-// Package plugins is the admission of a server: plugins that are compiled into kube-apiserver (builtin.go), the hooks of
-// the host (hooks.go), and kube-apiserver's plugins for webhook configurations and admission policies.
+// Package plugins is the admission of a server: plugins that are compiled into kube-apiserver (builtin.go), the hooks
+// of the host (hooks.go), and kube-apiserver's plugins for webhook configurations and admission policies.
 //
 // kube-apiserver follows the configurations with informers: a configuration takes effect a moment after it is written.
-// [Plugins] reads them from the storage when they are written, before the response ([Plugins.Changed]), so that it takes
-// effect with the next request. All other objects that plugins ask for are read from the storage, too.
+// [Plugins] reads them from the storage when they are written, before the response ([Plugins.Changed]), so that it
+// takes effect with the next request. All other objects that plugins ask for are read from the storage, too.
 //
 // Without configurations a write costs one atomic load. The plugins and their CEL environments are made by the first
 // write that needs them.

@@ -71,8 +71,9 @@ func (r *Resource) Context(ctx context.Context, verb, namespace string) context.
 // ErrStays reports objects that are not removed yet because they have finalizers.
 var ErrStays = errors.New("objects wait for their finalizers")
 
-// RemoveAll deletes the objects in a namespace, or all if it is empty, with grace period 0: there is no kubelet that ends
-// it. validate, if not nil, is called for each. If objects have finalizers the error is ErrStays, joined with others.
+// RemoveAll deletes the objects in a namespace, or all if it is empty, with grace period 0: there is no kubelet that
+// ends it. validate, if not nil, is called for each. If objects have finalizers the error is ErrStays, joined with
+// others.
 func (r *Resource) RemoveAll(ctx context.Context, namespace string, validate rest.ValidateObjectFunc) error {
 	e, err := r.Endpoint("")
 	if err != nil {

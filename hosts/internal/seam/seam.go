@@ -193,8 +193,8 @@ func merge(major, version string) Module {
 	}
 }
 
-// DryRuns are the patches of controller-runtime that wrap the clients that client.New makes, so that they answer dry runs
-// of applies, and the file that registers this with a package of tests.
+// DryRuns are the patches of controller-runtime that wrap the clients that client.New makes, so that they answer dry
+// runs of applies, and the file that registers this with a package of tests.
 func DryRuns(version string) Module {
 	return Module{
 		Path: "sigs.k8s.io/controller-runtime", Version: version,

@@ -57,7 +57,8 @@ func newManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, *recon
 		return nil, nil, err
 	}
 	// What the reconciler dry-runs is answered from the cache.
-	c, err := controllerruntime.WrapClient(m.GetClient(), controllerruntime.WrapOptions{Config: config, Cache: m.GetCache()})
+	wrapping := controllerruntime.WrapOptions{Config: config, Cache: m.GetCache()}
+	c, err := controllerruntime.WrapClient(m.GetClient(), wrapping)
 	if err != nil {
 		return nil, nil, err
 	}
