@@ -128,7 +128,6 @@ var serverLayers = []layer{
 var commandLayers = []layer{
 	{"internal/process", nil},
 	{"internal/kinds", nil},
-	{"internal/parallel", nil},
 	{"internal/store", nil},
 	{"internal/envtest", []string{"internal/process"}},
 	{"internal/manifest", []string{"internal/process"}},
@@ -136,14 +135,13 @@ var commandLayers = []layer{
 	{"internal/replay", []string{"internal/kinds", "internal/cluster"}},
 	{"internal/place", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/manifest",
-		"internal/parallel",
 	}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
 	{"internal/playground", nil},
 	{"internal/cli", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store",
-		"internal/envtest", "internal/manifest", "internal/parallel", "internal/place", "internal/view",
+		"internal/envtest", "internal/manifest", "internal/place", "internal/view",
 	}},
 	{"playground", []string{"internal/playground"}},
 	{"action", nil}, // the GitHub Action: scripts and their tests

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	goruntime "runtime"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -59,7 +60,7 @@ type moving struct {
 // planMoves computes the moves of all objects.
 func (m *moving) planMoves(targets []*place.Target) {
 	all, errs := make([]pending, len(targets)), make([]error, len(targets))
-	parallel.Do(parallel.Cores(), len(targets), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), goruntime.GOMAXPROCS(0), len(targets), func(i int) {
 		all[i], errs[i] = m.planMove(targets[i])
 	})
 	for i, t := range targets {
@@ -205,7 +206,7 @@ func (m *moving) storeMoves(ctx context.Context) (written []map[string]any, skip
 	step, done := view.Progress(m.env, "writing", m.count)
 	var mu sync.Mutex
 	next := 0
-	parallel.Do(m.concurrency, len(m.all), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), m.concurrency, len(m.all), func(i int) {
 		state := isDone
 		if one := &m.all[i]; one.movedObject() != nil && !m.dryRun {
 			if ctx.Err() != nil {

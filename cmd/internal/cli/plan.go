@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -200,7 +200,7 @@ func (f *planFlags) planDocuments(
 	}
 	step, done := view.Progress(env, "planning", len(docs))
 	var mu sync.Mutex
-	parallel.Do(parallel.Cores(), len(docs), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(docs), func(i int) {
 		one := &all[i]
 		if errs[i] == nil {
 			one.Options = one.PlanOptions(f.plain)
@@ -246,7 +246,7 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 	}
 	step, done := view.Progress(env, "asking the server", len(asked))
 	var mu sync.Mutex
-	parallel.Do(f.concurrency, len(asked), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), f.concurrency, len(asked), func(i int) {
 		one, err := &all[asked[i]], &errs[asked[i]]
 		served, refused := p.Apply(ctx, one.Target, one.Tree, cluster.WriteOptions{
 			Manager: one.Desired.Manager, Force: f.force, DryRun: true, Subresource: f.subresource,

@@ -10,10 +10,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 )
 
 // Each calls see with the objects of kinds in a namespace, or in all of them if it is empty, and done after
@@ -25,7 +25,7 @@ func (p *Cluster) Each(
 ) error {
 	var mu sync.Mutex
 	errs := make([]error, len(kinds))
-	parallel.Do(concurrency, len(kinds), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), concurrency, len(kinds), func(i int) {
 		k := kinds[i]
 		in := namespace
 		if !k.Namespaced {

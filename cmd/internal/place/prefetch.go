@@ -6,10 +6,10 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 )
 
 // getsPerPage is how many reads of single objects a page of a list is worth. A list of a namespace ends
@@ -40,7 +40,7 @@ func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concur
 		defer mu.Unlock()
 		found[liveKey{g.kind.Resource, g.namespace, name}] = object
 	}
-	parallel.Do(concurrency, len(groups), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), concurrency, len(groups), func(i int) {
 		g := groups[i]
 		_ = p.Client.ListPages(ctx, g.kind, g.namespace, len(g.names)/getsPerPage, func(page []map[string]any) bool {
 			for _, object := range page {
@@ -68,7 +68,7 @@ func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concur
 			single = append(single, rest{g, name})
 		}
 	}
-	parallel.Do(concurrency, len(single), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), concurrency, len(single), func(i int) {
 		g, name := single[i].group, single[i].name
 		object, err := p.Client.Get(ctx, g.kind, g.namespace, name)
 		if err == nil || errors.Is(err, cluster.ErrNotFound) {
