@@ -47,7 +47,6 @@ type Resolution struct {
 //   - conflicts of two owners over one field were decided differently;
 //   - a field is to be forced, but what contains it is given up;
 //   - an intent can't have live's value, because of duplicates or undeclared fields;
-//   - a field beside duplicates in live is still in conflict;
 //   - a conflict is over a field that the API version of the intent does not have.
 func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object,
 	decide func(conflicts.Conflict) conflicts.Way, options Options) (*Resolution, error) {
@@ -136,7 +135,7 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 		if way == conflicts.Force {
 			out.Forced = append(out.Forced, c)
 		} else {
-			path = withoutKeyField(path)
+			path = withoutKeyField(t, intent, path)
 		}
 		ways[way] = append(ways[way], path)
 	}
@@ -147,21 +146,23 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 	return sets, nil
 }
 
-// withoutKeyField returns the path of the item if p is one of its key fields, which an item needs.
-func withoutKeyField(p fieldpath.Path) fieldpath.Path {
+// withoutKeyField returns the path of the item if p is one of its key fields, which an item needs. A key field with its
+// default can be left out: the item has the same key without it.
+func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fieldpath.Path {
 	if len(p) < 2 {
 		return p
 	}
 	name, ok := p[len(p)-1].Field()
-	fields, isItem := p[len(p)-2].Key()
-	if ok && isItem {
-		for _, f := range fields {
-			if f.Name == name {
-				return p[:len(p)-1]
-			}
-		}
+	item := p[:len(p)-1]
+	fields, isItem := item[len(item)-1].Key()
+	isKey := func(f fieldpath.KeyField) bool { return f.Name == name }
+	if !ok || !isItem || !slices.ContainsFunc(fields, isKey) {
+		return p
 	}
-	return p
+	if _, isSelected := t.Get(t.Remove(intent, fieldpath.NewSet(p)), item); isSelected {
+		return p
+	}
+	return item
 }
 
 // withShared returns an intent with live's values at the paths of set, all of which

@@ -253,6 +253,32 @@ func TestResolveErrors(t *testing.T) {
 	require.ErrorContains(t, err, "live's value can't be shared: .spec.set: duplicate")
 }
 
+// TestResolveDefaultOfKey: live lacks the default of a key field that alice owns, and bob's intent has it. Without force
+// the field leaves the intent, and the item stays.
+func TestResolveDefaultOfKey(t *testing.T) {
+	m := newManager(t, "v1")
+	out, err := writetest.Apply(m, nil, object(t, "v1", "spec: {ports: [{port: 80, protocol: TCP}]}"), "alice", false)
+	require.NoError(t, err)
+	live := stored(out)
+	live.Object["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}
+	intent := object(t, "v1", "spec: {ports: [{port: 80, protocol: TCP, name: web}]}")
+	for way, want := range map[conflicts.Way]string{
+		conflicts.Share:  "spec: {ports: [{port: 80, name: web}]}",
+		conflicts.GiveUp: "spec: {ports: [{port: 80, name: web}]}",
+		conflicts.Force:  "spec: {ports: [{port: 80, protocol: TCP, name: web}]}",
+	} {
+		t.Run(way.String(), func(t *testing.T) {
+			decide := func(c conflicts.Conflict) conflicts.Way {
+				require.Equal(t, `.spec.ports[port=80,protocol="TCP"].protocol`, c.Path.String())
+				return way
+			}
+			r, err := plans.Resolve(t.Context(), m, live, intent, decide, plans.Options{Manager: "bob"})
+			require.NoError(t, err)
+			require.Equal(t, object(t, "v1", want), r.Intent)
+		})
+	}
+}
+
 func TestLeaveOut(t *testing.T) {
 	port := append(fieldpath.Fields("spec", "ports"), fieldpath.Key(
 		fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"}))

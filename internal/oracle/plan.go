@@ -238,9 +238,8 @@ func (w *World) compareWays(
 		options := plans.Options{Manager: write.Manager}
 		r, err := plans.Resolve(context.Background(), m, live, write.Object, decisions[name], options)
 		var invalid typed.Errors
-		isOpen := err != nil && strings.Contains(err.Error(), "still in conflict")
-		if (isOpen || errors.As(err, &invalid)) && t.Validate(live.Object, typed.Rules{}) != nil {
-			continue // what an update left in live can't be shared, nor decided item by item
+		if errors.As(err, &invalid) && t.Validate(live.Object, typed.Rules{}) != nil {
+			continue // what an update left in live can't be shared
 		}
 		if err != nil && strings.Contains(err.Error(), "what holds it is left out") && name == "mixed" {
 			continue
