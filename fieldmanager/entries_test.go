@@ -328,8 +328,8 @@ four Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}
 	require.Equal(t, odd, listOf(out).([]any)[1].(m)["fieldsV1"])
 }
 
-// fieldsEntry is an entry as it stands in an unstructured object, with changes: names
-// and values by turns, nil for none.
+// fieldsEntry returns an entry of the managed fields of an unstructured object. change has names of its fields and their
+// values, in pairs; the value nil removes the field.
 func fieldsEntry(manager, op, version string, fields map[string]any, change ...any) map[string]any {
 	out := map[string]any{
 		"manager":    manager,

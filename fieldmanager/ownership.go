@@ -171,7 +171,7 @@ const maxConflictSteps = 1 << 20
 
 // losses are what others lose by an apply.
 type losses struct {
-	refuse    bool // the write fails if there are any, so entries keep what they own
+	refuse    bool // a loss is a conflict that fails the write; entries keep what they own
 	conflicts conflicts.Conflicts
 	steps     int  // elements of their paths
 	more      bool // some conflicts are not in the list

@@ -69,8 +69,8 @@ type validator struct {
 	depth   int  // of the value in the object
 	invalid bool // there is a violation
 	ended   bool // a limit is exceeded, so the rest is not visited
-	// listing makes the walk list violations with paths. Most values are valid, so the first walk only finds out
-	// whether there are any.
+	// listing makes the walk list violations with paths. The first walk of a value lists none, because most values are
+	// valid.
 	listing bool
 	ordered bool // visit maps in the order of their keys
 }

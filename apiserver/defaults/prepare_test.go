@@ -73,11 +73,11 @@ func TestTreesOfExtensions(t *testing.T) {
 				`"service":{"namespace":"n","name":"s"}}}}}`, `{"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{` +
 				`"service":{"namespace":"n","name":"s","port":443}}}}}`},
 		{"zero values of a schema are left out, but not those of its JSON, nor fields that are named as they", crd,
-			`{"conversion":{"strategy":"None"},"versions":[{"deprecated":false,"schema":{"openAPIV3Schema":{"nullable":false,` +
-				`"description":"","default":{"description":"","a":null},"enum":["",false],"properties":{"description":{"title":""}},` +
-				`"items":{},"required":[]}}}]}`,
-			`{"conversion":{"strategy":"None"},"versions":[{"schema":{"openAPIV3Schema":{"default":{"description":"","a":null},` +
-				`"enum":["",false],"properties":{"description":{}},"items":{}}}}]}`},
+			`{"conversion":{"strategy":"None"},"versions":[{"deprecated":false,"schema":{"openAPIV3Schema":{` +
+				`"nullable":false,"description":"","default":{"description":"","a":null},"enum":["",false],` +
+				`"properties":{"description":{"title":""}},"items":{},"required":[]}}}]}`,
+			`{"conversion":{"strategy":"None"},"versions":[{"schema":{"openAPIV3Schema":{` +
+				`"default":{"description":"","a":null},"enum":["",false],"properties":{"description":{}},"items":{}}}}]}`},
 		{"an APIService has a port", service, `{"group":"","service":{"name":"s"},"insecureSkipTLSVerify":false}`,
 			`{"service":{"name":"s","port":443}}`},
 		{"a local APIService has none", service, `{"group":"g","service":null}`, `{"group":"g"}`},

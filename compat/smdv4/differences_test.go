@@ -27,7 +27,8 @@ var differences = []difference{
 			require.Equal(t, `{"labels":null}`, oracle.JSON(theirs.object))
 			require.Equal(t, `{"labels":{}}`, oracle.JSON(ours.object))
 		}},
-	{"differenceMissing", "an intent has what it owns although only empty lists are left in it; v4 brings it with the next apply (doc/differences.md, 25)", func(t *testing.T) {
+	{"differenceMissing", "an intent has what it owns although only empty lists are left in it; " +
+		"v4 brings it with the next apply (doc/differences.md, 25)", func(t *testing.T) {
 		theirs, ours := both(
 			t, "thing", nil, apply("a", `{s: x, lists: {set: [z], other: []}}`), apply("a", `{s: x, lists: {}}`),
 		)
@@ -43,7 +44,8 @@ var differences = []difference{
 			require.NotContains(t, theirs.managers, "old")
 			require.Contains(t, ours.managers, "old")
 		}},
-	{"differenceFailing", "entries are kept too while the converter fails, where v4 fails the write (doc/differences.md, 2)", func(t *testing.T) {
+	{"differenceFailing", "entries are kept too while the converter fails, " +
+		"where v4 fails the write (doc/differences.md, 2)", func(t *testing.T) {
 		old := v4fieldpath.ManagedFields{
 			"old": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("num")), "down", true),
 		}
@@ -52,7 +54,8 @@ var differences = []difference{
 		require.NoError(t, ours.err)
 		require.Contains(t, ours.managers, "old")
 	}},
-	{"differenceAtomicRoot", "v4 makes an object null that is atomic as a whole when its manager applies again what a type without it owned; nobody owns a whole object", func(t *testing.T) {
+	{"differenceAtomicRoot", "v4 makes an object null that is atomic as a whole when its manager applies again " +
+		"what a type without it owned; nobody owns a whole object", func(t *testing.T) {
 		theirs, ours := both(t, "anything", nil, apply("a", `{x: y}`), apply("a", `[1]`))
 		require.Equal(t, `null`, oracle.JSON(theirs.object))
 		require.Equal(t, `[1]`, oracle.JSON(ours.object))

@@ -59,9 +59,10 @@ func (w *World) move(g *Gen) (done bool, err error) {
 	}
 	transfer := ownership.Transfer{Fields: fieldpath.NewSet(chosen...), From: from.Key, To: to}
 	fmt.Fprintf(w.story, "  move %v from %v to %v\n", transfer.Fields, from.Key, to)
-	mover := ownership.Mover{Types: w.types, Options: func(_ schema.GroupVersionKind, subresource string) fieldmanager.Options {
+	options := func(_ schema.GroupVersionKind, subresource string) fieldmanager.Options {
 		return w.options(Write{Subresource: subresource})
-	}}
+	}
+	mover := ownership.Mover{Types: w.types, Options: options}
 	r, err := mover.Do(context.Background(), w.Live, transfer)
 	if err != nil {
 		// Keys go with their items, managers not to themselves, and fields not to

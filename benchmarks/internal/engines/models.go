@@ -18,7 +18,9 @@ const fleetModel = `{
   "properties": {
     "apiVersion": {"type": "string"},
     "kind": {"type": "string"},
-    "metadata": {"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}], "default": {}},
+    "metadata": {
+      "allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}], "default": {}
+    },
     "spec": {"type": "object", "properties": {
       "items": {
         "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
