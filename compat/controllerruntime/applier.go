@@ -164,7 +164,7 @@ func (a *Applier) kind(ctx context.Context, key kindKey) (*kindApplier, error) {
 	if known != nil && known.registry == registry.Types {
 		return known, nil
 	}
-	manager, err := newManager(key, registry)
+	manager, err := newManager(key, registry, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -196,14 +196,16 @@ func planOptions(kind schema.GroupVersionKind) plans.Options {
 
 // newManager returns a FieldManager that plans as the server applies; nil for a kind that has no
 // schema, whose applies are sent without a plan.
-func newManager(key kindKey, published Group) (*fieldmanager.FieldManager, error) {
+func newManager(key kindKey, published Group, clock func() time.Time) (*fieldmanager.FieldManager, error) {
 	if published.Types == nil {
 		return nil, nil
 	}
 	if _, err := published.Types.Type(key.GroupVersionKind); err != nil {
 		return nil, nil
 	}
-	options := fieldmanager.Options{Subresource: key.subresource, ResetFields: resetFields(key, published)}
+	options := fieldmanager.Options{
+		Subresource: key.subresource, ResetFields: resetFields(key, published), Clock: clock,
+	}
 	if empty, ok := defaults.New(key.GroupVersionKind); ok {
 		options.Empty = empty
 	}

@@ -266,7 +266,9 @@ func (d *DryRuns) plan(ctx context.Context, live client.Object, r *decision, gro
 			return nil, err
 		}
 	}
-	manager, err := newManager(kindKey{r.kind, r.subresource}, group)
+	// The server handles the request later, at its own time. So the manager's entry, if it gets a new time, is the last.
+	later := func() time.Time { return time.Now().AddDate(1, 0, 0) }
+	manager, err := newManager(kindKey{r.kind, r.subresource}, group, later)
 	if err != nil || manager == nil {
 		return nil, errors.Join(errors.New("no type"), err)
 	}

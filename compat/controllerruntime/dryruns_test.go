@@ -1,14 +1,19 @@
 package controllerruntime
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -94,6 +99,37 @@ func TestShadowIsSpread(t *testing.T) {
 		}
 	}
 	require.Equal(t, 25, sampled)
+}
+
+// An apply that a server merges into another object, and only then finds to be the stored one, gets a new time: the entry
+// moves behind others of its second, and the server writes the object.
+func TestPlanIsOfALaterSecond(t *testing.T) {
+	const document = `{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"a"%s},"value":1%s}`
+	const entry = `{"manager":%q,"operation":"Apply","apiVersion":"scheduling.k8s.io/v1","time":%q,"fieldsType":"FieldsV1",` +
+		`"fieldsV1":{"f:value":{}%s}}`
+	intent := fmt.Sprintf(document, "", `,"globalDefault":false`)
+	for _, row := range []struct {
+		first, last string // managers, in the order of the cached object
+		want        plans.Outcome
+	}{
+		{"me", "other", plans.OwnershipOnly},
+		{"a", "me", plans.Unchanged},
+	} {
+		// The client's clock may be behind.
+		at := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		owned := map[string]string{"me": `,"f:globalDefault":{}`}
+		entries := fmt.Sprintf(`,"managedFields":[`+entry+`,`+entry+`]`, row.first, at, owned[row.first], row.last, at,
+			owned[row.last])
+		live := &schedulingv1.PriorityClass{}
+		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, document, entries, ""), live))
+		r := &decision{request: request{kind: live.GroupVersionKind(), data: []byte(intent), manager: "me"}}
+		var err error
+		r.intent, err = treeFrom(r.data)
+		require.NoError(t, err)
+		plan, err := (&DryRuns{}).plan(t.Context(), live, r, Group{Types: openapi.Builtin()})
+		require.NoError(t, err)
+		require.Equal(t, row.want, plan.Outcome, row.first)
+	}
 }
 
 func TestIsKnown(t *testing.T) {

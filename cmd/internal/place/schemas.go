@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/cli-runtime/pkg/resource"
+	"sigs.k8s.io/yaml"
+
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/internal/folder"
 	"github.com/tenure-ssa/tenure/typed/openapi"
-	"gopkg.in/yaml.v3"
-	"k8s.io/cli-runtime/pkg/resource"
 )
 
 // AddSchemas adds the inputs of --schema to the catalog: OpenAPI v3 documents, CustomResourceDefinitions,
