@@ -279,7 +279,8 @@ func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 // Changes yields the fields that change in the object, without managed fields: first those that are added or modified,
 // then those that are removed, then the lists that are reordered, each in the order of fieldpath.Set.All. For a
 // conflict they are what an apply with force would change. There are none if the outcome is Unchanged or OwnershipOnly,
-// or Conflict over values that are equal for a server.
+// or Conflict over values that are equal for a server. What does not fit its type in live, such as a null in a set, is
+// not among them.
 func (p *Plan) Changes() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		if p.typ == nil {

@@ -85,26 +85,37 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	if tree, err = withShared(t, tree, liveTree, fieldpath.NewSet(there...), isStrict); err != nil {
 		return nil, err
 	}
-	forced := ways[conflicts.Force]
-	tree = leaveOut(t, tree, ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...)), forced)
-	for p := range forced.Difference(allPaths(t, tree)).All() {
-		return nil, fmt.Errorf("%s: to be forced, but what holds it is left out", p)
-	}
+	forced, left := ways[conflicts.Force], ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...))
 	out.Force = !forced.Empty()
-	if out.Force && len(out.Forced) < len(plan.Conflicts) {
-		tree = withVersionOf(tree, liveTree)
-	}
-	out.Intent = &unstructured.Unstructured{Object: tree}
 	options.Force = out.Force
-	if out.Plan, err = New(ctx, m, live, out.Intent, options); err != nil {
-		return nil, err
-	}
-	for _, c := range out.Plan.Conflicts {
-		if !forced.Has(c.Path) {
-			return nil, fmt.Errorf("%s: still in conflict with %q after it was decided", c.Path, c.Owner.Manager)
+	// The container of what is left out may then be in conflict itself: an item or map entry stays, and live has null
+	// in its place. It is left out in its turn.
+	for {
+		tree = leaveOut(t, tree, left, forced)
+		for p := range forced.Difference(allPaths(t, tree)).All() {
+			return nil, fmt.Errorf("%s: to be forced, but what holds it is left out", p)
+		}
+		out.Intent = &unstructured.Unstructured{Object: tree}
+		if out.Force && len(out.Forced) < len(plan.Conflicts) {
+			out.Intent.Object = withVersionOf(tree, liveTree)
+		}
+		if out.Plan, err = New(ctx, m, live, out.Intent, options); err != nil {
+			return nil, err
+		}
+		var paths []fieldpath.Path
+		for _, c := range out.Plan.Conflicts {
+			if forced.Has(c.Path) {
+				continue
+			}
+			if _, there := t.Get(tree, c.Path); !there {
+				return nil, fmt.Errorf("%s: still in conflict with %q after it was decided", c.Path, c.Owner.Manager)
+			}
+			paths = append(paths, withoutKeyField(t, tree, c.Path))
+		}
+		if left = fieldpath.NewSet(paths...); left.Empty() {
+			return out, nil
 		}
 	}
-	return out, nil
 }
 
 // allPaths returns the paths of all values in a tree, containers included. It makes many lookups cheap.

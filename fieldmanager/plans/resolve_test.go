@@ -18,6 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // configMap is the example of the Kubernetes documentation, with a field more: two
@@ -276,6 +277,35 @@ func TestResolveDefaultOfKey(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, object(t, "v1", want), r.Intent)
 		})
+	}
+}
+
+// TestResolveInNull: live has null in the place of a map entry. Once the field in it is left out, the entry is in
+// conflict itself, and is left out, too.
+func TestResolveInNull(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Box"}
+	schemas, err := openapi.CompileV3([]byte(`{"openapi":"3.0.0","components":{"schemas":{"box":{"type":"object",
+		"x-kubernetes-group-version-kind":[{"group":"example.com","version":"v1","kind":"Box"}],"properties":{
+		"apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object"},
+		"spec":{"type":"object","additionalProperties":{"type":"object","additionalProperties":{"type":"integer"}}}}}}}}`))
+	require.NoError(t, err)
+	m, err := fieldmanager.New(kind, schemas, fieldmanager.Options{})
+	require.NoError(t, err)
+	box := func(spec string) *unstructured.Unstructured {
+		const head = "apiVersion: example.com/v1\nkind: Box\nmetadata: {name: a}\nspec: "
+		return &unstructured.Unstructured{Object: parse(t, head+spec)}
+	}
+	out, err := writetest.Apply(m, nil, box("{x: {a: 1}}"), "alice", false)
+	require.NoError(t, err)
+	live := stored(out)
+	live.Object["spec"] = map[string]any{"x": nil}
+	for way, want := range map[conflicts.Way]string{
+		conflicts.GiveUp: "{y: {a: 3}}", conflicts.Share: "{y: {a: 3}}", conflicts.Force: "{x: {a: 2}, y: {a: 3}}",
+	} {
+		r, err := plans.Resolve(t.Context(), m, live, box("{x: {a: 2}, y: {a: 3}}"),
+			func(conflicts.Conflict) conflicts.Way { return way }, plans.Options{Manager: "bob"})
+		require.NoError(t, err, way)
+		require.Equal(t, box(want), r.Intent, way)
 	}
 }
 

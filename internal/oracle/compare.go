@@ -128,6 +128,11 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 		return err
 	}
 	isTimeless, complete, own := true, up.(map[string]any), tenure.Object
+	left := intent.emptyListsLeft(missing, own)
+	if !left.Empty() {
+		in := intent.Type.Compare(map[string]any{}, own).Added.AtOrBelow(left).Difference(left)
+		own = intent.Type.Remove(own, in).(map[string]any)
+	}
 	if intent.Struct {
 		complete, own = runtime.DeepCopyJSON(complete), runtime.DeepCopyJSON(own)
 		RemoveHollow(complete)
@@ -136,16 +141,47 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 	if !equalBut(without(complete), without(own), &isTimeless) {
 		return err
 	}
-	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing)
+	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing, left)
 }
 
-// compareEntries compares entries without their times, and without what they own of a set.
-func compareEntries(upstream, tenure []any, set *fieldpath.Set) error {
+// emptyListsLeft returns the paths of missing at which the intent has null or an empty struct, and own one with nothing
+// but empty lists in it.
+func (i Intent) emptyListsLeft(missing *fieldpath.Set, own map[string]any) *fieldpath.Set {
+	var paths []fieldpath.Path
+	for path := range missing.All() {
+		wanted, _ := i.Type.Get(i.Tree, path)
+		v, _ := i.Type.Get(own, path)
+		if tree, isMap := v.(map[string]any); isMap && len(tree) > 0 && isEmpty(wanted) && isLeft(tree) {
+			paths = append(paths, slices.Clone(path))
+		}
+	}
+	return fieldpath.NewSet(paths...)
+}
+
+// isLeft reports whether v is an empty list, or maps with nothing else in them.
+func isLeft(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, value := range v {
+			if !isLeft(value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// compareEntries compares entries without their times, without what they own of a set, and without what they own at and
+// below left.
+func compareEntries(upstream, tenure []any, set, left *fieldpath.Set) error {
 	less := func(list []any) (map[managedfields.Key]string, error) {
 		entries, err := managedfields.DecodeTree(list)
 		out := map[managedfields.Key]string{}
 		for _, e := range entries {
-			if fields := e.Owned().Difference(set); !fields.Empty() {
+			if fields := e.Owned().Difference(set).Difference(e.Owned().AtOrBelow(left)); !fields.Empty() {
 				out[e.Key] = e.APIVersion + " " + fields.String()
 			}
 		}

@@ -114,7 +114,8 @@ func (w *World) comparePlan(
 	for range plan.Changes() {
 		changes++
 	}
-	if sameObject != (changes == 0) {
+	t := w.types.TypeFor(Kind(write.Version))
+	if isValid := t.Validate(live.Object, typed.Rules{Duplicates: true}) == nil; isValid && sameObject != (changes == 0) {
 		return 0, fmt.Errorf("%d changes; stored: %s", changes, JSON(stored.Object))
 	}
 	return plan.Outcome, nil

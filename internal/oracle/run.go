@@ -10,8 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -101,7 +103,8 @@ func (g *Gen) run() error {
 			return nil, nil
 		}
 		lost, a, b := KeepName(up, own), up, own
-		if lost && typed.Equal(without(live), without(own.Object)) { // only upstream's object changed, and so a time
+		if lost && typed.Equal(withoutLastApplied(live), withoutLastApplied(own.Object)) {
+			// Only upstream's object changed, and so a time.
 			a, b = withoutTimes(up), withoutTimes(own)
 		}
 		if err := w.compare(write, a, b); err != nil && !w.appliedAgain(write, up, own) {
@@ -131,6 +134,13 @@ func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	return true
 }
 
+// withoutLastApplied returns an object without managed fields and without the annotation of client-side apply.
+func withoutLastApplied(tree map[string]any) map[string]any {
+	tree = runtime.DeepCopyJSON(without(tree))
+	unstructured.RemoveNestedField(tree, "metadata", "annotations", fieldmanager.LastAppliedAnnotation)
+	return tree
+}
+
 // withoutTimes returns a copy of an object whose entries have no times.
 func withoutTimes(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u = u.DeepCopy()
@@ -140,7 +150,8 @@ func withoutTimes(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// lostEmpty reports whether upstream's entries lack what is null or empty in metadata, and nothing else of Tenure's.
+// lostEmpty reports whether upstream's entries lack metadata itself and what is null or empty in it, and nothing else
+// that Tenure's have.
 func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
 	up, err1 := managedfields.DecodeTree(upstream)
 	own, err2 := managedfields.DecodeTree(tenure)
@@ -158,7 +169,7 @@ func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
 		}
 		for path := range e.Owned().Difference(had).All() {
 			v, there := typed.Deduced().Get(tree, path)
-			if !there || !path[0].Equal(fieldpath.Field("metadata")) || !isEmpty(v) {
+			if !there || !path[0].Equal(fieldpath.Field("metadata")) || len(path) > 1 && !isEmpty(v) {
 				return false
 			}
 		}

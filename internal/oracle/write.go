@@ -204,11 +204,18 @@ func (g *Gen) write(w *World) Write {
 	return write
 }
 
-// again returns a write with live's managed fields, so that it can be done to an object that is like the one that
-// it was made for.
+// again returns a write with live's managed fields, and with a name if it creates the object, so that it can be done to
+// an object that is like the one that it was made for.
 func (w *World) again(write Write) Write {
 	write.Object = write.Object.DeepCopy()
-	metadata, _ := write.Object.Object["metadata"].(map[string]any)
+	metadata, isMap := write.Object.Object["metadata"].(map[string]any)
+	if w.Live == nil {
+		if !isMap {
+			metadata = map[string]any{}
+			write.Object.Object["metadata"] = metadata
+		}
+		metadata["name"] = "thing"
+	}
 	delete(metadata, "managedFields")
 	if w.Live != nil && !write.Apply {
 		if list := managedFields(w.Live.Object); len(list) > 0 {
