@@ -9,6 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -19,10 +20,6 @@ const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 // kubectl is the manager that is treated as the successor of client-side apply.
 const kubectl = "kubectl"
-
-// maxAnnotations is the limit of a server on the annotations of an object, in
-// bytes of keys and values together.
-const maxAnnotations = 256 * 1024
 
 // lastApplied returns the intent that client-side apply left in an object, or
 // "" for none.
@@ -97,7 +94,7 @@ func keepLastApplied(tree, intent map[string]any) (map[string]any, error) {
 	for k, v := range annotations {
 		size += len(k) + len(v.(string))
 	}
-	if size > maxAnnotations {
+	if size > limits.MaxAnnotations {
 		delete(annotations, LastAppliedAnnotation)
 	}
 	metadata["annotations"] = annotations

@@ -11,11 +11,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
-
-// maxAnnotations is the largest size of an object's annotations that a server accepts, in bytes of names and values.
-const maxAnnotations = 256 << 10
 
 const annotation = fieldmanager.LastAppliedAnnotation
 
@@ -80,8 +78,8 @@ func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.O
 	for name, value := range annotations {
 		size += len(name) + len(value)
 	}
-	if size > maxAnnotations {
-		return nil, "", fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d", maxAnnotations, size)
+	if size > limits.MaxAnnotations {
+		return nil, "", fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d", limits.MaxAnnotations, size)
 	}
 	obj = obj.DeepCopyObject()
 	accessor, err := meta.Accessor(obj)

@@ -1,6 +1,6 @@
 // Package limits has the limits on what the engine reads (chapter 12 of doc/spec.md), which bound the cost of
-// hostile input. They are far above what a server can store, and can't be configured. Limits that one function alone
-// knows are beside it.
+// hostile input. All but MaxAnnotations are far above what a server can store. They can't be configured. Limits that one
+// function alone knows are beside it.
 package limits
 
 const (
@@ -18,6 +18,8 @@ const (
 	MaxMembers = 4 << 20
 	// MaxEntries is the largest number of entries of an object.
 	MaxEntries = 10_000
+	// MaxAnnotations is what a server accepts of an object's annotations, in bytes of keys and values together.
+	MaxAnnotations = 256 << 10
 	// MaxErrors is the largest number of violations that are reported for one value.
 	MaxErrors = 100
 )
