@@ -54,7 +54,8 @@ var layers = []layer{
 	},
 	{
 		"fieldmanager",
-		[]string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"},
+		[]string{"internal/limits", "typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct",
+			"internal/trees"},
 	},
 	{"fieldmanager/plans", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
 		"internal/gostruct", "internal/trees"}},
@@ -74,8 +75,8 @@ var layers = []layer{
 			"internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
-	{"upgrade", []string{"internal/gostruct", "internal/printable", "typed/fieldpath", "typed", "managedfields",
-		"fieldmanager", "fieldmanager/plans", "ownership"}},
+	{"upgrade", []string{"internal/limits", "internal/gostruct", "internal/printable", "typed/fieldpath", "typed",
+		"managedfields", "fieldmanager", "fieldmanager/plans", "ownership"}},
 	{
 		"ownership/report",
 		[]string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields",

@@ -76,7 +76,7 @@ func (all *modules) rehearse(r rehearsal) error {
 	}
 	for _, command := range [][]string{
 		{"go", "install", root + r.command + "@" + version}, run,
-		{"go", "mod", "init", "example.com/program"}, get, {"go", "run", "-mod=mod", "."},
+		{"go", "mod", "init", "example.com/program"}, get, {"go", "mod", "tidy"}, {"go", "run", "."},
 	} {
 		fmt.Println(strings.Join(command, " "))
 		printed, err := output(dir, env, command[0], command[1:]...)
