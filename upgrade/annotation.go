@@ -79,7 +79,8 @@ func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.O
 		size += len(name) + len(value)
 	}
 	if size > limits.MaxAnnotations {
-		return nil, "", fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d", limits.MaxAnnotations, size)
+		return nil, "", fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d",
+			limits.MaxAnnotations, size)
 	}
 	obj = obj.DeepCopyObject()
 	accessor, err := meta.Accessor(obj)

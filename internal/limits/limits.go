@@ -1,6 +1,6 @@
 // Package limits has the limits on what the engine reads (chapter 12 of doc/spec.md), which bound the cost of
-// hostile input. All but MaxAnnotations are far above what a server can store. They can't be configured. Limits that one
-// function alone knows are beside it.
+// hostile input. All but MaxAnnotations are far above what a server can store. They can't be configured. Limits that
+// one function alone knows are beside it.
 package limits
 
 const (
