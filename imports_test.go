@@ -37,10 +37,8 @@ var layers = []layer{
 	{"typed/fieldpath", []string{"internal/limits", "internal/trees"}},
 	{"typed", []string{"internal/limits", "typed/fieldpath", "internal/trees"}},
 	{"typed/openapi/internal/bundle", nil},
-	{"typed/openapi/internal/remote", []string{"typed/openapi/internal/bundle"}},
-	{"typed/openapi", []string{"typed", "typed/openapi/internal/bundle",
-		"typed/openapi/internal/remote"}},
-	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
+	{"typed/openapi", []string{"typed", "typed/openapi/internal/bundle", "internal/trees"}},
+	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle"}},
 	{"internal/gostruct", []string{"internal/limits", "typed/fieldpath", "typed"}},
 	{"managedfields", []string{"internal/limits", "typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
 	{"internal/scale", []string{"typed/fieldpath", "managedfields"}},
@@ -257,7 +255,6 @@ func importsIn(t *testing.T, dir string) map[string]map[string]string {
 // depend on. Heavy dependencies live in the modules beside this one.
 func TestRootModuleIsLight(t *testing.T) {
 	direct := []string{
-		"github.com/google/gnostic-models", // OpenAPI v2 documents, which kube-openapi reads with it
 		"github.com/pmezard/go-difflib",    // differences of scenarios, in fieldmanagertest
 		"github.com/stretchr/testify",      // tests
 		"k8s.io/apimachinery",

@@ -3,6 +3,7 @@ package apimachinery_test
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -336,10 +337,11 @@ func TestTypesThatChange(t *testing.T) {
 	second, err := openapi.Compile(changed, false)
 	require.NoError(t, err)
 
-	current := openapi.NewCurrent(first)
+	var current atomic.Pointer[openapi.Registry]
+	current.Store(first)
 	construct := func() *apimachinery.FieldManager {
 		m, err := apimachinery.NewDefaultCRDFieldManager(
-			apimachinery.FromTypes(current.Registry()),
+			apimachinery.FromTypes(current.Load()),
 			h.converter,
 			h.defaulter,
 			h.creater,
@@ -355,7 +357,7 @@ func TestTypesThatChange(t *testing.T) {
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for range 100 {
-			current.Update(func(*openapi.Registry) *openapi.Registry { return second })
+			current.Store(second)
 		}
 	})
 	for range 4 {

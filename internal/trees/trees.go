@@ -1,4 +1,4 @@
-// Package trees copies and compares plain JSON trees.
+// Package trees copies, compares and measures plain JSON trees.
 package trees
 
 import (
@@ -56,6 +56,25 @@ func plainNumber(v any) any {
 		return n.Float()
 	}
 	return v
+}
+
+// IsWithin reports whether v is nested at most depth deep.
+func IsWithin(v any, depth int) bool {
+	switch t := v.(type) {
+	case []any:
+		for _, item := range t {
+			if depth == 0 || !IsWithin(item, depth-1) {
+				return false
+			}
+		}
+	case map[string]any:
+		for _, item := range t {
+			if depth == 0 || !IsWithin(item, depth-1) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // SameMap reports whether a and b are one map in memory.

@@ -7,6 +7,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
 // parseName decodes the name of a member of FieldsV1. It returns the zero Element for a kind that a later version may
@@ -57,7 +58,7 @@ func parseItem(name string) (Element, *SyntaxError) {
 	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
 		return Element{}, errorAt(-1, "member %s: %v", quoteShort(name), err)
 	}
-	if !isWithin(v, limits.MaxDepth) {
+	if !trees.IsWithin(v, limits.MaxDepth) {
 		return Element{}, errorAt(-1, "member %s: nested deeper than %d", quoteShort(name), limits.MaxDepth)
 	}
 	if !isKey {
@@ -146,25 +147,6 @@ func comparePlainScalars(a, b string) int {
 		return len(a) - len(b)
 	}
 	return strings.Compare(a, b)
-}
-
-// isWithin reports whether v is nested at most depth deep.
-func isWithin(v any, depth int) bool {
-	switch t := v.(type) {
-	case []any:
-		for _, item := range t {
-			if depth == 0 || !isWithin(item, depth-1) {
-				return false
-			}
-		}
-	case map[string]any:
-		for _, item := range t {
-			if depth == 0 || !isWithin(item, depth-1) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // IsCanonicalName reports whether a member name is one that [Set.Tree] returns. It allocates nothing. It is also false

@@ -35,7 +35,7 @@ var builtin = sync.OnceValue(newBuiltin)
 func newBuiltin() *Registry {
 	index, err := bundle.ReadIndex(builtinFiles())
 	must(err)
-	r := &Registry{kinds: map[schema.GroupVersionKind]source{}}
+	r := compiled(nil)
 	for name, kinds := range index {
 		types := sync.OnceValue(func() *Registry {
 			document, err := bundle.ReadDocument(builtinFiles(), name)
@@ -45,7 +45,7 @@ func newBuiltin() *Registry {
 			return types
 		})
 		for _, gvk := range kinds {
-			r.kinds[gvk] = source{load: func() *typed.Type { return types().TypeFor(gvk) }}
+			r.kinds[gvk] = func() *typed.Type { return types().TypeFor(gvk) }
 		}
 	}
 	return r

@@ -10,6 +10,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
 )
 
 // maxNesting bounds the nesting of schemas, defaults and documents. Real ones stay below 50; hostile ones must not
@@ -38,7 +39,7 @@ func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Regis
 	}
 	types := map[schema.GroupVersionKind]*typed.Type{}
 	for _, name := range c.order {
-		for _, gvk := range declaredKinds(models[name].Extensions) {
+		for _, gvk := range bundle.Kinds(models[name].Extensions) {
 			types[gvk] = c.refer(name)
 		}
 	}
@@ -58,8 +59,6 @@ type compiler struct {
 	overrides map[override]*typed.Type
 	missing   *typed.Type
 	errs      []*SchemaError
-	// target returns the name of the model that a reference refers to.
-	target func(ref string) string
 
 	// The path of the walk.
 	model string
@@ -83,7 +82,6 @@ func newCompiler(models map[string]*spec.Schema, known map[string]*typed.Type) *
 		named:     make(map[string]*typed.Type, len(models)+len(known)),
 		overrides: map[override]*typed.Type{},
 		missing:   &typed.Type{},
-		target:    lastSegment,
 	}
 	maps.Copy(c.named, known)
 	return c
@@ -160,23 +158,18 @@ func (c *compiler) refer(name string) *typed.Type {
 
 // use returns the type of the schema of a field, an item or an entry, and whether a map of such entries is untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
-	name := c.target(reference(m))
-	if name == "" {
-		return inline(c.shapes(m, preserve))
+	if name := modelOf(m); name != "" {
+		return c.useOf(name, m.Extensions), name == deducedModel
 	}
-	return c.useOf(name, m.Extensions), name == deducedModel
-}
-
-// inline returns the result of [compiler.use] for an inline schema.
-func inline(shapes typed.Type) (t *typed.Type, untyped bool) {
+	shapes := c.shapes(m, preserve)
 	untyped = shapes.Scalar == typed.Untyped
-	if shapes.List == nil && shapes.Map == nil {
-		if shapes.Format == dateTime {
-			return dateTimeType, untyped
-		}
-		return scalar(shapes.Scalar), untyped
+	switch {
+	case shapes.List != nil || shapes.Map != nil:
+		return &shapes, untyped
+	case shapes.Format == dateTime:
+		return dateTimeType, untyped
 	}
-	return &shapes, untyped
+	return scalars[shapes.Scalar], untyped
 }
 
 // useOf returns the type of a reference to a model with extensions beside it.
@@ -192,18 +185,15 @@ func (c *compiler) useOf(name string, extensions map[string]any) *typed.Type {
 	return c.overrides[o]
 }
 
-// reference returns the reference of m; empty if m is inline. OpenAPI v3 writes a reference with siblings as an allOf
-// of one.
-func reference(m *spec.Schema) string {
+// modelOf returns the name of the model that m refers to; empty if m is inline. OpenAPI v3 writes a reference with
+// siblings as an allOf of one. Names have no slashes.
+func modelOf(m *spec.Schema) string {
 	ref := m.Ref.String()
 	if ref == "" && len(m.AllOf) == 1 {
 		ref = m.AllOf[0].Ref.String()
 	}
-	return ref
+	return ref[strings.LastIndexByte(ref, '/')+1:]
 }
-
-// lastSegment returns the model name of a reference; names have no slashes.
-func lastSegment(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
 // shapes compiles an inline schema. Inline schemas below m inherit preserve; references do not.
 func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
@@ -274,8 +264,8 @@ func (c *compiler) scalarOf(typ, format string) typed.Scalar {
 	return typed.Untyped
 }
 
-// properties compiles the declared fields of a struct, nil if it has none. use compiles one field.
-func (c *compiler) properties(m *spec.Schema, use func(*spec.Schema) (*typed.Type, bool)) map[string]typed.Field {
+// properties compiles the declared fields of a struct, nil if it has none.
+func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Field {
 	if len(m.Properties) == 0 {
 		return nil
 	}
@@ -283,7 +273,7 @@ func (c *compiler) properties(m *spec.Schema, use func(*spec.Schema) (*typed.Typ
 	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
 		property := m.Properties[name]
 		c.down("properties", name)
-		t, _ := use(&property)
+		t, _ := c.use(&property, preserve)
 		def, err := plain(property.Default, 0)
 		if err != nil {
 			c.fail("default", "%v", err)
@@ -295,8 +285,7 @@ func (c *compiler) properties(m *spec.Schema, use func(*spec.Schema) (*typed.Typ
 }
 
 func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {
-	out := &typed.Map{Atomic: c.mapType(m.Extensions) == atomic}
-	out.Fields = c.properties(m, func(p *spec.Schema) (*typed.Type, bool) { return c.use(p, preserve) })
+	out := &typed.Map{Atomic: c.mapType(m.Extensions) == atomic, Fields: c.properties(m, preserve)}
 	untyped := false
 	switch a := m.AdditionalProperties; {
 	case a == nil:
@@ -356,8 +345,6 @@ var scalars = [...]*typed.Type{
 	typed.Boolean: {Scalar: typed.Boolean},
 	typed.Untyped: {Scalar: typed.Untyped},
 }
-
-func scalar(s typed.Scalar) *typed.Type { return scalars[s] }
 
 // The types of scalars with a format, shared by all uses.
 var (

@@ -252,15 +252,9 @@ func TestCompileCRDErrors(t *testing.T) {
 				"CustomResourceDefinition: spec.versions: missing, want at least one version",
 		},
 		{
-			"wrong types",
-			"the place and the kind that is there",
-			`{"spec": {"group": 1, "names": {"kind": "K"}, "preserveUnknownFields": "no", "versions": ["v1", {"name": null}, {"name": "v2", "schema": "none"}, {"name": "v3", "schema": {"openAPIV3Schema": true}}]}}`,
-			"CustomResourceDefinition: spec.group: got a number, want a string\n" +
-				"CustomResourceDefinition: spec.preserveUnknownFields: got a string, want true or false\n" +
-				"CustomResourceDefinition: spec.versions[0]: got a string, want an object\n" +
-				"CustomResourceDefinition: spec.versions[1].name: missing, want a name\n" +
-				"CustomResourceDefinition: spec.versions[2].schema: got a string, want an object\n" +
-				"CustomResourceDefinition: spec.versions[3].schema.openAPIV3Schema: got a boolean, want an object",
+			"wrong types", "the decoder's error, with the name of the definition",
+			`{"metadata": {"name": "things"}, "spec": {"group": 1}}`,
+			`things: json: cannot unmarshal number into Go struct field .spec.group of type string`,
 		},
 		{
 			"a version twice", "one would hide the other",
@@ -272,17 +266,9 @@ func TestCompileCRDErrors(t *testing.T) {
 			at + `.properties.a.$ref: not allowed in a CustomResourceDefinition, want the schema itself`,
 		},
 		{
-			"wrong types in the schema",
-			"all of them",
-			crdOf(
-				`{"type": "object", "properties": {"a": "string", "b": {"type": 1}, "c": {"items": []}, "d": {"additionalProperties": "x"}, "e": {"x-kubernetes-list-map-keys": ["a", 1]}, "f": {"x-kubernetes-map-type": true}}}`,
-			),
-			at + ".properties.a: got a string, want a schema\n" +
-				at + ".properties.b.type: got a number, want a string\n" +
-				at + ".properties.c.items: got a list, want an object\n" +
-				at + ".properties.d.additionalProperties: got a string, want a schema, true or false\n" +
-				at + ".properties.e.x-kubernetes-list-map-keys[1]: got a number, want the name of a field\n" +
-				at + ".properties.f.x-kubernetes-map-type: got a boolean, want a string",
+			"wrong types in the schema", "the decoder's error, with the place of the schema and the place in it",
+			crdOf(`{"type": "object", "properties": {"a": "string"}}`),
+			at + `: cannot decode: json: cannot unmarshal JSON string into Go struct { Extensions spec.Extensions "json:\",inline\""; spec.SchemaProps; spec.SwaggerSchemaProps } within "/properties/a"`,
 		},
 		{
 			"faults of topology", "found by the compiler, placed in the definition",

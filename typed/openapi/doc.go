@@ -1,6 +1,5 @@
-// Package openapi compiles the topology of types, [typed.Type], from published schemas: OpenAPI v2 and v3,
-// CustomResourceDefinitions, and the generated definitions of Go types. It embeds the built-in types, and can fetch
-// the types of a server.
+// Package openapi compiles the topology of types, [typed.Type], from published schemas: OpenAPI v3 documents and
+// CustomResourceDefinitions. It embeds the built-in types.
 //
 //	widgets, err := openapi.CompileCRD(crd)
 //	if err != nil {
@@ -9,11 +8,10 @@
 //	types := openapi.Union(openapi.Builtin(), widgets)
 //	pod := types.TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 //
-// A [Registry] never changes. A program whose types change keeps the current one in a [Current].
+// A [Registry] never changes. A program whose types change keeps the current one in an atomic.Pointer, and makes a
+// new fieldmanager.FieldManager when they change.
 //
 // # From schema to topology
-//
-// OpenAPI v2 differs in a few places; see [CompileV2].
 //
 //	schema                                    topology
 //	type: object, properties                  struct; other fields are rejected

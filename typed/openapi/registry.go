@@ -15,21 +15,15 @@ import (
 // Registry holds the types of kinds. It never changes and is safe for concurrent use. The zero Registry, and a nil
 // one, have no kinds.
 type Registry struct {
-	kinds map[schema.GroupVersionKind]source
-}
-
-// source is the source of a kind's type. Exactly one field is set.
-type source struct {
-	typ *typed.Type
-	// load compiles the document of the kind once; later calls cost no more than a read.
-	load func() *typed.Type
+	// kinds has what returns the type of a kind: the first call may compile it.
+	kinds map[schema.GroupVersionKind]func() *typed.Type
 }
 
 // compiled returns a registry of compiled types.
 func compiled(types map[schema.GroupVersionKind]*typed.Type) *Registry {
-	r := &Registry{kinds: make(map[schema.GroupVersionKind]source, len(types))}
+	r := &Registry{kinds: make(map[schema.GroupVersionKind]func() *typed.Type, len(types))}
 	for gvk, t := range types {
-		r.kinds[gvk] = source{typ: t}
+		r.kinds[gvk] = func() *typed.Type { return t }
 	}
 	return r
 }
@@ -40,11 +34,10 @@ func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 	if r == nil {
 		return nil
 	}
-	s := r.kinds[gvk]
-	if s.load != nil {
-		return s.load()
+	if load := r.kinds[gvk]; load != nil {
+		return load()
 	}
-	return s.typ
+	return nil
 }
 
 // Type is [Registry.TypeFor] with an error for a kind that is unknown, for which runtime.IsNotRegisteredError holds.
@@ -92,19 +85,11 @@ func (r *Registry) Versions(gk schema.GroupKind) []string {
 // Union returns a registry with the kinds of all registries; if several have a kind, the last one counts. It compiles
 // nothing.
 func Union(registries ...*Registry) *Registry {
-	out := &Registry{kinds: map[schema.GroupVersionKind]source{}}
+	out := &Registry{kinds: map[schema.GroupVersionKind]func() *typed.Type{}}
 	for _, r := range registries {
 		if r != nil {
 			maps.Copy(out.kinds, r.kinds)
 		}
 	}
-	return out
-}
-
-// Without returns a registry without the kind gk at any version, for example after its CustomResourceDefinition was
-// deleted.
-func (r *Registry) Without(gk schema.GroupKind) *Registry {
-	out := Union(r)
-	maps.DeleteFunc(out.kinds, func(gvk schema.GroupVersionKind, _ source) bool { return gvk.GroupKind() == gk })
 	return out
 }

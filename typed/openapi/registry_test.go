@@ -21,8 +21,8 @@ func TestEmptyRegistries(t *testing.T) {
 func TestUnion(t *testing.T) {
 	a := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "A"}
 	b := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "B"}
-	first := compiled(map[schema.GroupVersionKind]*typed.Type{a: scalar(typed.String), b: scalar(typed.String)})
-	second := compiled(map[schema.GroupVersionKind]*typed.Type{b: scalar(typed.Numeric)})
+	first := compiled(map[schema.GroupVersionKind]*typed.Type{a: scalars[typed.String], b: scalars[typed.String]})
+	second := compiled(map[schema.GroupVersionKind]*typed.Type{b: scalars[typed.Numeric]})
 	u := Union(first, nil, second)
 	require.Equal(t, text, u.TypeFor(a))
 	require.Equal(t, number, u.TypeFor(b), "a later registry wins")
@@ -33,10 +33,10 @@ func TestUnion(t *testing.T) {
 func TestUnionIsLazy(t *testing.T) {
 	a := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "A"}
 	loads := 0
-	lazy := &Registry{kinds: map[schema.GroupVersionKind]source{a: {load: func() *typed.Type {
+	lazy := &Registry{kinds: map[schema.GroupVersionKind]func() *typed.Type{a: func() *typed.Type {
 		loads++
-		return scalar(typed.String)
-	}}}}
+		return scalars[typed.String]
+	}}}
 	u := Union(lazy, compiled(nil))
 	u.Kinds()
 	u.Versions(a.GroupKind())

@@ -26,7 +26,8 @@ func minify(document []byte) ([]byte, []schema.GroupVersionKind, error) {
 	var kinds []schema.GroupVersionKind
 	for _, model := range parsed.Components.Schemas {
 		dropDescriptions(model)
-		kinds = append(kinds, kindsOf(model)...)
+		m, _ := model.(map[string]any)
+		kinds = append(kinds, Kinds(m)...)
 	}
 	// Maps are written sorted by key.
 	var out bytes.Buffer
@@ -38,17 +39,24 @@ func minify(document []byte) ([]byte, []schema.GroupVersionKind, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), kinds, nil
 }
 
-func kindsOf(model any) []schema.GroupVersionKind {
-	m, _ := model.(map[string]any)
-	list, _ := m["x-kubernetes-group-version-kind"].([]any)
+// Kinds returns the kinds that a model with these extensions describes, without malformed ones. YAML decoders return
+// maps with keys of any type.
+func Kinds(extensions map[string]any) []schema.GroupVersionKind {
+	list, _ := extensions["x-kubernetes-group-version-kind"].([]any)
 	var out []schema.GroupVersionKind
 	for _, item := range list {
-		fields, _ := item.(map[string]any)
-		group, okGroup := fields["group"].(string)
-		version, okVersion := fields["version"].(string)
-		kind, okKind := fields["kind"].(string)
-		if okGroup && okVersion && okKind && kind != "" {
-			out = append(out, schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+		var group, version, kind any
+		switch fields := item.(type) {
+		case map[string]any:
+			group, version, kind = fields["group"], fields["version"], fields["kind"]
+		case map[any]any:
+			group, version, kind = fields["group"], fields["version"], fields["kind"]
+		}
+		g, okGroup := group.(string)
+		v, okVersion := version.(string)
+		k, okKind := kind.(string)
+		if okGroup && okVersion && okKind && k != "" {
+			out = append(out, schema.GroupVersionKind{Group: g, Version: v, Kind: k})
 		}
 	}
 	return out
