@@ -30,15 +30,12 @@ var layers = []layer{
 	{"doc", nil}, // for the commands
 	{"internal/printable", nil},
 	{"internal/txtar", nil},
-	{"internal/webpage", []string{"internal/printable"}},
 	{"internal/folder", nil}, // for the commands
 	{"internal/trees", nil},
 	{"internal/limits", nil},
 	{"typed/fieldpath", []string{"internal/limits", "internal/trees"}},
 	{"typed", []string{"internal/limits", "typed/fieldpath", "internal/trees"}},
-	{"typed/openapi/internal/bundle", nil},
-	{"typed/openapi", []string{"typed", "typed/openapi/internal/bundle", "internal/trees"}},
-	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle"}},
+	{"typed/openapi", []string{"typed", "internal/trees"}},
 	{"internal/gostruct", []string{"internal/limits", "typed/fieldpath", "typed"}},
 	{"managedfields", []string{"internal/limits", "typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
 	{"internal/scale", []string{"typed/fieldpath", "managedfields"}},
@@ -47,7 +44,7 @@ var layers = []layer{
 	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields", "ownership/internal/items"}},
 	{
 		"ownership/blame",
-		[]string{"internal/limits", "internal/printable", "internal/webpage", "typed/fieldpath", "typed",
+		[]string{"internal/limits", "internal/printable", "typed/fieldpath", "typed",
 			"managedfields", "ownership/internal/items"},
 	},
 	{
@@ -77,7 +74,7 @@ var layers = []layer{
 		"managedfields", "fieldmanager", "fieldmanager/plans", "ownership"}},
 	{
 		"ownership/report",
-		[]string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields",
+		[]string{"typed/fieldpath", "typed", "managedfields",
 			"ownership/blame", "fieldmanager", "upgrade"},
 	},
 	{
@@ -255,8 +252,8 @@ func importsIn(t *testing.T, dir string) map[string]map[string]string {
 // depend on. Heavy dependencies live in the modules beside this one.
 func TestRootModuleIsLight(t *testing.T) {
 	direct := []string{
-		"github.com/pmezard/go-difflib",    // differences of scenarios, in fieldmanagertest
-		"github.com/stretchr/testify",      // tests
+		"github.com/pmezard/go-difflib", // differences of scenarios, in fieldmanagertest
+		"github.com/stretchr/testify",   // tests
 		"k8s.io/apimachinery",
 		"k8s.io/klog/v2", // what apimachinery logs with, and hosts of it
 		"k8s.io/kube-openapi",

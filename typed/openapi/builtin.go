@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
 )
-
-//go:generate go run ./internal/gen -from $OPENAPI -to builtin.zip
 
 // KubernetesVersion is the version of Kubernetes that everything here is of: the embedded documents, the Go types that
 // go.mod requires, and the API server's /version. It is chosen here; doc/new-kubernetes.md says how to change it.
 const KubernetesVersion = "v1.37.2"
 
+// embedded has an OpenAPI v3 document for each group version, with the name that discovery has for it, and an index of
+// the kinds in each, so that a document is inflated only when one of its kinds is needed. builtin.sh writes it.
+//
 //go:embed builtin.zip
 var embedded []byte
 
@@ -33,19 +34,26 @@ var builtin = sync.OnceValue(newBuiltin)
 
 // newBuiltin returns a registry that has not compiled any document yet.
 func newBuiltin() *Registry {
-	index, err := bundle.ReadIndex(builtinFiles())
+	data, err := readBuiltin("index")
 	must(err)
+	var index map[string]map[string][]string // kinds by document and group version
+	must(json.Unmarshal(data, &index))
 	r := compiled(nil)
-	for name, kinds := range index {
+	for document, groupVersions := range index {
 		types := sync.OnceValue(func() *Registry {
-			document, err := bundle.ReadDocument(builtinFiles(), name)
+			data, err := readBuiltin(document)
 			must(err)
-			types, err := CompileV3(document)
+			types, err := CompileV3(data)
 			must(err)
 			return types
 		})
-		for _, gvk := range kinds {
-			r.kinds[gvk] = func() *typed.Type { return types().TypeFor(gvk) }
+		for groupVersion, kinds := range groupVersions {
+			gv, err := schema.ParseGroupVersion(groupVersion)
+			must(err)
+			for _, kind := range kinds {
+				gvk := gv.WithKind(kind)
+				r.kinds[gvk] = func() *typed.Type { return types().TypeFor(gvk) }
+			}
 		}
 	}
 	return r
@@ -57,6 +65,8 @@ var builtinFiles = sync.OnceValue(func() fs.FS {
 	return files
 })
 
+func readBuiltin(name string) ([]byte, error) { return fs.ReadFile(builtinFiles(), name+".json") }
+
 // BuiltinDocument returns the OpenAPI v3 document of a built-in group version, in JSON; ok is false if there is none.
 // It has all schemas of kube-apiserver's document without their descriptions, and no paths. The caller owns it.
 func BuiltinDocument(gv schema.GroupVersion) ([]byte, bool) {
@@ -65,7 +75,7 @@ func BuiltinDocument(gv schema.GroupVersion) ([]byte, bool) {
 		name = "api/" + gv.Version
 	}
 	// A name that no file can have, such as one with too many slashes, is not found.
-	data, err := bundle.ReadDocument(builtinFiles(), name)
+	data, err := readBuiltin(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return nil, false
 	}
@@ -90,7 +100,7 @@ func objectMeta(preserve bool) *typed.Type {
 // openObjectMeta is the one type of metadata that no built-in kind has. It is for definitions of times when servers
 // kept unknown fields.
 var openObjectMeta = sync.OnceValue(func() *typed.Type {
-	data, err := bundle.ReadDocument(builtinFiles(), objectMetaDocument)
+	data, err := readBuiltin(objectMetaDocument)
 	must(err)
 	models, err := decodeV3(data)
 	must(err)

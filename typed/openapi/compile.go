@@ -10,7 +10,6 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
 )
 
 // maxNesting bounds the nesting of schemas, defaults and documents. Real ones stay below 50; hostile ones must not
@@ -39,7 +38,7 @@ func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Regis
 	}
 	types := map[schema.GroupVersionKind]*typed.Type{}
 	for _, name := range c.order {
-		for _, gvk := range bundle.Kinds(models[name].Extensions) {
+		for _, gvk := range declaredKinds(models[name].Extensions) {
 			types[gvk] = c.refer(name)
 		}
 	}

@@ -3,6 +3,8 @@ package openapi
 import (
 	"errors"
 	"math"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // relationship is the value of x-kubernetes-map-type.
@@ -102,6 +104,29 @@ func texts(v any) ([]string, bool) {
 		return out, true
 	}
 	return nil, false
+}
+
+// declaredKinds returns the kinds that a model with these extensions describes, without malformed ones. YAML decoders
+// return maps with keys of any type.
+func declaredKinds(extensions map[string]any) []schema.GroupVersionKind {
+	list, _ := extensions["x-kubernetes-group-version-kind"].([]any)
+	var out []schema.GroupVersionKind
+	for _, item := range list {
+		var group, version, kind any
+		switch m := item.(type) {
+		case map[string]any:
+			group, version, kind = m["group"], m["version"], m["kind"]
+		case map[any]any:
+			group, version, kind = m["group"], m["version"], m["kind"]
+		}
+		g, okGroup := group.(string)
+		v, okVersion := version.(string)
+		k, okKind := kind.(string)
+		if okGroup && okVersion && okKind && k != "" {
+			out = append(out, schema.GroupVersionKind{Group: g, Version: v, Kind: k})
+		}
+	}
+	return out
 }
 
 var errDefaultTooDeep = errors.New("the default is nested too deep")
