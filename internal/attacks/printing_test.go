@@ -61,7 +61,7 @@ var printing = []attack{
 				if err != nil {
 					return err
 				}
-				for _, write := range []error{blame.Text(&b, nil, lines), blame.JSON(&b, lines), blame.HTML(&b, lines)} {
+				for _, write := range []error{blame.Text(&b, nil, lines), blame.JSON(&b, lines)} {
 					if write != nil {
 						return write
 					}

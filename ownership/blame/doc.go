@@ -2,7 +2,7 @@
 // that own its field, with operation and age.
 //
 //	report, err := blame.New(object, blame.Options{Now: time.Now()})
-//	err = blame.Text(os.Stdout, nil, report) // or blame.JSON, or blame.HTML
+//	err = blame.Text(os.Stdout, nil, report) // or blame.JSON
 //
 // # Rules
 //
@@ -17,8 +17,8 @@
 //     it tells whether a list or map without owned content is atomic, and the defaults of key fields.
 //   - The report shows entries that can't be decoded, and paths of entries that do not exist in the object.
 //   - Equal input gives equal output. The caller passes the time.
-//   - Objects may hold any text. Text from them can't control a terminal, and can't run in a page: characters that are
-//     not printable are escaped, such as \u001b.
+//   - Objects may hold any text. Text from them can't control a terminal: characters that are not printable are
+//     escaped, such as \u001b.
 //
 // # How an entry meets the object
 //

@@ -10,8 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
-// TestManyOwners: of a line that many own, Text and HTML show the first, and how many more
-// there are.
+// TestManyOwners: of a line that many own, Text shows the first, and how many more there are.
 func TestManyOwners(t *testing.T) {
 	type m = map[string]any
 	var entries []any
@@ -43,12 +42,10 @@ func TestManyOwners(t *testing.T) {
 	require.Same(t, &report.Entries[0].Owner, lists[1][0])
 	require.Equal(t, 2, report.Entries[199].Lines)
 
-	var text, page strings.Builder
+	var text strings.Builder
 	require.NoError(t, blame.Text(&text, nil, report))
 	require.Equal(t, 2, strings.Count(text.String(), "+ 180 more"))
 	require.Equal(t, 2*blame.MaxOwners, strings.Count(text.String(), "Update"))
-	require.NoError(t, blame.HTML(&page, report))
-	require.Equal(t, 2, strings.Count(page.String(), `<span class="chip ">180 more</span>`))
 }
 
 // TestEntriesOfSameFields: entries that own the same are decoded once, and each is told

@@ -18,7 +18,7 @@ import (
 
 // Options configure a report. By default it shows everything except metadata.managedFields and ages.
 type Options struct {
-	// Now is the time of the report; if it is zero, Text and HTML show times in the place of ages.
+	// Now is the time of the report; if it is zero, Text shows times in the place of ages.
 	Now time.Time
 	// Type is the type of the object; nil if it is unknown.
 	Type *typed.Type

@@ -89,7 +89,7 @@ func (o *Owner) when() string {
 	return o.Time.UTC().Format(time.RFC3339)
 }
 
-// MaxOwners is the number of owners of one line that Text and HTML show; they count the others. A report has all.
+// MaxOwners is the number of owners of one line that Text shows; it counts the others. A report has all.
 const MaxOwners = 20
 
 // MaxAbsent is the largest number of paths in Entry.Absent.

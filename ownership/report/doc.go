@@ -7,8 +7,8 @@
 //	}
 //	summary := r.Summary()
 //
-// Objects are added one after the other and are not kept, but for the examples below. So a report takes
-// memory for managers, kinds and examples, however many objects there are. It does no I/O and has no clock.
+// Objects are added one after the other and are not kept. So a report takes memory for managers, kinds and examples,
+// however many objects there are. It does no I/O and has no clock.
 //
 // # What the figures mean
 //
@@ -44,6 +44,6 @@
 //
 // # Bounds
 //
-// For each finding there are the Options.Examples worst objects. Everything that a report returns is sorted, and does
+// For each finding there are the names of the Options.Examples worst objects. Everything that a report returns is sorted, and does
 // not depend on the order of the objects.
 package report

@@ -18,7 +18,7 @@ func (s scored) compare(o scored) int {
 
 func (e *Example) compare(o *Example) int {
 	return cmp.Or(cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Namespace, o.Namespace), cmp.Compare(e.Name, o.Name),
-		cmp.Compare(e.Version, o.Version))
+		cmp.Compare(e.version, o.version))
 }
 
 // keep keeps an object as an example of a finding, if it is among the worst. A score of 0 is no finding.

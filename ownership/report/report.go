@@ -46,7 +46,7 @@ const (
 
 // Object is an object that is added to a report.
 type Object struct {
-	// Tree is not changed, and not kept unless the object becomes an example.
+	// Tree is not changed, and not kept.
 	Tree map[string]any
 	// Types has the type of the object's kind; nil if it is not known. Converter converts between its
 	// versions; nil if it can't be.
@@ -132,7 +132,7 @@ func (r *Report) Add(ctx context.Context, o Object) {
 	gvk := u.GroupVersionKind()
 	l := &look{report: r, object: o, u: u, gvk: gvk, owners: map[string]*fieldpath.Set{}}
 	l.example = Example{
-		GroupVersionKind: gvk, Kind: KindName(gvk.GroupKind()), Namespace: u.GetNamespace(), Name: u.GetName(), Object: o,
+		Kind: KindName(gvk.GroupKind()), Namespace: u.GetNamespace(), Name: u.GetName(), version: gvk.Version,
 		Size: jsonSize(o.Tree),
 	}
 	if l.kind = r.kinds[l.example.Kind]; l.kind == nil {

@@ -82,7 +82,6 @@ func TestReportOrder(t *testing.T) {
 		rand.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
 		got := summarize(options(), objects...)
 		require.Equal(t, encoded(t, want), encoded(t, got))
-		require.Equal(t, encoded(t, got.Examples[0].Object.Tree), encoded(t, want.Examples[0].Object.Tree))
 	}
 	after, err := json.Marshal(shop(t))
 	require.NoError(t, err)
@@ -136,7 +135,6 @@ func TestReportMalformed(t *testing.T) {
 			s := summarize(options(), report.Object{Tree: row.tree, Types: openapi.Builtin()})
 			require.Equal(t, 1, s.Objects)
 			require.Equal(t, row.unreadable, s.Unreadable)
-			require.NoError(t, report.HTML(&bytes.Buffer{}, s))
 		})
 	}
 }

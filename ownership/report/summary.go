@@ -4,7 +4,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Summary is a report. Its lists are sorted by what weighs most, then by name.
@@ -151,18 +150,17 @@ var findings = []Finding{Largest, FoundClient, FoundGone, FoundUnowned, FoundSha
 
 // Example is one of the worst objects of a finding.
 type Example struct {
-	schema.GroupVersionKind `json:"-"`
-	Kind                    string    `json:"kind"`
-	Namespace               string    `json:"namespace,omitempty"`
-	Name                    string    `json:"name"`
-	Findings                []Finding `json:"findings"`
-	Size                    int       `json:"size"`
-	ManagedFields           int       `json:"managedFields"`
-	Entries                 int       `json:"entries"`
-	Unowned                 int       `json:"unowned,omitempty"`
-	Shared                  int       `json:"shared,omitempty"`
-	// Object is what was added, for a closer look.
-	Object Object `json:"-"`
+	Kind          string    `json:"kind"`
+	Namespace     string    `json:"namespace,omitempty"`
+	Name          string    `json:"name"`
+	Findings      []Finding `json:"findings"`
+	Size          int       `json:"size"`
+	ManagedFields int       `json:"managedFields"`
+	Entries       int       `json:"entries"`
+	Unowned       int       `json:"unowned,omitempty"`
+	Shared        int       `json:"shared,omitempty"`
+
+	version string
 }
 
 // Suggestion is a command, and why to run it.

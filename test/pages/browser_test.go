@@ -1,4 +1,4 @@
-// Package pages tests the pages of blame, report and the playground in headless Chromium. Tests are skipped where there
+// Package pages tests the page of the playground in headless Chromium. Tests are skipped where there
 // is none; Debian has it as the package chromium.
 package pages
 
@@ -6,9 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +26,7 @@ func start(t *testing.T) context.Context {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("no chromium in PATH: the pages are not tested")
+		t.Skip("no chromium in PATH: the page is not tested")
 	}
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], // headless, and quiet in the background
 		chromedp.ExecPath(path),
@@ -65,14 +63,6 @@ type tab struct {
 	mu         sync.Mutex
 	complaints []string
 	requests   []string
-}
-
-// openHTML opens a page in a folder of its own, at a fragment.
-func openHTML(t *testing.T, browser context.Context, fragment string, html []byte) *tab {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), html, 0o600))
-	return openPage(t, browser, serve(t, dir), fragment)
 }
 
 // openPage opens the page of an address at a fragment in a tab of its own. At the end of the test it checks that the
@@ -138,10 +128,4 @@ func (b *tab) script(code string) {
 func (b *tab) texts(selector string) []string {
 	b.t.Helper()
 	return eval[[]string](b, `[...document.querySelectorAll(`+quoted(selector)+`)].map(e => e.textContent)`)
-}
-
-// visible returns the text of the lines that are shown.
-func (b *tab) visible() []string {
-	b.t.Helper()
-	return b.texts(".line:not([hidden]) code")
 }

@@ -51,7 +51,6 @@ var printing = [][]string{
 	},
 	{"blame", "--live", "live.json"},
 	{"blame", "--live", "live.json", "-o", "json", "--show-managed-fields"},
-	{"blame", "--live", "live.json", "-o", "html"},
 	{"apply", "-f", "intent.json", "--live", "live.json"},
 	{"apply", "-f", "intent.json", "--live", "live.json", "--force-conflicts"},
 	{"replace", "-f", "intent.json", "--live", "live.json", "-o", "name"},

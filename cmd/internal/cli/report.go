@@ -45,12 +45,9 @@ are left out, with a note, unless they were named.
 Sizes are those of JSON. A manager that applies the same again and again does not
 write, and may be silent by its times alone.
 
--o html writes one page with charts, tables that can be sorted and searched, and the
-owners of each line of the examples. It needs nothing but itself.
-
 Exit status: 0 when all objects could be read, 1 on any error.`,
 		Example: `  tenure report -A
-  tenure report -A -o html > report.html
+  tenure report -A -o json > report.json
 
   # only some kinds, of one namespace, for scripts
   tenure report deployments,services -n shop -o json
@@ -64,12 +61,12 @@ Exit status: 0 when all objects could be read, 1 on any error.`,
 	cmd.Flags().StringVar(&flags.applier, "field-manager", kubectlManager,
 		"`NAME` of the manager that objects under client-side apply would move to")
 	addConcurrency(cmd, &flags.concurrency)
-	addFormat(env, cmd, &flags.format, "text", "json", "html")
+	addFormat(env, cmd, &flags.format, "text", "json")
 	return cmd
 }
 
 func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
-	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
+	if err := checkFormat(f.format, "text", "json"); err != nil {
 		return err
 	}
 	if err := checkConcurrency(f.concurrency); err != nil {
@@ -92,11 +89,8 @@ func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) e
 	if summary == nil {
 		return err
 	}
-	switch f.format {
-	case "json":
+	if f.format == "json" {
 		return errors.Join(view.Encode(env.Stdout, f.format, summary), err)
-	case "html":
-		return errors.Join(report.HTML(env.Stdout, summary), err)
 	}
 	return errors.Join(view.WriteReport(env, env.Stdout, summary), err)
 }

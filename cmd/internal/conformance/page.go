@@ -5,21 +5,23 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/tenure-ssa/tenure/internal/webpage"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 var (
 	//go:embed page.html
 	pageHTML string
 	//go:embed page.css
-	pageCSS string
+	pageCSS template.CSS
 )
 
-// WriteHTML writes the report as one page that loads nothing.
+// WriteHTML writes the report as one page that loads nothing, and has no script.
 func (r *Report) WriteHTML(w io.Writer) error {
-	page := struct {
-		webpage.Assets
-		*Report
-	}{webpage.NewAssets(pageCSS, "", nil), r}
-	return webpage.Write(w, pageHTML, page, template.FuncMap{"named": named})
+	page, err := template.New("page").Funcs(template.FuncMap{
+		"printable": printable.Text, "named": named, "css": func() template.CSS { return pageCSS },
+	}).Parse(pageHTML)
+	if err != nil {
+		return err
+	}
+	return page.Execute(w, r)
 }

@@ -23,7 +23,7 @@ func WriteReport(env *process.Env, w io.Writer, s *report.Summary) error {
 	p := PaletteFor(env, w)
 	fmt.Fprintf(w, "%s of %s, %s: %s, of which %s (%.0f %%) are managed fields\n",
 		Counted(s.Objects, "object", "objects"), Counted(len(s.Kinds), "kind", "kinds"),
-		Counted(len(s.Managers), "manager", "managers"), report.Bytes(s.Size), report.Bytes(s.ManagedFields), s.Share()*100)
+		Counted(len(s.Managers), "manager", "managers"), inBytes(s.Size), inBytes(s.ManagedFields), s.Share()*100)
 	p.writeManagers(w, s)
 	p.writeKinds(w, s)
 	p.writeFound(w, s)
@@ -37,6 +37,17 @@ func WriteReport(env *process.Env, w io.Writer, s *report.Summary) error {
 		}
 	}
 	return nil
+}
+
+// inBytes returns a number of bytes for people.
+func inBytes(n int) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
 func headings(names ...string) (out []cell) {
@@ -73,7 +84,7 @@ func (p Palette) writeManagers(w io.Writer, s *report.Summary) {
 		}
 		rows = append(rows, []cell{
 			{m.Name, managerColor(m.Name)}, {strings.Join(m.Operations, ","), 0}, {strconv.Itoa(m.Objects), 0},
-			{strconv.Itoa(len(m.Kinds)), 0}, {strconv.Itoa(m.Fields), 0}, {report.Bytes(m.ManagedFields), 0},
+			{strconv.Itoa(len(m.Kinds)), 0}, {strconv.Itoa(m.Fields), 0}, {inBytes(m.ManagedFields), 0},
 			{fmt.Sprintf("%.0f %%", share*100), 0}, {last, paint},
 		})
 	}
@@ -86,7 +97,7 @@ func (p Palette) writeKinds(w io.Writer, s *report.Summary) {
 	for i := range s.Kinds[:min(len(s.Kinds), reportRows)] {
 		k := &s.Kinds[i]
 		rows = append(rows, []cell{
-			{k.Name, 0}, {strconv.Itoa(k.Objects), 0}, {report.Bytes(k.Size), 0}, {report.Bytes(k.ManagedFields), 0},
+			{k.Name, 0}, {strconv.Itoa(k.Objects), 0}, {inBytes(k.Size), 0}, {inBytes(k.ManagedFields), 0},
 			{fmt.Sprintf("%.0f %%", k.Share()*100), 0}, {strconv.Itoa(k.Managers), 0}, {strconv.Itoa(k.ClientSide), 0},
 			{strconv.Itoa(k.Unowned), 0}, {strconv.Itoa(k.Shared), 0},
 		})
