@@ -58,7 +58,7 @@ var layers = []layer{
 	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "fieldmanager/plans",
 		"internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
-		"fieldmanager/plans"}},
+		"fieldmanager/plans", "internal/gostruct"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
 		"fieldmanager/plans"}},
 	{"compat/internal/updater", []string{"typed/fieldpath", "typed"}},

@@ -3,7 +3,6 @@ package fieldmanager
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,12 +22,6 @@ type object struct {
 	tree    map[string]any
 	version string
 	typ     *typed.Type
-}
-
-// isNil reports whether obj is nil or a typed nil.
-func isNil(obj runtime.Object) bool {
-	v := reflect.ValueOf(obj)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func isUnstructured(obj runtime.Object) bool {
@@ -107,7 +100,7 @@ func (m *FieldManager) readLive(ctx context.Context, live runtime.Object) (
 
 // isOwnStruct reports whether obj is a Go struct of the FieldManager's kind and version, with metadata.
 func (m *FieldManager) isOwnStruct(obj runtime.Object) bool {
-	if isUnstructured(obj) || isNil(obj) {
+	if isUnstructured(obj) || gostruct.IsNil(obj) {
 		return false
 	}
 	_, err := meta.Accessor(obj)

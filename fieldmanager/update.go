@@ -99,7 +99,7 @@ func (m *FieldManager) UpdateNoErrors(
 
 // copyEntries returns now with the managed fields of live, whatever they are.
 func copyEntries(now, live runtime.Object) (runtime.Object, error) {
-	if isNil(now) || isNil(live) {
+	if gostruct.IsNil(now) || gostruct.IsNil(live) {
 		return nil, errNoObject
 	}
 	return managedfields.Copy(now, live)
@@ -175,7 +175,7 @@ func isReset(obj runtime.Object) bool {
 
 // checkHolder returns why an object can't have managed fields; nil if it can.
 func checkHolder(obj runtime.Object) error {
-	if !isUnstructured(obj) && !isNil(obj) {
+	if !isUnstructured(obj) && !gostruct.IsNil(obj) {
 		_, err := meta.Accessor(obj)
 		return err
 	}

@@ -37,78 +37,39 @@ func (l Entries) Cap(limit int) Entries {
 	slices.SortFunc(updates, func(i, j int) int {
 		return cmp.Or(cmp.Compare(seconds(l[i].Time), seconds(l[j].Time)), l[i].Key.Compare(l[j].Key))
 	})
-	m := merging{left: indexEntries(slices.Clone(l)), fields: map[Key][]*fieldpath.Set{}}
-	oldest := map[string]Key{} // by version: the first entry, which others are merged with
+	merged := map[string][]int{} // by version: the oldest updates
 	for _, i := range updates {
 		if over <= 0 {
 			break
 		}
-		entry := l[i]
-		first, met := oldest[entry.APIVersion]
-		if !met {
-			oldest[entry.APIVersion] = entry.Key
+		group := merged[l[i].APIVersion]
+		if len(group) > 0 {
+			over--
+		}
+		merged[l[i].APIVersion] = append(group, i)
+	}
+	at, isGone := l.Positions(), make([]bool, len(l))
+	var ancient Entries
+	for version, group := range merged {
+		if len(group) == 1 {
 			continue
 		}
-		m.merge(entry, first)
-		over--
-	}
-	return m.result()
-}
-
-// merging holds the entries while some of them are merged. Removed entries leave holes, so the positions of the
-// others do not change.
-type merging struct {
-	left   entryIndex
-	holes  []int
-	fields map[Key][]*fieldpath.Set // of merged entries; united at the end
-}
-
-// remove removes and returns the entry of k.
-func (m *merging) remove(k Key) Entry {
-	i, ok := m.left.find(k)
-	if !ok {
-		return Entry{}
-	}
-	entry := m.left.entries[i]
-	m.left.entries[i] = Entry{}
-	m.holes = append(m.holes, i)
-	delete(m.left.at, k)
-	return entry
-}
-
-// merge moves what entry owns to the entry of Ancient at its version. If there is none yet, the entry of first
-// becomes it.
-func (m *merging) merge(entry Entry, first Key) {
-	bucket := Key{Manager: Ancient, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: entry.APIVersion}
-	i, ok := m.left.find(bucket)
-	var merged Entry
-	if ok {
-		merged = m.left.entries[i]
-	} else {
-		merged = m.remove(first)
-	}
-	if m.fields[bucket] == nil {
-		m.fields[bucket] = append(m.fields[bucket], merged.Owned())
-	}
-	m.fields[bucket] = append(m.fields[bucket], entry.Owned())
-	m.remove(entry.Key)
-	m.left.put(NewEntry(bucket, merged.APIVersion, entry.Time, merged.Owned()))
-}
-
-func (m *merging) result() Entries {
-	gone := make([]bool, len(m.left.entries))
-	for _, i := range m.holes {
-		gone[i] = true
-	}
-	out := m.left.entries[:0]
-	for i, entry := range m.left.entries {
-		if gone[i] {
-			continue
+		key := Key{Manager: Ancient, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: version}
+		if i, ok := at[key]; ok {
+			group[0] = i // the others are merged into it, and the oldest stays
 		}
-		if sets := m.fields[entry.Key]; sets != nil {
-			entry.SetFields(fieldpath.UnionOf(sets...))
+		sets := make([]*fieldpath.Set, len(group))
+		for k, i := range group {
+			sets[k], isGone[i] = l[i].Owned(), true
 		}
-		out = append(out, entry)
+		latest := l[group[len(group)-1]].Time
+		ancient = append(ancient, NewEntry(key, version, latest, fieldpath.UnionOf(sets...)))
 	}
-	return out
+	out := make(Entries, 0, len(l))
+	for i := range l {
+		if !isGone[i] {
+			out = append(out, l[i])
+		}
+	}
+	return append(out, ancient...)
 }

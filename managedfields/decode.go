@@ -108,19 +108,36 @@ func read(n int, one func(i int) (e Entry, wellFormed bool, err error)) (l Entri
 		const most = limits.MaxEntries
 		return nil, false, &Error{most, "", fmt.Errorf("%d entries, expected at most %d", n, most)}
 	}
-	out, isCurrent := newEntryIndex(n), true
+	l, isCurrent = make(Entries, 0, n), true
+	var at map[Key]int // positions in l; nil for a few entries, which are searched faster than hashed
+	if n > fewEntries {
+		at = make(map[Key]int, n)
+	}
 	for i := range n {
 		e, wellFormed, err := one(i)
 		if err != nil {
 			return nil, false, err
 		}
-		_, isTwice := out.find(e.Key)
-		last := len(out.entries) - 1
-		isCurrent = isCurrent && wellFormed && !isTwice && (last < 0 || compareEntries(&out.entries[last], &e) <= 0)
-		out.put(e)
+		k, isTwice := at[e.Key]
+		if at == nil {
+			k = l.Index(e.Key)
+			isTwice = k >= 0
+		}
+		if isTwice {
+			l[k], isCurrent = e, false
+			continue
+		}
+		last := len(l) - 1
+		isCurrent = isCurrent && wellFormed && (last < 0 || compareEntries(&l[last], &e) <= 0)
+		if at != nil {
+			at[e.Key] = len(l)
+		}
+		l = append(l, e)
 	}
-	return out.entries, isCurrent, nil
+	return l, isCurrent, nil
 }
+
+const fewEntries = 16
 
 // ReadEntry reads one entry of an unstructured object as [Read] does. index is its position in the list.
 func ReadEntry(item any, index int) (Entry, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -50,7 +50,7 @@ type Edit struct {
 
 // Edit starts an edit of an object. The object is not changed. ctx goes to the converters.
 func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
-	if v := reflect.ValueOf(live); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+	if gostruct.IsNil(live) {
 		return nil, errors.New("no object")
 	}
 	e := &Edit{

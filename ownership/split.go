@@ -1,6 +1,8 @@
 package ownership
 
 import (
+	"slices"
+
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -62,15 +64,7 @@ func isKeyField(p fieldpath.Path) bool {
 	}
 	fields, ok := p[len(p)-2].Key()
 	name, isField := p[len(p)-1].Field()
-	if !ok || !isField {
-		return false
-	}
-	for _, f := range fields {
-		if f.Name == name {
-			return true
-		}
-	}
-	return false
+	return ok && isField && slices.ContainsFunc(fields, func(f fieldpath.KeyField) bool { return f.Name == name })
 }
 
 // reach follows p down set. has reports whether set has anything at or below it. If it has not, inside is the longest

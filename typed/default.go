@@ -60,7 +60,7 @@ func (m *Map) setDefaults(entries map[string]any, depth int, left *int) map[stri
 	}
 	for name, v := range entries {
 		if t, _ := m.field(name); t != nil && v != nil {
-			if filled := t.setDefaults(v, depth+1, left); !sameContainer(v, filled) {
+			if filled := t.setDefaults(v, depth+1, left); !same(v, filled) {
 				change()[name] = filled
 			}
 		}
@@ -72,7 +72,7 @@ func (l *List) setDefaults(items []any, depth int, left *int) []any {
 	out := items
 	for i, item := range items {
 		filled := l.Elem.setDefaults(item, depth+1, left)
-		if sameContainer(item, filled) {
+		if same(item, filled) {
 			continue
 		}
 		if sameList(out, items) {
@@ -81,17 +81,4 @@ func (l *List) setDefaults(items []any, depth int, left *int) []any {
 		out[i] = filled
 	}
 	return out
-}
-
-// sameContainer reports whether b, the filled form of a, is a itself. It is true for scalars.
-func sameContainer(a, b any) bool {
-	switch x := a.(type) {
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		return ok && len(x) == len(y) && trees.SameMap(x, y)
-	case []any:
-		y, ok := b.([]any)
-		return ok && len(x) == len(y) && sameList(x, y)
-	}
-	return true
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -138,17 +139,7 @@ func (x *index) times(e fieldpath.Element) int {
 }
 
 // sameItems reports whether two lists have the same items in the same order.
-func (l *List) sameItems(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !l.sameItem(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
+func (l *List) sameItems(a, b []any) bool { return slices.EqualFunc(a, b, l.sameItem) }
 
 // sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item
 // lacks has its default. It is false for items that have no element.

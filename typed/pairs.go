@@ -54,21 +54,6 @@ func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath
 	return true
 }
 
-// below returns the type of the child that e selects in a value of type t.
-func (t *Type) below(e fieldpath.Element) *Type {
-	var child *Type
-	switch {
-	case e.IsField() && t.Map != nil:
-		child, _ = t.Map.field(e.Text())
-	case !e.IsField() && t.List != nil:
-		child = t.List.Elem
-	}
-	if child == nil {
-		return deducedType
-	}
-	return child
-}
-
 // child returns the child that e selects in v, or nil.
 func (f *Finder) child(t *Type, v any, e fieldpath.Element) any {
 	found, _ := f.Find(t, v, e)
@@ -79,7 +64,7 @@ func (f *Finder) child(t *Type, v any, e fieldpath.Element) any {
 func (f *Finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int) {
 	list := asList(v)
 	if e.IsField() || e.IsIndex() || t.List == nil || len(list) == 0 {
-		found, ok := t.Get(v, fieldpath.Path{e})
+		found, ok := t.child(v, e)
 		if ok {
 			times = 1
 		}

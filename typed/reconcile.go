@@ -27,10 +27,7 @@ func (t *Type) Child(e fieldpath.Element) (child *Type, declared bool) {
 //
 // It returns set itself if nothing changes. It costs O(paths of set).
 func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
-	switch s := t.shapes().first(); {
-	case s == mapShape && (t.Map.Atomic || t.Map.Untyped):
-		return set
-	case s == listShape && t.List.IsAtomic():
+	if t.topology() != granularTopology {
 		return set
 	}
 	return set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
@@ -38,28 +35,46 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 			return entry
 		}
 		child, _ := t.Child(e)
-		if child == nil {
-			return entry
+		switch child.topology() {
+		case wholeTopology:
+			return fieldpath.Entry{Member: true}
+		case granularTopology:
+			entry.Below = child.Reconcile(entry.Below)
 		}
-		switch child.shapes().first() {
-		case mapShape:
-			switch {
-			case child.Map.Untyped:
-				// The topology is deduced from values, so there is nothing to adapt to.
-				return entry
-			case child.Map.Atomic:
-				return fieldpath.Entry{Member: true}
-			}
-		case listShape:
-			if child.List.IsAtomic() {
-				return fieldpath.Entry{Member: true}
-			}
-		default:
-			return entry
-		}
-		entry.Below = child.Reconcile(entry.Below)
 		return entry
 	})
+}
+
+// topology is what a type says about sets of paths in its values.
+type topology uint8
+
+const (
+	anyTopology      topology = iota // nothing: the paths stay as they are
+	wholeTopology                    // there are none: the value is owned as a whole
+	granularTopology                 // the types of the children say it
+)
+
+// topology returns what t, which may be nil, says about paths in its values. It is nothing for a type that is deduced
+// from values.
+func (t *Type) topology() topology {
+	switch {
+	case t == nil:
+		return anyTopology
+	case t.shapes().first() == mapShape:
+		switch {
+		case t.Map.Untyped:
+			return anyTopology
+		case t.Map.Atomic:
+			return wholeTopology
+		}
+		return granularTopology
+	case t.shapes().first() == listShape:
+		if t.List.IsAtomic() {
+			return wholeTopology
+		}
+		return granularTopology
+	}
+	return anyTopology
 }
 
 // WithDeclared returns set with all declared fields that have paths of set below them, so that removing the paths

@@ -37,22 +37,11 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		}
 		// child is the type of what is below; nil if it does not restrict it.
 		child := t.childNamed(name)
-		if child != nil {
-			switch child.shapes().first() {
-			case mapShape:
-				switch {
-				case child.Map.Untyped:
-					child = nil
-				case child.Map.Atomic:
-					return false
-				}
-			case listShape:
-				if child.List.IsAtomic() {
-					return false
-				}
-			default:
-				child = nil
-			}
+		switch child.topology() {
+		case wholeTopology:
+			return false
+		case anyTopology:
+			child = nil
 		}
 		if !child.reconciled(below, depth+1, left) {
 			return false
@@ -66,15 +55,10 @@ func (t *Type) childNamed(name string) *Type {
 	if t == nil {
 		return nil
 	}
-	switch t.shapes().first() {
-	case mapShape:
-		if field, ok := strings.CutPrefix(name, "f:"); ok {
-			child, _ := t.Map.field(field)
-			return child
-		}
-		return t.Map.Elem
-	case listShape:
-		return t.List.Elem
+	var e fieldpath.Element // of an item, whatever its key
+	if field, ok := strings.CutPrefix(name, "f:"); ok {
+		e = fieldpath.Field(field)
 	}
-	return nil
+	child, _ := t.Child(e)
+	return child
 }

@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
 		y, ok := b.([]any)
 		switch {
 		case ok && t.List != nil:
-			equal = len(x) == len(y) && s.sameItems(t.List, x, y, depth+1)
+			equal = slices.EqualFunc(x, y, func(a, b any) bool { return s.sameMeaning(t.List.Elem, a, b, depth+1) })
 		case ok:
 			equal = Equal(x, y)
 		}
@@ -81,15 +82,6 @@ func (s *Semantics) sameEntries(m *Map, a, b map[string]any, depth int) bool {
 	}
 	for name, bv := range b {
 		if _, ok := a[name]; !ok && !s.asAbsent(m, name, bv, depth) {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *Semantics) sameItems(l *List, a, b []any, depth int) bool {
-	for i := range a {
-		if !s.sameMeaning(l.Elem, a[i], b[i], depth) {
 			return false
 		}
 	}

@@ -259,11 +259,8 @@ func same(a, b any) bool {
 		return ok && len(x) == len(y) && (x == nil) == (y == nil) && sameList(x, y)
 	case nil, string, bool, int64:
 		return a == b
-	case float64:
-		y, ok := b.(float64)
-		return ok && x == y
 	}
-	return false
+	return kindOf(a) == isNumber && a == b
 }
 
 // describe returns a short description of a value for an error.

@@ -16,15 +16,8 @@ type Rule struct {
 }
 
 func (r Rule) isAbout(c conflicts.Conflict) bool {
-	if r.Owner != "" && r.Owner != c.Owner.Manager || len(c.Path) < len(r.Path) {
-		return false
-	}
-	for i, e := range r.Path {
-		if !e.Equal(c.Path[i]) {
-			return false
-		}
-	}
-	return true
+	return (r.Owner == "" || r.Owner == c.Owner.Manager) &&
+		len(c.Path) >= len(r.Path) && r.Path.Equal(c.Path[:len(r.Path)])
 }
 
 // Rules returns a policy for [Options].Resolve: the first rule that matches a conflict decides it. A conflict that no

@@ -57,8 +57,8 @@ type Interleaving struct {
 	// Objects are the different objects that the orders end with, as YAML without times, in the order of their first
 	// occurrence. Owners are the different managed fields.
 	Objects, Owners []string
-	// Diverging are two orders that differ only in two neighbouring writes and have different results, where these
-	// writes are as late as possible; nil if all results are equal. In a sample, they need not be in Orders.
+	// Diverging are two orders that differ only in two neighbouring writes and have different results; nil if all results
+	// are equal. In a sample, they need not be in Orders.
 	Diverging *[2]Order
 	// Interrupted reports that the run ended before all orders were run.
 	Interrupted bool
@@ -269,13 +269,18 @@ func lasting(live map[string]any) (object, owners string) {
 	live = maps.Clone(live)
 	metadata := maps.Clone(live["metadata"].(map[string]any))
 	live["metadata"] = metadata
-	list, _ := timeless(live)["metadata"].(map[string]any)["managedFields"].([]any)
+	list, _ := metadata["managedFields"].([]any)
 	for _, name := range []string{"managedFields", "creationTimestamp", "resourceVersion"} {
 		delete(metadata, name)
 	}
 	// Without times, entries are sorted by the rest.
 	entries := make([]string, 0, len(list))
 	for _, entry := range list {
+		if timed, ok := entry.(map[string]any); ok {
+			timed = maps.Clone(timed)
+			delete(timed, "time")
+			entry = timed
+		}
 		entries = append(entries, renderYAML([]any{entry}))
 	}
 	slices.Sort(entries)
@@ -290,30 +295,11 @@ func (w *interleaver) nearest() *[2]Order {
 		differ = func(a, b Order) bool { return a.Object != b.Object }
 	}
 	orders := w.report.Orders
-	var other *Order
-	for i := range orders {
-		if differ(orders[0], orders[i]) {
-			other = &orders[i]
-			break
-		}
-	}
-	if other == nil {
+	other := slices.IndexFunc(orders, func(o Order) bool { return differ(orders[0], o) })
+	if other < 0 {
 		return nil
 	}
-	at := make(map[string]int, len(orders))
-	for i, o := range orders {
-		at[fmt.Sprint(o.sequences)] = i
-	}
-	for k := len(orders[0].sequences) - 2; k >= 0; k-- {
-		for _, a := range orders {
-			i, ok := at[fmt.Sprint(swapped(a.sequences, k))]
-			if ok && differ(a, orders[i]) {
-				return &[2]Order{a, orders[i]}
-			}
-		}
-	}
-	// In a sample there may be no such neighbours.
-	pair := w.between(orders[0], *other, differ)
+	pair := w.between(orders[0], orders[other], differ)
 	return &pair
 }
 

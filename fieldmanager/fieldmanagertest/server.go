@@ -349,7 +349,8 @@ func (s *server) toStore(st state, object map[string]any) (map[string]any, error
 		}
 		// An object that is stored at a removed version can't be compared; storing it again does no harm.
 		same, err := s.convert(object, gv.Version)
-		if err == nil && typed.Equal(timeless(same), timeless(st.live)) {
+		if err == nil && typed.Equal(managedfields.With(same, nil), managedfields.With(st.live, nil)) &&
+			managedfields.Equal(&unstructured.Unstructured{Object: same}, &unstructured.Unstructured{Object: st.live}, true) {
 			return nil, nil
 		}
 	}
@@ -378,22 +379,4 @@ func (s *server) store(st state, obj any) (state, error) {
 	}
 	st.live = tree
 	return st, nil
-}
-
-// timeless returns the tree without the times of its entries.
-func timeless(tree map[string]any) map[string]any {
-	v, _ := managedfields.Of(tree)
-	list, ok := v.([]any)
-	if !ok {
-		return tree
-	}
-	entries := slices.Clone(list)
-	for i := range entries {
-		if e, ok := entries[i].(map[string]any); ok {
-			e = maps.Clone(e)
-			delete(e, "time")
-			entries[i] = e
-		}
-	}
-	return managedfields.With(tree, entries)
 }

@@ -233,7 +233,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 				inner = inner.Elem()
 			}
 			if inner.Kind() == reflect.Struct && !converts(sf.Type) && !converts(reflect.PointerTo(sf.Type)) {
-				if containsType(inside, inner) {
+				if slices.Contains(inside, inner) {
 					continue // a struct in itself: what is in it again is shadowed
 				}
 				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Type.Kind() == reflect.Pointer, omitZero})
@@ -270,15 +270,6 @@ func (f *form) add(next *field) {
 	f.byName[next.name] = next
 }
 
-func containsType(types []reflect.Type, t reflect.Type) bool {
-	for _, other := range types {
-		if other == t {
-			return true
-		}
-	}
-	return false
-}
-
 // tagOf returns the name of a field, empty for an embedded one without, and the
 // options of its tag.
 func tagOf(sf reflect.StructField) (name, options string) {
@@ -289,14 +280,7 @@ func tagOf(sf reflect.StructField) (name, options string) {
 	return name, options
 }
 
-func hasOption(options, want string) bool {
-	for option := range strings.SplitSeq(options, ",") {
-		if option == want {
-			return true
-		}
-	}
-	return false
-}
+func hasOption(options, want string) bool { return slices.Contains(strings.Split(options, ","), want) }
 
 // zeroTest returns what the option omitzero asks of a field of type t.
 func zeroTest(t reflect.Type) func(reflect.Value) bool {

@@ -12,7 +12,7 @@ import (
 // except is the path of a field that is left out and not read. The error is an [Error] with the path of a value that
 // has no JSON value.
 func Tree(obj any, except ...string) (map[string]any, error) {
-	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok && !isNil(reflect.ValueOf(obj)) {
+	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok && !IsNil(obj) {
 		return u.UnstructuredContent(), nil
 	}
 	v, err := structOf(obj)
@@ -30,11 +30,17 @@ func Tree(obj any, except ...string) (map[string]any, error) {
 	return object, nil
 }
 
+// IsNil reports whether obj is nil or a nil pointer.
+func IsNil(obj any) bool {
+	v := reflect.ValueOf(obj)
+	return !v.IsValid() || isNil(v)
+}
+
 // structOf returns the struct that obj points to.
 func structOf(obj any) (reflect.Value, error) {
 	v := reflect.ValueOf(obj)
 	switch {
-	case !v.IsValid() || isNil(v):
+	case IsNil(obj):
 		return v, fmt.Errorf("expected an object, got a nil %T", obj)
 	case v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct:
 		return v, fmt.Errorf("expected a pointer to a struct, got a %T", obj)

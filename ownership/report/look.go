@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -97,7 +96,6 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 		if m.LastWrite == nil || at.After(*m.LastWrite) {
 			m.LastWrite = &at
 		}
-		r.addAge(r.options.Now.Sub(at))
 	}
 	if e.Manager == managedfields.Ancient {
 		l.ancient += fields
@@ -111,12 +109,6 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 	}
 	l.addVersion(e, fields)
 	return m
-}
-
-// addAge counts an entry by its age.
-func (r *Report) addAge(age time.Duration) {
-	i := slices.IndexFunc(ageBounds, func(below time.Duration) bool { return age < below || below == 0 })
-	r.total.Ages[i].Entries++
 }
 
 // addVersion counts an entry whose version is not served.

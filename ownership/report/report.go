@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,11 +78,6 @@ type kindTally struct {
 	managers map[string]bool
 }
 
-// ageBounds are the bounds of Summary.Ages.
-var ageBounds = []time.Duration{
-	time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 90 * 24 * time.Hour, 365 * 24 * time.Hour, 0,
-}
-
 // New returns a report of no objects.
 func New(o Options) *Report {
 	o.Silent = cmp.Or(o.Silent, defaultSilent)
@@ -96,9 +90,6 @@ func New(o Options) *Report {
 		gone: map[GoneVersion]*GoneVersion{}, ancient: map[string]bool{}, examples: map[Finding][]scored{},
 	}
 	r.total.Now = o.Now
-	for _, below := range ageBounds {
-		r.total.Ages = append(r.total.Ages, Age{Below: metav1.Duration{Duration: below}})
-	}
 	return r
 }
 
@@ -148,7 +139,6 @@ func (r *Report) Add(ctx context.Context, o Object) {
 // Summary returns what was added so far. It shares the trees of examples with the caller of Add.
 func (r *Report) Summary() *Summary {
 	s := r.total
-	s.Ages = slices.Clone(s.Ages)
 	s.ClientSide.Why = slices.Sorted(slices.Values(s.ClientSide.Why))
 	s.Managers, s.Kinds, s.Gone = []Manager{}, []Kind{}, []GoneVersion{}
 	for _, t := range r.managers {

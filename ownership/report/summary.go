@@ -2,8 +2,6 @@ package report
 
 import (
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Summary is a report. Its lists are sorted by what weighs most, then by name.
@@ -15,8 +13,6 @@ type Summary struct {
 
 	Managers []Manager `json:"managers"`
 	Kinds    []Kind    `json:"kinds"`
-	// Ages counts entries by the age of their last write.
-	Ages []Age `json:"ages"`
 
 	ClientSide ClientSide    `json:"clientSide"`
 	Gone       []GoneVersion `json:"gone"`
@@ -82,13 +78,6 @@ type Kind struct {
 	ClientSide int `json:"clientSide,omitempty"`
 	Unowned    int `json:"unowned,omitempty"`
 	Shared     int `json:"shared,omitempty"`
-}
-
-// Age counts the entries whose last write is less than Below ago, and not in an earlier Age. Below is 0 for
-// all older ones.
-type Age struct {
-	Below   metav1.Duration `json:"below"`
-	Entries int             `json:"entries"`
 }
 
 // Count counts fields, and the objects that have any.

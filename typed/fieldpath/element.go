@@ -66,14 +66,8 @@ func Key(fields ...KeyField) Element {
 	return Element{keyKind, string(append(b, '}'))}
 }
 
-// sortFields sorts the fields of a key by name. Most keys are sorted already.
 func sortFields(fields []KeyField) {
-	for i := 1; i < len(fields); i++ {
-		if fields[i].Name < fields[i-1].Name {
-			slices.SortStableFunc(fields, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
-			return
-		}
-	}
+	slices.SortStableFunc(fields, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Value returns the element that selects the item of a set that equals v, a JSON scalar. Other JSON values are
@@ -160,15 +154,9 @@ func (e Element) Compare(o Element) int {
 }
 
 func compareKeys(a, b []KeyField) int {
-	for i := range min(len(a), len(b)) {
-		if c := strings.Compare(a[i].Name, b[i].Name); c != 0 {
-			return c
-		}
-		if c := compareJSON(a[i].Value, b[i].Value); c != 0 {
-			return c
-		}
-	}
-	return len(a) - len(b)
+	return slices.CompareFunc(a, b, func(a, b KeyField) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), compareJSON(a.Value, b.Value))
+	})
 }
 
 // String returns e as in the path of a conflict: .name, [name="a",port=80], [="a"], [3].

@@ -1,6 +1,9 @@
 package fieldpath
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Path names a place in an object: each element selects a child of the value that the elements before it select. The
 // empty path is the object itself, which no set holds.
@@ -45,27 +48,10 @@ func (p Path) Short() string {
 }
 
 // Equal reports whether p and o name the same place.
-func (p Path) Equal(o Path) bool {
-	if len(p) != len(o) {
-		return false
-	}
-	for i := range p {
-		if !p[i].Equal(o[i]) {
-			return false
-		}
-	}
-	return true
-}
+func (p Path) Equal(o Path) bool { return slices.Equal(p, o) }
 
 // Compare orders paths by their elements, from the first on; a path sorts before the paths below it.
-func (p Path) Compare(o Path) int {
-	for i := range min(len(p), len(o)) {
-		if c := p[i].Compare(o[i]); c != 0 {
-			return c
-		}
-	}
-	return len(p) - len(o)
-}
+func (p Path) Compare(o Path) int { return slices.CompareFunc(p, o, Element.Compare) }
 
 // Fields returns a path of fields, such as Fields("spec", "replicas").
 func Fields(names ...string) Path {

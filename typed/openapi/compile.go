@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,7 +62,7 @@ type compiler struct {
 
 	// The path of the walk.
 	model string
-	steps []step
+	steps []string
 	// stopped is set when the nesting exceeded the limit, and ends the walk: a schema that contains itself would be
 	// visited once for every path of maxNesting steps.
 	stopped bool
@@ -271,7 +272,7 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 	out := make(map[string]typed.Field, len(m.Properties))
 	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
 		property := m.Properties[name]
-		c.down("properties", name)
+		c.down(propertyStep(name))
 		t, _ := c.use(&property, preserve)
 		def, err := plain(property.Default, 0)
 		if err != nil {
@@ -293,7 +294,7 @@ func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {
 			out.Elem, untyped = typed.Deduced(), true
 		}
 	case a.Schema != nil:
-		c.down("additionalProperties", "")
+		c.down("additionalProperties")
 		out.Elem, untyped = c.use(a.Schema, preserve)
 		c.up()
 	case a.Allows:
@@ -316,24 +317,32 @@ func (c *compiler) list(m *spec.Schema, typ string, preserve bool) *typed.List {
 		// A document has one or the other; only code can build both.
 		c.fail("items", "got one schema and a list of %d more, want one schema", len(m.Items.Schemas))
 	default:
-		c.down("items", "")
+		c.down("items")
 		out.Elem, _ = c.use(m.Items.Schema, preserve)
 		c.up()
 	}
 	return out
 }
 
-func (c *compiler) down(keyword, name string) { c.steps = append(c.steps, step{keyword, name}) }
+// propertyStep returns the step of a path to a property.
+func propertyStep(name string) string {
+	if name == "" || strings.ContainsAny(name, ".[] \"\t\n") {
+		return "properties[" + strconv.Quote(name) + "]"
+	}
+	return "properties." + name
+}
+
+func (c *compiler) down(step string) { c.steps = append(c.steps, step) }
 
 func (c *compiler) up() { c.steps = c.steps[:len(c.steps)-1] }
 
-// fail records an error at keyword of the current schema.
+// fail records an error at keyword of the current schema, or at the schema itself if keyword is empty.
 func (c *compiler) fail(keyword, format string, args ...any) {
-	c.errs = append(c.errs, &SchemaError{
-		Model:  c.model,
-		Path:   at(c.steps, keyword),
-		Reason: fmt.Sprintf(format, args...),
-	})
+	path := strings.Join(c.steps, ".")
+	if keyword != "" && path != "" {
+		path += "."
+	}
+	c.errs = append(c.errs, &SchemaError{Model: c.model, Path: path + keyword, Reason: fmt.Sprintf(format, args...)})
 }
 
 // scalars are the types of plain scalars, shared by all uses.

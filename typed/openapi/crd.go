@@ -134,7 +134,7 @@ func complete(m *spec.Schema, path string, fail func(path, format string, args .
 	})
 	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
 		property := m.Properties[name]
-		complete(&property, path+".properties."+name, fail)
+		complete(&property, path+"."+propertyStep(name), fail)
 		m.Properties[name] = property
 	}
 	if m.Items != nil && m.Items.Schema != nil {

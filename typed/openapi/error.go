@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // SchemaError describes a fault at one place of a model. The compile functions return all faults, joined, in the
@@ -36,38 +34,4 @@ func joined(errs []*SchemaError) error {
 		all[i] = e
 	}
 	return errors.Join(all...)
-}
-
-// step is one step down a schema. It becomes text only for an error, so a walk without errors builds no strings.
-type step struct {
-	// keyword is the keyword: properties, items ...
-	keyword string
-	// name is the property; empty if the keyword has one schema.
-	name string
-}
-
-// at returns the path of keyword below steps, or of the last step if keyword is empty.
-func at(steps []step, keyword string) string {
-	var b strings.Builder
-	dot := func() {
-		if b.Len() > 0 {
-			b.WriteByte('.')
-		}
-	}
-	for _, s := range steps {
-		dot()
-		b.WriteString(s.keyword)
-		switch {
-		case s.keyword != "properties":
-		case s.name == "" || strings.ContainsAny(s.name, ".[] \"\t\n"):
-			b.WriteString("[" + strconv.Quote(s.name) + "]")
-		default:
-			b.WriteString("." + s.name)
-		}
-	}
-	if keyword != "" {
-		dot()
-		b.WriteString(keyword)
-	}
-	return b.String()
 }

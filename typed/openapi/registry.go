@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -57,13 +58,8 @@ func (r *Registry) Kinds() []schema.GroupVersionKind {
 }
 
 func compareKinds(a, b schema.GroupVersionKind) int {
-	if c := strings.Compare(a.Group, b.Group); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.Version, b.Version); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Kind, b.Kind)
+	return cmp.Or(
+		strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
 }
 
 // Versions returns the versions of gk in the order of a server's preference: v2, v1, v1beta2, v1beta1, v1alpha1,

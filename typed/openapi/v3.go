@@ -31,9 +31,6 @@ func CompileV3(documents ...[]byte) (*Registry, error) {
 
 // decodeV3 returns the models of an OpenAPI v3 document.
 func decodeV3(document []byte) (map[string]*spec.Schema, error) {
-	if err := checkNesting(document); err != nil {
-		return nil, err
-	}
 	var parsed *struct {
 		Swagger    string `json:"swagger"`
 		Components struct {
@@ -67,28 +64,4 @@ func decodeModels(schemas map[string]json.RawMessage) (map[string]*spec.Schema, 
 		}
 	}
 	return models, joined(errs)
-}
-
-// checkNesting rejects a document that is nested too deep for recursion. It counts brackets outside of strings, which
-// is exact for JSON and harmless for other text.
-func checkNesting(document []byte) error {
-	depth, quoted, escaped := 0, false, false
-	for i, b := range document {
-		switch {
-		case escaped:
-			escaped = false
-		case quoted:
-			escaped = b == '\\'
-			quoted = b != '"'
-		case b == '"':
-			quoted = true
-		case b == '{' || b == '[':
-			if depth++; depth > maxNesting {
-				return fmt.Errorf("nested too deep at byte %d, want at most %d levels", i, maxNesting)
-			}
-		case b == '}' || b == ']':
-			depth--
-		}
-	}
-	return nil
 }
