@@ -26,55 +26,38 @@ func (l Entries) Into(obj runtime.Object) (runtime.Object, error) {
 // Copy returns obj with the managed fields of from, even if they are malformed. It shares everything else with obj.
 // Both may be unstructured or Go structs.
 func Copy(obj, from runtime.Object) (runtime.Object, error) {
-	to, intoTree := obj.(runtime.Unstructured)
-	u, ofTree := from.(runtime.Unstructured)
-	switch {
-	case intoTree && ofTree:
+	if into, ok := obj.(runtime.Unstructured); ok {
 		list, err := listOf(from)
-		return &unstructured.Unstructured{Object: With(to.UnstructuredContent(), list)}, err
-	case ofTree:
-		list, err := structsOf(u.UnstructuredContent())
 		if err != nil {
 			return nil, err
 		}
-		return withStructs(obj, list)
+		return &unstructured.Unstructured{Object: With(into.UnstructuredContent(), list)}, nil
 	}
-	accessor, err := meta.Accessor(from)
-	if err != nil {
-		return nil, fmt.Errorf("%T: %w", from, err)
-	}
-	if !intoTree {
-		return withStructs(obj, accessor.GetManagedFields())
-	}
-	list, err := treesOf(accessor.GetManagedFields())
+	list, err := structsOf(from)
 	if err != nil {
 		return nil, err
 	}
-	return &unstructured.Unstructured{Object: With(to.UnstructuredContent(), list)}, nil
+	return withStructs(obj, list)
 }
 
-// structsOf returns the managed fields of an unstructured object as Go structs.
-func structsOf(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
-	if l, _, err := Read(&unstructured.Unstructured{Object: tree}); err == nil {
+// structsOf returns the managed fields of an object as Go structs.
+func structsOf(obj runtime.Object) ([]metav1.ManagedFieldsEntry, error) {
+	u, ok := obj.(runtime.Unstructured)
+	if !ok {
+		accessor, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, fmt.Errorf("%T: %w", obj, err)
+		}
+		return accessor.GetManagedFields(), nil
+	}
+	if l, _, err := Read(obj); err == nil {
 		return l.Encode(), nil
 	}
 	// Malformed entries are copied as they are.
-	list, _ := Of(tree)
+	list, _ := Of(u.UnstructuredContent())
 	var holder metav1.ObjectMeta
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"managedFields": list}, &holder)
 	return holder.ManagedFields, err
-}
-
-// treesOf returns the entries of a Go struct as maps of an unstructured object. An empty list is not nil.
-func treesOf(list []metav1.ManagedFieldsEntry) (any, error) {
-	switch {
-	case list == nil:
-		return nil, nil
-	case len(list) == 0:
-		return []any{}, nil
-	}
-	tree, err := gostruct.Tree(&metav1.ObjectMeta{ManagedFields: list})
-	return tree["managedFields"], err
 }
 
 func withStructs(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.Object, error) {
@@ -99,19 +82,23 @@ func Equal(a, b runtime.Object, ignoreTimes bool) bool {
 	return err1 == nil && err2 == nil && (x == nil) == (y == nil) && slices.EqualFunc(x, y, same)
 }
 
-// listOf returns the managed fields of an object as they are in an unstructured one; nil for none.
+// listOf returns the managed fields of an object as they are in an unstructured one; nil for none, which an empty list
+// is not.
 func listOf(obj runtime.Object) ([]any, error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		v, _ := Of(u.UnstructuredContent())
 		list, _ := v.([]any)
 		return list, nil
 	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil || len(accessor.GetManagedFields()) == 0 {
+	entries, err := structsOf(obj)
+	switch {
+	case err != nil || entries == nil:
 		return nil, err
+	case len(entries) == 0:
+		return []any{}, nil
 	}
-	v, err := treesOf(accessor.GetManagedFields())
-	list, _ := v.([]any)
+	tree, err := gostruct.Tree(&metav1.ObjectMeta{ManagedFields: entries})
+	list, _ := tree["managedFields"].([]any)
 	return list, err
 }
 

@@ -2,7 +2,6 @@ package typed
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/trees"
@@ -204,42 +203,13 @@ func equalNumbers(a, b any) bool {
 
 // number returns a Go number as an integer, if it is one, and as a float.
 func number(v any) (i int64, f float64, whole, ok bool) {
-	switch n := v.(type) {
+	switch n := trees.Number(v).(type) {
 	case int64:
-		i = n
+		return n, float64(n), true, true
 	case float64:
 		return 0, n, false, true
-	case int:
-		i = int64(n)
-	case int32:
-		i = int64(n)
-	case int16:
-		i = int64(n)
-	case int8:
-		i = int64(n)
-	case uint8:
-		i = int64(n)
-	case uint16:
-		i = int64(n)
-	case uint32:
-		i = int64(n)
-	case uint:
-		return unsigned(uint64(n))
-	case uint64:
-		return unsigned(n)
-	case float32:
-		return 0, float64(n), false, true
-	default:
-		return 0, 0, false, false
 	}
-	return i, float64(i), true, true
-}
-
-func unsigned(n uint64) (i int64, f float64, whole, ok bool) {
-	if n > math.MaxInt64 {
-		return 0, float64(n), false, true
-	}
-	return int64(n), float64(n), true, true
+	return 0, 0, false, false
 }
 
 // sameList reports whether a and b, of one length, are one list in memory.

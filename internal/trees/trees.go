@@ -37,10 +37,10 @@ func copyWith(v any, f func(leaf any) any) any {
 
 // Plain is [Copy] with whole numbers as int64 and others as float64, as a decoder returns them, so that
 // runtime.DeepCopyJSON can copy the result. A whole number beyond int64 becomes a float64.
-func Plain(v any) any { return copyWith(v, plainNumber) }
+func Plain(v any) any { return copyWith(v, Number) }
 
-// plainNumber returns a number as a decoder returns it, and any other value unchanged.
-func plainNumber(v any) any {
+// Number returns a number as a decoder returns it, and any other value unchanged: see [Plain].
+func Number(v any) any {
 	switch v.(type) {
 	case int64, float64, string, bool, nil:
 		return v

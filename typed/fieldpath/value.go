@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
 // canonicalValue returns the value that the JSON of v decodes to: whole numbers as int64 if they fit and other
@@ -35,24 +36,8 @@ func canonicalValue(v any) any {
 		// Through its text: float64(t) would have more digits.
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(t), 'g', -1, 32), 64)
 		return canonicalFloat(f)
-	case int:
-		return int64(t)
-	case int8:
-		return int64(t)
-	case int16:
-		return int64(t)
-	case int32:
-		return int64(t)
-	case uint8:
-		return int64(t)
-	case uint16:
-		return int64(t)
-	case uint32:
-		return int64(t)
-	case uint:
-		return canonicalUint(uint64(t))
-	case uint64:
-		return canonicalUint(t)
+	case int, int8, int16, int32, uint, uint8, uint16, uint32, uint64:
+		return trees.Number(t)
 	case []any, map[string]any:
 		left := limits.MaxElement // a text has at most as many values as bytes
 		return canonicalContainer(v, 0, &left)
@@ -110,13 +95,6 @@ func canonicalFloat(f float64) any {
 		return i
 	}
 	return f
-}
-
-func canonicalUint(u uint64) any {
-	if u <= math.MaxInt64 {
-		return int64(u)
-	}
-	return float64(u)
 }
 
 // valueRank orders JSON values of different types: numbers, strings, booleans,
