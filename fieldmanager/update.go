@@ -220,7 +220,7 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	isRead := false
 	if isStruct {
 		var err error
-		before.tree, after.tree, err = gostruct.Diff(live, w.now, managedFieldsPath...)
+		before.tree, after.tree, err = gostruct.Diff(m.typ, live, w.now, managedFieldsPath...)
 		isRead = err == nil // else the error of one of them, below, says which is at fault
 	}
 	if !isRead {

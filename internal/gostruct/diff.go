@@ -1,21 +1,24 @@
 package gostruct
 
 import (
+	"maps"
 	"reflect"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Diff returns two objects as trees without what is equal in both, so that the trees compare as the objects do; both
-// are nil if nothing differs. except is the path of a field that is left out and not read. For example:
+// Diff returns two objects of type t as trees without what is equal in both, so that the trees compare as the objects
+// do; both are nil if nothing differs. except is the path of a field that is left out and not read. For example:
 //
 //	a  {spec: {image: x, ports: [{port: 80}]}}               →  {spec: {image: x}}
 //	b  {spec: {image: y, ports: [{port: 80}], args: [q]}}    →  {spec: {image: y, args: [q]}}
 //
-// Entries of maps and fields of structs are left out one by one, lists only as a whole, since their items are paired by
-// their keys. Values that differ in Go and may be equal in JSON, such as two quantities, are in both trees. It costs
-// one look at each field, and a tree of what differs. The error is that of [Tree], for a value that differs.
-func Diff(a, b any, except ...string) (ta, tb map[string]any, err error) {
+// Entries of maps and fields of structs are left out one by one. So are those of the items of keyed lists that have the
+// same keys in the same order, but not their key fields; other lists are left out only as a whole. Values that differ
+// in Go and may be equal in JSON, such as two quantities, are in both trees. It costs one look at each field, and a
+// tree of what differs. The error is that of [Tree], for a value that differs.
+func Diff(t *typed.Type, a, b any, except ...string) (ta, tb map[string]any, err error) {
 	av, err := structOf(a)
 	if err != nil {
 		return nil, nil, err
@@ -31,12 +34,20 @@ func Diff(a, b any, except ...string) (ta, tb map[string]any, err error) {
 		}
 		return ta, tb, err
 	}
-	d, err := diffStructs(f, av, bv, except, 0)
+	d, err := diffStructs(t, f, av, bv, except, 0)
 	return d.a, d.b, err
 }
 
 // sides are the trees of two maps without what is equal in both; nil while nothing differs.
 type sides struct{ a, b map[string]any }
+
+// put sets the entry called name on both sides.
+func (s *sides) put(name string, a, b any) {
+	if s.a == nil {
+		s.a, s.b = map[string]any{}, map[string]any{}
+	}
+	s.a[name], s.b[name] = a, b
+}
 
 // add adds the entry called name, of the sides that have it.
 func (s *sides) add(name string, a, b side, except []string, depth int) error {
@@ -65,8 +76,8 @@ type side struct {
 	v    reflect.Value
 }
 
-// entry compares the entries called name of two maps, and adds what differs.
-func (s *sides) entry(name string, a, b side, except []string, depth int) error {
+// entry compares the entries called name of two maps, of type t, and adds what differs.
+func (s *sides) entry(t *typed.Type, name string, a, b side, except []string, depth int) error {
 	if !a.v.IsValid() || !b.v.IsValid() {
 		return s.add(name, a, b, except, depth)
 	}
@@ -82,11 +93,15 @@ func (s *sides) entry(name string, a, b side, except []string, depth int) error 
 	var err error
 	switch fa.kind {
 	case structKind:
-		inside, err = diffStructs(fa, x, y, except, depth)
+		inside, err = diffStructs(t, fa, x, y, except, depth)
 	case mapKind:
-		inside, err = diffMaps(fa, x, y, depth)
+		inside, err = diffMaps(t, fa, x, y, depth)
 	case listKind:
 		if equalLists(fa, x, y, depth) {
+			return nil
+		}
+		if before, after, ok := diffItems(t, fa, x, y, depth); ok {
+			s.put(name, before, after)
 			return nil
 		}
 		return s.add(name, side{fa, x}, side{fb, y}, except, depth)
@@ -97,15 +112,12 @@ func (s *sides) entry(name string, a, b side, except []string, depth int) error 
 		return s.add(name, side{fa, x}, side{fb, y}, except, depth)
 	}
 	if err == nil && inside.a != nil {
-		if s.a == nil {
-			s.a, s.b = map[string]any{}, map[string]any{}
-		}
-		s.a[name], s.b[name] = inside.a, inside.b
+		s.put(name, inside.a, inside.b)
 	}
 	return err
 }
 
-func diffStructs(f *form, a, b reflect.Value, except []string, depth int) (out sides, err error) {
+func diffStructs(t *typed.Type, f *form, a, b reflect.Value, except []string, depth int) (out sides, err error) {
 	for _, field := range f.fields {
 		av, fa, _ := field.in(a)
 		bv, fb, _ := field.in(b)
@@ -113,31 +125,90 @@ func diffStructs(f *form, a, b reflect.Value, except []string, depth int) (out s
 		if isExcept || !av.IsValid() && !bv.IsValid() {
 			continue
 		}
-		if err := out.entry(field.name, side{fa, av}, side{fb, bv}, rest, depth+1); err != nil {
+		err := out.entry(entryType(t, field.name), field.name, side{fa, av}, side{fb, bv}, rest, depth+1)
+		if err != nil {
 			return out, atField(field.name, err)
 		}
 	}
 	return out, nil
 }
 
-func diffMaps(f *form, a, b reflect.Value, depth int) (out sides, err error) {
+// entryType returns the type of an entry of a value of type t; nil if it is unknown.
+func entryType(t *typed.Type, name string) *typed.Type {
+	if t == nil || t.Map == nil {
+		return nil
+	}
+	return fieldType(t.Map, name)
+}
+
+func diffMaps(t *typed.Type, f *form, a, b reflect.Value, depth int) (out sides, err error) {
 	if a.UnsafePointer() == b.UnsafePointer() {
 		return out, nil
 	}
 	for it := a.MapRange(); it.Next(); {
 		name := it.Key().String()
-		if err := out.entry(name, side{f.elem, it.Value()}, side{f.elem, b.MapIndex(it.Key())}, nil, depth+1); err != nil {
+		both := [2]side{{f.elem, it.Value()}, {f.elem, b.MapIndex(it.Key())}}
+		if err := out.entry(entryType(t, name), name, both[0], both[1], nil, depth+1); err != nil {
 			return out, atField(name, err)
 		}
 	}
 	for it := b.MapRange(); it.Next(); {
 		if name := it.Key().String(); !a.MapIndex(it.Key()).IsValid() {
-			if err := out.entry(name, side{}, side{f.elem, it.Value()}, nil, depth+1); err != nil {
+			if err := out.entry(nil, name, side{}, side{f.elem, it.Value()}, nil, depth+1); err != nil {
 				return out, atField(name, err)
 			}
 		}
 	}
 	return out, nil
+}
+
+// diffItems returns the items of two keyed lists without what is equal in both, but with their key fields. ok is false
+// for other lists, and for items that are no structs with equal keys in the same order.
+func diffItems(t *typed.Type, f *form, a, b reflect.Value, depth int) (before, after []any, ok bool) {
+	if t == nil || t.List == nil || len(t.List.Keys) == 0 || a.Len() != b.Len() {
+		return nil, nil, false
+	}
+	before, after = make([]any, a.Len()), make([]any, a.Len())
+	for i := range before {
+		fa, x := indirect(f.elem, a.Index(i))
+		fb, y := indirect(f.elem, b.Index(i))
+		if fa != fb || fa.kind != structKind || depth > limits.MaxDepth {
+			return nil, nil, false
+		}
+		key := make(map[string]any, len(t.List.Keys))
+		for _, name := range t.List.Keys {
+			field := fa.byName[name]
+			if field == nil {
+				return nil, nil, false
+			}
+			kv, kf, inA := field.in(x)
+			ov, of, inB := field.in(y)
+			if inA != inB {
+				return nil, nil, false
+			}
+			if !inA {
+				continue
+			}
+			kf, kv = indirect(kf, kv)
+			of, ov = indirect(of, ov)
+			value, err := kf.scalar(kv)
+			if err != nil || kf != of || !equalScalars(kf, kv, ov) {
+				return nil, nil, false
+			}
+			key[name] = value
+		}
+		inside, err := diffStructs(t.List.Elem, fa, x, y, nil, depth+1)
+		if err != nil {
+			return nil, nil, false
+		}
+		before[i], after[i] = key, key
+		if inside.a != nil {
+			maps.Copy(inside.a, key)
+			maps.Copy(inside.b, key)
+			before[i], after[i] = inside.a, inside.b
+		}
+	}
+	return before, after, true
 }
 
 // equalLists reports whether two lists of one Go type have equal items. It may be false although their trees are equal.
@@ -147,7 +218,7 @@ func equalLists(f *form, a, b reflect.Value, depth int) bool {
 	}
 	var items sides
 	for i := range a.Len() {
-		err := items.entry("", side{f.elem, a.Index(i)}, side{f.elem, b.Index(i)}, nil, depth+1)
+		err := items.entry(nil, "", side{f.elem, a.Index(i)}, side{f.elem, b.Index(i)}, nil, depth+1)
 		if err != nil || items.a != nil {
 			return false
 		}

@@ -2,7 +2,7 @@
 // structs. It reads them through accessors that are compiled once for each Go type, from its json tags.
 //
 //	tree, err := gostruct.Tree(pod)             // the whole object as maps and lists
-//	before, after, err := gostruct.Diff(a, b)   // the parts of two objects that differ
+//	before, after, err := gostruct.Diff(t, a, b) // the parts of two objects that differ
 //	added, ok := gostruct.Added(t, empty, pod)  // the paths that a create adds
 //	err := gostruct.Decode(tree, pod)           // a tree as a struct
 //

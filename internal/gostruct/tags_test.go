@@ -299,7 +299,7 @@ func TestValues(t *testing.T) {
 			if _, ok := row.obj.(runtime.Unstructured); ok {
 				return
 			}
-			old, now, err := gostruct.Diff(row.obj, row.obj)
+			old, now, err := gostruct.Diff(nil, row.obj, row.obj)
 			require.NoError(t, err)
 			require.True(t, typed.Equal(old, now), row.why)
 		})
@@ -386,7 +386,7 @@ func TestErrors(t *testing.T) {
 			require.ErrorContains(t, err, row.want, row.why)
 			var located *gostruct.Error
 			require.ErrorAs(t, err, &located)
-			_, _, err = gostruct.Diff(row.obj, changedCopy(row.obj))
+			_, _, err = gostruct.Diff(nil, row.obj, changedCopy(row.obj))
 			require.ErrorContains(t, err, row.want[max(0, len(row.want)-4):])
 		})
 	}
@@ -421,9 +421,9 @@ func TestNoObjects(t *testing.T) {
 	} {
 		_, err := gostruct.Tree(row.obj)
 		require.EqualError(t, err, row.want, "%s: %s", row.name, row.why)
-		_, _, err = gostruct.Diff(row.obj, row.obj)
+		_, _, err = gostruct.Diff(nil, row.obj, row.obj)
 		require.EqualError(t, err, row.want, "%s: %s", row.name, row.why)
-		_, _, err = gostruct.Diff(&whole{}, row.obj)
+		_, _, err = gostruct.Diff(nil, &whole{}, row.obj)
 		require.Error(t, err)
 	}
 	got, err := gostruct.Tree(&whole{"x"})

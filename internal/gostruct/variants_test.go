@@ -169,7 +169,7 @@ func TestDiff(t *testing.T) {
 			require.NoError(t, err)
 			now, err := gostruct.Tree(b)
 			require.NoError(t, err)
-			before, after, err := gostruct.Diff(a, b)
+			before, after, err := gostruct.Diff(mixedType, a, b)
 			require.NoError(t, err)
 			require.Equal(t, typed.Equal(old, now), typed.Equal(before, after))
 			for _, semantics := range []*typed.Semantics{nil, typed.Canonical(nil)} {
@@ -230,11 +230,11 @@ func TestDiffIsSmall(t *testing.T) {
 	b.Within = "w"
 	type m = map[string]any
 	first := m{"name": "a"}
-	before, after, err := gostruct.Diff(a, &b, "inner", "deep")
+	before, after, err := gostruct.Diff(mixedType, a, &b, "inner", "deep")
 	require.NoError(t, err)
 	require.Equal(t, m{"labels": m{"b": "y"}, "items": []any{first, m{"name": "b"}}}, before)
 	require.Equal(t, m{"labels": m{"b": "z"}, "items": []any{first, m{"name": "b", "value": "v"}}, "within": "w"}, after)
-	before, after, err = gostruct.Diff(a, &item{Name: "x"})
+	before, after, err = gostruct.Diff(mixedType, a, &item{Name: "x"})
 	require.NoError(t, err, "objects of two Go types are compared as a whole")
 	require.Contains(t, before, "text")
 	require.Equal(t, m{"name": "x"}, after)

@@ -74,7 +74,7 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 	if typ.Validate(oldFull, lenient) != nil || typ.Validate(nowFull, lenient) != nil {
 		typ = typed.Deduced() // Compare is for valid values only
 	}
-	before, after, err := gostruct.Diff(old, now)
+	before, after, err := gostruct.Diff(typ, old, now)
 	require.NoError(t, err)
 	require.Equal(t, typed.Equal(oldFull, nowFull), typed.Equal(before, after))
 	for name, semantics := range map[string]*typed.Semantics{"compatible": nil, "canonical": typed.Canonical(nil)} {
@@ -96,7 +96,7 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 		}
 	}
 
-	before, after, err = gostruct.Diff(old, now, "metadata", "managedFields")
+	before, after, err = gostruct.Diff(typ, old, now, "metadata", "managedFields")
 	require.NoError(t, err)
 	want, wantOK := (*typed.Semantics)(nil).CompareAndValidate(typ, unmanaged(oldFull), unmanaged(nowFull))
 	got, ok := (*typed.Semantics)(nil).CompareAndValidate(typ, before, after)

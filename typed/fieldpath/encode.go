@@ -63,9 +63,10 @@ func (s *Set) appendMembers(b []byte, self bool) []byte {
 // prefixes are the letters before the colon of a FieldsV1 member name.
 var prefixes = [...]byte{fieldKind: 'f', keyKind: 'k', valueKind: 'v', indexKind: 'i'}
 
-// Tree returns the FieldsV1 of s as maps of maps, the form of an unstructured object. The caller owns it.
+// Tree returns the FieldsV1 of s as maps of maps, the form of an unstructured object. The caller owns it. Its empty
+// maps, which are most of it, are one map: whoever adds to one has to replace it.
 func (s *Set) Tree() (tree map[string]any) {
-	withBuffer(s.appendNames, func(names []byte) { tree, _ = s.tree(string(names)) })
+	withBuffer(s.appendNames, func(names []byte) { tree, _ = s.tree(string(names), map[string]any{}) })
 	return tree
 }
 
@@ -82,10 +83,11 @@ func (s *Set) appendNames(b []byte) []byte {
 	return b
 }
 
-// tree is Tree with the names of all members, which are parts of one string; it returns those that are left.
-func (s *Set) tree(names string) (out map[string]any, rest string) {
+// tree is Tree with the names of all members, which are parts of one string, and its empty map. It returns the names
+// that are left.
+func (s *Set) tree(names string, empty map[string]any) (out map[string]any, rest string) {
 	if s == nil {
-		return map[string]any{}, names
+		return empty, names
 	}
 	out = make(map[string]any, len(s.nodes)+1)
 	for i := range s.nodes {
@@ -93,9 +95,9 @@ func (s *Set) tree(names string) (out map[string]any, rest string) {
 		size := len("f:") + len(n.text)
 		name := names[:size]
 		var below map[string]any
-		below, names = n.sub.tree(names[size:])
+		below, names = n.sub.tree(names[size:], empty)
 		if n.member && n.sub != nil {
-			below["."] = map[string]any{}
+			below["."] = empty
 		}
 		out[name] = below
 	}

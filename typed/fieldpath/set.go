@@ -167,7 +167,7 @@ func (b *Builder) pop(level int, one func([]node) node, twice *[]Element) *Set {
 }
 
 // maxPiece is the number of nodes of the largest piece of memory that several sets have parts of.
-const maxPiece = 512
+const maxPiece = 64
 
 // keep returns a set with a copy of nodes. Its memory is a part of the current piece. Pieces grow with what was popped,
 // so that a builder of one small set wastes no memory.
