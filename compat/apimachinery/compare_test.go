@@ -61,12 +61,16 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 		return err
 	}
 	hollow := convertedOf(intent)
+	// Without what is hollow, containers around it may be gone.
+	left, _ := without(&unstructured.Unstructured{Object: runtime.DeepCopyJSON(intent.Tree)}, intent, hollow).(map[string]any)
+	around := texts(intent.Around(hollow, left))
 	hollow = hollow.Union(elsewhere(hollow))
 	causes := func(err error) (out []string) {
 		var status apierrors.APIStatus
 		if errors.As(err, &status) {
 			for _, c := range status.Status().Details.Causes {
-				if !slices.ContainsFunc(texts(hollow), func(path string) bool { return strings.HasPrefix(c.Field, path) }) {
+				isHollow := slices.ContainsFunc(texts(hollow), func(path string) bool { return strings.HasPrefix(c.Field, path) })
+				if !isHollow && !slices.Contains(around, c.Field) {
 					out = append(out, c.Message+" "+c.Field)
 				}
 			}

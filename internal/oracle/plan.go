@@ -229,10 +229,13 @@ func (w *World) compareWays(
 	if err != nil {
 		return err
 	}
-	var mine *fieldpath.Set
+	var mine, elsewhere *fieldpath.Set // elsewhere is what it owns at another version
 	for _, e := range before {
 		if e.Manager == write.Manager && e.Operation == metav1.ManagedFieldsOperationApply {
 			mine = mine.Union(e.Owned())
+			if e.APIVersion != Kind(write.Version).GroupVersion().String() {
+				elsewhere = elsewhere.Union(e.Owned())
+			}
 		}
 	}
 	for _, name := range sortedKeys(decisions) {
@@ -271,6 +274,13 @@ func (w *World) compareWays(
 				})
 			if list, ok := had.([]any); ok && len(list) == 0 && way != conflicts.Force {
 				continue // it goes with a struct of which all else was dropped, as upstream has it
+			}
+			inItem := false // that the manager owned at another version, where it may go (spec rule 6.3)
+			for n := 1; n < len(c.Path); n++ {
+				inItem = inItem || elsewhere.Has(c.Path[:n])
+			}
+			if inItem && way != conflicts.Force {
+				continue
 			}
 			switch way {
 			case conflicts.Force:
