@@ -210,6 +210,6 @@ func sameFields(a, b *metav1.FieldsV1) bool {
 // equal reports whether two objects are the same. They are Go structs of the hub version, most of which have no names
 // in JSON: they are compared by the names of their fields.
 func equal(a, b runtime.Object) bool {
-	x, y, err := gostruct.Diff(a, b)
+	x, y, err := gostruct.Diff(nil, a, b)
 	return err == nil && typed.Equal(x, y)
 }
