@@ -25,9 +25,11 @@ import (
 // in containers that lost everything, and in the order of items (doc/differences.md, 1, 15 and 25).
 func (h host) compare(w write, live, up, own runtime.Object) error {
 	upTree, ownTree := &unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)}
-	isKept := oracle.KeepName(upTree, ownTree)
+	if oracle.KeepName(upTree, ownTree) { // only upstream's object may have changed, and so a time
+		return oracle.Compare(oracle.WithoutTimes(upTree), oracle.WithoutTimes(ownTree))
+	}
 	err := oracle.Compare(upTree, ownTree)
-	if err == nil || !w.apply || isKept {
+	if err == nil || !w.apply {
 		return err
 	}
 	intent := h.intent(w)
@@ -131,6 +133,7 @@ func (h host) intent(w write) oracle.Intent {
 		ResetFields: map[string]fieldpath.Filter{gv(w.version).String(): filter}}))
 	return oracle.Intent{
 		Tree: treeOf(w.obj), Type: must(types.Type(widgetKind(w.version))), Owned: must(m.Owned(context.Background(), w.obj)),
+		Struct: h.name == "structs",
 	}
 }
 

@@ -105,7 +105,7 @@ func (g *Gen) run() error {
 		lost, a, b := KeepName(up, own), up, own
 		if lost && typed.Equal(withoutLastApplied(live), withoutLastApplied(own.Object)) {
 			// Only upstream's object changed, and so a time.
-			a, b = withoutTimes(up), withoutTimes(own)
+			a, b = WithoutTimes(up), WithoutTimes(own)
 		}
 		if err := w.compare(write, a, b); err != nil && !w.appliedAgain(write, up, own) {
 			return nil, err
@@ -141,8 +141,8 @@ func withoutLastApplied(tree map[string]any) map[string]any {
 	return tree
 }
 
-// withoutTimes returns a copy of an object whose entries have no times.
-func withoutTimes(u *unstructured.Unstructured) *unstructured.Unstructured {
+// WithoutTimes returns a copy of an object whose entries have no times.
+func WithoutTimes(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u = u.DeepCopy()
 	if list := managedFields(u.Object); list != nil {
 		u.Object["metadata"].(map[string]any)["managedFields"] = timeless(list)
