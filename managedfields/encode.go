@@ -68,7 +68,8 @@ func (e *Entry) encode(out *metav1.ManagedFieldsEntry, scratch []byte) []byte {
 }
 
 // EncodeTree returns the entries as maps of an unstructured object, sorted; nil for none. It sorts l. Unchanged entries
-// share memory with the object that they were read from.
+// share memory with the object that they were read from. The empty maps of a FieldsV1 may be one map
+// ([fieldpath.Set.Tree]).
 func (l Entries) EncodeTree() []any {
 	if len(l) == 0 {
 		return nil

@@ -31,6 +31,9 @@ func Copy(obj, from runtime.Object) (runtime.Object, error) {
 		if err != nil {
 			return nil, err
 		}
+		if accessor, err := meta.Accessor(from); err == nil && list == nil && accessor.GetManagedFields() != nil {
+			list = []any{} // of a Go struct: it asks for a reset
+		}
 		return &unstructured.Unstructured{Object: With(into.UnstructuredContent(), list)}, nil
 	}
 	list, err := structsOf(from)
@@ -82,8 +85,8 @@ func Equal(a, b runtime.Object, ignoreTimes bool) bool {
 	return err1 == nil && err2 == nil && (x == nil) == (y == nil) && slices.EqualFunc(x, y, same)
 }
 
-// listOf returns the managed fields of an object as they are in an unstructured one; nil for none, which an empty list
-// is not.
+// listOf returns the managed fields of an object as they are in an unstructured one; nil for none, also for an empty
+// list of a Go struct, which has the same JSON.
 func listOf(obj runtime.Object) ([]any, error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		v, _ := Of(u.UnstructuredContent())
@@ -91,11 +94,8 @@ func listOf(obj runtime.Object) ([]any, error) {
 		return list, nil
 	}
 	entries, err := structsOf(obj)
-	switch {
-	case err != nil || entries == nil:
+	if err != nil || len(entries) == 0 {
 		return nil, err
-	case len(entries) == 0:
-		return []any{}, nil
 	}
 	tree, err := gostruct.Tree(&metav1.ObjectMeta{ManagedFields: entries})
 	list, _ := tree["managedFields"].([]any)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
@@ -170,6 +171,7 @@ func TestEqual(t *testing.T) {
 		{"number and string", "", int64(1), "1", false},
 		{"number and null", "", int64(1), nil, false},
 		{"Go integers", "", int8(1), uint16(1), true},
+		{"named numbers", "only plain values are JSON", time.Duration(5), int64(5), false},
 		{"more Go integers", "", int16(3), int32(3), true},
 		{"unsigned", "", uint(3), uint8(3), true},
 		{"beyond int64", "", uint64(math.MaxUint64), float64(math.MaxUint64), true},

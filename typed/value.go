@@ -203,6 +203,9 @@ func equalNumbers(a, b any) bool {
 
 // number returns a Go number as an integer, if it is one, and as a float.
 func number(v any) (i int64, f float64, whole, ok bool) {
+	if kindOf(v) != isNumber { // such as a named Go type
+		return 0, 0, false, false
+	}
 	switch n := trees.Number(v).(type) {
 	case int64:
 		return n, float64(n), true, true

@@ -16,8 +16,9 @@ import (
 //
 // Entries of maps and fields of structs are left out one by one. So are those of the items of keyed lists that have the
 // same keys in the same order, but not their key fields; other lists are left out only as a whole. Values that differ
-// in Go and may be equal in JSON, such as two quantities, are in both trees. It costs one look at each field, and a
-// tree of what differs. The error is that of [Tree], for a value that differs.
+// in Go and may be equal in JSON, such as two quantities, are in both trees. What is left out can't be found invalid,
+// as nobody changed it. It costs one look at each field, and a tree of what differs. The error is that of [Tree], for a
+// value that differs.
 func Diff(t *typed.Type, a, b any, except ...string) (ta, tb map[string]any, err error) {
 	av, err := structOf(a)
 	if err != nil {

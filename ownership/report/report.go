@@ -136,7 +136,7 @@ func (r *Report) Add(ctx context.Context, o Object) {
 	l.sum()
 }
 
-// Summary returns what was added so far. It shares the trees of examples with the caller of Add.
+// Summary returns what was added so far.
 func (r *Report) Summary() *Summary {
 	s := r.total
 	s.ClientSide.Why = slices.Sorted(slices.Values(s.ClientSide.Why))

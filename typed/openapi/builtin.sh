@@ -31,9 +31,13 @@ index='
 | map(sort_by(.document) | map(select((.document | sub("^apis?/"; "")) == .gv)) + . | first)
 | reduce .[] as $k ({}; .[$k.document][$k.gv] += [$k.kind])'
 
-for document in $("$@" get --raw /openapi/v3 | jq -r '.paths | keys[] | select(test("^(api|apis/[^/]+)/v[^/]+$"))'); do
+raw=$dir/raw # a pipe would hide that kubectl failed
+"$@" get --raw /openapi/v3 >"$raw"
+documents=$(jq -r '.paths | keys[] | select(test("^(api|apis/[^/]+)/v[^/]+$"))' "$raw")
+for document in $documents; do
 	mkdir -p "$dir/$(dirname "$document")"
-	"$@" get --raw "/openapi/v3/$document" | jq -cj "$minify" >"$dir/$document.json"
+	"$@" get --raw "/openapi/v3/$document" >"$raw"
+	jq -cj "$minify" "$raw" >"$dir/$document.json"
 done
 cd "$dir"
 jq -nS --indent 1 "$index" $(find api apis -name '*.json' | sort) >index.json

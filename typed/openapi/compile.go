@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// maxNesting bounds the nesting of schemas, defaults and documents. Real ones stay below 50; hostile ones must not
-// exhaust the stack.
+// maxNesting bounds the nesting of schemas, defaults and CustomResourceDefinitions. Real ones stay below 50; hostile
+// ones must not exhaust the stack.
 const maxNesting = 1000
 
 const (

@@ -36,7 +36,7 @@ type definition struct {
 		Versions              []struct {
 			Name   string `json:"name"`
 			Schema struct {
-				OpenAPIV3Schema json.RawMessage `json:"openAPIV3Schema"`
+				OpenAPIV3Schema map[string]any `json:"openAPIV3Schema"`
 			} `json:"schema"`
 		} `json:"versions"`
 	} `json:"spec"`
@@ -101,12 +101,18 @@ func (d *definition) compile() (*Registry, error) {
 		path += ".schema.openAPIV3Schema"
 		// A model that is only an object is free-form.
 		model := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
-		if raw := version.Schema.OpenAPIV3Schema; raw != nil && string(raw) != "null" {
-			model = new(spec.Schema)
-			if err := model.UnmarshalJSON(raw); err != nil {
-				fail(path, "cannot decode: %v", err)
+		if tree := version.Schema.OpenAPIV3Schema; tree != nil {
+			tree = bare(tree, path, fail)
+			data, err := json.Marshal(tree)
+			if err == nil {
+				model = new(spec.Schema)
+				err = model.UnmarshalJSON(data)
 			}
-			complete(model, path, fail)
+			if err != nil {
+				fail(path, "cannot decode: %v", err)
+				continue
+			}
+			complete(model, tree)
 			completeObject(model)
 		}
 		c := newCompiler(map[string]*spec.Schema{version.Name: model},
@@ -123,27 +129,79 @@ func (d *definition) compile() (*Registry, error) {
 	return compiled(types), nil
 }
 
-// complete makes a schema what a server makes of it: without the keywords that it drops, and embedded resources with
-// the fields of all objects. A reference is a fault.
-func complete(m *spec.Schema, path string, fail func(path, format string, args ...any)) {
-	if m.Ref.String() != "" {
+// The keywords that determine topology.
+const (
+	preserveKeyword = "x-kubernetes-preserve-unknown-fields"
+	embeddedKeyword = "x-kubernetes-embedded-resource"
+	listMapKeys     = "x-kubernetes-list-map-keys"
+)
+
+var topologyKeywords = []string{
+	"type", "format", "pattern", "nullable", "default", "properties", "items", "additionalProperties", preserveKeyword,
+	embeddedKeyword, listMapKeys, "x-kubernetes-int-or-string", "x-kubernetes-list-type", "x-kubernetes-map-type",
+}
+
+// bare returns a schema with the keywords of topology alone: all others validate, or are dropped by a server, such as
+// x-kubernetes-patch-strategy. What a server refuses and a decoder of schemas accepts is a fault.
+func bare(tree map[string]any, path string, fail func(path, format string, args ...any)) map[string]any {
+	if _, ok := tree["$ref"]; ok {
 		fail(path+".$ref", "not allowed in a CustomResourceDefinition, want the schema itself")
 	}
-	maps.DeleteFunc(m.Extensions, func(name string, v any) bool {
-		return v == nil || name == "x-kubernetes-patch-strategy" || name == "x-kubernetes-patch-merge-key"
-	})
-	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
-		property := m.Properties[name]
-		complete(&property, path+"."+propertyStep(name), fail)
+	out := map[string]any{}
+	for _, name := range topologyKeywords {
+		v := tree[name]
+		if v == nil {
+			continue
+		}
+		out[name] = v
+		_, isBool := v.(bool)
+		list, isList := v.([]any)
+		isText := func(v any) bool { _, ok := v.(string); return ok }
+		switch {
+		case (name == preserveKeyword || name == embeddedKeyword) && !isBool:
+			fail(path+"."+name, "got %#v, want true or false", v)
+		case name == listMapKeys && slices.ContainsFunc(list, func(v any) bool { return !isText(v) }):
+			fail(path+"."+name, "got %v, want the names of fields", v)
+		case name == "type" && isList:
+			fail(path+"."+name, "got a list, want one type")
+		}
+	}
+	inside := func(of map[string]any, name, step string) {
+		if schema, ok := of[name].(map[string]any); ok {
+			of[name] = bare(schema, path+"."+step, fail)
+		}
+	}
+	inside(out, "items", "items")
+	inside(out, "additionalProperties", "additionalProperties")
+	if properties, ok := out["properties"].(map[string]any); ok {
+		properties = maps.Clone(properties)
+		out["properties"] = properties
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			inside(properties, name, propertyStep(name))
+		}
+	}
+	return out
+}
+
+// complete makes a schema, decoded from tree, what a server makes of it: embedded resources have the fields of all
+// objects. Defaults are those of tree, because the decoder rounds integers.
+func complete(m *spec.Schema, tree map[string]any) {
+	m.Default = tree["default"]
+	properties, _ := tree["properties"].(map[string]any)
+	for name, property := range m.Properties {
+		inside, _ := properties[name].(map[string]any)
+		complete(&property, inside)
 		m.Properties[name] = property
 	}
 	if m.Items != nil && m.Items.Schema != nil {
-		complete(m.Items.Schema, path+".items", fail)
+		items, _ := tree["items"].(map[string]any)
+		complete(m.Items.Schema, items)
 	}
 	if a := m.AdditionalProperties; a != nil && a.Schema != nil {
-		complete(a.Schema, path+".additionalProperties", fail)
+		entries, _ := tree["additionalProperties"].(map[string]any)
+		complete(a.Schema, entries)
 	}
-	if m.Extensions["x-kubernetes-embedded-resource"] == true {
+	if m.Extensions[embeddedKeyword] == true {
 		completeObject(m)
 	}
 }

@@ -3,10 +3,12 @@ package openapi
 import (
 	"encoding/json"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -197,6 +199,14 @@ func TestCompileCRD(t *testing.T) {
 			},
 		},
 		{
+			"quantities", "by the pattern that generators write",
+			crdOf(`{"type": "object", "properties": {"size": {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": true, "pattern": ` +
+				strconv.Quote(quantityPattern) + `}}}`),
+			func(t *testing.T, m *typed.Map) {
+				require.Equal(t, "quantity", m.Fields["size"].Type.Format)
+			},
+		},
+		{
 			"list types, map types",
 			"the three extensions of topology",
 			crdOf(
@@ -220,15 +230,23 @@ func TestCompileCRD(t *testing.T) {
 	}
 }
 
-// TestCRDDropsPatchStrategy: a server prunes it from the definition, so that no
-// written object ever merged that way.
-func TestCRDDropsPatchStrategy(t *testing.T) {
-	r, err := CompileCRD(
-		treeOf(t, crdOf(
-			`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}}`,
-		)))
+// TestCRDKeepsTopologyAlone: what a server prunes from the definition, or validates by, has no effect, and defaults are
+// exact.
+func TestCRDKeepsTopologyAlone(t *testing.T) {
+	var crd map[string]any
+	require.NoError(t, utiljson.Unmarshal([]byte(crdOf(`{"type": "object", "discriminator": {"propertyName": "x"}, "properties": {
+		"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge", "readOnly": "x"},
+		"b": {"type": "string", "allOf": [{"$ref": "#/components/schemas/v1"}]},
+		"c": {"type": "integer", "default": 9007199254740993},
+		"d": {"type": "array", "items": {"type": "object", "properties": {"e": {"default": {"f": 9007199254740993}}}}}}}`)), &crd))
+	r, err := CompileCRD(crd)
 	require.NoError(t, err)
-	require.True(t, r.TypeFor(thing).Map.Fields["a"].Type.List.IsAtomic())
+	fields := r.TypeFor(thing).Map.Fields
+	require.True(t, fields["a"].Type.List.IsAtomic())
+	require.Equal(t, text, fields["b"].Type)
+	require.Equal(t, int64(9007199254740993), fields["c"].Default)
+	require.Equal(t, map[string]any{"f": int64(9007199254740993)},
+		fields["d"].Type.List.Elem.Map.Fields["e"].Default)
 }
 
 func TestCompileCRDErrors(t *testing.T) {
@@ -264,6 +282,17 @@ func TestCompileCRDErrors(t *testing.T) {
 		{
 			"$ref", "the API server refuses it", crdOf(`{"type": "object", "properties": {"a": {"$ref": "#/x"}}}`),
 			at + `.properties.a.$ref: not allowed in a CustomResourceDefinition, want the schema itself`,
+		},
+		{
+			"wrong types of keywords", "a server refuses them, and a decoder of schemas does not",
+			crdOf(`{"type": ["object", "null"], "properties": {
+				"a": {"x-kubernetes-preserve-unknown-fields": "true"}, "b": {"items": {"x-kubernetes-embedded-resource": 1}},
+				"c": {"additionalProperties": {"x-kubernetes-list-map-keys": ["x", 1]}}, "d": {"$ref": 1}}}`),
+			at + ".type: got a list, want one type\n" +
+				at + ".properties.a.x-kubernetes-preserve-unknown-fields: got \"true\", want true or false\n" +
+				at + ".properties.b.items.x-kubernetes-embedded-resource: got 1, want true or false\n" +
+				at + ".properties.c.additionalProperties.x-kubernetes-list-map-keys: got [x 1], want the names of fields\n" +
+				at + ".properties.d.$ref: not allowed in a CustomResourceDefinition, want the schema itself",
 		},
 		{
 			"wrong types in the schema", "the decoder's error, with the place of the schema and the place in it",
