@@ -12,14 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
@@ -29,11 +26,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// The clients of the field fit what package applier asks for.
-var (
-	_ applier.Resource                   = dynamic.ResourceInterface(nil)
-	_ applier.Client[client.ApplyOption] = client.Client(nil)
-)
+// client-go's dynamic client is what package applier asks for.
+var _ applier.Resource = dynamic.ResourceInterface(nil)
 
 // oneObject is a server of one Deployment, which is enough for an apply.
 type oneObject struct {
@@ -81,9 +75,8 @@ func deployments(t *testing.T) *fieldmanager.FieldManager {
 	return m
 }
 
-// TestApplierWithClients has an Applier apply through client-go's dynamic client and
-// through controller-runtime's client: what would change nothing is not sent.
-func TestApplierWithClients(t *testing.T) {
+// TestApplierWithClient has an Applier apply through client-go's dynamic client: what would change nothing is not sent.
+func TestApplierWithClient(t *testing.T) {
 	intent := func(cpu string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment",
@@ -92,61 +85,36 @@ func TestApplierWithClients(t *testing.T) {
 				"name": "app", "env": []any{}, "resources": map[string]any{"limits": map[string]any{"cpu": cpu}}}}}}},
 		}}
 	}
-	for name, resource := range map[string]func(config *rest.Config) (applier.Resource, error){
-		"client-go": func(config *rest.Config) (applier.Resource, error) {
-			c, err := dynamic.NewForConfig(config)
-			if err != nil {
-				return nil, err
-			}
-			return c.Resource(
-				schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
-			).Namespace("default"), nil
-		},
-		"controller-runtime": func(config *rest.Config) (applier.Resource, error) {
-			mapper := meta.NewDefaultRESTMapper(nil)
-			mapper.Add(deployment, meta.RESTScopeNamespace)
-			c, err := client.New(config, client.Options{Mapper: mapper, Scheme: runtime.NewScheme()})
-			if err != nil {
-				return nil, err
-			}
-			intent := client.ApplyConfigurationFromUnstructured
-			return applier.FromClient(c, intent, func(o metav1.ApplyOptions) []client.ApplyOption {
-				return []client.ApplyOption{&client.ApplyOptions{FieldManager: o.FieldManager, Force: &o.Force, DryRun: o.DryRun}}
-			}), nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &oneObject{t: t}
-			http := httptest.NewServer(s)
-			defer http.Close()
-			r, err := resource(&rest.Config{Host: http.URL})
-			require.NoError(t, err)
-			a := applier.New(deployments(t), applier.Options{Manager: "me", Force: true,
-				Plan: plans.Options{Defaults: true, Semantics: typed.Canonical(nil)}})
-			ctx := context.Background()
-			result, err := a.Apply(ctx, r, nil, intent("1"))
-			require.NoError(t, err)
-			require.Equal(t, "1", result.Object.GetResourceVersion())
-			require.Equal(t, "me", result.Object.GetManagedFields()[0].Manager)
-			for _, cpu := range []string{"1", "1000m"} {
-				again, err := a.Apply(ctx, r, result.Object, intent(cpu))
-				require.NoError(t, err)
-				require.True(t, again.Skipped)
-			}
-			// Caches of typed informers hold Go structs.
-			cached := &appsv1.Deployment{}
-			stored := result.Object.(*unstructured.Unstructured).Object
-			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored, cached))
-			again, err := a.Apply(ctx, r, cached, intent("1000m"))
-			require.NoError(t, err)
-			require.True(t, again.Skipped)
-			require.Same(t, cached, again.Object)
-			changed, err := a.Apply(ctx, r, result.Object, intent("2"))
-			require.NoError(t, err)
-			require.False(t, changed.Skipped)
-			require.Equal(t, "2", changed.Object.GetResourceVersion())
-			require.Equal(t, 2, s.applies)
-			require.Equal(t, applier.Stats{Planned: 4, Skipped: 3, Applied: 2}, a.Stats())
-		})
+	s := &oneObject{t: t}
+	http := httptest.NewServer(s)
+	defer http.Close()
+	c, err := dynamic.NewForConfig(&rest.Config{Host: http.URL})
+	require.NoError(t, err)
+	r := c.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("default")
+	a := applier.New(deployments(t), applier.Options{Manager: "me", Force: true,
+		Plan: plans.Options{Defaults: true, Semantics: typed.Canonical(nil)}})
+	ctx := context.Background()
+	result, err := a.Apply(ctx, r, nil, intent("1"))
+	require.NoError(t, err)
+	require.Equal(t, "1", result.Object.GetResourceVersion())
+	require.Equal(t, "me", result.Object.GetManagedFields()[0].Manager)
+	for _, cpu := range []string{"1", "1000m"} {
+		again, err := a.Apply(ctx, r, result.Object, intent(cpu))
+		require.NoError(t, err)
+		require.True(t, again.Skipped)
 	}
+	// Caches of typed informers hold Go structs.
+	cached := &appsv1.Deployment{}
+	stored := result.Object.(*unstructured.Unstructured).Object
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored, cached))
+	again, err := a.Apply(ctx, r, cached, intent("1000m"))
+	require.NoError(t, err)
+	require.True(t, again.Skipped)
+	require.Same(t, cached, again.Object)
+	changed, err := a.Apply(ctx, r, result.Object, intent("2"))
+	require.NoError(t, err)
+	require.False(t, changed.Skipped)
+	require.Equal(t, "2", changed.Object.GetResourceVersion())
+	require.Equal(t, 2, s.applies)
+	require.Equal(t, applier.Stats{Planned: 4, Skipped: 3, Applied: 2}, a.Stats())
 }
