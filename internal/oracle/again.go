@@ -129,7 +129,8 @@ func (l Laws) checkAgain(
 }
 
 // overEmptyLists reports whether an apply is in conflict over nothing but empty lists of
-// its intent, which the first apply left out, or empty maps, which a Go struct left out.
+// its intent, which the first apply left out, or empty maps, which a Go struct left out, or nulls, for which it has an
+// empty struct.
 func (l Laws) overEmptyLists(err error, first, intent runtime.Object) bool {
 	var all conflicts.Conflicts
 	tree, intentErr := treeOf(intent)
@@ -139,8 +140,11 @@ func (l Laws) overEmptyLists(err error, first, intent runtime.Object) bool {
 	}
 	through, throughErr := l.storedTree(tree)
 	return !slices.ContainsFunc(all, func(c conflicts.Conflict) bool {
-		if _, isThere := l.Type.Get(before, c.Path); isThere {
-			return true
+		if v, isThere := l.Type.Get(before, c.Path); isThere {
+			wanted, _ := l.Type.Get(tree, c.Path)
+			kept, isKept := l.Type.Get(through, c.Path)
+			m, isMap := v.(map[string]any)
+			return wanted != nil || !isMap || len(m) > 0 || throughErr != nil || !isKept || !reflect.DeepEqual(v, kept)
 		}
 		switch v, _ := l.Type.Get(tree, c.Path); v := v.(type) {
 		case []any:
