@@ -49,6 +49,24 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 	return nil
 }
 
+// appliedAgain reports whether upstream lost nothing but what is at or below what an apply that prunes applied again
+// (doc/differences.md, 15).
+func (h host) appliedAgain(w write, live, up, own runtime.Object) bool {
+	intent := h.intent(w)
+	if !w.apply || !h.prunes(w, live, intent) {
+		return false
+	}
+	key := managedfields.KeyOf(w.manager, metav1.ManagedFieldsOperationApply, "", w.subresource)
+	last := must(managedfields.Decode(live.(metav1.Object).GetManagedFields())).Get(key)
+	set := func(obj runtime.Object) *fieldpath.Set {
+		return intent.Type.FieldSet(managedfields.With(h.versioned(w, obj).Object, nil))
+	}
+	less, all := set(up), set(own)
+	lost := all.Difference(less)
+	return less.Difference(all).Empty() && !lost.Empty() &&
+		lost.Difference(lost.AtOrBelow(last.Owned().Intersection(intent.Owned))).Empty()
+}
+
 // compareErrors compares errors as [oracle.CompareErrors]. Where an apply prunes at another
 // version, upstream may have lost or changed what the intent has as null or empty by then, and find
 // no conflict over it, or one although it stays (doc/differences.md, 25).
