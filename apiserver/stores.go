@@ -60,7 +60,7 @@ type observed struct {
 
 func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
 	if err := ctx.Err(); err != nil {
-		return err // a request that timed out must not be stored
+		return unavailable(err) // a request that timed out must not be stored
 	}
 	o.server.options.stamp(obj)
 	err := o.Interface.Create(ctx, key, obj, out, ttl)
@@ -75,7 +75,7 @@ func (o *observed) Delete(
 	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions,
 ) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return unavailable(err)
 	}
 	err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options)
 	if err == nil {
@@ -89,7 +89,7 @@ func (o *observed) GuaranteedUpdate(
 	update storage.UpdateFunc, cached runtime.Object,
 ) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return unavailable(err)
 	}
 	var before uint64
 	stamped := func(live runtime.Object, m storage.ResponseMeta) (runtime.Object, *uint64, error) {
