@@ -111,7 +111,8 @@ func (s *Server) handle(
 	case "delete":
 		handlers.DeleteResource(e.Storage.(rest.GracefulDeleter), true, e.Scope, s.writes.Admission)(w, r)
 	case "deletecollection":
-		handlers.DeleteCollection(e.Storage.(rest.CollectionDeleter), true, e.Scope, s.writes.Admission)(w, r)
+		deleter := collectionDeleter{e.Storage.(rest.CollectionDeleter)}
+		handlers.DeleteCollection(deleter, true, e.Scope, s.writes.Admission)(w, r)
 	default:
 		response.Error(w, r, response.MethodNotAllowed())
 	}

@@ -11,8 +11,10 @@ import (
 	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
@@ -171,6 +173,16 @@ func (o *observed) Get(ctx context.Context, key string, options storage.GetOptio
 
 func (o *observed) GetList(ctx context.Context, key string, options storage.ListOptions, list runtime.Object) error {
 	return unavailable(o.Interface.GetList(ctx, key, options, list))
+}
+
+// collectionDeleter answers 504 when the time of a deletion is over while the storage looks for the objects.
+type collectionDeleter struct{ rest.CollectionDeleter }
+
+func (d collectionDeleter) DeleteCollection(
+	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *internalversion.ListOptions,
+) (runtime.Object, error) {
+	out, err := d.CollectionDeleter.DeleteCollection(ctx, validate, options, list)
+	return out, unavailable(err)
 }
 
 // unavailable makes 503 and 504 of the errors of a storage that does not respond.
