@@ -179,7 +179,8 @@ func (o *observed) GetList(ctx context.Context, key string, options storage.List
 type collectionDeleter struct{ rest.CollectionDeleter }
 
 func (d collectionDeleter) DeleteCollection(
-	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *internalversion.ListOptions,
+	ctx context.Context, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions, list *internalversion.ListOptions,
 ) (runtime.Object, error) {
 	out, err := d.CollectionDeleter.DeleteCollection(ctx, validate, options, list)
 	return out, unavailable(err)

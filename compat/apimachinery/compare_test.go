@@ -82,7 +82,8 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	}
 	hollow := convertedOf(intent)
 	// Without what is hollow, containers around it may be gone.
-	left, _ := without(&unstructured.Unstructured{Object: runtime.DeepCopyJSON(intent.Tree)}, intent, hollow).(map[string]any)
+	applied := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(intent.Tree)}
+	left, _ := without(applied, intent, hollow).(map[string]any)
 	around := texts(intent.Around(hollow, left))
 	hollow = hollow.Union(elsewhere(hollow))
 	causes := func(err error) (out []string) {

@@ -79,20 +79,26 @@ func TestPlan(t *testing.T) {
 		{"a field less", "alice", "v1", "spec: {text: a, ports: [{port: 80}, {port: 90}]}", plans.Options{},
 			"changed\nremoved .spec.count 1 null\nalice loses .spec.count removes .spec.count", "nobody else owns it"},
 		{"an item less", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 90}]}", plans.Options{},
-			`changed
-removed .spec.ports[port=80,protocol="TCP"] {"port":80} null
-alice loses .spec.ports[port=80,protocol="TCP"],.spec.ports[port=80,protocol="TCP"].port removes .spec.ports[port=80,protocol="TCP"],.spec.ports[port=80,protocol="TCP"].port`, "a whole that goes is one change"},
+			"changed\n" + `removed .spec.ports[port=80,protocol="TCP"] {"port":80} null` + "\n" +
+				`alice loses .spec.ports[port=80,protocol="TCP"],.spec.ports[port=80,protocol="TCP"].port` +
+				` removes .spec.ports[port=80,protocol="TCP"],.spec.ports[port=80,protocol="TCP"].port`,
+			"a whole that goes is one change"},
 		{"another order", "alice", "v1", "spec: {text: a, count: 1, ports: [{port: 90}, {port: 80}]}", plans.Options{},
 			`changed
-reordered .spec.ports [{"port":80},{"port":90}] [{"port":90},{"port":80}]`, "the object changes, and whose it is does not"},
+reordered .spec.ports [{"port":80},{"port":90}] [{"port":90},{"port":80}]`,
+			"the object changes, and whose it is does not"},
 		{"shared", "bob", "v1", "spec: {text: a}", plans.Options{},
 			"ownership only\nbob gains .spec.text shares .spec.text", "the value is live's"},
 		{"added by another", "bob", "v1", "spec: {set: [x]}", plans.Options{},
 			"changed\nadded .spec.set null [\"x\"]\nbob gains .spec.set[=\"x\"]", "which is nobody's"},
 		{"conflict", "bob", "v1", "spec: {text: b, count: 1}", plans.Options{},
-			"conflict\nmodified .spec.text \"a\" \"b\"\nconflict .spec.text alice\nalice loses .spec.text\nbob gains .spec.count,.spec.text shares .spec.count", "what is said is what force would do"},
+			"conflict\nmodified .spec.text \"a\" \"b\"\nconflict .spec.text alice\n" +
+				"alice loses .spec.text\nbob gains .spec.count,.spec.text shares .spec.count",
+			"what is said is what force would do"},
 		{"forced", "bob", "v1", "spec: {text: b, count: 1}", plans.Options{Force: true},
-			"changed\nmodified .spec.text \"a\" \"b\"\nconflict .spec.text alice\nalice loses .spec.text\nbob gains .spec.count,.spec.text shares .spec.count", "what is taken from whom is told too"},
+			"changed\nmodified .spec.text \"a\" \"b\"\nconflict .spec.text alice\n" +
+				"alice loses .spec.text\nbob gains .spec.count,.spec.text shares .spec.count",
+			"what is taken from whom is told too"},
 		{"a default in live only", "alice", "v1",
 			"spec: {text: a, count: 1, ports: [{port: 80, protocol: TCP}, {port: 90}]}", plans.Options{Defaults: true},
 			`ownership only
