@@ -38,13 +38,20 @@ type Result struct {
 	// Changed says that the write changed the object. Managed fields and the annotation of client-side apply do not
 	// count.
 	Changed bool
-	// NoOp says that there is nothing to store: there is a live object, and Object equals it, managed fields included.
-	NoOp bool
 	// Conflicts are what a forced apply took from others, and would not have got without force. An update has no
 	// conflicts.
 	Conflicts conflicts.Conflicts
 
 	own *managedfields.Entry // the manager's; nil for none
+
+	isNoOp bool           // found on the way
+	live   runtime.Object // nil if Object differs from it, managed fields aside
+}
+
+// NoOp reports whether there is nothing to store: there is a live object, and Object, as it was returned, equals it,
+// managed fields included. It compares the managed fields if the write did not have to.
+func (r Result) NoOp() bool {
+	return r.isNoOp || r.live != nil && managedfields.Equal(r.live, r.Object, false)
 }
 
 // Owned returns the set of the manager's entry after the write, at the version of the FieldManager. It decodes the
@@ -318,20 +325,20 @@ func (w *applyWrite) result() (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	isNoOp := w.isNoOp || !w.changed && w.given != nil && w.sameMetadata(out)
-	return Result{Object: out, Changed: w.changed, NoOp: isNoOp, Conflicts: w.lost.conflicts, own: w.own}, nil
+	r := Result{Object: out, Changed: w.changed, Conflicts: w.lost.conflicts, own: w.own, isNoOp: w.isNoOp}
+	if !w.changed && w.sameLastApplied(out) {
+		r.live = w.given
+	}
+	return r, nil
 }
 
-// sameMetadata reports whether out has the managed fields and the annotation of client-side apply of live. All else is
-// known to be equal.
-func (w *applyWrite) sameMetadata(out runtime.Object) bool {
-	if w.key.Manager == kubectl {
-		tree, err := gostruct.Tree(out)
-		if err != nil || lastApplied(tree) != lastApplied(w.live.tree) {
-			return false
-		}
+// sameLastApplied reports whether out has the annotation of client-side apply that live has.
+func (w *applyWrite) sameLastApplied(out runtime.Object) bool {
+	if w.key.Manager != kubectl {
+		return true // it is never kept up for others
 	}
-	return managedfields.Equal(w.given, out, false)
+	tree, err := gostruct.Tree(out)
+	return err == nil && lastApplied(tree) == lastApplied(w.live.tree)
 }
 
 // object returns the object to store.

@@ -23,7 +23,7 @@ func TestResult(t *testing.T) {
 		`"f:text":{}}}`
 	is := widgetSpec{Text: "a", Ports: ports(80, 90)}
 	text, swapped := widgetSpec{Text: "b"}, widgetSpec{Text: "a", Ports: ports(90, 80)}
-	type result = fieldmanager.Result
+	type result struct{ Changed, NoOp bool }
 	for _, row := range []struct {
 		name, why                   string
 		create, isUpdate, annotated bool
@@ -71,7 +71,7 @@ func TestResult(t *testing.T) {
 					live = as(w)
 				}
 				given := newWidget(row.spec)
-				var got result
+				var got fieldmanager.Result
 				var err error
 				if row.isUpdate {
 					if w, ok := live.(*widget); ok {
@@ -86,14 +86,14 @@ func TestResult(t *testing.T) {
 				}
 				require.NoError(t, err)
 				require.Equal(t, row.want.Changed, got.Changed, row.why)
-				require.Equal(t, row.want.NoOp, got.NoOp, row.why)
+				require.Equal(t, row.want.NoOp, got.NoOp(), row.why)
 				require.Len(t, got.Conflicts, row.conflicts, row.why)
 				require.Equal(t, row.owned, string(got.Owned().AppendJSON(nil)))
 				before, err := json.Marshal(live)
 				require.NoError(t, err)
 				after, err := json.Marshal(got.Object)
 				require.NoError(t, err)
-				require.Equal(t, got.NoOp, string(before) == string(after), "%s\n%s", before, after)
+				require.Equal(t, got.NoOp(), string(before) == string(after), "%s\n%s", before, after)
 			})
 		}
 	}
@@ -106,7 +106,7 @@ func TestNothingOwned(t *testing.T) {
 	require.NoError(t, err)
 	got, err := m.Apply(t.Context(), live, object(t, "v1", ""), fieldmanager.ApplyOptions{Manager: "bob"})
 	require.NoError(t, err)
-	require.True(t, got.NoOp)
+	require.True(t, got.NoOp())
 	require.True(t, got.Owned().Empty())
 	require.Equal(t, live, got.Object)
 }

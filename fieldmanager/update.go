@@ -68,7 +68,9 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 	if own != nil && own.APIVersion == w.m.version {
 		r.own = own
 	}
-	r.NoOp = !r.Changed && managedfields.Equal(w.live, out, false)
+	if w.same {
+		r.live = w.live
+	}
 	return r, nil
 }
 

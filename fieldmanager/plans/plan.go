@@ -100,6 +100,9 @@ type Plan struct {
 	before, after map[string]any // live, nil for a create, and what a server would store
 }
 
+// NoOp reports whether the outcome is Unchanged.
+func (p *Plan) NoOp() bool { return p.Outcome == Unchanged }
+
 // ChangeKind says how a field changes.
 type ChangeKind string
 
@@ -141,7 +144,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 		return nil, err
 	}
 	p := &Plan{Result: result, semantics: options.Semantics}
-	if p.NoOp {
+	if result.NoOp() {
 		return p, nil
 	}
 	w := write{ctx, m, m.Options(), m.Kind().GroupVersion().String(), live}
@@ -153,13 +156,12 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	}
 	same := p.before != nil && p.semantics.Equal(p.typ, p.before, p.after)
 	p.Changed = !same
-	p.NoOp = same && managedfields.Equal(live, p.Object, true)
 	switch {
 	case len(p.Conflicts) > 0 && !options.Force:
 		p.Outcome = Conflict
 	case p.Changed:
 		p.Outcome = Changed
-	case !p.NoOp:
+	case !managedfields.Equal(live, p.Object, true):
 		p.Outcome = OwnershipOnly
 	}
 	if options.Validate != nil && p.Outcome != Conflict {
