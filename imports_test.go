@@ -33,8 +33,9 @@ var layers = []layer{
 	{"internal/folder", nil}, // for the commands
 	{"internal/trees", nil},
 	{"internal/limits", nil},
-	{"typed/fieldpath", []string{"internal/limits", "internal/trees"}},
-	{"typed", []string{"internal/limits", "typed/fieldpath", "internal/trees"}},
+	{"internal/plain", []string{"internal/limits"}},
+	{"typed/fieldpath", []string{"internal/limits", "internal/plain", "internal/trees"}},
+	{"typed", []string{"internal/limits", "internal/plain", "typed/fieldpath", "internal/trees"}},
 	{"typed/openapi", []string{"typed", "internal/trees"}},
 	{"internal/gostruct", []string{"internal/limits", "typed/fieldpath", "typed"}},
 	{"managedfields", []string{"internal/limits", "typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},

@@ -90,7 +90,9 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 	if err := w.prune(); err != nil {
 		return Result{}, err
 	}
-	w.changes = m.compare(ctx, w.liveObject, w.mergedObject)
+	w.changes = m.compare(ctx,
+		&lazyObject{read: func() (object, error) { return w.live.stripped(), nil }},
+		&lazyObject{read: func() (object, error) { return w.merged.stripped(), nil }})
 	if err := w.setOwners(); err != nil {
 		return Result{}, err
 	}
@@ -120,12 +122,13 @@ type applyWrite struct {
 	others    managedfields.Entries // entries without own, reconciled
 	kept      managedfields.Entries // entries without own that can't be compared, and are stored as they are
 
-	owned, dropped *fieldpath.Set // what the intent owns, and what its manager owned before and the intent does not
-	merged         object         // live itself unless changed
-	changed        bool           // merged differs from live
-	changes        *comparisons   // how it differs
-	isNoOp         bool           // nothing changes, entries included; found early for most writes
-	lost           losses         // what others lose, or what is in conflict
+	owned   *metav1.FieldsV1 // what the intent owns
+	dropped *fieldpath.Set   // what its manager owned before and the intent does not
+	merged  object           // live itself unless changed
+	changed bool             // merged differs from live
+	changes *comparisons     // how it differs
+	isNoOp  bool             // nothing changes, entries included; found early for most writes
+	lost    losses           // what others lose, or what is in conflict
 }
 
 // read checks the request, and reads both objects and the entries (spec rules 1.1, 1.2 and 1.3).
@@ -210,11 +213,15 @@ func (o object) validate() error {
 // giveToBeforeFirstApply makes an entry of before-first-apply, which owns what is in live: nobody tracked the writes
 // before this one (spec rule 1.5).
 func (w *applyWrite) giveToBeforeFirstApply() error {
+	old := w.live.stripped()
+	isCreate := w.m.isOwnStruct(w.given) && typed.Equal(w.m.emptyTree(), old.tree) // as in most servers
+	if isCreate {
+		return nil
+	}
 	empty, err := w.m.emptyObject(w.ctx)
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)
 	}
-	old := w.live.stripped()
 	if w.m.options.Empty != nil && typed.Equal(empty.tree, old.tree) {
 		return nil // the object is about to be created
 	}
@@ -232,14 +239,15 @@ func (w *applyWrite) merge() error {
 	if w.live.tree != nil {
 		live = w.live.tree
 	}
-	merged, err := m.options.Semantics.Merge(m.typ, live, w.intent.tree, typed.Rules{})
+	rules := typed.Rules{Except: managedfields.Unowned(), Filter: m.options.ResetFields[m.version]}
+	merged, err := m.options.Semantics.Merge(m.typ, live, w.intent.tree, rules)
 	var unknown typed.Errors
 	if _, ok := err.(typed.Errors); ok && !m.refusesUnknown() {
 		// Fields that the type does not declare are taken out of the intent.
 		var declared any
 		declared, unknown = m.typ.DropUnknown(w.intent.tree, live)
 		w.intent.tree, _ = declared.(map[string]any)
-		merged, err = m.options.Semantics.Merge(m.typ, live, declared, typed.Rules{})
+		merged, err = m.options.Semantics.Merge(m.typ, live, declared, rules)
 	}
 	if err != nil {
 		return &ObjectError{AppliedObject, w.intent.name(), err}
@@ -251,18 +259,24 @@ func (w *applyWrite) merge() error {
 	}
 	w.merged = object{merged.Value.(map[string]any), m.version, m.typ}
 	w.changed = merged.Changed
-	w.owned = m.filter(m.version, merged.Owned).Difference(managedfields.Unowned())
+	w.owned = merged.FieldsV1
 	w.reconcileOwn()
 	isOwned := w.own != nil && w.own.APIVersion == m.version && w.own.Owns(w.owned)
 	if !isOwned && w.own != nil && w.own.APIVersion == m.version {
-		w.dropped = w.own.Owned().Difference(w.owned)
+		w.dropped = w.own.Owned().Difference(w.ownedSet())
 	}
 	// An apply that changes nothing ends here, and returns live as it is. So nothing may be left to do: the entry is of
 	// this version, all entries would be written as they are, the intent owns what it did, and kubectl's annotation
 	// need not be looked at.
-	w.isNoOp = isOwned && w.isCurrent && w.own.IsUnchanged() && !w.changed && !w.owned.Empty() &&
+	w.isNoOp = isOwned && w.isCurrent && w.own.IsUnchanged() && !w.changed && !w.own.IsEmpty() &&
 		!(w.key.Manager == kubectl && lastApplied(w.live.tree) != "")
 	return nil
+}
+
+// ownedSet returns what the intent owns.
+func (w *applyWrite) ownedSet() *fieldpath.Set {
+	e := managedfields.NewEncoded(w.key, w.m.version, nil, w.owned)
+	return e.Owned()
 }
 
 // reconcileOwn adapts the manager's entry to the topology of today's type, if it is of this version. An entry that
@@ -311,7 +325,7 @@ func (w *applyWrite) ownEntry() managedfields.Entry {
 		mine = *w.own
 	}
 	if mine.APIVersion != w.m.version || !mine.Owns(w.owned) {
-		mine = managedfields.NewEntry(w.key, w.m.version, mine.Time, w.owned)
+		mine = managedfields.NewEncoded(w.key, w.m.version, mine.Time, w.owned)
 	}
 	if w.changed {
 		mine.SetTime(w.m.timestamp())

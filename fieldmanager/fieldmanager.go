@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -103,6 +105,9 @@ type FieldManager struct {
 	typ     *typed.Type
 	types   Types
 	options Options
+	// emptyTree returns the tree of Options.Empty if that is a Go struct of the version; else nil. It is only compared:
+	// results may not share memory with it.
+	emptyTree func() map[string]any
 }
 
 // New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and when
@@ -128,7 +133,14 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	case err != nil:
 		return nil, fmt.Errorf("type of %s: %w", kind, err)
 	}
-	return &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}, nil
+	m := &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}
+	m.emptyTree = sync.OnceValue(func() (tree map[string]any) {
+		if m.isOwnStruct(options.Empty) {
+			tree, _ = gostruct.Tree(options.Empty, managedFieldsPath...)
+		}
+		return tree
+	})
+	return m, nil
 }
 
 // Kind returns the kind and version that the FieldManager is for.

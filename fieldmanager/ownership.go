@@ -36,7 +36,7 @@ func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept mana
 type comparisons struct {
 	m        *FieldManager
 	ctx      context.Context
-	old, now lazyObject
+	old, now *lazyObject
 	own      comparison // at the version of the write
 	hasOwn   bool
 	others   map[string]*comparison // at other versions; nil until one is asked for
@@ -48,16 +48,26 @@ type comparison struct {
 	typed.Comparison
 	addedOrModified *fieldpath.Set
 	finder          typed.Finder // of values in old and now
-	old, now        lazyObject
+	old, now        *lazyObject
 	err             error
 }
 
-// lazyObject returns an object, and makes it when it is asked for.
-type lazyObject func() (object, error)
+// lazyObject is an object that is made when it is asked for.
+type lazyObject struct {
+	read func() (object, error) // nil once the object is made
+	made object
+	err  error
+}
 
 // made returns an object that is made already.
-func made(o object) lazyObject {
-	return func() (object, error) { return o, nil }
+func made(o object) *lazyObject { return &lazyObject{made: o} }
+
+func (l *lazyObject) get() (object, error) {
+	if l.read != nil {
+		l.made, l.err = l.read()
+		l.read = nil
+	}
+	return l.made, l.err
 }
 
 // maxVersions is how many versions besides that of the write a write compares
@@ -66,7 +76,7 @@ const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
 
-func (m *FieldManager) compare(ctx context.Context, old, now lazyObject) *comparisons {
+func (m *FieldManager) compare(ctx context.Context, old, now *lazyObject) *comparisons {
 	return &comparisons{m: m, ctx: ctx, old: old, now: now}
 }
 
@@ -107,8 +117,8 @@ func (c *comparisons) keep(version string, found comparison) *comparison {
 	return other
 }
 
-func (c *comparisons) convert(o lazyObject, version string) (object, error) {
-	given, err := o()
+func (c *comparisons) convert(o *lazyObject, version string) (object, error) {
+	given, err := o.get()
 	if err != nil {
 		return object{}, err
 	}
@@ -117,7 +127,7 @@ func (c *comparisons) convert(o lazyObject, version string) (object, error) {
 
 // set stores how the object changed at a version, without what a write there resets.
 func (c *comparisons) set(
-	version string, old, now lazyObject, found typed.Comparison,
+	version string, old, now *lazyObject, found typed.Comparison,
 ) *comparison {
 	if c.m.options.ResetFields[version] != nil {
 		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
@@ -180,11 +190,11 @@ type losses struct {
 // add adds the fields that a change takes from r, with their values before and after. It returns whether the write is
 // refused.
 func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *comparison) (refused bool) {
-	old, err := change.old()
+	old, err := change.old.get()
 	if err != nil {
 		old = object{typ: typed.Deduced()}
 	}
-	now, err := change.now()
+	now, err := change.now.get()
 	if err != nil {
 		now = old
 	}

@@ -30,7 +30,7 @@ func (w *applyWrite) prune() error {
 	if !isDone {
 		// The removal may have emptied what the intent owns, and a conversion may have lost it. With the intent merged
 		// again, the same apply changes nothing next time (spec rule 6.4).
-		if intent := w.m.typ.Extract(w.intent.tree, w.owned.Leaves(), true); intent != nil {
+		if intent := w.m.typ.Extract(w.intent.tree, w.ownedSet().Leaves(), true); intent != nil {
 			merged, err := w.m.options.Semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
 			if err != nil {
 				return &ObjectError{AppliedObject, w.intent.name(), err}
@@ -39,16 +39,9 @@ func (w *applyWrite) prune() error {
 		}
 	}
 	w.merged.tree = managedfields.With(pruned, nil)
-	live, err := w.liveObject()
-	w.changed = !typed.Equal(live.tree, w.merged.tree)
-	return err
+	w.changed = !typed.Equal(w.live.stripped().tree, w.merged.tree)
+	return nil
 }
-
-// liveObject returns live without managed fields.
-func (w *applyWrite) liveObject() (object, error) { return w.live.stripped(), nil }
-
-// mergedObject returns the merged object without managed fields.
-func (w *applyWrite) mergedObject() (object, error) { return w.merged.stripped(), nil }
 
 // pruneInPlace prunes by [goneOf], which looks at nothing but what was dropped. isDone is false if entries have several
 // versions, or if goneOf can't decide.
@@ -223,7 +216,7 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	if err != nil {
 		return last, nil, err
 	}
-	now := managedfields.NewEntry(w.key, w.m.version, nil, w.owned.Union(managedfields.Unowned()))
+	now := managedfields.NewEntry(w.key, w.m.version, nil, w.ownedSet().Union(managedfields.Unowned()))
 	return *w.own, append(slices.Clip(w.others), now), nil
 }
 

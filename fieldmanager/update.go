@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,11 +49,14 @@ func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, opt
 		out, err := managedfields.Entries(nil).Into(now)
 		return w.result(out, err, nil)
 	}
-	changes, err := w.compare()
-	if err != nil {
-		return Result{}, err
+	entries, ok := w.created(options.Manager)
+	if !ok {
+		changes, err := w.compare()
+		if err != nil {
+			return Result{}, err
+		}
+		entries = m.track(w.entries, changes, options.Manager)
 	}
-	entries := m.track(w.entries, changes, options.Manager)
 	out, err := entries.Into(now)
 	return w.result(out, err, entries.Get(m.key(options.Manager, metav1.ManagedFieldsOperationUpdate)))
 }
@@ -78,7 +80,11 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 func sameButEntries(a, b runtime.Object) bool {
 	x, err1 := gostruct.Tree(a)
 	y, err2 := gostruct.Tree(b)
-	return err1 == nil && err2 == nil && typed.Equal(managedfields.With(x, nil), managedfields.With(y, nil))
+	return err1 == nil && err2 == nil && equalButEntries(x, y)
+}
+
+func equalButEntries(x, y map[string]any) bool {
+	return typed.Equal(managedfields.With(x, nil), managedfields.With(y, nil))
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even when its fields can't be tracked: on an
@@ -196,11 +202,31 @@ func entriesOf(obj runtime.Object) (l managedfields.Entries, err error) {
 	return l, err
 }
 
+// created returns the entries of a Go struct that is created without entries: one, of the writer. ok is false for other
+// objects, and for those that have to be compared as trees.
+func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool) {
+	m := w.m
+	live, isStruct := w.structs()
+	if !isStruct || !w.isCreate || len(w.entries) > 0 || m.options.Semantics != nil {
+		return nil, false
+	}
+	fieldsV1, ok := gostruct.Added(m.typ, live, w.now, managedfields.Unowned(), m.options.ResetFields[m.version])
+	if !ok {
+		return nil, false
+	}
+	key := m.key(manager, metav1.ManagedFieldsOperationUpdate)
+	mine := managedfields.NewEncoded(key, m.version, m.timestamp(), fieldsV1)
+	if !mine.IsEmpty() {
+		l = managedfields.Entries{mine}
+	}
+	return l, true
+}
+
 // compare compares both objects, and validates what the write changes: what was there before is not the writer's fault
 // (spec rule 1.3). Of two Go structs, only what differs becomes trees.
 func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
-	old := sync.OnceValues(func() (object, error) {
+	old := &lazyObject{read: func() (object, error) {
 		switch {
 		case w.live != nil:
 			return m.readObject(w.ctx, w.live, LiveObject)
@@ -208,39 +234,43 @@ func (w *updateWrite) compare() (*comparisons, error) {
 			return m.readObject(w.ctx, m.options.Empty, LiveObject)
 		}
 		return m.emptyObject(w.ctx)
-	})
-	now := sync.OnceValues(func() (object, error) { return m.readObject(w.ctx, w.now, NewObject) })
+	}}
+	now := &lazyObject{read: func() (object, error) { return m.readObject(w.ctx, w.now, NewObject) }}
 	changes := m.compare(w.ctx, old, now)
 	live, isStruct := w.structs()
-	if isStruct && w.isCreate && m.options.Semantics == nil {
-		if added, ok := gostruct.Added(m.typ, live, w.now, managedFieldsPath...); ok {
-			changes.set(m.version, old, now, typed.Comparison{Added: added})
-			return changes, nil
-		}
-	}
-	var before, after object
+	var before, after map[string]any
 	isRead := false
 	if isStruct {
 		var err error
-		before.tree, after.tree, err = gostruct.Diff(m.typ, live, w.now, managedFieldsPath...)
+		before, after, err = gostruct.Diff(m.typ, live, w.now, managedFieldsPath...)
 		isRead = err == nil // else the error of one of them, below, says which is at fault
 	}
 	if !isRead {
 		var err error
-		if before, err = old(); err != nil {
+		if before, err = m.treeOf(w.live, old); err != nil {
 			return nil, err
 		}
-		if after, err = now(); err != nil {
+		if after, err = m.treeOf(w.now, now); err != nil {
 			return nil, err
 		}
 	}
-	found, ok := m.options.Semantics.CompareAndValidate(m.typ, before.tree, after.tree)
+	found, ok := m.options.Semantics.CompareAndValidate(m.typ, before, after, managedFieldsPath...)
 	if !ok {
 		return w.refuse(old, now)
 	}
-	w.same = w.live != nil && found.Unchanged() && (!found.Inexact || typed.Equal(before.tree, after.tree))
+	w.same = w.live != nil && found.Unchanged() && (!found.Inexact || equalButEntries(before, after))
 	changes.set(m.version, old, now, found)
 	return changes, nil
+}
+
+// treeOf returns the tree of obj, which may have managed fields: that of an unstructured object of the FieldManager's
+// version as it is, any other from read.
+func (m *FieldManager) treeOf(obj runtime.Object, read *lazyObject) (map[string]any, error) {
+	if u, ok := obj.(runtime.Unstructured); ok && m.isOwnVersion(u.UnstructuredContent()) {
+		return u.UnstructuredContent(), nil
+	}
+	o, err := read.get()
+	return o.tree, err
 }
 
 // structs returns live, or the empty object, if it and the new object are Go structs of the FieldManager's version.
@@ -262,12 +292,12 @@ func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role 
 
 // refuse returns why [typed.Semantics.CompareAndValidate] rejected an update. If each object is valid by itself, it
 // returns their comparison.
-func (w *updateWrite) refuse(old, now lazyObject) (*comparisons, error) {
-	after, err := now()
+func (w *updateWrite) refuse(old, now *lazyObject) (*comparisons, error) {
+	after, err := now.get()
 	if err != nil {
 		return nil, err
 	}
-	before, err := old()
+	before, err := old.get()
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Encode returns the entries as Go structs, sorted; nil for none. It sorts l.
@@ -39,7 +41,10 @@ func (e *Entry) encode(out *metav1.ManagedFieldsEntry, scratch []byte) []byte {
 		*out = *e.asStruct
 		return scratch
 	}
-	if set, err := e.Fields(); err == nil {
+	fields := e.fields
+	if fields != nil {
+		// It is written as it is.
+	} else if set, err := e.Fields(); err == nil {
 		scratch = set.AppendJSON(scratch[:0])
 	} else {
 		// An entry of an unstructured object that can't be decoded goes into a Go struct.
@@ -53,8 +58,10 @@ func (e *Entry) encode(out *metav1.ManagedFieldsEntry, scratch []byte) []byte {
 		}
 		scratch = append(scratch[:0], text...)
 	}
-	fields := &metav1.FieldsV1{}
-	fields.SetRawBytes(scratch)
+	if fields == nil {
+		fields = &metav1.FieldsV1{}
+		fields.SetRawBytes(scratch)
+	}
 	*out = metav1.ManagedFieldsEntry{
 		Manager:     e.Manager,
 		Operation:   e.Operation,
@@ -107,6 +114,8 @@ func (e *Entry) encodeTree() map[string]any {
 	switch {
 	case e.tree != nil: // only its time has changed
 		out["fieldsV1"] = e.tree
+	case e.fields != nil:
+		out["fieldsV1"] = fieldpath.Tree(e.fields.GetRawBytes())
 	case e.decoded:
 		out["fieldsV1"] = e.set.Tree()
 	default:

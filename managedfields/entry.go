@@ -18,7 +18,7 @@ import (
 //	asTree != nil    ⇒  the entry is unchanged, and is asTree in an unstructured object
 //	asStruct != nil  ⇒  the fields are unchanged, and those of *asStruct, a Go struct
 //	decoded          ⇒  set is what it owns
-//	!decoded         ⇒  tree, a FieldsV1, is what it owns, or the fields of asStruct are
+//	!decoded         ⇒  tree, a FieldsV1, is what it owns, or fields are, or those of asStruct
 //	current          ⇒  tree is canonical and has today's topology, so that paths can be looked up in it
 //	err != nil       ⇒  !decoded: it can't be decoded, and is kept as it was read
 type Entry struct {
@@ -31,7 +31,8 @@ type Entry struct {
 
 	asTree   map[string]any
 	asStruct *metav1.ManagedFieldsEntry
-	tree     map[string]any // the FieldsV1 of an unstructured object, until it is decoded
+	tree     map[string]any   // the FieldsV1 of an unstructured object, until it is decoded
+	fields   *metav1.FieldsV1 // that a write made
 	set      *fieldpath.Set
 	decoded  bool
 	current  bool
@@ -44,16 +45,22 @@ func NewEntry(k Key, version string, at *metav1.Time, fields *fieldpath.Set) Ent
 	return Entry{Key: k, APIVersion: version, Time: at, set: fields, decoded: true}
 }
 
+// NewEncoded is [NewEntry] for fields that are FieldsV1 already, in canonical form. The entry
+// shares them.
+func NewEncoded(k Key, version string, at *metav1.Time, fields *metav1.FieldsV1) Entry {
+	return Entry{Key: k, APIVersion: version, Time: at, fields: fields}
+}
+
 // Fields returns what the entry owns. An error is an *[Error].
 func (e *Entry) Fields() (*fieldpath.Set, error) {
 	if e.decoded || e.err != nil {
 		return e.set, e.err
 	}
 	var err error
-	if e.asStruct == nil {
-		e.set, err = fieldpath.FromTree(e.tree)
+	if text, ok := e.encoded(); ok {
+		e.set, err = shared.parse(text)
 	} else {
-		e.set, err = shared.parse(e.asStruct.FieldsV1.GetRawBytes()) // of no FieldsV1, no bytes: the empty set
+		e.set, err = fieldpath.FromTree(e.tree)
 	}
 	if err != nil {
 		e.set, e.err = nil, &Error{e.index, e.Manager, err}
@@ -61,6 +68,14 @@ func (e *Entry) Fields() (*fieldpath.Set, error) {
 	}
 	e.decoded = true
 	return e.set, nil
+}
+
+// encoded returns the FieldsV1 of the entry if it is at hand.
+func (e *Entry) encoded() (fieldsV1 []byte, ok bool) {
+	if e.asStruct != nil {
+		return e.asStruct.FieldsV1.GetRawBytes(), true // of no FieldsV1, no bytes: the empty set
+	}
+	return e.fields.GetRawBytes(), e.fields != nil
 }
 
 // Owned returns what the entry owns: nothing if it is nil, or can't be decoded.
@@ -82,7 +97,7 @@ func (e *Entry) SetFields(set *fieldpath.Set) {
 		return
 	}
 	e.set, e.decoded, e.err = set, true, nil
-	e.asTree, e.asStruct, e.tree = nil, nil, nil
+	e.asTree, e.asStruct, e.tree, e.fields = nil, nil, nil, nil
 }
 
 // SetTime replaces the time of the entry.
@@ -96,13 +111,16 @@ func (e *Entry) SetTime(at *metav1.Time) {
 	e.Time, e.asTree = at, nil
 }
 
-// isInTree reports whether paths can be looked up in the entry's FieldsV1.
+// isInTree reports whether paths can be looked up in the entry's tree.
 func (e *Entry) isInTree() bool { return e.current && !e.decoded && e.err == nil }
 
 // IsEmpty reports whether the entry owns nothing. An entry that can't be decoded is not empty.
 func (e *Entry) IsEmpty() bool {
 	if e.isInTree() {
 		return len(e.tree) == 0
+	}
+	if e.fields != nil {
+		return len(e.fields.GetRawBytes()) <= len("{}")
 	}
 	set, err := e.Fields()
 	return err == nil && set.Empty()
@@ -131,13 +149,19 @@ func (e *Entry) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	return own.Intersection(set)
 }
 
-// Owns reports whether the entry owns the paths of set and nothing else; false if it can't be decoded.
-func (e *Entry) Owns(set *fieldpath.Set) bool {
-	if e.isInTree() {
+// Owns reports whether the entry owns the paths of a FieldsV1, in canonical form, and nothing else; false if it can't be
+// decoded.
+func (e *Entry) Owns(fields *metav1.FieldsV1) bool {
+	fieldsV1 := fields.GetRawBytes()
+	if text, ok := e.encoded(); ok && bytes.Equal(text, fieldsV1) {
+		return e.err == nil
+	}
+	set, err := shared.parse(fieldsV1)
+	if err == nil && e.isInTree() {
 		return set.EqualTree(e.tree)
 	}
-	own, err := e.Fields()
-	return err == nil && own.Equal(set)
+	own, ownErr := e.Fields()
+	return err == nil && ownErr == nil && own.Equal(set)
 }
 
 // Subtract removes the paths of set from the entry.

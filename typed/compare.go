@@ -61,9 +61,10 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 
 // CompareAndValidate is [Semantics.Compare] for a value that was not validated. ok is false if a part of now that old
 // does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that are
-// equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate].
-func (s *Semantics) CompareAndValidate(t *Type, old, now any) (c Comparison, ok bool) {
-	x := comparer{s: s, left: limits.MaxValues, check: true}
+// equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate]. except
+// is the path of an entry of maps that is left out, unless it is empty.
+func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
+	x := comparer{s: s, left: limits.MaxValues, check: true, except: except}
 	c = x.run(t, old, now)
 	return c, !x.invalid && x.left >= 0
 }
@@ -71,10 +72,11 @@ func (s *Semantics) CompareAndValidate(t *Type, old, now any) (c Comparison, ok 
 // comparer is one comparison of two values of one type.
 type comparer struct {
 	s       *Semantics
-	left    int  // values that may still be visited
-	check   bool // validate the parts that only the new value has
-	invalid bool // such a part is invalid
-	inexact bool // see [Comparison.Inexact]
+	left    int      // values that may still be visited
+	check   bool     // validate the parts that only the new value has
+	invalid bool     // such a part is invalid
+	inexact bool     // see [Comparison.Inexact]
+	except  []string // the path below the current place that is left out
 }
 
 func (c *comparer) run(t *Type, old, now any) Comparison {
@@ -91,10 +93,10 @@ func (c *comparer) oneSide(t *Type, v any, depth int, check bool) *fieldpath.Set
 	w := newValidator(stored)
 	defer w.release()
 	w.setOnly, w.everyPath, w.semantics, w.depth = !check, true, c.s, depth
-	_, below := w.value(t, v)
+	w.value(t, v)
 	c.invalid = c.invalid || check && w.invalid || w.ended
 	c.left -= w.values
-	return below
+	return w.fields.Set()
 }
 
 // validateNew validates a part of the new value that replaces another, if c.check is true. Then its children need not
@@ -245,6 +247,17 @@ func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) diffe
 
 // compareEntry compares an entry of two maps, of which at least one has it.
 func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, depth int) {
+	if len(c.except) > 0 {
+		outer := c.except
+		c.except = nil
+		if name == outer[0] {
+			if c.except = outer[1:]; len(c.except) == 0 {
+				c.except = outer
+				return
+			}
+		}
+		defer func() { c.except = outer }()
+	}
 	switch {
 	case isMissing(r):
 		if c.s.asAbsent(m, name, l, depth) {

@@ -29,7 +29,7 @@
 //	}}}
 //	live := map[string]any{"tags": []any{"a"}}
 //	intent := map[string]any{"tags": []any{"b"}}
-//	merged, err := t.Merge(live, intent, typed.Rules{})   // Value: {tags: [a, b]}, Owned: .tags[="b"]
+//	merged, err := t.Merge(live, intent, typed.Rules{})   // Value: {tags: [a, b]}, Owned(): .tags[="b"]
 //	changes := t.Compare(live, merged.Value)              // Added: .tags[="b"]
 //
 // # Limits

@@ -52,8 +52,8 @@ func ExampleType_Merge() {
 	}
 	changes := t.Compare(live, merged.Value)
 	fmt.Println("merged  ", encode(merged.Value))
-	printSet("owned   ", merged.Owned)
-	printSet("dropped ", last.Difference(merged.Owned))
+	printSet("owned   ", merged.Owned())
+	printSet("dropped ", last.Difference(merged.Owned()))
 	printSet("added   ", changes.Added)
 	printSet("modified", changes.Modified)
 	// Output:

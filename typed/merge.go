@@ -2,7 +2,8 @@ package typed
 
 import (
 	"maps"
-	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -13,8 +14,14 @@ type Merged struct {
 	// Value is the merged value. It is live itself, the same value in memory, unless Changed.
 	Value   any
 	Changed bool
-	// Owned is the [Type.FieldSet] of the intent.
-	Owned *fieldpath.Set
+	// FieldsV1 is what the intent owns: its [Type.FieldSet] without what the rules leave out.
+	FieldsV1 *metav1.FieldsV1
+}
+
+// Owned returns what the intent owns as a set, which it decodes.
+func (m Merged) Owned() *fieldpath.Set {
+	set, _ := fieldpath.Parse(m.FieldsV1.GetRawBytes())
+	return set
 }
 
 // Merge merges applied, an intent, into live (spec rules 3.1, 3.2 and 3.3). It removes nothing from live, takes the
@@ -45,7 +52,7 @@ func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, erro
 	m := merger{newValidator(rules)}
 	defer m.release()
 	m.semantics = s
-	out, _, owned := m.merge(t, live, applied)
+	out, _ := m.merge(t, live, applied)
 	if m.invalid {
 		m.again()
 		m.merge(t, live, applied)
@@ -57,11 +64,11 @@ func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, erro
 	if !out.changed {
 		out.value = live
 	}
-	return Merged{Value: out.value, Changed: out.changed, Owned: owned}, nil
+	return Merged{Value: out.value, Changed: out.changed, FieldsV1: m.fields.FieldsV1()}, nil
 }
 
 // merger merges where both values have something. Where live has nothing, the [validator] in it validates the intent
-// and makes its set.
+// and finds what it owns.
 type merger struct{ *validator }
 
 // result is the merged value of one place; value is live's own unless changed.
@@ -70,16 +77,15 @@ type result struct {
 	changed bool
 }
 
-// merge merges one place; live may be missing. leaf says that the intent owns the place as a whole, and owned is what
-// it owns below.
-func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool, owned *fieldpath.Set) {
+// merge merges one place; live may be missing. leaf says that the intent owns the place as a whole. What it owns below is
+// written to m.fields.
+func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool) {
 	if isMissing(live) {
-		leaf, owned = m.value(t, applied)
-		return result{applied, true}, leaf, owned
+		return result{applied, true}, m.value(t, applied)
 	}
 	shape := t.shapeOf(applied).first()
 	if leaf = t.isLeafShape(shape); leaf {
-		return m.mergeLeaf(t, shape, live, applied), leaf, nil
+		return m.mergeLeaf(t, shape, live, applied), leaf
 	}
 	switch shape {
 	case mapShape:
@@ -87,32 +93,30 @@ func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool, owned
 		switch {
 		case r == nil || len(l) == 0 && (len(r) == 0 || m.semantics == nil):
 		case !m.within():
-			return result{live, false}, leaf, nil
+			return result{live, false}, leaf
 		default:
-			out, owned = m.mergeEntries(t.Map, l, r)
-			return out, leaf, owned
+			return m.mergeEntries(t.Map, l, r), leaf
 		}
 	case listShape:
 		l, r := asList(live), asList(applied)
 		switch {
 		case len(l) == 0 || len(r) == 0 || len(r) > limits.MaxItems:
 		case !m.within():
-			return result{live, false}, leaf, nil
+			return result{live, false}, leaf
 		default:
-			out, owned = m.mergeItems(t.List, l, r)
-			return out, leaf, owned
+			return m.mergeItems(t.List, l, r), leaf
 		}
 	}
 	// At most one of them has content, or the intent has too many items, which is an error. The intent's value replaces
 	// a null; an empty one leaves live's content.
-	_, owned = m.value(t, applied)
+	m.value(t, applied)
 	switch {
 	case hasContent(live, shape) && !hasContent(applied, shape):
-		return result{live, false}, leaf, owned
+		return result{live, false}, leaf
 	case !hasContent(applied, shape) && m.semantics.leavesEqual(t, live, applied):
-		return result{live, false}, leaf, owned
+		return result{live, false}, leaf
 	}
-	return result{applied, true}, leaf, owned
+	return result{applied, true}, leaf
 }
 
 // hasContent reports whether v is a map or list with content, of a shape.
@@ -143,22 +147,16 @@ func (m *merger) equal(t *Type, a, b any) bool {
 	return m.semantics != nil && m.semantics.sameMeaning(t, a, b, 0)
 }
 
-func (m *merger) mergeEntries(of *Map, live, applied map[string]any) (result, *fieldpath.Set) {
+func (m *merger) mergeEntries(of *Map, live, applied map[string]any) result {
 	var out map[string]any // a copy of live, made at the first change
-	at := m.set.Level()
-	each := func(name string, r any) {
-		t, declared := m.field(of, name)
-		if t == nil {
-			return
-		}
+	m.eachEntry(of, applied, func(name string, t *Type, declared bool, r any) {
 		l, has := live[name]
 		if !has {
 			l = missing
 		}
-		m.enter(fieldpath.Field(name))
-		merged, leaf, owned := m.merge(t, l, r)
-		m.leave()
-		m.set.Add(fieldpath.Field(name), leaf || !declared || isEmptyValue(r), owned)
+		m.enter(fieldpath.Field(name), !declared)
+		merged, leaf := m.merge(t, l, r)
+		m.leave(leaf || !declared || isEmptyValue(r))
 		if !merged.changed || m.isAbsent(of, name, l, r) {
 			return
 		}
@@ -167,17 +165,8 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) (result, *f
 			maps.Copy(out, live)
 		}
 		out[name] = merged.value
-	}
-	if m.ordered {
-		for _, name := range slices.Sorted(maps.Keys(applied)) {
-			each(name, applied[name])
-		}
-	} else {
-		for name, r := range applied {
-			each(name, r)
-		}
-	}
-	return result{out, out != nil}, m.set.Pop(at)
+	})
+	return result{out, out != nil}
 }
 
 // isAbsent reports whether an entry of applied counts as absent by the semantics, and live's is missing or does, too.
@@ -190,12 +179,12 @@ func (m *merger) isAbsent(of *Map, name string, live, applied any) bool {
 }
 
 // mergeItems merges two lists that both have items.
-func (m *merger) mergeItems(l *List, live, applied []any) (result, *fieldpath.Set) {
+func (m *merger) mergeItems(l *List, live, applied []any) result {
 	x := listMerge{
 		merger: m, list: l, live: live, applied: applied,
 		elems: make([]fieldpath.Element, len(applied)),
 	}
-	at := m.set.Level()
+	at := m.fields.Level()
 	isValid := true
 	for i, item := range applied {
 		var ok bool
@@ -214,8 +203,8 @@ func (m *merger) mergeItems(l *List, live, applied []any) (result, *fieldpath.Se
 	default:
 		x.byElements()
 	}
-	owned := m.distinct(at)
-	return result{x.out, x.changed}, owned
+	m.distinct(at)
+	return result{x.out, x.changed}
 }
 
 // listMerge merges an intent's items into a list by their elements (spec rule 3.7).
@@ -231,10 +220,9 @@ type listMerge struct {
 
 // mergeItem merges the item of applied at i with live's.
 func (x *listMerge) mergeItem(i int, live any) result {
-	x.enter(x.elems[i])
-	merged, _, owned := x.merge(x.list.Elem, live, x.applied[i])
-	x.leave()
-	x.set.Add(x.elems[i], true, owned)
+	x.enter(x.elems[i], true)
+	merged, _ := x.merge(x.list.Elem, live, x.applied[i])
+	x.leave(true)
 	return merged
 }
 

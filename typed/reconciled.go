@@ -4,12 +4,13 @@ import (
 	"strings"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/plain"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // IsReconciled reports whether fields, a FieldsV1 of an unstructured object, is as [fieldpath.Set.Tree] returns it, and
 // [Type.Reconcile] would not change its set. Then it can be searched without decoding it. It allocates nothing and
-// costs O(members). It may be false for names that have to be decoded first ([fieldpath.IsCanonicalName]).
+// costs O(members). It may be false for names that have to be decoded first ([plain.IsMember]).
 func (t *Type) IsReconciled(fields map[string]any) bool {
 	left := limits.MaxMembers
 	return t.reconciled(fields, 0, &left)
@@ -26,7 +27,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 			return false
 		}
 		isField := len(name) >= 2 && name[0] == 'f' && name[1] == ':' && len(name) <= limits.MaxElement
-		if !isField && !fieldpath.IsCanonicalName(name) {
+		if !isField && !plain.IsMember(name) {
 			return false
 		}
 		if name == "." && (len(below) > 0 || len(fields) == 1 || depth == 0) {

@@ -1,5 +1,11 @@
 package typed
 
+import (
+	"maps"
+	"slices"
+	"sync/atomic"
+)
+
 // Scalar is a kind of scalar value.
 type Scalar uint8
 
@@ -48,7 +54,8 @@ type List struct {
 // IsAtomic reports whether the list is replaced and owned as a whole.
 func (l *List) IsAtomic() bool { return !l.Set && len(l.Keys) == 0 }
 
-// Map is the topology of a struct, of a map with free keys, or of both at once.
+// Map is the topology of a struct, of a map with free keys, or of both at once. It must not be changed or copied after its
+// first use.
 type Map struct {
 	// Fields holds the declared fields by name.
 	Fields map[string]Field
@@ -59,6 +66,27 @@ type Map struct {
 	// Untyped marks a map without declared fields whose entries may be anything. Its topology is deduced from its
 	// values, so sets of paths in it are never reconciled.
 	Untyped bool
+
+	inOrder atomic.Pointer[[]namedField] // see fieldsInOrder
+}
+
+// namedField is one of the Fields of a Map.
+type namedField struct {
+	name string
+	typ  *Type
+}
+
+// fieldsInOrder returns the declared fields, sorted by name. The first call sorts them; Fields may not change afterwards.
+func (m *Map) fieldsInOrder() []namedField {
+	if sorted := m.inOrder.Load(); sorted != nil {
+		return *sorted
+	}
+	sorted := make([]namedField, 0, len(m.Fields))
+	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
+		sorted = append(sorted, namedField{name, m.Fields[name].Type})
+	}
+	m.inOrder.Store(&sorted)
+	return sorted
 }
 
 // Field is a declared field of a struct.

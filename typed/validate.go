@@ -9,12 +9,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Rules are what [Type.Validate] allows.
+// Rules are what [Type.Validate] allows, and what a [Merged] leaves out.
 type Rules struct {
 	// Duplicates allows duplicate items in sets and keyed lists, which an update may have stored (spec rule 3.6).
 	Duplicates bool
 	// Unknown allows fields that a struct does not declare. They are validated as [Deduced].
 	Unknown bool
+	// Except are paths that nobody owns, and Filter removes others, unless it is nil. [Type.Validate] ignores both.
+	Except *fieldpath.Set
+	Filter fieldpath.Filter
 }
 
 // stored are the rules for what is stored, or about to be: what a server let in is not refused later.
@@ -49,22 +52,23 @@ func (t *Type) FieldSet(v any) *fieldpath.Set {
 	w := newValidator(stored)
 	defer w.release()
 	w.setOnly = true
-	_, below := w.value(t, v)
-	return below
+	w.value(t, v)
+	return w.fields.Set()
 }
 
-// validator walks a value once, and finds both its violations and its paths.
+// validator walks a value once, and finds both its violations and its paths, as FieldsV1: what an intent owns is stored,
+// and compared with what is stored, more often than it is needed as a set.
 type validator struct {
 	faults
 	rules Rules
 	// setOnly says that only the set is asked for: the content of atomic values is not visited.
 	setOnly bool
-	// everyPath makes a set of all paths, as in a [Comparison], and not of those that an intent owns. Entries that
-	// count as absent by the semantics are left out of it.
+	// everyPath finds all paths, as in a [Comparison], and not only those that an intent owns. Entries that count as
+	// absent by the semantics are left out.
 	everyPath bool
 	semantics *Semantics
 
-	set     fieldpath.Builder
+	fields  fieldpath.Writer
 	values  int  // values visited so far
 	depth   int  // of the value in the object
 	invalid bool // there is a violation
@@ -81,14 +85,15 @@ var validators = sync.Pool{New: func() any { return &validator{} }}
 func newValidator(rules Rules) *validator {
 	w := validators.Get().(*validator)
 	w.rules = rules
+	w.fields.Omit(rules.Except, rules.Filter)
 	return w
 }
 
 // release ends the use of a validator.
 func (w *validator) release() {
-	w.set.Reset()
+	w.fields.Reset()
 	clear(w.path[:cap(w.path)])
-	*w = validator{set: w.set, faults: faults{path: w.path[:0]}}
+	*w = validator{fields: w.fields, faults: faults{path: w.path[:0]}}
 	validators.Put(w)
 }
 
@@ -96,7 +101,7 @@ func (w *validator) release() {
 // first, the second visits maps in the order of their keys, to report the same place every time.
 func (w *validator) again() {
 	w.values, w.invalid, w.listing, w.ordered, w.ended = 0, false, true, w.ended, false
-	w.set.Reset()
+	w.fields.Reset() // what it writes is not used
 }
 
 // fail adds a violation at the current place.
@@ -107,19 +112,30 @@ func (w *validator) fail(format string, args ...any) {
 	}
 }
 
-// enter adds e to the current path, and leave removes it.
-func (w *validator) enter(e fieldpath.Element) {
+// down adds e to the current path, and up removes it.
+func (w *validator) down(e fieldpath.Element) {
 	w.depth++
 	if w.listing {
 		w.push(e)
 	}
 }
 
-func (w *validator) leave() {
+func (w *validator) up() {
 	w.depth--
 	if w.listing {
 		w.pop()
 	}
+}
+
+// enter is down for what has a path in the set, and leave is up; see [fieldpath.Writer.Enter] for isMember.
+func (w *validator) enter(e fieldpath.Element, isMember bool) {
+	w.down(e)
+	w.fields.Enter(e, isMember)
+}
+
+func (w *validator) leave(isMember bool) {
+	w.up()
+	w.fields.Leave(isMember)
 }
 
 // within counts a value, and reports whether it is within the limits. After the first that is not, the walk ends: a
@@ -140,20 +156,21 @@ func (w *validator) within() bool {
 	return false
 }
 
-// value validates a value. It returns whether the value is owned as a whole, and the paths below it.
-func (w *validator) value(t *Type, v any) (leaf bool, below *fieldpath.Set) {
+// value validates a value, and writes the paths below it. It returns whether the value is owned as a whole.
+func (w *validator) value(t *Type, v any) (leaf bool) {
 	if !w.within() {
-		return true, nil
+		return true
 	}
 	shape := t.shapeOf(v).first()
 	leaf = t.isLeafShape(shape)
+	start := w.fields.Len()
 	switch {
 	case v == nil, leaf && w.setOnly:
 	case shape == mapShape:
-		below = w.entries(t.Map, v)
+		w.entries(t.Map, v)
 	case shape == listShape:
-		below = w.items(t.List, v)
-		leaf = leaf || w.setOnly && below.Empty() && len(asList(v)) > 0
+		w.items(t.List, v)
+		leaf = leaf || w.setOnly && w.fields.Len() == start && len(asList(v)) > 0
 	case shape != scalarShape:
 		w.fail("expected no value, got %s", describe(v))
 	case !t.Scalar.accepts(v):
@@ -161,7 +178,10 @@ func (w *validator) value(t *Type, v any) (leaf bool, below *fieldpath.Set) {
 	case finite(v) != nil:
 		w.fail("expected a finite number")
 	}
-	return leaf, below
+	if leaf {
+		w.fields.Truncate(start) // the paths of granular values in an atomic one
+	}
+	return leaf
 }
 
 // isLeafShape reports whether values of one of t's shapes are owned and replaced as a whole.
@@ -173,6 +193,19 @@ func (t *Type) isLeafShape(s shape) bool {
 		return t.List.IsAtomic()
 	}
 	return s == scalarShape
+}
+
+// isPlain reports whether v is certainly a valid scalar of type t.
+func (t *Type) isPlain(v any) bool {
+	switch v.(type) {
+	case string:
+		return t.Scalar == String || t.Scalar == Untyped
+	case bool:
+		return t.Scalar == Boolean || t.Scalar == Untyped
+	case int64:
+		return t.Scalar == Numeric || t.Scalar == Untyped
+	}
+	return false
 }
 
 // accepts reports whether v is a scalar of the kind s.
@@ -190,39 +223,67 @@ func (s Scalar) accepts(v any) bool {
 	return false
 }
 
-func (w *validator) entries(m *Map, v any) *fieldpath.Set {
+func (w *validator) entries(m *Map, v any) {
 	entries, ok := v.(map[string]any)
 	if !ok {
 		w.fail("expected map, got %s", describe(v))
-		return nil
+		return
 	}
-	at := w.set.Level()
-	if w.ordered {
-		for _, name := range slices.Sorted(maps.Keys(entries)) {
-			w.entry(m, name, entries[name])
+	w.eachEntry(m, entries, func(name string, t *Type, declared bool, v any) {
+		if w.everyPath && w.semantics.asAbsent(m, name, v, w.depth) {
+			return
 		}
-		return w.set.Pop(at)
-	}
-	for name, value := range entries {
-		w.entry(m, name, value)
-	}
-	return w.set.Pop(at)
+		if t.isPlain(v) && w.depth < limits.MaxDepth && w.within() { // most entries
+			w.fields.Add(fieldpath.Field(name))
+			return
+		}
+		isMember := w.everyPath || !declared
+		w.enter(fieldpath.Field(name), isMember)
+		leaf := w.value(t, v)
+		w.leave(isMember || leaf || isEmptyValue(v))
+	})
 }
 
-func (w *validator) entry(m *Map, name string, v any) {
-	if w.everyPath && w.semantics.asAbsent(m, name, v, w.depth) {
-		return
+// mostLookups is how many declared fields are looked up for each entry: that takes a fifth of the time of what an entry
+// takes whose type has to be looked up, and which has to be sorted.
+const mostLookups = 5
+
+// eachEntry calls visit with the entries of a map, and ends the level in which it enters them. Entries that the map
+// can't have are violations, and are left out, if the rules don't allow them.
+func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(name string, t *Type, declared bool, v any)) {
+	at := w.fields.Level()
+	left := len(entries) // to be visited
+	declared := m.fieldsInOrder()
+	isDeclaredFirst := len(declared) <= mostLookups*left
+	if isDeclaredFirst {
+		for i := 0; i < len(declared) && left > 0; i++ {
+			f := &declared[i]
+			if v, ok := entries[f.name]; ok {
+				visit(f.name, f.typ, true, v)
+				left--
+			}
+		}
+		if left == 0 {
+			w.fields.Close(at) // in order
+			return
+		}
 	}
-	t, declared := w.field(m, name)
-	if t == nil {
-		return
+	other := func(name string, v any) {
+		t, declared := w.field(m, name)
+		if t != nil && !(declared && isDeclaredFirst) {
+			visit(name, t, declared, v)
+		}
 	}
-	w.enter(fieldpath.Field(name))
-	leaf, below := w.value(t, v)
-	w.leave()
-	if !m.Atomic {
-		w.set.Add(fieldpath.Field(name), w.everyPath || leaf || !declared || isEmptyValue(v), below)
+	if w.ordered {
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			other(name, entries[name])
+		}
+	} else {
+		for name, v := range entries {
+			other(name, v)
+		}
 	}
+	w.fields.Sort(at)
 }
 
 // field returns the type of an entry of a map, and whether it is declared. The type is nil for an entry that the map
@@ -236,9 +297,9 @@ func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 		if w.rules.Unknown {
 			return deducedType, false
 		}
-		w.enter(fieldpath.Field(name))
+		w.down(fieldpath.Field(name))
 		w.fail("field not declared in schema")
-		w.leave()
+		w.up()
 	}
 	return t, declared
 }
@@ -249,34 +310,31 @@ func isEmptyValue(v any) bool {
 	return v == nil || ok && len(m) == 0
 }
 
-func (w *validator) items(l *List, v any) *fieldpath.Set {
+func (w *validator) items(l *List, v any) {
 	list, ok := w.list(v)
 	if !ok {
-		return nil
+		return
 	}
 	if l.IsAtomic() {
 		for i, item := range list {
 			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth < limits.MaxDepth && w.within() {
 				continue // most items are valid strings, and need no path
 			}
-			w.enter(w.index(i))
+			w.down(w.index(i))
 			w.value(l.Elem, item)
-			w.leave()
+			w.up()
 		}
-		return nil
+		return
 	}
-	at := w.set.Level()
+	at := w.fields.Level()
 	for i, item := range list {
-		e, ok := w.element(l, i, item)
-		if !ok {
-			continue
+		if e, ok := w.element(l, i, item); ok {
+			w.enter(e, true)
+			w.value(l.Elem, item)
+			w.leave(true)
 		}
-		w.enter(e)
-		_, below := w.value(l.Elem, item)
-		w.leave()
-		w.set.Add(e, true, below)
 	}
-	return w.distinct(at)
+	w.distinct(at)
 }
 
 // index returns the element of the item at i of an atomic list if paths are needed.
@@ -306,14 +364,13 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 	return e, err == nil
 }
 
-// distinct pops the items of a list, which were added since the level at. Duplicates are a violation by the rules; they
+// distinct ends the items of a list, which were entered since the level at. Duplicates are a violation by the rules; they
 // are in the set without their content.
-func (w *validator) distinct(at int) *fieldpath.Set {
-	set, twice := w.set.PopItems(at)
+func (w *validator) distinct(at int) {
+	twice := w.fields.Sort(at)
 	if !w.rules.Duplicates {
 		for _, e := range twice {
 			w.fail("duplicate entries for key %s", shortPath{e})
 		}
 	}
-	return set
 }

@@ -4,18 +4,23 @@ import (
 	"reflect"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Added returns the paths that b has and a does not, of objects of type t: the Added of
-// [typed.Semantics.CompareAndValidate] of their trees, without making these. ok is false if something was modified or
-// removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are pointers to structs
-// of one Go type. except is the path of a field that is left out and not read.
+// Added returns what b has and a does not, of objects of type t, as FieldsV1 in canonical form without what is omitted:
+// the Added of [typed.Semantics.CompareAndValidate] of their trees, without making these. ok is false if something was
+// modified or removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are pointers
+// to structs of one Go type. Fields of which except has the path, but none below, are not read. See
+// [fieldpath.Writer.Omit] for except and filter.
 //
 // It is for objects that are created, where all but a few fields of a are left out.
-func Added(t *typed.Type, a, b any, except ...string) (added *fieldpath.Set, ok bool) {
+func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filter) (
+	fieldsV1 *metav1.FieldsV1, ok bool,
+) {
 	av, err1 := structOf(a)
 	bv, err2 := structOf(b)
 	if err1 != nil || err2 != nil || av.Type() != bv.Type() {
@@ -27,59 +32,61 @@ func Added(t *typed.Type, a, b any, except ...string) (added *fieldpath.Set, ok 
 	}
 	w := writers.Get().(*writer)
 	w.left = limits.MaxValues
+	w.out.Omit(except, filter)
 	defer func() {
-		w.set.Reset()
+		w.out.Reset()
 		writers.Put(w)
 	}()
-	return w.addedFields(t.Map, f, av, bv, except, 0)
+	if !w.addedFields(t.Map, f, av, bv, except, 0) {
+		return nil, false
+	}
+	return w.out.FieldsV1(), true
 }
 
-// writer makes the set of a Go value. Its functions return false if the caller has to compare trees.
+// writer writes the paths of a Go value. Its functions return false if the caller has to compare trees.
 type writer struct {
-	set  fieldpath.Builder
+	out  fieldpath.Writer
 	left int // values that may still be visited
 }
 
 var writers = sync.Pool{New: func() any { return &writer{} }}
 
-// addedFields returns the paths that the struct b has and a does not.
-func (w *writer) addedFields(
-	m *typed.Map, f *form, a, b reflect.Value, except []string, depth int,
-) (*fieldpath.Set, bool) {
-	at := w.set.Level()
-	for _, field := range f.fields {
+// addedFields writes the paths that the struct b has and a does not.
+func (w *writer) addedFields(m *typed.Map, f *form, a, b reflect.Value, except *fieldpath.Set, depth int) bool {
+	at, types := w.out.Level(), f.typesIn(m)
+	for i, field := range f.fields {
+		e := fieldpath.Field(field.name)
+		isExcept, below := except.At(e)
+		if isExcept && below.Empty() {
+			continue
+		}
 		av, _, inA := field.in(a)
 		bv, bf, inB := field.in(b)
 		if !inA && !inB {
 			continue
 		}
-		rest, isExcept := below(except, field.name)
-		if isExcept {
-			continue
-		}
-		t := fieldType(m, field.name)
+		t := types[i]
 		if t == nil || !inB {
-			return nil, false
+			return false
 		}
-		var sub *fieldpath.Set
+		w.out.Enter(e, !inA)
 		ok := true
 		if inA {
-			sub, ok = w.addedTo(t, field.form, av, bv, rest, depth+1)
+			ok = w.addedTo(t, field.form, av, bv, below, depth+1)
 		} else {
-			sub, ok = w.all(t, bf, bv, depth+1)
+			ok = w.all(t, bf, bv, depth+1)
 		}
 		if !ok {
-			return nil, false
+			return false
 		}
-		w.set.Add(fieldpath.Field(field.name), !inA, sub)
+		w.out.Leave(!inA)
 	}
-	return w.set.Pop(at), true
+	w.out.Close(at)
+	return true
 }
 
 // addedTo is addedFields for a field that both have.
-func (w *writer) addedTo(
-	t *typed.Type, f *form, a, b reflect.Value, except []string, depth int,
-) (*fieldpath.Set, bool) {
+func (w *writer) addedTo(t *typed.Type, f *form, a, b reflect.Value, except *fieldpath.Set, depth int) bool {
 	fa, x := indirect(f, a)
 	fb, y := indirect(f, b)
 	isGranular := t.Scalar == 0 && (t.Map == nil) != (t.List == nil) &&
@@ -88,11 +95,11 @@ func (w *writer) addedTo(
 	case fa == fb && fa.kind == structKind && isGranular && t.Map != nil:
 		return w.addedFields(t.Map, fa, x, y, except, depth)
 	case fa == fb && equalScalars(fa, x, y):
-		return nil, true
+		return true
 	case fa.kind == nullKind && isGranular && (fb.kind == listKind || fb.kind == mapKind) && y.Len() > 0:
 		return w.all(t, fb, y, depth)
 	}
-	return nil, false
+	return false
 }
 
 // fieldType returns the type of an entry of a map; nil if the map can't have it.
@@ -103,20 +110,40 @@ func fieldType(m *typed.Map, name string) *typed.Type {
 	return m.Elem
 }
 
-// all returns all paths below a value; false if it may be invalid.
-func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
+// fieldTypes are the types of the fields of a form in a map: types[i] is that of fields[i].
+type fieldTypes struct {
+	of    *typed.Map
+	types []*typed.Type
+}
+
+// typesIn returns the type of each of f.fields in m; nil if m can't have it. It keeps the last result, because a Go type
+// nearly always is of the same topology.
+func (f *form) typesIn(m *typed.Map) []*typed.Type {
+	if last := f.lastTypes.Load(); last != nil && last.of == m {
+		return last.types
+	}
+	types := make([]*typed.Type, len(f.fields))
+	for i, field := range f.fields {
+		types[i] = fieldType(m, field.name)
+	}
+	f.lastTypes.Store(&fieldTypes{m, types})
+	return types
+}
+
+// all writes all paths below a value; false if it may be invalid.
+func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) bool {
 	if w.left--; w.left < 0 || depth > limits.MaxDepth {
-		return nil, false
+		return false
 	}
 	switch f, v = indirect(f, v); f.kind {
 	case nullKind:
-		return nil, true
+		return true
 	case stringKind:
-		return nil, t.Scalar == typed.String || t.Scalar == typed.Untyped
+		return t.Scalar == typed.String || t.Scalar == typed.Untyped
 	case boolKind:
-		return nil, t.Scalar == typed.Boolean || t.Scalar == typed.Untyped
+		return t.Scalar == typed.Boolean || t.Scalar == typed.Untyped
 	case intKind:
-		return nil, t.Scalar == typed.Numeric || t.Scalar == typed.Untyped
+		return t.Scalar == typed.Numeric || t.Scalar == typed.Untyped
 	case structKind:
 		return w.allFields(t, f, v, depth)
 	case mapKind:
@@ -125,94 +152,110 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (*field
 		return w.allItems(t, f, v, depth)
 	}
 	plain, err := f.scalar(v)
-	if err != nil || t.Validate(plain, typed.Rules{Duplicates: true, Unknown: true}) != nil {
-		return nil, false
+	if err != nil {
+		return false
 	}
-	_, isMap := plain.(map[string]any)
-	_, isList := plain.([]any)
-	return nil, !isMap && !isList
+	switch plain.(type) {
+	case string:
+		return t.Scalar == typed.String || t.Scalar == typed.Untyped
+	case map[string]any, []any:
+		return false
+	}
+	return t.Validate(plain, typed.Rules{}) == nil
 }
 
-func (w *writer) allFields(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
-	if t.Map == nil {
-		return nil, false
+// child writes the child e of a value.
+func (w *writer) child(e fieldpath.Element, t *typed.Type, f *form, v reflect.Value, depth int) bool {
+	if isText := f.kind == stringKind || f.isText; isText && (t.Scalar == typed.String || t.Scalar == typed.Untyped) {
+		w.left--
+		w.out.Add(e) // most children
+		return true
 	}
-	at := w.set.Level()
-	for _, field := range f.fields {
+	w.out.Enter(e, true)
+	ok := w.all(t, f, v, depth+1)
+	w.out.Leave(true)
+	return ok
+}
+
+func (w *writer) allFields(t *typed.Type, f *form, v reflect.Value, depth int) bool {
+	if t.Map == nil {
+		return false
+	}
+	start, at, types := w.out.Len(), w.out.Level(), f.typesIn(t.Map)
+	for i, field := range f.fields {
 		fv, ff, ok := field.in(v)
 		if !ok {
 			continue
 		}
-		child := fieldType(t.Map, field.name)
-		if child == nil {
-			return nil, false
+		if types[i] == nil || !w.child(fieldpath.Field(field.name), types[i], ff, fv, depth) {
+			return false
 		}
-		sub, ok := w.all(child, ff, fv, depth+1)
-		if !ok {
-			return nil, false
-		}
-		w.set.Add(fieldpath.Field(field.name), true, sub)
 	}
-	return w.pop(at, t.Map.Atomic), true
+	if w.out.Close(at); t.Map.Atomic {
+		w.out.Truncate(start)
+	}
+	return true
 }
 
-// pop returns the set of a level; none inside of what is owned as a whole.
-func (w *writer) pop(at int, isAtomic bool) *fieldpath.Set {
-	if set := w.set.Pop(at); !isAtomic {
-		return set
-	}
-	return nil
-}
-
-func (w *writer) allEntries(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
+func (w *writer) allEntries(t *typed.Type, f *form, v reflect.Value, depth int) bool {
 	if t.Map == nil {
-		return nil, false
+		return false
 	}
-	at := w.set.Level()
-	for it := v.MapRange(); it.Next(); {
-		name := it.Key().String()
+	start, at := w.out.Len(), w.out.Level()
+	add := func(name string, entry reflect.Value) bool {
 		child := fieldType(t.Map, name)
-		if child == nil || len(name) > limits.MaxElement {
-			return nil, false
-		}
-		sub, ok := w.all(child, f.elem, it.Value(), depth+1)
-		if !ok {
-			return nil, false
-		}
-		w.set.Add(fieldpath.Field(name), true, sub)
+		return child != nil && len(name) <= limits.MaxElement &&
+			w.child(fieldpath.Field(name), child, f.elem, entry, depth)
 	}
-	return w.pop(at, t.Map.Atomic), true
+	if texts, ok := v.Interface().(map[string]string); ok {
+		for name := range texts {
+			if !add(name, reflect.Value{}) { // of a string, all looks at the form only
+				return false
+			}
+		}
+	} else {
+		for it := v.MapRange(); it.Next(); {
+			if !add(it.Key().String(), it.Value()) {
+				return false
+			}
+		}
+	}
+	if w.out.Sort(at); t.Map.Atomic {
+		w.out.Truncate(start)
+	}
+	return true
 }
 
-func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) (*fieldpath.Set, bool) {
+func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) bool {
 	l := t.List
 	if l == nil || v.Len() > limits.MaxItems {
-		return nil, false
+		return false
 	}
-	at := w.set.Level()
+	start, at := w.out.Len(), w.out.Level()
 	for i := range v.Len() {
 		item := v.Index(i)
-		e, ok := elementOf(l, f.elem, item)
-		if !ok {
-			return nil, false
-		}
-		sub, ok := w.all(l.Elem, f.elem, item, depth+1)
-		if !ok {
-			return nil, false
-		}
 		if !l.IsAtomic() {
-			w.set.Add(e, true, sub)
+			e, ok := elementOf(l, f.elem, item)
+			if !ok {
+				return false
+			}
+			if !w.child(e, l.Elem, f.elem, item, depth) {
+				return false
+			}
+		} else if !w.all(l.Elem, f.elem, item, depth+1) {
+			return false
 		}
 	}
-	set, twice := w.set.PopItems(at)
-	return set, twice == nil
+	if l.IsAtomic() {
+		w.out.Truncate(start)
+		return true
+	}
+	return w.out.Sort(at) == nil
 }
 
-// elementOf returns the element of an item whose key or value is of a common kind; the zero Element of an atomic list.
+// elementOf returns the element of an item whose key or value is of a common kind.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
 	switch f, v := indirect(f, item); {
-	case l.IsAtomic():
-		return e, true
 	case l.Set:
 		text, ok := keyOf(f, v)
 		return fieldpath.Value(text), ok

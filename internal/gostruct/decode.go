@@ -3,6 +3,7 @@ package gostruct
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 
@@ -30,11 +31,16 @@ func Decode(tree map[string]any, obj any) error {
 var errTwice = errors.New("two fields of one name")
 
 func (f *form) decodeStruct(to reflect.Value, tree map[string]any) error {
-	for _, field := range f.fields {
+	left := len(tree)
+	for _, field := range f.declared {
+		if left == 0 {
+			break // most structs declare the fields last that are rare
+		}
 		v, ok := tree[field.name]
 		if !ok {
 			continue
 		}
+		left--
 		if field.before != nil {
 			return errTwice
 		}
@@ -98,7 +104,7 @@ func (f *form) decode(to reflect.Value, v any) error {
 		to.Set(p)
 		return err
 	case f.unmarshals:
-		data, err := json.Marshal(v)
+		data, err := encode(v)
 		if err != nil {
 			return err
 		}
@@ -108,6 +114,17 @@ func (f *form) decode(to reflect.Value, v any) error {
 }
 
 func (f *form) decodeMap(to reflect.Value, v map[string]any) error {
+	if texts, ok := to.Addr().Interface().(*map[string]string); ok {
+		*texts = make(map[string]string, len(v))
+		for name, item := range v {
+			text, ok := item.(string)
+			if !ok && item != nil {
+				return atField(name, fmt.Errorf("expected a string, got %T", item))
+			}
+			(*texts)[name] = text
+		}
+		return nil
+	}
 	out := reflect.MakeMapWithSize(to.Type(), len(v))
 	// The map copies both.
 	key, entry := reflect.New(to.Type().Key()).Elem(), reflect.New(to.Type().Elem()).Elem()
@@ -124,7 +141,12 @@ func (f *form) decodeMap(to reflect.Value, v map[string]any) error {
 }
 
 func (f *form) decodeList(to reflect.Value, v []any) error {
-	to.Set(reflect.MakeSlice(to.Type(), len(v), len(v)))
+	if len(v) == 0 {
+		to.Set(reflect.MakeSlice(to.Type(), 0, 0)) // not nil
+		return nil
+	}
+	to.Grow(len(v)) // MakeSlice allocates twice
+	to.SetLen(len(v))
 	for i, item := range v {
 		if err := f.elem.decode(to.Index(i), item); err != nil {
 			return atItem(i, err)

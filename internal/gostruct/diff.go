@@ -119,14 +119,22 @@ func (s *sides) entry(t *typed.Type, name string, a, b side, except []string, de
 }
 
 func diffStructs(t *typed.Type, f *form, a, b reflect.Value, except []string, depth int) (out sides, err error) {
-	for _, field := range f.fields {
+	var types []*typed.Type
+	if t != nil && t.Map != nil {
+		types = f.typesIn(t.Map)
+	}
+	for i, field := range f.fields {
 		av, fa, _ := field.in(a)
 		bv, fb, _ := field.in(b)
 		rest, isExcept := below(except, field.name)
 		if isExcept || !av.IsValid() && !bv.IsValid() {
 			continue
 		}
-		err := out.entry(entryType(t, field.name), field.name, side{fa, av}, side{fb, bv}, rest, depth+1)
+		var fieldType *typed.Type
+		if types != nil {
+			fieldType = types[i]
+		}
+		err := out.entry(fieldType, field.name, side{fa, av}, side{fb, bv}, rest, depth+1)
 		if err != nil {
 			return out, atField(field.name, err)
 		}

@@ -3,7 +3,7 @@
 //
 //	tree, err := gostruct.Tree(pod)             // the whole object as maps and lists
 //	before, after, err := gostruct.Diff(t, a, b) // the parts of two objects that differ
-//	added, ok := gostruct.Added(t, empty, pod)  // the paths that a create adds
+//	fields, ok := gostruct.Added(t, empty, pod, nil, nil) // the FieldsV1 of what a create adds
 //	err := gostruct.Decode(tree, pod)           // a tree as a struct
 //
 // A value is what runtime.DefaultUnstructuredConverter.ToUnstructured makes of it. Where that differs from

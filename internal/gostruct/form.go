@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // kind is how values of a Go type are read. The switches over it in value.go, tree.go and diff.go know all of them.
@@ -32,21 +36,25 @@ const (
 // form is how values of one Go type are read, compiled once.
 //
 //	elem != nil   ⇔ kind is listKind, mapKind or pointerKind
-//	fields, byName, for a structKind: byName[f.name] == f for each f of fields, which
-//	  are sorted by name
+//	fields, declared, byName, for a structKind: byName[f.name] == f for each f of fields, which are sorted by name, and
+//	  of declared, which are in the order of the source
 //	err != nil    ⇔ kind is noKind
 type form struct {
-	kind   kind
-	typ    reflect.Type
-	elem   *form
-	fields []*field
-	byName map[string]*field
-	err    error
+	kind     kind
+	typ      reflect.Type
+	elem     *form
+	fields   []*field
+	declared []*field
+	byName   map[string]*field
+	err      error
 
 	onlyPtr bool // convertKind: only a pointer to it has the method
 	bitwise bool // convertKind: equal in Go means equal in JSON, and == can't panic
 
 	unmarshals bool // convertKind: a struct that is decoded by its UnmarshalJSON alone
+	isText     bool // convertKind: its JSON is a string or null
+
+	lastTypes atomic.Pointer[fieldTypes] // see typesIn
 }
 
 // field is a field of a struct, or one that it has from a struct embedded in it.
@@ -81,6 +89,8 @@ var (
 	converterType        = reflect.TypeFor[converter]()
 	failingConverterType = reflect.TypeFor[failingConverter]()
 	zeroerType           = reflect.TypeFor[zeroer]()
+	quantityType         = reflect.TypeFor[resource.Quantity]()
+	timeType             = reflect.TypeFor[metav1.Time]()
 )
 
 var (
@@ -124,6 +134,7 @@ func (c compiler) form(t reflect.Type) *form {
 		f.kind, f.onlyPtr = convertKind, !byValue
 		f.bitwise = bitwise(t)
 		f.unmarshals = t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
+		f.isText = t == quantityType || t == timeType
 		return f
 	}
 	switch t.Kind() {
@@ -146,6 +157,7 @@ func (c compiler) form(t reflect.Type) *form {
 		f.kind = structKind
 		f.byName = make(map[string]*field, t.NumField())
 		c.fields(f, t, nil, nil)
+		f.declared = slices.Clone(f.fields)
 		// By name, as sets of fields are sorted.
 		slices.SortFunc(f.fields, func(a, b *field) int { return strings.Compare(a.name, b.name) })
 	default:

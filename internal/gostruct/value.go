@@ -139,6 +139,20 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
+// encode is the inverse of decode.
+func encode(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case string:
+		data := append(append(append(make([]byte, 0, len(v)+len(`""`)), '"'), v...), '"')
+		if _, ok := plainString(data); ok {
+			return data, nil
+		}
+	case int64:
+		return strconv.AppendInt(nil, v, 10), nil
+	}
+	return json.Marshal(v)
+}
+
 // plainString returns the content of a JSON string of printable ASCII without escapes, such as a time or a quantity.
 func plainString(data []byte) (string, bool) {
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // A mixed has a field of each kind that objects have.
@@ -198,7 +199,7 @@ func TestAdded(t *testing.T) {
 			require.NoError(t, err)
 			now, err := gostruct.Tree(b)
 			require.NoError(t, err)
-			added, ok := gostruct.Added(mixedType, a, b)
+			added, ok := gostruct.Added(mixedType, a, b, nil, nil)
 			if !ok {
 				continue
 			}
@@ -207,19 +208,23 @@ func TestAdded(t *testing.T) {
 			}
 			want, ok := (*typed.Semantics)(nil).CompareAndValidate(mixedType, old, now)
 			require.True(t, ok)
-			require.Equal(t, want.Added.String(), added.String(), "%v to %v", old, now)
+			require.Equal(t, string(want.Added.AppendJSON(nil)), added.GetRawString(), "%v to %v", old, now)
 			require.Empty(t, want.Modified.String()+want.Removed.String(), "%v to %v", old, now)
 		}
 	}
 	require.Greater(t, answers, len(all)/2)
-	_, ok := gostruct.Added(mixedType, &mixed{}, &item{})
+	_, ok := gostruct.Added(mixedType, &mixed{}, &item{}, nil, nil)
 	require.False(t, ok, "objects of two Go types")
-	_, ok = gostruct.Added(mixedType, nil, &mixed{})
+	_, ok = gostruct.Added(mixedType, nil, &mixed{}, nil, nil)
 	require.False(t, ok)
-	added, ok := gostruct.Added(mixedType, &mixed{}, &mixed{Inner: smallPart{Key: "x", Deep: &smallPart{Key: "y"}}},
-		"inner", "deep")
+	inner := &mixed{Inner: smallPart{Key: "x", Deep: &smallPart{Key: "y"}}}
+	deep := fieldpath.NewSet(fieldpath.Fields("inner", "deep"))
+	added, ok := gostruct.Added(mixedType, &mixed{}, inner, deep, nil)
 	require.True(t, ok)
-	require.Equal(t, ".inner.key", added.String())
+	require.Equal(t, `{"f:inner":{"f:key":{}}}`, added.GetRawString())
+	added, ok = gostruct.Added(mixedType, &mixed{}, inner, nil, fieldpath.Excluding{Set: deep})
+	require.True(t, ok)
+	require.Equal(t, `{"f:inner":{"f:key":{}}}`, added.GetRawString())
 }
 
 // TestDiffIsSmall: what is equal is left out, and so is the field that is excepted.

@@ -90,14 +90,19 @@ func Parse(data []byte) (*Set, error) {
 	if len(data) > limits.MaxBytes {
 		return nil, errorAt(0, "%d bytes, expected at most %d", len(data), limits.MaxBytes)
 	}
-	d := decoder{data: string(data), members: newMembers()}
+	return decode(string(data), limits.MaxDepth)
+}
+
+// decode is [Parse] for a text of any length, and for another depth.
+func decode(text string, maxDepth int) (*Set, error) {
+	d := decoder{data: text, members: newMembers(maxDepth)}
 	defer d.release()
 	d.size = strings.Count(d.data, "{") // about one for each member
-	if d.space(); d.pos == len(data) {
+	if d.space(); d.pos == len(d.data) {
 		return nil, nil
 	}
 	_, set, err := d.set()
-	if d.space(); err == nil && d.pos < len(data) {
+	if d.space(); err == nil && d.pos < len(d.data) {
 		err = errorAt(d.pos, "trailing bytes after the end of the set")
 	}
 	if err != nil {
@@ -109,11 +114,14 @@ func Parse(data []byte) (*Set, error) {
 // members collects the members of a FieldsV1, and checks the limits on their depth and number.
 type members struct {
 	*Builder
-	depth int // elements in the current path
-	count int // members so far
+	maxDepth int
+	depth    int // elements in the current path
+	count    int // members so far
 }
 
-func newMembers() members { return members{Builder: builders.Get().(*Builder)} }
+func newMembers(maxDepth int) members {
+	return members{Builder: builders.Get().(*Builder), maxDepth: maxDepth}
+}
 
 func (m *members) release() {
 	m.Reset()
@@ -125,8 +133,8 @@ func (m *members) enter(offset int) *SyntaxError {
 	m.depth++
 	m.count++
 	switch {
-	case m.depth > limits.MaxDepth:
-		return errorAt(offset, "nested deeper than %d", limits.MaxDepth)
+	case m.depth > m.maxDepth:
+		return errorAt(offset, "nested deeper than %d", m.maxDepth)
 	case m.count > limits.MaxMembers:
 		return errorAt(offset, "more than %d members", limits.MaxMembers)
 	}
@@ -325,7 +333,7 @@ func (d *decoder) skipValue() *SyntaxError {
 // FromTree decodes a FieldsV1 that is already decoded into maps of maps, as in an unstructured object. Errors are
 // those of [Parse]. A nil tree is the empty set. The set may share strings with tree.
 func FromTree(tree map[string]any) (*Set, error) {
-	d := treeDecoder{members: newMembers()}
+	d := treeDecoder{members: newMembers(limits.MaxDepth)}
 	defer d.release()
 	_, set, err := d.set(tree)
 	if err != nil {
@@ -388,4 +396,47 @@ func (d *treeDecoder) member(name string, value any) *SyntaxError {
 	d.depth--
 	d.Add(e, member, below)
 	return nil
+}
+
+// Tree returns a FieldsV1 as maps of maps, the form of an unstructured object; see [Set.Tree]. The text must be valid.
+func Tree(fieldsV1 []byte) map[string]any {
+	d := treeReader{
+		decoder: decoder{data: string(fieldsV1)}, empty: map[string]any{}, stack: make([]treeMember, 0, 16),
+	}
+	return d.tree()
+}
+
+// treeReader makes maps of a FieldsV1 in the form that this package writes.
+type treeReader struct {
+	decoder
+	empty map[string]any
+	stack []treeMember // of the open objects
+}
+
+type treeMember struct {
+	name  string
+	below map[string]any
+}
+
+func (d *treeReader) tree() map[string]any {
+	if d.skip("{}") { // as most are
+		return d.empty
+	}
+	start := len(d.stack)
+	for d.pos < len(d.data) && !d.skipByte('}') {
+		d.pos++ // { or ,
+		name, _ := d.name()
+		d.pos++ // :
+		below := d.empty
+		if !d.skip("{}") {
+			below = d.tree()
+		}
+		d.stack = append(d.stack, treeMember{name, below})
+	}
+	out := make(map[string]any, len(d.stack)-start)
+	for _, m := range d.stack[start:] {
+		out[m.name] = m.below
+	}
+	d.stack = d.stack[:start]
+	return out
 }

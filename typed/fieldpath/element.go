@@ -52,7 +52,9 @@ func Key(fields ...KeyField) Element {
 	for _, f := range fields {
 		sorted = append(sorted, KeyField{Name: f.Name, Value: canonicalValue(f.Value)})
 	}
-	sortFields(sorted)
+	if len(sorted) > 1 {
+		sortFields(sorted)
+	}
 	var text [128]byte
 	b := append(text[:0], '{')
 	for i, f := range sorted {

@@ -190,6 +190,7 @@ func FuzzSetAlgebra(f *testing.F) {
 		if a.Empty() || b.Empty() || len(data)%2 == 0 {
 			requireReadsBack(t, union)
 		}
+		requireWritten(t, a, b, uint64(len(data)))
 
 		for _, p := range pathsB {
 			require.Equal(t, twinA.has(text(p)), a.Has(p), "%s", p)

@@ -1,7 +1,7 @@
 package fieldpath
 
 // IntersectTree returns the paths of s that are also in tree, a FieldsV1 of an unstructured object in canonical form
-// ([IsCanonicalName]). It walks the smaller of the two and looks up its members in the other: a write changes little of
+// ([plain.IsMember]). It walks the smaller of the two and looks up its members in the other: a write changes little of
 // what an entry owns, and one of many managers owns little of what a write changes.
 //
 //	s.IntersectTree(tree)  ==  s.Intersection(FromTree(tree))

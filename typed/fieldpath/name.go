@@ -7,6 +7,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/plain"
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
@@ -48,10 +49,10 @@ func checkName(name string, size int) *SyntaxError {
 // parseItem decodes a name of the form v:JSON or k:OBJECT.
 func parseItem(name string) (Element, *SyntaxError) {
 	text, isKey := name[2:], name[0] == 'k'
-	if isKey && plainKey(text, func(_, _ string) {}) {
+	if isKey && plain.Key(text, func(_, _ string) {}) {
 		return Element{keyKind, text}, nil
 	}
-	if !isKey && text != "" && plainScalar(text) == len(text) {
+	if !isKey && text != "" && plain.Scalar(text) == len(text) {
 		return Element{valueKind, text}, nil
 	}
 	var v any
@@ -81,7 +82,7 @@ func fieldsOf(object map[string]any) []KeyField {
 
 // keyFields returns the fields of a key from its canonical text.
 func keyFields(text string) (fields []KeyField) {
-	if plainKey(text, func(name, value string) { fields = append(fields, KeyField{name, plainValue(value)}) }) {
+	if plain.Key(text, func(name, value string) { fields = append(fields, KeyField{name, plainValue(value)}) }) {
 		return fields
 	}
 	object, _ := valueOf(text).(map[string]any)
@@ -92,7 +93,7 @@ func keyFields(text string) (fields []KeyField) {
 
 // valueOf returns the value with a canonical text.
 func valueOf(text string) (v any) {
-	if plainScalar(text) == len(text) {
+	if plain.Scalar(text) == len(text) {
 		return plainValue(text)
 	}
 	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
@@ -105,7 +106,7 @@ func valueOf(text string) (v any) {
 func comparePlainKeys(a, b string) (c int, ok bool) {
 	for {
 		a, b = a[1:], b[1:] // { or ,
-		n, m := plainString(a), plainString(b)
+		n, m := plain.String(a), plain.String(b)
 		if n == 0 || m == 0 {
 			return 0, false
 		}
@@ -113,7 +114,7 @@ func comparePlainKeys(a, b string) (c int, ok bool) {
 			return c, true
 		}
 		a, b = a[n+1:], b[m+1:]
-		n, m = plainScalar(a), plainScalar(b)
+		n, m = plain.Scalar(a), plain.Scalar(b)
 		if n == 0 || m == 0 {
 			return 0, false
 		}
@@ -147,95 +148,6 @@ func comparePlainScalars(a, b string) int {
 		return len(a) - len(b)
 	}
 	return strings.Compare(a, b)
-}
-
-// IsCanonicalName reports whether a member name is one that [Set.Tree] returns. It allocates nothing. It is also false
-// for names with escapes or fractions, which it does not decode.
-func IsCanonicalName(name string) bool {
-	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
-		return name == "."
-	}
-	switch text := name[2:]; name[0] {
-	case 'f':
-		return true
-	case 'v':
-		return text != "" && plainScalar(text) == len(text)
-	case 'k':
-		return plainKey(text, func(_, _ string) {})
-	case 'i':
-		return text != "" && '0' <= text[0] && text[0] <= '9' && plainScalar(text) == len(text)
-	}
-	return false
-}
-
-// plainKey reports whether text is a key whose names are plain and sorted, and whose values are plain scalars. It calls
-// field with each name and the JSON of its value.
-func plainKey(text string, field func(name, value string)) bool {
-	if !strings.HasPrefix(text, "{") {
-		return false
-	}
-	before := ""
-	for isFirst := true; ; isFirst = false {
-		text = text[1:] // { or ,
-		n := plainString(text)
-		if n == 0 || len(text) == n || text[n] != ':' {
-			return false
-		}
-		name := text[1 : n-1]
-		if !isFirst && name <= before {
-			return false
-		}
-		before = name
-		text = text[n+1:]
-		if n = plainScalar(text); n == 0 {
-			return false
-		}
-		field(name, text[:n])
-		text = text[n:]
-		if text == "}" {
-			return true
-		}
-		if !strings.HasPrefix(text, ",") {
-			return false
-		}
-	}
-}
-
-// plainScalar returns the length of the canonical scalar that text begins with, or 0.
-func plainScalar(text string) int {
-	switch {
-	case strings.HasPrefix(text, `"`):
-		return plainString(text)
-	case strings.HasPrefix(text, "true"):
-		return len("true")
-	case strings.HasPrefix(text, "false"):
-		return len("false")
-	}
-	n := 0
-	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
-		n++
-	}
-	// Up to 18 digits are an int64.
-	if n > 18 || n > 1 && text[0] == '0' || n < len(text) && strings.IndexByte(".eE", text[n]) >= 0 {
-		return 0
-	}
-	return n
-}
-
-// plainString returns the length of the JSON string that text begins with if it needs no escapes, or 0.
-func plainString(text string) int {
-	if text == "" || text[0] != '"' {
-		return 0
-	}
-	for i := 1; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			return i + 1
-		case c < ' ' || c > '~' || c == '\\' || c == '<' || c == '>' || c == '&':
-			return 0
-		}
-	}
-	return 0
 }
 
 // plainValue returns the value of a plain scalar.

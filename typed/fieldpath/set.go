@@ -111,16 +111,6 @@ func (b *Builder) Set() *Set { return b.Pop(0) }
 // Level returns where the level begins that is added to next.
 func (b *Builder) Level() int { return len(b.nodes) }
 
-// Pop returns the set of what was added since Level returned level, nil for nothing, and removes it from b.
-func (b *Builder) Pop(level int) *Set { return b.pop(level, mergeNodes, nil) }
-
-// PopItems is Pop for the items of a list. An element that was added more than once is in the set without what is
-// below it, and in twice once for each time but the first.
-func (b *Builder) PopItems(level int) (set *Set, twice []Element) {
-	set = b.pop(level, func(same []node) node { return newNode(same[0].elem(), true, nil) }, &twice)
-	return set, twice
-}
-
 // builders are reused.
 var builders = sync.Pool{New: func() any { return &Builder{} }}
 
@@ -135,8 +125,8 @@ func (b *Builder) Reset() {
 	b.room, b.sets, b.size = nil, nil, 0
 }
 
-// pop is Pop. one returns one node for several of the same element.
-func (b *Builder) pop(level int, one func([]node) node, twice *[]Element) *Set {
+// Pop returns the set of what was added since Level returned level, nil for nothing, and removes it from b.
+func (b *Builder) Pop(level int) *Set {
 	nodes := b.nodes[level:]
 	b.nodes = b.nodes[:level]
 	if len(nodes) == 0 {
@@ -149,16 +139,9 @@ func (b *Builder) pop(level int, one func([]node) node, twice *[]Element) *Set {
 		for rest := nodes; len(rest) > 0; {
 			same := 1
 			for same < len(rest) && rest[same].elem().Equal(rest[0].elem()) {
-				if twice != nil {
-					*twice = append(*twice, rest[0].elem())
-				}
 				same++
 			}
-			if same == 1 {
-				out = append(out, rest[0])
-			} else {
-				out = append(out, one(rest[:same]))
-			}
+			out = append(out, mergeNodes(rest[:same]))
 			rest = rest[same:]
 		}
 		nodes = out

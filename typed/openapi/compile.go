@@ -131,9 +131,7 @@ func overridden(t *typed.Type, atomic bool) typed.Type {
 	out := *t
 	switch {
 	case t.Map != nil:
-		m := *t.Map
-		m.Atomic = atomic
-		out.Map = &m
+		out.Map = &typed.Map{Fields: t.Map.Fields, Elem: t.Map.Elem, Atomic: atomic, Untyped: t.Map.Untyped}
 	case t.List != nil && atomic:
 		out.List = &typed.List{Elem: t.List.Elem}
 	case t.List == nil:

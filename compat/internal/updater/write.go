@@ -46,7 +46,7 @@ func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, e
 		return fail(fmt.Errorf("merging: %w", err))
 	}
 	now := w.with(w.live, found.Value)
-	set, err := w.host.Filter(w.version, found.Owned)
+	set, err := w.host.Filter(w.version, found.Owned())
 	if err != nil {
 		return fail(err)
 	}

@@ -1,0 +1,236 @@
+package fieldpath
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
+)
+
+// Writer writes the FieldsV1 of a value during a walk, in the bytes of [Set.AppendJSON], without a [Set] in between.
+// Elements come in any order. The zero value is ready to use; Reset keeps its memory.
+//
+//	level := w.Level()
+//	w.Enter(e, isMember)
+//	…                          what is below e, the same way
+//	w.Leave(isMember)
+//	…                          the siblings of e
+//	w.Sort(level)
+//
+// A level that is in order is not copied. Any other is copied once, so that a text costs its length times the depth at
+// most.
+//
+// Invariants:
+//
+//	text            the members that are closed, and the beginnings of those that are open and of the whole
+//	members[level:] the members of the innermost open level, in the order in which they were entered
+//	m.start ≤ m.body ≤ m.end: a member is text[m.start:m.end], with the comma before it if there is one; what is below it begins at m.body
+type Writer struct {
+	text    []byte
+	members []textMember
+	scratch []byte
+
+	omitted omitted   // of the paths below the innermost open member
+	outer   []omitted // the same outside of the open members that isOmitting marks
+	filter  Filter    // is applied to the whole; nil for none
+}
+
+// textMember is a member of FieldsV1 that is part of a text.
+type textMember struct {
+	text             string // with kind, its element
+	start, body, end uint32
+	kind             kind
+	isOmitting       bool // Writer.outer has an element for it
+}
+
+func (m *textMember) elem() Element { return Element{m.kind, m.text} }
+
+// omitted are paths that a [Writer] leaves out: those of except, and those of reset with all paths below them.
+type omitted struct {
+	except, reset     *Set
+	isExcept, isReset bool // the path of the member itself
+}
+
+// marker says that the path of an object with members is in the set itself.
+const marker = `".":{}`
+
+// Omit leaves out the paths of except, but not those below them, and what filter removes; nil is none. It is called
+// before anything is written.
+func (w *Writer) Omit(except *Set, filter Filter) {
+	w.omitted, w.filter = omitted{except: except}, filter
+	if f, ok := filter.(Excluding); ok {
+		w.omitted.reset, w.filter = f.Set, nil
+	}
+}
+
+// Level returns where the level begins that is entered next.
+func (w *Writer) Level() int { return len(w.members) }
+
+// Add is Enter and Leave of a member with nothing below it.
+func (w *Writer) Add(e Element) {
+	if w.omitted.except != nil || w.omitted.reset != nil {
+		w.Enter(e, true)
+		w.Leave(true)
+		return
+	}
+	start := w.begin(e, `":{}`)
+	end := uint32(len(w.text))
+	w.members = append(w.members, textMember{text: e.text, kind: e.kind, start: start, body: end - 1, end: end})
+}
+
+// begin writes a member, up to what is after its name, and returns where it begins.
+func (w *Writer) begin(e Element, after string) (start uint32) {
+	if len(w.text) == 0 {
+		w.text = append(w.text, '{')
+	}
+	start = uint32(len(w.text))
+	if w.text[start-1] == '}' {
+		w.text = append(w.text, ',')
+	}
+	w.text = append(w.text, '"', prefixes[e.kind], ':')
+	w.text = append(appendNameBody(w.text, e.text), after...)
+	return start
+}
+
+// Enter begins the member e. isMember says that the path that ends with e is in the set, whatever is below it.
+func (w *Writer) Enter(e Element, isMember bool) {
+	m := textMember{text: e.text, kind: e.kind}
+	if o := w.omitted; o.except != nil || o.reset != nil {
+		m.isOmitting = true
+		w.outer = append(w.outer, o)
+		w.omitted.isExcept, w.omitted.except = o.except.At(e)
+		w.omitted.isReset, w.omitted.reset = o.reset.At(e)
+		isMember = isMember && !w.omitted.isExcept
+	}
+	m.start = w.begin(e, `":{`)
+	m.body = uint32(len(w.text))
+	if isMember {
+		w.text = append(w.text, marker...)
+	}
+	w.members = append(w.members, m)
+}
+
+// Leave ends the innermost member. If nothing is below it, isMember says whether the path that ends with it is in the
+// set; otherwise it must be as for Enter.
+func (w *Writer) Leave(isMember bool) {
+	last := len(w.members) - 1
+	m := &w.members[last]
+	isReset := false
+	if m.isOmitting {
+		isMember, isReset = isMember && !w.omitted.isExcept, w.omitted.isReset
+		w.omitted, w.outer = w.outer[len(w.outer)-1], w.outer[:len(w.outer)-1]
+	}
+	below := len(w.text) - int(m.body)
+	if below == len(marker) && w.text[m.body+1] == '.' {
+		w.text, below = w.text[:m.body], 0 // {} is short for a marker alone
+	}
+	if below == 0 && !isMember || isReset {
+		w.text, w.members = w.text[:m.start], w.members[:last]
+		return
+	}
+	w.text = append(w.text, '}')
+	m.end = uint32(len(w.text))
+}
+
+// Close ends a level whose members were entered in order, each once.
+func (w *Writer) Close(level int) { w.members = w.members[:level] }
+
+// Sort ends a level, and brings its members into order. An element that was entered more than once is in the set
+// without what is below it, and in twice once for each time but the first.
+func (w *Writer) Sort(level int) (twice []Element) {
+	members := w.members[level:]
+	w.members = w.members[:level]
+	if len(members) < 2 {
+		return nil
+	}
+	start := members[0].start
+	isFirst := w.text[start] != ',' // of the object: no marker is before it
+	slices.SortFunc(members, func(a, b textMember) int { return a.elem().Compare(b.elem()) })
+	isSorted := true
+	for i := 1; i < len(members) && isSorted; i++ {
+		isSorted = members[i-1].start < members[i].start && members[i-1].elem() != members[i].elem()
+	}
+	if isSorted {
+		return nil
+	}
+	out := w.scratch[:0]
+	for i := 0; i < len(members); {
+		m := &members[i]
+		same := 1
+		for ; i+same < len(members) && members[i+same].elem().Equal(m.elem()); same++ {
+			twice = append(twice, m.elem())
+		}
+		if i > 0 || !isFirst {
+			out = append(out, ',')
+		}
+		from, to := m.start, m.end
+		if w.text[from] == ',' {
+			from++
+		}
+		if same > 1 {
+			to = m.body
+		}
+		out = append(out, w.text[from:to]...)
+		if same > 1 {
+			out = append(out, '}')
+		}
+		i += same
+	}
+	w.text, w.scratch = append(w.text[:start], out...), out
+	return twice
+}
+
+// Len returns the length of the text so far, and Truncate removes what was written since: a whole level.
+func (w *Writer) Len() int { return len(w.text) }
+
+// Truncate removes what was written since Len returned n, with its members.
+func (w *Writer) Truncate(n int) { w.text = w.text[:n] }
+
+// FieldsV1 returns what was written.
+func (w *Writer) FieldsV1() *metav1.FieldsV1 {
+	out := &metav1.FieldsV1{}
+	if w.filter != nil {
+		out.SetRawBytes(w.Set().AppendJSON(nil))
+	} else {
+		out.SetRawBytes(w.json()) // copies it
+	}
+	return out
+}
+
+// json returns the text; w.text shares its memory.
+func (w *Writer) json() []byte {
+	if len(w.text) == 0 {
+		w.text = append(w.text, '{')
+	}
+	return append(w.text, '}')
+}
+
+// Set returns the set of what was written.
+func (w *Writer) Set() *Set {
+	if len(w.text) == 0 {
+		return nil
+	}
+	set, _ := decode(string(w.json()), limits.MaxDepth+1) // a value that is nested too deep is a leaf
+	if w.filter != nil {
+		set = w.filter.Filter(set)
+	}
+	return set
+}
+
+// Reset removes all that was written, but keeps some memory for what is written next.
+func (w *Writer) Reset() {
+	const mostMembers = 256
+	clear(w.members[:cap(w.members)])
+	w.text, w.members, w.scratch = w.text[:0], w.members[:0], w.scratch[:0]
+	w.Omit(nil, nil)
+	if cap(w.members) > mostMembers {
+		w.members = nil
+	}
+	if cap(w.text) > largestBuffer {
+		w.text = nil
+	}
+	if cap(w.scratch) > largestBuffer {
+		w.scratch = nil
+	}
+}
