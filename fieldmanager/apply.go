@@ -214,9 +214,8 @@ func (o object) validate() error {
 // before this one (spec rule 1.5).
 func (w *applyWrite) giveToBeforeFirstApply() error {
 	old := w.live.stripped()
-	isCreate := w.m.isOwnStruct(w.given) && typed.Equal(w.m.emptyTree(), old.tree) // as in most servers
-	if isCreate {
-		return nil
+	if w.m.empty != nil && typed.Equal(w.m.empty, old.tree) {
+		return nil // as in most servers
 	}
 	empty, err := w.m.emptyObject(w.ctx)
 	if err != nil {

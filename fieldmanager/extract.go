@@ -2,6 +2,7 @@ package fieldmanager
 
 import (
 	"context"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,12 +20,9 @@ import (
 // result shares memory with obj. The error is an [ObjectError].
 func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fieldpath.Set) (
 	*unstructured.Unstructured, error) {
-	o, err := m.objectOf(ctx, obj)
-	if err == nil {
-		err = o.validate()
-	}
+	o, err := m.validObject(ctx, obj, LiveObject)
 	if err != nil {
-		return nil, &ObjectError{LiveObject, "", err}
+		return nil, err
 	}
 	metadata, _ := o.tree["metadata"].(map[string]any)
 	head := map[string]any{}
@@ -41,9 +39,7 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 			continue
 		case "metadata":
 			extracted, _ := v.(map[string]any)
-			for k, v := range extracted {
-				head[k] = v
-			}
+			maps.Copy(head, extracted)
 			continue
 		}
 		out[name] = v
@@ -55,12 +51,20 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 // Owned returns what a manager that applies obj owns (spec rules 4.1, 4.2 and 4.3), without what the write resets and
 // what nobody owns. obj is converted to the version of the FieldManager. The error is an [ObjectError].
 func (m *FieldManager) Owned(ctx context.Context, obj runtime.Object) (*fieldpath.Set, error) {
+	o, err := m.validObject(ctx, obj, AppliedObject)
+	if err != nil {
+		return nil, err
+	}
+	return m.filter(m.version, m.typ.FieldSet(o.tree)).Difference(managedfields.Unowned()), nil
+}
+
+func (m *FieldManager) validObject(ctx context.Context, obj runtime.Object, role Role) (object, error) {
 	o, err := m.objectOf(ctx, obj)
 	if err == nil {
 		err = o.validate()
 	}
 	if err != nil {
-		return nil, &ObjectError{AppliedObject, "", err}
+		return o, &ObjectError{role, "", err}
 	}
-	return m.filter(m.version, m.typ.FieldSet(o.tree)).Difference(managedfields.Unowned()), nil
+	return o, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,9 +104,7 @@ type FieldManager struct {
 	typ     *typed.Type
 	types   Types
 	options Options
-	// emptyTree returns the tree of Options.Empty if that is a Go struct of the version; else nil. It is only compared:
-	// results may not share memory with it.
-	emptyTree func() map[string]any
+	empty   map[string]any // the tree of Options.Empty if that is a Go struct of the version, only to compare with
 }
 
 // New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and when
@@ -134,12 +131,9 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 		return nil, fmt.Errorf("type of %s: %w", kind, err)
 	}
 	m := &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}
-	m.emptyTree = sync.OnceValue(func() (tree map[string]any) {
-		if m.isOwnStruct(options.Empty) {
-			tree, _ = gostruct.Tree(options.Empty, managedFieldsPath...)
-		}
-		return tree
-	})
+	if m.isOwnStruct(options.Empty) {
+		m.empty, _ = gostruct.Tree(options.Empty, managedFieldsPath...)
+	}
 	return m, nil
 }
 

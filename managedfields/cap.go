@@ -65,11 +65,6 @@ func (l Entries) Cap(limit int) Entries {
 		latest := l[group[len(group)-1]].Time
 		ancient = append(ancient, NewEntry(key, version, latest, fieldpath.UnionOf(sets...)))
 	}
-	out := make(Entries, 0, len(l))
-	for i := range l {
-		if !isGone[i] {
-			out = append(out, l[i])
-		}
-	}
-	return append(out, ancient...)
+	i := -1
+	return append(slices.DeleteFunc(slices.Clone(l), func(Entry) bool { i++; return isGone[i] }), ancient...)
 }

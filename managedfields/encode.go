@@ -2,7 +2,6 @@ package managedfields
 
 import (
 	"encoding/json"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,51 +17,35 @@ func (l Entries) Encode() []metav1.ManagedFieldsEntry {
 	}
 	l.Sort()
 	out := make([]metav1.ManagedFieldsEntry, len(l))
-	scratch := scratches.Get().(*[]byte)
-	text := *scratch // has one FieldsV1 after the other: SetRawBytes copies it
 	for i := range l {
-		text = l[i].encode(&out[i], text)
-	}
-	if cap(text) <= largestScratch {
-		*scratch = text
-		scratches.Put(scratch)
+		out[i] = l[i].encode()
 	}
 	return out
 }
 
-// scratches are what FieldsV1 are written into before their length is known.
-var scratches = sync.Pool{New: func() any { return new([]byte) }}
-
-const largestScratch = 64 << 10 // that is used again, in bytes
-
-// encode sets out to the entry. It writes the FieldsV1 into scratch, which it returns.
-func (e *Entry) encode(out *metav1.ManagedFieldsEntry, scratch []byte) []byte {
+// encode returns the entry as a Go struct.
+func (e *Entry) encode() metav1.ManagedFieldsEntry {
 	if e.asStruct != nil {
-		*out = *e.asStruct
-		return scratch
+		return *e.asStruct
 	}
 	fields := e.fields
 	if fields != nil {
-		// It is written as it is.
+		// They are written as they are.
 	} else if set, err := e.Fields(); err == nil {
-		scratch = set.AppendJSON(scratch[:0])
+		fields = set.FieldsV1()
 	} else {
 		// An entry of an unstructured object that can't be decoded goes into a Go struct.
-		var fields any = e.tree
+		var malformed any = e.tree
 		if e.asTree != nil {
-			fields = e.asTree["fieldsV1"]
+			malformed = e.asTree["fieldsV1"]
 		}
-		text, err := json.Marshal(fields)
+		text, err := json.Marshal(malformed)
 		if err != nil {
 			text = []byte("{}")
 		}
-		scratch = append(scratch[:0], text...)
+		fields = metav1.NewFieldsV1(string(text))
 	}
-	if fields == nil {
-		fields = &metav1.FieldsV1{}
-		fields.SetRawBytes(scratch)
-	}
-	*out = metav1.ManagedFieldsEntry{
+	return metav1.ManagedFieldsEntry{
 		Manager:     e.Manager,
 		Operation:   e.Operation,
 		APIVersion:  e.APIVersion,
@@ -71,7 +54,6 @@ func (e *Entry) encode(out *metav1.ManagedFieldsEntry, scratch []byte) []byte {
 		FieldsV1:    fields,
 		Subresource: e.Subresource,
 	}
-	return scratch
 }
 
 // EncodeTree returns the entries as maps of an unstructured object, sorted; nil for none. It sorts l. Unchanged entries

@@ -62,9 +62,7 @@ func (l Entries) inOrder() []any {
 	out := make([]any, len(l))
 	for i := range l {
 		if l[i].asTree == nil {
-			var e metav1.ManagedFieldsEntry
-			l[i].encode(&e, nil)
-			out[i] = e
+			out[i] = l[i].encode()
 			continue
 		}
 		var e metav1.ManagedFieldsEntry

@@ -271,7 +271,9 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 	case same(l, r) || c.s.bothAbsent(m, name, l, r, depth):
 		return
 	}
-	d.add(fieldpath.Field(name), c.compare(m.typeOf(name), l, r, depth+1))
+	if child := c.compare(m.typeOf(name), l, r, depth+1); child != (difference{}) {
+		d.add(fieldpath.Field(name), child)
+	}
 }
 
 // compareLists compares the items of two lists that are not both empty. Most pairs of lists have the same items in the

@@ -63,12 +63,16 @@ func (f *Finder) child(t *Type, v any, e fieldpath.Element) any {
 // Find returns the child that e selects in v, the first one if it selects several, and how many it selects.
 func (f *Finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int) {
 	list := asList(v)
-	if e.IsField() || e.IsIndex() || t.List == nil || len(list) == 0 {
-		found, ok := t.child(v, e)
-		if ok {
-			times = 1
+	switch i, isIndex := e.Index(); {
+	case e.IsField():
+		if child, ok := asMap(v)[e.Text()]; ok {
+			return child, 1
 		}
-		return found, times
+		return nil, 0
+	case isIndex && i >= 0 && i < len(list):
+		return list[i], 1
+	case isIndex || t.List == nil || len(list) == 0:
+		return nil, 0
 	}
 	at := listAt{t.List, &list[0], len(list)}
 	s := f.lists[at]

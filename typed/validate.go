@@ -73,10 +73,9 @@ type validator struct {
 	depth   int  // of the value in the object
 	invalid bool // there is a violation
 	ended   bool // a limit is exceeded, so the rest is not visited
-	// listing makes the walk list violations with paths. The first walk of a value lists none, because most values are
-	// valid.
+	// listing makes the walk list violations with paths, and visit maps in order, so that it ends at the same place every
+	// time. The first walk of a value lists none, because most values are valid.
 	listing bool
-	ordered bool // visit maps in the order of their keys
 }
 
 // validators are reused.
@@ -97,10 +96,9 @@ func (w *validator) release() {
 	validators.Put(w)
 }
 
-// again prepares a second walk, which lists violations, after one that found that there are some. If a limit ended the
-// first, the second visits maps in the order of their keys, to report the same place every time.
+// again prepares a second walk, which lists violations, after one that found that there are some.
 func (w *validator) again() {
-	w.values, w.invalid, w.listing, w.ordered, w.ended = 0, false, true, w.ended, false
+	w.values, w.invalid, w.listing, w.ended = 0, false, true, false
 	w.fields.Reset() // what it writes is not used
 }
 
@@ -195,19 +193,6 @@ func (t *Type) isLeafShape(s shape) bool {
 	return s == scalarShape
 }
 
-// isPlain reports whether v is certainly a valid scalar of type t.
-func (t *Type) isPlain(v any) bool {
-	switch v.(type) {
-	case string:
-		return t.Scalar == String || t.Scalar == Untyped
-	case bool:
-		return t.Scalar == Boolean || t.Scalar == Untyped
-	case int64:
-		return t.Scalar == Numeric || t.Scalar == Untyped
-	}
-	return false
-}
-
 // accepts reports whether v is a scalar of the kind s.
 func (s Scalar) accepts(v any) bool {
 	switch k := kindOf(v); s {
@@ -233,7 +218,7 @@ func (w *validator) entries(m *Map, v any) {
 		if w.everyPath && w.semantics.asAbsent(m, name, v, w.depth) {
 			return
 		}
-		if t.isPlain(v) && w.depth < limits.MaxDepth && w.within() { // most entries
+		if t.Scalar.accepts(v) && finite(v) == nil && w.depth < limits.MaxDepth && w.within() { // most entries
 			w.fields.Add(fieldpath.Field(name))
 			return
 		}
@@ -274,7 +259,7 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(name st
 			visit(name, t, declared, v)
 		}
 	}
-	if w.ordered {
+	if w.listing {
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			other(name, entries[name])
 		}

@@ -1,10 +1,10 @@
 package fieldmanagertest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -122,34 +122,21 @@ func counted(n int, what string) string {
 
 // renderYAML renders plain JSON as printable YAML; keys are sorted.
 func renderYAML(v any) string {
-	b, err := json.Marshal(v)
-	if err == nil {
-		b, err = printable.YAML(b)
-	}
+	b, err := printable.Marshal(v)
 	if err != nil {
 		return fmt.Sprintf("%v\n", v)
 	}
 	return string(b)
 }
 
-// diff returns the unified diff of two texts; empty if they are equal.
+// diff returns the unified diff of two texts that end with a newline; empty if they are equal.
 func diff(nameA, nameB, a, b string) string {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: lines(a), B: lines(b), FromFile: nameA, ToFile: nameB, Context: 3,
+		A: slices.Collect(strings.Lines(a)), B: slices.Collect(strings.Lines(b)),
+		FromFile: nameA, ToFile: nameB, Context: 3,
 	})
 	if err != nil {
 		return fmt.Sprintf("%s\n%s\n%s\n%s\n", nameA, a, nameB, b)
 	}
 	return text
-}
-
-// lines splits a text into lines that end with a newline.
-func lines(text string) []string {
-	out := strings.SplitAfter(text, "\n")
-	if last := len(out) - 1; out[last] == "" {
-		return out[:last]
-	} else {
-		out[last] += "\n"
-	}
-	return out
 }

@@ -1,11 +1,10 @@
 package gostruct
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -28,7 +27,8 @@ func Decode(tree map[string]any, obj any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(tree, obj)
 }
 
-var errTwice = errors.New("two fields of one name")
+// errRare leaves the object to the converter of apimachinery.
+var errRare = errors.New("a rare value or field")
 
 func (f *form) decodeStruct(to reflect.Value, tree map[string]any) error {
 	left := len(tree)
@@ -42,7 +42,7 @@ func (f *form) decodeStruct(to reflect.Value, tree map[string]any) error {
 		}
 		left--
 		if field.before != nil {
-			return errTwice
+			return errRare
 		}
 		if err := field.form.decode(field.settable(to), v); err != nil {
 			return atField(field.name, err)
@@ -71,9 +71,14 @@ func (f *form) decode(to reflect.Value, v any) error {
 	case nil:
 		return nil
 	case string:
-		if f.kind == stringKind {
+		switch f.kind {
+		case stringKind:
 			to.SetString(v)
 			return nil
+		case bytesKind:
+			data, err := base64.StdEncoding.DecodeString(v)
+			to.SetBytes(data)
+			return err
 		}
 	case bool:
 		if f.kind == boolKind {
@@ -104,27 +109,16 @@ func (f *form) decode(to reflect.Value, v any) error {
 		to.Set(p)
 		return err
 	case f.unmarshals:
-		data, err := encode(v)
+		data, err := json.Marshal(v)
 		if err != nil {
 			return err
 		}
 		return to.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(data)
 	}
-	return convertInto(to, v)
+	return errRare
 }
 
 func (f *form) decodeMap(to reflect.Value, v map[string]any) error {
-	if texts, ok := to.Addr().Interface().(*map[string]string); ok {
-		*texts = make(map[string]string, len(v))
-		for name, item := range v {
-			text, ok := item.(string)
-			if !ok && item != nil {
-				return atField(name, fmt.Errorf("expected a string, got %T", item))
-			}
-			(*texts)[name] = text
-		}
-		return nil
-	}
 	out := reflect.MakeMapWithSize(to.Type(), len(v))
 	// The map copies both.
 	key, entry := reflect.New(to.Type().Key()).Elem(), reflect.New(to.Type().Elem()).Elem()
@@ -152,25 +146,5 @@ func (f *form) decodeList(to reflect.Value, v []any) error {
 			return atItem(i, err)
 		}
 	}
-	return nil
-}
-
-// holders are types of structs with one field x, by the field's type: the converter of apimachinery decodes only
-// structs.
-var holders sync.Map // reflect.Type → reflect.Type
-
-// convertInto sets to to a value by the converter of apimachinery.
-func convertInto(to reflect.Value, v any) error {
-	holder, ok := holders.Load(to.Type())
-	if !ok {
-		holder, _ = holders.LoadOrStore(to.Type(), reflect.StructOf([]reflect.StructField{
-			{Name: "X", Type: to.Type(), Tag: `json:"x"`},
-		}))
-	}
-	h := reflect.New(holder.(reflect.Type))
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"x": v}, h.Interface()); err != nil {
-		return err
-	}
-	to.Set(h.Elem().Field(0))
 	return nil
 }

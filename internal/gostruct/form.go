@@ -89,8 +89,6 @@ var (
 	converterType        = reflect.TypeFor[converter]()
 	failingConverterType = reflect.TypeFor[failingConverter]()
 	zeroerType           = reflect.TypeFor[zeroer]()
-	quantityType         = reflect.TypeFor[resource.Quantity]()
-	timeType             = reflect.TypeFor[metav1.Time]()
 )
 
 var (
@@ -134,7 +132,7 @@ func (c compiler) form(t reflect.Type) *form {
 		f.kind, f.onlyPtr = convertKind, !byValue
 		f.bitwise = bitwise(t)
 		f.unmarshals = t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
-		f.isText = t == quantityType || t == timeType
+		f.isText = t == reflect.TypeFor[resource.Quantity]() || t == reflect.TypeFor[metav1.Time]()
 		return f
 	}
 	switch t.Kind() {

@@ -126,57 +126,12 @@ func (f *form) convert(v reflect.Value) (any, error) {
 
 // decode decodes JSON into a plain tree, with whole numbers as int64.
 func decode(data []byte) (any, error) {
-	if text, ok := plainString(data); ok {
-		return text, nil
-	}
-	if n, ok := plainInt(data); ok {
-		return n, nil
+	if n, err := strconv.ParseInt(string(data), 10, 64); err == nil {
+		return n, nil // such as the port of a probe
 	}
 	var v any
 	if err := utiljson.Unmarshal(data, &v); err != nil {
 		return nil, fmt.Errorf("what it marshals to: %w", err)
 	}
 	return v, nil
-}
-
-// encode is the inverse of decode.
-func encode(v any) ([]byte, error) {
-	switch v := v.(type) {
-	case string:
-		data := append(append(append(make([]byte, 0, len(v)+len(`""`)), '"'), v...), '"')
-		if _, ok := plainString(data); ok {
-			return data, nil
-		}
-	case int64:
-		return strconv.AppendInt(nil, v, 10), nil
-	}
-	return json.Marshal(v)
-}
-
-// plainString returns the content of a JSON string of printable ASCII without escapes, such as a time or a quantity.
-func plainString(data []byte) (string, bool) {
-	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {
-		return "", false
-	}
-	data = data[1 : len(data)-1]
-	for _, b := range data {
-		if b < ' ' || b > '~' || b == '"' || b == '\\' {
-			return "", false
-		}
-	}
-	return string(data), true
-}
-
-// plainInt returns a JSON number of at most 18 digits without a sign, such as the port of a probe.
-func plainInt(data []byte) (n int64, ok bool) {
-	if len(data) == 0 || len(data) > 18 || data[0] == '0' && len(data) > 1 {
-		return 0, false
-	}
-	for _, b := range data {
-		if b < '0' || b > '9' {
-			return 0, false
-		}
-		n = 10*n + int64(b-'0')
-	}
-	return n, true
 }

@@ -13,6 +13,15 @@ import (
 	goyaml "go.yaml.in/yaml/v2"
 )
 
+// Marshal is [YAML] for the JSON of v.
+func Marshal(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return YAML(data)
+}
+
 // YAML converts JSON, as written by encoding/json, to printable YAML with the same value. If nothing must be escaped,
 // it is the YAML of sigs.k8s.io/yaml, as in kubectl.
 //

@@ -69,7 +69,7 @@ func FuzzNew(f *testing.F) {
 		require.JSONEq(t, string(before), string(after), "the object was changed")
 		checkLines(t, r)
 
-		l, err := lay(shown, r.YAML())
+		l, err := lay(shown, []byte(r.YAML()))
 		require.NoError(t, err)
 		checkLayout(t, l)
 		checkOwners(t, l, obj)

@@ -1,13 +1,11 @@
 package blame
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	goyaml "go.yaml.in/yaml/v3"
 
-	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -57,22 +55,13 @@ type layout struct {
 	begins [][]*node
 }
 
-// toYAML writes an object as kubectl does, but escapes characters that are not printable.
-func toYAML(obj map[string]any) (string, error) {
-	data, err := json.Marshal(obj)
-	if err == nil {
-		data, err = printable.YAML(data)
-	}
-	return string(data), err
-}
-
 // lay finds every value of obj in its YAML.
-func lay(obj map[string]any, text string) (*layout, error) {
+func lay(obj map[string]any, text []byte) (*layout, error) {
 	var document goyaml.Node
-	if err := goyaml.Unmarshal([]byte(text), &document); err != nil {
+	if err := goyaml.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	l := &layout{lines: lines, begins: make([][]*node, len(lines)), root: &node{value: obj}}
 	if err := l.add(l.root, document.Content[0]); err != nil {
 		return nil, err

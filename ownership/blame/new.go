@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -53,7 +54,7 @@ func New(obj map[string]any, o Options) (*Report, error) {
 		Name:       textOf(metadata, "name"),
 	}
 	sets := r.decode(managed, o.Now)
-	text, err := toYAML(obj)
+	text, err := printable.Marshal(obj) // as kubectl prints it, but with escapes
 	if err != nil {
 		return nil, fmt.Errorf("blame: the object can't be written as YAML: %w", err)
 	}

@@ -398,7 +398,7 @@ func (d *treeDecoder) member(name string, value any) *SyntaxError {
 	return nil
 }
 
-// Tree returns a FieldsV1 as maps of maps, the form of an unstructured object; see [Set.Tree]. The text must be valid.
+// Tree is [Set.Tree] for a FieldsV1 that this package wrote.
 func Tree(fieldsV1 []byte) map[string]any {
 	d := treeReader{
 		decoder: decoder{data: string(fieldsV1)}, empty: map[string]any{}, stack: make([]treeMember, 0, 16),
@@ -406,7 +406,7 @@ func Tree(fieldsV1 []byte) map[string]any {
 	return d.tree()
 }
 
-// treeReader makes maps of a FieldsV1 in the form that this package writes.
+// treeReader makes maps of a FieldsV1.
 type treeReader struct {
 	decoder
 	empty map[string]any

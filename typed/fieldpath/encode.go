@@ -3,6 +3,8 @@ package fieldpath
 import (
 	"bytes"
 	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // AppendJSON appends the FieldsV1 of s to b, in the bytes that upstream writes. The empty set is {}.
@@ -62,6 +64,13 @@ func (s *Set) appendMembers(b []byte, self bool) []byte {
 
 // prefixes are the letters before the colon of a FieldsV1 member name.
 var prefixes = [...]byte{fieldKind: 'f', keyKind: 'k', valueKind: 'v', indexKind: 'i'}
+
+// FieldsV1 returns the FieldsV1 of s.
+func (s *Set) FieldsV1() *metav1.FieldsV1 {
+	out := &metav1.FieldsV1{}
+	withBuffer(s.AppendJSON, out.SetRawBytes) // copies the text
+	return out
+}
 
 // Tree returns the FieldsV1 of s as maps of maps, the form of an unstructured object. The caller owns it. Its empty
 // maps, which are most of it, are one map: whoever adds to one has to replace it.

@@ -44,34 +44,24 @@ func (n *node) elem() Element { return Element{n.kind, n.text} }
 // NewSet returns the set of the given paths. It leaves out the empty path, which names the whole object and which
 // nobody owns, and paths longer than a valid value has (spec rule 12.1).
 func NewSet(paths ...Path) *Set {
-	kept := make([]Path, 0, len(paths))
+	sets := make([]*Set, 0, len(paths))
 	for _, p := range paths {
 		if len(p) <= limits.MaxDepth {
-			kept = append(kept, p)
+			sets = append(sets, p.set())
 		}
 	}
-	slices.SortFunc(kept, Path.Compare)
-	return setOfSorted(kept, 0)
+	return UnionOf(sets...)
 }
 
-// setOfSorted returns the set of paths, each without its first depth elements, which are the same in all of them.
-func setOfSorted(paths []Path, depth int) *Set {
-	var b Builder
-	for len(paths) > 0 {
-		if len(paths[0]) == depth { // the caller has added it, or it is the empty path
-			paths = paths[1:]
-			continue
+// set returns the set of p; nil for the empty path, and if a zero Element is in it.
+func (p Path) set() (out *Set) {
+	for i, e := range slices.Backward(p) {
+		if e.kind == 0 {
+			return nil
 		}
-		e := paths[0][depth]
-		same := 1
-		for same < len(paths) && paths[same][depth].Equal(e) {
-			same++
-		}
-		// A path that ends here sorts before those that go on.
-		b.Add(e, len(paths[0]) == depth+1, setOfSorted(paths[:same], depth+1))
-		paths = paths[same:]
+		out = &Set{nodes: []node{newNode(e, i == len(p)-1, out)}}
 	}
-	return b.Set()
+	return out
 }
 
 // Builder collects the elements of sets, in any order. The zero value is ready to use. Levels nest, so that one Builder

@@ -222,7 +222,7 @@ func (w *Writer) Set() *Set {
 func (w *Writer) Reset() {
 	const mostMembers = 256
 	clear(w.members[:cap(w.members)])
-	w.text, w.members, w.scratch = w.text[:0], w.members[:0], w.scratch[:0]
+	w.text, w.members, w.scratch, w.outer = w.text[:0], w.members[:0], w.scratch[:0], w.outer[:0]
 	w.Omit(nil, nil)
 	if cap(w.members) > mostMembers {
 		w.members = nil

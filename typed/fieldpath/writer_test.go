@@ -59,6 +59,7 @@ func requireWritten(t *testing.T, a, b *fieldpath.Set, seed uint64) {
 		require.Equal(t, string(row.want.AppendJSON(nil)), w.FieldsV1().GetRawString(), "%s\n%s\nand\n%s", row.what, a, b)
 		require.Equal(t, row.want.String(), w.Set().String(), row.what)
 		require.Equal(t, row.want.Tree(), fieldpath.Tree(w.FieldsV1().GetRawBytes()), row.what)
+		w.Enter(fieldpath.Field("a"), true) // a walk that ends early
 		w.Reset()
 		writeSet(t, &w, a, random)
 		require.Equal(t, string(a.AppendJSON(nil)), w.FieldsV1().GetRawString(), "again, with nothing left out")

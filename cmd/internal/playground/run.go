@@ -262,10 +262,7 @@ func managedFieldsOf(object map[string]any) string {
 
 // yamlOf returns printable YAML that means the same as v.
 func yamlOf(v any) string {
-	data, err := json.Marshal(v)
-	if err == nil {
-		data, err = printable.YAML(data)
-	}
+	data, err := printable.Marshal(v)
 	if err != nil {
 		return "# " + printable.Text(err.Error()) + "\n"
 	}
