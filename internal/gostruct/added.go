@@ -37,7 +37,7 @@ func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filt
 		w.out.Reset()
 		writers.Put(w)
 	}()
-	if !w.addedFields(t.Map, f, av, bv, except, 0) {
+	if !w.fields(t.Map, f, av, bv, except, 0) {
 		return nil, false
 	}
 	return w.out.FieldsV1(), true
@@ -51,41 +51,42 @@ type writer struct {
 
 var writers = sync.Pool{New: func() any { return &writer{} }}
 
-// addedFields writes the paths that the struct b has and a does not.
-func (w *writer) addedFields(m *typed.Map, f *form, a, b reflect.Value, except *fieldpath.Set, depth int) bool {
+// fields writes the paths that the struct b has and a, which may be invalid, does not.
+func (w *writer) fields(m *typed.Map, f *form, a, b reflect.Value, except *fieldpath.Set, depth int) bool {
 	at, types := w.out.Level(), f.typesIn(m)
 	for i, field := range f.fields {
 		e := fieldpath.Field(field.name)
-		isExcept, below := except.At(e)
-		if isExcept && below.Empty() {
-			continue
+		var av reflect.Value
+		var below *fieldpath.Set
+		inA := false
+		if a.IsValid() {
+			var isExcept bool
+			if isExcept, below = except.At(e); isExcept && below.Empty() {
+				continue
+			}
+			av, _, inA = field.in(a)
 		}
-		av, _, inA := field.in(a)
-		bv, bf, inB := field.in(b)
-		if !inA && !inB {
-			continue
-		}
-		t := types[i]
-		if t == nil || !inB {
+		switch bv, bf, inB := field.in(b); {
+		case !inA && !inB:
+		case types[i] == nil || !inB:
 			return false
+		case !inA:
+			if !w.child(e, types[i], bf, bv, depth) {
+				return false
+			}
+		default:
+			w.out.Enter(e, false)
+			if !w.addedTo(types[i], field.form, av, bv, below, depth+1) {
+				return false
+			}
+			w.out.Leave(false)
 		}
-		w.out.Enter(e, !inA)
-		ok := true
-		if inA {
-			ok = w.addedTo(t, field.form, av, bv, below, depth+1)
-		} else {
-			ok = w.all(t, bf, bv, depth+1)
-		}
-		if !ok {
-			return false
-		}
-		w.out.Leave(!inA)
 	}
 	w.out.Close(at)
 	return true
 }
 
-// addedTo is addedFields for a field that both have.
+// addedTo is fields for a field that both have.
 func (w *writer) addedTo(t *typed.Type, f *form, a, b reflect.Value, except *fieldpath.Set, depth int) bool {
 	fa, x := indirect(f, a)
 	fb, y := indirect(f, b)
@@ -93,7 +94,7 @@ func (w *writer) addedTo(t *typed.Type, f *form, a, b reflect.Value, except *fie
 		(t.Map == nil || !t.Map.Atomic) && (t.List == nil || !t.List.IsAtomic())
 	switch {
 	case fa == fb && fa.kind == structKind && isGranular && t.Map != nil:
-		return w.addedFields(t.Map, fa, x, y, except, depth)
+		return w.fields(t.Map, fa, x, y, except, depth)
 	case fa == fb && equalScalars(fa, x, y):
 		return true
 	case fa.kind == nullKind && isGranular && (fb.kind == listKind || fb.kind == mapKind) && y.Len() > 0:
@@ -130,11 +131,12 @@ func (f *form) typesIn(m *typed.Map) []*typed.Type {
 	return types
 }
 
-// all writes all paths below a value; false if it may be invalid.
-func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) bool {
+// all writes all paths below a value, none below one that is owned as a whole; false if it may be invalid.
+func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok bool) {
 	if w.left--; w.left < 0 || depth > limits.MaxDepth {
 		return false
 	}
+	start, isWhole := w.out.Len(), false
 	switch f, v = indirect(f, v); f.kind {
 	case nullKind:
 		return true
@@ -145,23 +147,23 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) bool {
 	case intKind:
 		return t.Scalar == typed.Numeric || t.Scalar == typed.Untyped
 	case structKind:
-		return w.allFields(t, f, v, depth)
+		isWhole = t.Map != nil && t.Map.Atomic
+		ok = t.Map != nil && w.fields(t.Map, f, reflect.Value{}, v, nil, depth)
 	case mapKind:
-		return w.allEntries(t, f, v, depth)
+		isWhole = t.Map != nil && t.Map.Atomic
+		ok = t.Map != nil && w.entries(t.Map, f, v, depth)
 	case listKind:
-		return w.allItems(t, f, v, depth)
+		ok = t.List != nil && v.Len() <= limits.MaxItems && w.items(t.List, f, v, depth)
+	default:
+		plain, err := f.scalar(v)
+		_, isMap := plain.(map[string]any)
+		_, isList := plain.([]any)
+		return err == nil && !isMap && !isList && t.Validate(plain, typed.Rules{}) == nil
 	}
-	plain, err := f.scalar(v)
-	if err != nil {
-		return false
+	if isWhole {
+		w.out.Truncate(start)
 	}
-	switch plain.(type) {
-	case string:
-		return t.Scalar == typed.String || t.Scalar == typed.Untyped
-	case map[string]any, []any:
-		return false
-	}
-	return t.Validate(plain, typed.Rules{}) == nil
+	return ok
 }
 
 // child writes the child e of a value.
@@ -177,78 +179,34 @@ func (w *writer) child(e fieldpath.Element, t *typed.Type, f *form, v reflect.Va
 	return ok
 }
 
-func (w *writer) allFields(t *typed.Type, f *form, v reflect.Value, depth int) bool {
-	if t.Map == nil {
-		return false
-	}
-	start, at, types := w.out.Len(), w.out.Level(), f.typesIn(t.Map)
-	for i, field := range f.fields {
-		fv, ff, ok := field.in(v)
-		if !ok {
-			continue
-		}
-		if types[i] == nil || !w.child(fieldpath.Field(field.name), types[i], ff, fv, depth) {
+func (w *writer) entries(m *typed.Map, f *form, v reflect.Value, depth int) bool {
+	at := w.out.Level()
+	key, value := reflect.New(f.typ.Key()).Elem(), reflect.New(f.typ.Elem()).Elem()
+	for it := v.MapRange(); it.Next(); {
+		key.SetIterKey(it)
+		value.SetIterValue(it)
+		name := key.String()
+		t := fieldType(m, name)
+		if t == nil || len(name) > limits.MaxElement || !w.child(fieldpath.Field(name), t, f.elem, value, depth) {
 			return false
 		}
 	}
-	if w.out.Close(at); t.Map.Atomic {
-		w.out.Truncate(start)
-	}
+	w.out.Sort(at)
 	return true
 }
 
-func (w *writer) allEntries(t *typed.Type, f *form, v reflect.Value, depth int) bool {
-	if t.Map == nil {
-		return false
-	}
-	start, at := w.out.Len(), w.out.Level()
-	add := func(name string, entry reflect.Value) bool {
-		child := fieldType(t.Map, name)
-		return child != nil && len(name) <= limits.MaxElement &&
-			w.child(fieldpath.Field(name), child, f.elem, entry, depth)
-	}
-	if texts, ok := v.Interface().(map[string]string); ok {
-		for name := range texts {
-			if !add(name, reflect.Value{}) { // of a string, all looks at the form only
-				return false
-			}
-		}
-	} else {
-		for it := v.MapRange(); it.Next(); {
-			if !add(it.Key().String(), it.Value()) {
-				return false
-			}
-		}
-	}
-	if w.out.Sort(at); t.Map.Atomic {
-		w.out.Truncate(start)
-	}
-	return true
-}
-
-func (w *writer) allItems(t *typed.Type, f *form, v reflect.Value, depth int) bool {
-	l := t.List
-	if l == nil || v.Len() > limits.MaxItems {
-		return false
-	}
+func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool {
 	start, at := w.out.Len(), w.out.Level()
 	for i := range v.Len() {
 		item := v.Index(i)
-		if !l.IsAtomic() {
-			e, ok := elementOf(l, f.elem, item)
-			if !ok {
+		if l.IsAtomic() {
+			if !w.all(l.Elem, f.elem, item, depth+1) {
 				return false
 			}
-			if !w.child(e, l.Elem, f.elem, item, depth) {
-				return false
-			}
-		} else if !w.all(l.Elem, f.elem, item, depth+1) {
+			w.out.Truncate(start)
+		} else if e, ok := elementOf(l, f.elem, item); !ok || !w.child(e, l.Elem, f.elem, item, depth) {
 			return false
 		}
-	}
-	if l.IsAtomic() {
-		w.out.Truncate(start)
-		return true
 	}
 	return w.out.Sort(at) == nil
 }
