@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -36,7 +37,7 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 	if !h.prunes(w, live, intent) {
 		return oracle.CompareApply(h.versioned(w, up), h.versioned(w, own), intent)
 	}
-	hollow := hollowOf(intent)
+	hollow := hollowOf(intent).Union(h.changedByConversion(w, intent, ownTree.Object))
 	a, b := without(h.defaulted(w, up), intent, hollow), without(h.defaulted(w, own), intent, hollow)
 	if same, _ := oracle.EqualButEmptied(a, b); !same {
 		return fmt.Errorf("%w\nbut for %v:\n%s\n%s", err, hollow, text(a), text(b))
@@ -47,6 +48,23 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 		return fmt.Errorf("%w\nbut for %v:\n%v\n%v", err, hollow, a, b)
 	}
 	return nil
+}
+
+// changedByConversion returns the leaves of an intent that have other values after a conversion to another version and
+// back, such as lists with two items of a name, and that tenure's object has as the intent does.
+func (h host) changedByConversion(w write, intent oracle.Intent, own map[string]any) *fieldpath.Set {
+	other := map[string]string{"v1": "v2", "v2": "v1"}[w.version]
+	back := treeOf(h.at(h.at(w.obj, gv(other)), gv(w.version)))
+	var paths []fieldpath.Path
+	for path := range intent.Owned.Leaves().All() {
+		applied, _ := intent.Type.Get(intent.Tree, path)
+		converted, _ := intent.Type.Get(back, path)
+		stored, _ := intent.Type.Get(own, path)
+		if !typed.Equal(applied, converted) && typed.Equal(applied, stored) {
+			paths = append(paths, slices.Clone(path))
+		}
+	}
+	return fieldpath.NewSet(paths...)
 }
 
 // appliedAgain reports whether upstream lost nothing but what is at or below what an apply that prunes applied again

@@ -8,10 +8,10 @@ import (
 
 // Copy copies the maps and lists of a tree and shares all other values. Unlike runtime.DeepCopyJSON it does not panic
 // for Go types such as int, which are common in objects that a program builds.
-func Copy(v any) any { return copyWith(v, func(leaf any) any { return leaf }) }
+func Copy(v any) any { return CopyWith(v, func(leaf any) any { return leaf }) }
 
-// copyWith copies the maps and lists of a tree, with f applied to everything else.
-func copyWith(v any, f func(leaf any) any) any {
+// CopyWith copies the maps and lists of a tree, with f applied to everything else.
+func CopyWith(v any, f func(leaf any) any) any {
 	switch x := v.(type) {
 	case map[string]any:
 		if x == nil {
@@ -19,7 +19,7 @@ func copyWith(v any, f func(leaf any) any) any {
 		}
 		out := make(map[string]any, len(x))
 		for k, item := range x {
-			out[k] = copyWith(item, f)
+			out[k] = CopyWith(item, f)
 		}
 		return out
 	case []any:
@@ -28,7 +28,7 @@ func copyWith(v any, f func(leaf any) any) any {
 		}
 		out := make([]any, len(x))
 		for i, item := range x {
-			out[i] = copyWith(item, f)
+			out[i] = CopyWith(item, f)
 		}
 		return out
 	}
@@ -37,7 +37,7 @@ func copyWith(v any, f func(leaf any) any) any {
 
 // Plain is [Copy] with whole numbers as int64 and others as float64, as a decoder returns them, so that
 // runtime.DeepCopyJSON can copy the result. A whole number beyond int64 becomes a float64.
-func Plain(v any) any { return copyWith(v, Number) }
+func Plain(v any) any { return CopyWith(v, Number) }
 
 // Number returns a number as a decoder returns it, and any other value unchanged: see [Plain].
 func Number(v any) any {

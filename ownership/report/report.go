@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -100,21 +101,13 @@ func KindName(gk schema.GroupKind) string {
 
 // jsonSize returns the length of a value as compact JSON, as servers write it; 0 if it has none.
 func jsonSize(v any) int {
-	var size counter
-	encoder := json.NewEncoder(&size)
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if encoder.Encode(v) != nil {
 		return 0
 	}
-	return int(size) - len("\n")
-}
-
-// counter counts the bytes that are written to it.
-type counter int
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
+	return out.Len() - len("\n")
 }
 
 // Add adds an object. What can't be read of it is left out, and counted. ctx goes to its converter.

@@ -272,7 +272,7 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 		property := m.Properties[name]
 		c.down(propertyStep(name))
 		t, _ := c.use(&property, preserve)
-		def, err := plain(property.Default, 0)
+		def, err := plain(property.Default)
 		if err != nil {
 			c.fail("default", "%v", err)
 		}

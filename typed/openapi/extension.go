@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
 // relationship is the value of x-kubernetes-map-type.
@@ -133,38 +135,15 @@ var errDefaultTooDeep = errors.New("the default is nested too deep")
 
 // plain returns a copy of a default as a plain JSON tree. Decoders often return a whole number as a float; in the key
 // of an item it must be an integer, as in objects.
-func plain(v any, depth int) (any, error) {
-	if depth > maxNesting {
+func plain(v any) (any, error) {
+	if !trees.IsWithin(v, maxNesting) {
 		return nil, errDefaultTooDeep
 	}
-	switch t := v.(type) {
-	case float64:
-		// Larger floats may not represent the number exactly.
-		if t == math.Trunc(t) && math.Abs(t) <= 1<<53 {
-			return int64(t), nil
+	return trees.CopyWith(v, func(leaf any) any {
+		leaf = trees.Number(leaf)
+		if f, ok := leaf.(float64); ok && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+			return int64(f)
 		}
-	case int:
-		return int64(t), nil
-	case int32:
-		return int64(t), nil
-	case []any:
-		out := make([]any, len(t))
-		for i, item := range t {
-			var err error
-			if out[i], err = plain(item, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	case map[string]any:
-		out := make(map[string]any, len(t))
-		for k, item := range t {
-			var err error
-			if out[k], err = plain(item, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	}
-	return v, nil
+		return leaf
+	}), nil
 }

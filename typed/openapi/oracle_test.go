@@ -121,7 +121,7 @@ func (o *oracle) compareMaps(theirs *smd.Map, ours *typed.Map, path string) erro
 		if !ok {
 			return fmt.Errorf("%s: lacks field %q", path, field.Name)
 		}
-		def, err := plain(field.Default, 0)
+		def, err := plain(field.Default)
 		if err != nil || !reflect.DeepEqual(def, f.Default) {
 			return fmt.Errorf("%s.%s: default is %#v, upstream %#v", path, field.Name, f.Default, field.Default)
 		}
