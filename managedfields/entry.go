@@ -149,8 +149,8 @@ func (e *Entry) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	return own.Intersection(set)
 }
 
-// Owns reports whether the entry owns the paths of a FieldsV1, in canonical form, and nothing else; false if it can't be
-// decoded.
+// Owns reports whether the entry owns the paths of a FieldsV1, in canonical form, and nothing else; false if it can't
+// be decoded.
 func (e *Entry) Owns(fields *metav1.FieldsV1) bool {
 	fieldsV1 := fields.GetRawBytes()
 	if text, ok := e.encoded(); ok && bytes.Equal(text, fieldsV1) {

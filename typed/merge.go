@@ -77,8 +77,8 @@ type result struct {
 	changed bool
 }
 
-// merge merges one place; live may be missing. leaf says that the intent owns the place as a whole. What it owns below is
-// written to m.fields.
+// merge merges one place; live may be missing. leaf says that the intent owns the place as a whole. What it owns below
+// is written to m.fields.
 func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool) {
 	if isMissing(live) {
 		return result{applied, true}, m.value(t, applied)

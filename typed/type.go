@@ -54,8 +54,8 @@ type List struct {
 // IsAtomic reports whether the list is replaced and owned as a whole.
 func (l *List) IsAtomic() bool { return !l.Set && len(l.Keys) == 0 }
 
-// Map is the topology of a struct, of a map with free keys, or of both at once. It must not be changed or copied after its
-// first use.
+// Map is the topology of a struct, of a map with free keys, or of both at once. It must not be changed or copied after
+// its first use.
 type Map struct {
 	// Fields holds the declared fields by name.
 	Fields map[string]Field
@@ -76,7 +76,8 @@ type namedField struct {
 	typ  *Type
 }
 
-// fieldsInOrder returns the declared fields, sorted by name. The first call sorts them; Fields may not change afterwards.
+// fieldsInOrder returns the declared fields, sorted by name. The first call sorts them; Fields may not change
+// afterwards.
 func (m *Map) fieldsInOrder() []namedField {
 	if sorted := m.inOrder.Load(); sorted != nil {
 		return *sorted

@@ -56,8 +56,8 @@ func (t *Type) FieldSet(v any) *fieldpath.Set {
 	return w.fields.Set()
 }
 
-// validator walks a value once, and finds both its violations and its paths, as FieldsV1: what an intent owns is stored,
-// and compared with what is stored, more often than it is needed as a set.
+// validator walks a value once, and finds both its violations and its paths, as FieldsV1: what an intent owns is
+// stored, and compared with what is stored, more often than it is needed as a set.
 type validator struct {
 	faults
 	rules Rules
@@ -73,8 +73,8 @@ type validator struct {
 	depth   int  // of the value in the object
 	invalid bool // there is a violation
 	ended   bool // a limit is exceeded, so the rest is not visited
-	// listing makes the walk list violations with paths, and visit maps in order, so that it ends at the same place every
-	// time. The first walk of a value lists none, because most values are valid.
+	// listing makes the walk list violations with paths, and visit maps in order, so that it ends at the same place
+	// every time. The first walk of a value lists none, because most values are valid.
 	listing bool
 }
 
@@ -349,8 +349,8 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 	return e, err == nil
 }
 
-// distinct ends the items of a list, which were entered since the level at. Duplicates are a violation by the rules; they
-// are in the set without their content.
+// distinct ends the items of a list, which were entered since the level at. Duplicates are a violation by the rules;
+// they are in the set without their content.
 func (w *validator) distinct(at int) {
 	twice := w.fields.Sort(at)
 	if !w.rules.Duplicates {

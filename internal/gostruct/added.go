@@ -13,8 +13,8 @@ import (
 
 // Added returns what b has and a does not, of objects of type t, as FieldsV1 in canonical form without what is omitted:
 // the Added of [typed.Semantics.CompareAndValidate] of their trees, without making these. ok is false if something was
-// modified or removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are pointers
-// to structs of one Go type. Fields of which except has the path, but none below, are not read. See
+// modified or removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are
+// pointers to structs of one Go type. Fields of which except has the path, but none below, are not read. See
 // [fieldpath.Writer.Omit] for except and filter.
 //
 // It is for objects that are created, where all but a few fields of a are left out.
@@ -117,8 +117,8 @@ type fieldTypes struct {
 	types []*typed.Type
 }
 
-// typesIn returns the type of each of f.fields in m; nil if m can't have it. It keeps the last result, because a Go type
-// nearly always is of the same topology.
+// typesIn returns the type of each of f.fields in m; nil if m can't have it. It keeps the last result, because a Go
+// type nearly always is of the same topology.
 func (f *form) typesIn(m *typed.Map) []*typed.Type {
 	if last := f.lastTypes.Load(); last != nil && last.of == m {
 		return last.types

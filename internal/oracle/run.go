@@ -114,9 +114,9 @@ func (g *Gen) run() error {
 	})
 }
 
-// KeepName gives the metadata of Tenure's object to upstream's, if upstream's lost its name or UID: an apply without them
-// that drops the last field of metadata that anybody owned removes all of metadata, with the lists without items in it
-// and who owns them (doc/differences.md, 31). It reports whether it did.
+// KeepName gives the metadata of Tenure's object to upstream's, if upstream's lost its name or UID: an apply without
+// them that drops the last field of metadata that anybody owned removes all of metadata, with the lists without items
+// in it and who owns them (doc/differences.md, 31). It reports whether it did.
 func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	hasLost := upstream.GetName() == "" && tenure.GetName() != "" || upstream.GetUID() == "" && tenure.GetUID() != ""
 	if !hasLost {

@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// IsMember reports whether the name of a member of FieldsV1 is as a server writes it. It allocates nothing. It is also false
-// for names with escapes or fractions, which it does not decode.
+// IsMember reports whether the name of a member of FieldsV1 is as a server writes it. It allocates nothing. It is also
+// false for names with escapes or fractions, which it does not decode.
 func IsMember(name string) bool {
 	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
 		return name == "."

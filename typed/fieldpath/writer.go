@@ -25,7 +25,8 @@ import (
 //
 //	text            the members that are closed, and the beginnings of those that are open and of the whole
 //	members[level:] the members of the innermost open level, in the order in which they were entered
-//	m.start ≤ m.body ≤ m.end: a member is text[m.start:m.end], with the comma before it if there is one; what is below it begins at m.body
+//	m.start < m.body < m.end    a member is text[m.start:m.end], with the comma before it if there is one, and what
+//	                            is below it begins at m.body
 type Writer struct {
 	text    []byte
 	members []textMember

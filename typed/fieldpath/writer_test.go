@@ -56,7 +56,8 @@ func requireWritten(t *testing.T, a, b *fieldpath.Set, seed uint64) {
 		var w fieldpath.Writer
 		w.Omit(row.except, row.filter)
 		writeSet(t, &w, a, random)
-		require.Equal(t, string(row.want.AppendJSON(nil)), w.FieldsV1().GetRawString(), "%s\n%s\nand\n%s", row.what, a, b)
+		want := string(row.want.AppendJSON(nil))
+		require.Equal(t, want, w.FieldsV1().GetRawString(), "%s\n%s\nand\n%s", row.what, a, b)
 		require.Equal(t, row.want.String(), w.Set().String(), row.what)
 		require.Equal(t, row.want.Tree(), fieldpath.Tree(w.FieldsV1().GetRawBytes()), row.what)
 		w.Enter(fieldpath.Field("a"), true) // a walk that ends early
