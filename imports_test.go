@@ -37,7 +37,7 @@ var layers = []layer{
 	{"typed/fieldpath", []string{"internal/limits", "internal/plain", "internal/trees"}},
 	{"typed", []string{"internal/limits", "internal/plain", "typed/fieldpath", "internal/trees"}},
 	{"typed/openapi", []string{"typed", "internal/trees"}},
-	{"internal/gostruct", []string{"internal/limits", "typed/fieldpath", "typed"}},
+	{"internal/gostruct", []string{"internal/limits", "internal/plain", "typed/fieldpath", "typed"}},
 	{"managedfields", []string{"internal/limits", "typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
 	{"internal/scale", []string{"typed/fieldpath", "managedfields"}},
 	{"conflicts", []string{"typed/fieldpath", "managedfields"}},

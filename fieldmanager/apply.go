@@ -55,7 +55,7 @@ func (r Result) NoOp() bool {
 }
 
 // Owned returns the set of the manager's entry after the write, at the version of the FieldManager. It decodes the
-// entry if the write did not have to.
+// entry if the write did not have to. The entry shares memory with Object, which must not be changed before.
 func (r Result) Owned() *fieldpath.Set {
 	if r.own == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -109,4 +110,28 @@ func TestNothingOwned(t *testing.T) {
 	require.True(t, got.NoOp())
 	require.True(t, got.Owned().Empty())
 	require.Equal(t, live, got.Object)
+}
+
+// TestManagedFieldsAreNoChange: an update that only brings managed fields changes nothing, whatever other metadata
+// there is.
+func TestManagedFieldsAreNoChange(t *testing.T) {
+	m := newManager(t, "v1")
+	entries := []any{map[string]any{"manager": "a", "operation": "Update", "apiVersion": "example.dev/v1",
+		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:text": map[string]any{}}}}}
+	for _, metadata := range []string{`{}`, `{"name":"x"}`, `{"name":"x","labels":{"a":"b"}}`} {
+		of := func(list []any) *unstructured.Unstructured {
+			u := object(t, "v1", "spec: {text: a}")
+			require.NoError(t, json.Unmarshal([]byte(`{"metadata":`+metadata+`}`), &u.Object))
+			if list != nil {
+				u.Object["metadata"].(map[string]any)["managedFields"] = list
+			}
+			return u
+		}
+		for _, pair := range [][2][]any{{nil, entries}, {entries, nil}, {entries, entries}} {
+			live, now := of(pair[0]), of(pair[1])
+			got, err := m.Update(t.Context(), live, now, fieldmanager.UpdateOptions{Manager: "b"})
+			require.NoError(t, err)
+			require.False(t, got.Changed, "%s: %v", metadata, pair)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // UpdateOptions are the options of one create, update or patch.
@@ -118,6 +119,7 @@ var errNoObject = errors.New("no object")
 // updateWrite is one update on its way through the pipeline.
 //
 //	startUpdate   the entries that it starts from: the new object's, or live's
+//	created       the entry of a Go struct that is created; then there is nothing to compare
 //	compare       compare both objects, and validate what is new
 //	track         give the writer what it changed, and take it from others
 type updateWrite struct {
@@ -246,12 +248,16 @@ func (w *updateWrite) compare() (*comparisons, error) {
 		isRead = err == nil // else the error of one of them, below, says which is at fault
 	}
 	if !isRead {
-		var err error
-		if before, err = m.treeOf(w.live, old); err != nil {
-			return nil, err
-		}
-		if after, err = m.treeOf(w.now, now); err != nil {
-			return nil, err
+		if before, after = m.rawTree(w.live), m.rawTree(w.now); before == nil || after == nil {
+			o, err := old.get()
+			if err != nil {
+				return nil, err
+			}
+			n, err := now.get()
+			if err != nil {
+				return nil, err
+			}
+			before, after = o.tree, n.tree
 		}
 	}
 	found, ok := m.options.Semantics.CompareAndValidate(m.typ, before, after, managedFieldsPath...)
@@ -263,14 +269,20 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	return changes, nil
 }
 
-// treeOf returns the tree of obj, which may have managed fields: that of an unstructured object of the FieldManager's
-// version as it is, any other from read.
-func (m *FieldManager) treeOf(obj runtime.Object, read *lazyObject) (map[string]any, error) {
-	if u, ok := obj.(runtime.Unstructured); ok && m.isOwnVersion(u.UnstructuredContent()) {
-		return u.UnstructuredContent(), nil
+// rawTree returns the tree of an unstructured object with its managed fields, which a comparison can leave out: that of
+// the FieldManager's version, with other metadata, of which each field is compared by itself. It is nil for others.
+func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
+	u, ok := obj.(runtime.Unstructured)
+	if !ok || !m.isOwnVersion(u.UnstructuredContent()) {
+		return nil
 	}
-	o, err := read.get()
-	return o.tree, err
+	tree := u.UnstructuredContent()
+	metadata, _ := tree["metadata"].(map[string]any)
+	of, _ := m.typ.Child(fieldpath.Field("metadata"))
+	if isGranular := of == nil || of.Map != nil && !of.Map.Atomic; !isGranular || len(metadata) < 2 {
+		return nil
+	}
+	return tree
 }
 
 // structs returns live, or the empty object, if it and the new object are Go structs of the FieldManager's version.

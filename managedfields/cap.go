@@ -35,7 +35,10 @@ func (l Entries) Cap(limit int) Entries {
 		return l
 	}
 	slices.SortFunc(updates, func(i, j int) int {
-		return cmp.Or(cmp.Compare(seconds(l[i].Time), seconds(l[j].Time)), l[i].Key.Compare(l[j].Key))
+		if c := cmp.Compare(seconds(l[i].Time), seconds(l[j].Time)); c != 0 {
+			return c
+		}
+		return l[i].Key.Compare(l[j].Key)
 	})
 	merged := map[string][]int{} // by version: the oldest updates
 	for _, i := range updates {
@@ -65,6 +68,11 @@ func (l Entries) Cap(limit int) Entries {
 		latest := l[group[len(group)-1]].Time
 		ancient = append(ancient, NewEntry(key, version, latest, fieldpath.UnionOf(sets...)))
 	}
-	i := -1
-	return append(slices.DeleteFunc(slices.Clone(l), func(Entry) bool { i++; return isGone[i] }), ancient...)
+	out := make(Entries, 0, len(l))
+	for i := range l {
+		if !isGone[i] {
+			out = append(out, l[i])
+		}
+	}
+	return append(out, ancient...)
 }

@@ -19,6 +19,7 @@ import (
 //	asStruct != nil  ⇒  the fields are unchanged, and those of *asStruct, a Go struct
 //	decoded          ⇒  set is what it owns
 //	!decoded         ⇒  tree, a FieldsV1, is what it owns, or fields are, or those of asStruct
+//	fields != nil    ⇒  fields are what it owns, as this project writes them, decoded or not
 //	current          ⇒  tree is canonical and has today's topology, so that paths can be looked up in it
 //	err != nil       ⇒  !decoded: it can't be decoded, and is kept as it was read
 type Entry struct {
@@ -45,8 +46,8 @@ func NewEntry(k Key, version string, at *metav1.Time, fields *fieldpath.Set) Ent
 	return Entry{Key: k, APIVersion: version, Time: at, set: fields, decoded: true}
 }
 
-// NewEncoded is [NewEntry] for fields that are FieldsV1 already, in canonical form. The entry
-// shares them.
+// NewEncoded is [NewEntry] for fields that are FieldsV1 already, as this project writes them: no other text may be
+// given. The entry shares them.
 func NewEncoded(k Key, version string, at *metav1.Time, fields *metav1.FieldsV1) Entry {
 	return Entry{Key: k, APIVersion: version, Time: at, fields: fields}
 }

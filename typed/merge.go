@@ -31,7 +31,7 @@ func (m Merged) Owned() *fieldpath.Set {
 //	live       image: a  ports: [{port: 80, name: x}, {port: 90}]  args: [q]
 //	applied    image: b  ports: [{port: 90}, {port: 80}]
 //	Value      image: b  ports: [{port: 90}, {port: 80, name: x}]  args: [q]
-//	Owned      .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
+//	Owned()    .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
 //
 // live must be valid but may have duplicates, all of which an applied item replaces; it is nil for an object that is
 // new. The error is what [Type.Validate] finds wrong with applied by the rules, but for atomic lists and maps that

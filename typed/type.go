@@ -84,7 +84,9 @@ func (m *Map) fieldsInOrder() []namedField {
 	}
 	sorted := make([]namedField, 0, len(m.Fields))
 	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
-		sorted = append(sorted, namedField{name, m.Fields[name].Type})
+		if t := m.Fields[name].Type; t != nil {
+			sorted = append(sorted, namedField{name, t})
+		}
 	}
 	m.inOrder.Store(&sorted)
 	return sorted

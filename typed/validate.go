@@ -1,7 +1,6 @@
 package typed
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -69,10 +68,11 @@ type validator struct {
 	semantics *Semantics
 
 	fields  fieldpath.Writer
-	values  int  // values visited so far
-	depth   int  // of the value in the object
-	invalid bool // there is a violation
-	ended   bool // a limit is exceeded, so the rest is not visited
+	names   []string // of the entries of the maps around the current value, of each sorted
+	values  int      // values visited so far
+	depth   int      // of the value in the object
+	invalid bool     // there is a violation
+	ended   bool     // a limit is exceeded, so the rest is not visited
 	// listing makes the walk list violations with paths, and visit maps in order, so that it ends at the same place
 	// every time. The first walk of a value lists none, because most values are valid.
 	listing bool
@@ -92,7 +92,11 @@ func newValidator(rules Rules) *validator {
 func (w *validator) release() {
 	w.fields.Reset()
 	clear(w.path[:cap(w.path)])
-	*w = validator{fields: w.fields, faults: faults{path: w.path[:0]}}
+	clear(w.names[:cap(w.names)])
+	if cap(w.names) > 1024 {
+		w.names = nil
+	}
+	*w = validator{fields: w.fields, names: w.names[:0], faults: faults{path: w.path[:0]}}
 	validators.Put(w)
 }
 
@@ -136,6 +140,10 @@ func (w *validator) leave(isMember bool) {
 	w.fields.Leave(isMember)
 }
 
+// maxFieldsV1 is the longest FieldsV1 that a walk goes on with, in bytes. What one more value adds is less than the
+// rest: an element, of which each byte may become an escape.
+const maxFieldsV1 = limits.MaxBytes - 8*limits.MaxElement
+
 // within counts a value, and reports whether it is within the limits. After the first that is not, the walk ends: a
 // container that contains itself twice would take forever.
 func (w *validator) within() bool {
@@ -147,6 +155,8 @@ func (w *validator) within() bool {
 		w.fail("nested deeper than %d", limits.MaxDepth)
 	case w.values > limits.MaxValues:
 		w.fail("more than %d values", limits.MaxValues)
+	case w.fields.Len() > maxFieldsV1:
+		w.fail("FieldsV1 of more than %d bytes", maxFieldsV1)
 	default:
 		return true
 	}
@@ -218,7 +228,8 @@ func (w *validator) entries(m *Map, v any) {
 		if w.everyPath && w.semantics.asAbsent(m, name, v, w.depth) {
 			return
 		}
-		if t.Scalar.accepts(v) && finite(v) == nil && w.depth < limits.MaxDepth && w.within() { // most entries
+		isWithin := w.depth < limits.MaxDepth && w.values < limits.MaxValues
+		if isWithin && t.Scalar.accepts(v) && finite(v) == nil && w.within() { // most entries
 			w.fields.Add(fieldpath.Field(name))
 			return
 		}
@@ -253,22 +264,23 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(name st
 			return
 		}
 	}
-	other := func(name string, v any) {
-		t, declared := w.field(m, name)
-		if t != nil && !(declared && isDeclaredFirst) {
-			visit(name, t, declared, v)
+	first := len(w.names)
+	for name := range entries {
+		w.names = append(w.names, name)
+	}
+	names := w.names[first:]
+	slices.Sort(names)
+	for _, name := range names {
+		if t, isDeclared := w.field(m, name); t != nil && !(isDeclared && isDeclaredFirst) {
+			visit(name, t, isDeclared, entries[name])
 		}
 	}
-	if w.listing {
-		for _, name := range slices.Sorted(maps.Keys(entries)) {
-			other(name, entries[name])
-		}
+	w.names = w.names[:first]
+	if left == len(entries) {
+		w.fields.Close(at) // in order: no map is copied at each level that it is in
 	} else {
-		for name, v := range entries {
-			other(name, v)
-		}
+		w.fields.Sort(at)
 	}
-	w.fields.Sort(at)
 }
 
 // field returns the type of an entry of a map, and whether it is declared. The type is nil for an entry that the map

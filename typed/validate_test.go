@@ -263,3 +263,12 @@ func TestErrors(t *testing.T) {
 	require.ErrorAs(t, err, &first, "each is visible through the list")
 	require.Equal(t, fieldpath.Fields("s"), first.Path)
 }
+
+// TestFieldWithoutType: a declared field without a type is as one that is not declared.
+func TestFieldWithoutType(t *testing.T) {
+	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"x": {}, "y": {Type: typed.Deduced()}}}}
+	value := map[string]any{"x": "a", "y": "b"}
+	require.EqualError(t, typ.Validate(value, typed.Rules{}), ".x: field not declared in schema")
+	require.NoError(t, typ.Validate(value, typed.Rules{Unknown: true}))
+	require.Equal(t, ".x\n.y", typ.FieldSet(value).String())
+}

@@ -2,8 +2,10 @@
 // start of its process, and of its etcd, to the first answered apply; its memory then; and the CPU of its process, and
 // of its etcd, for each request.
 //
-//	go run ./benchmarks/server -against stock                  the API server beside kube-apiserver
-//	go run ./benchmarks/server -server linked -against stock   kube-apiserver with Tenure inside beside the stock one
+//	go run -tags grpcnotrace ./benchmarks/server -against stock   the API server beside kube-apiserver
+//	go run ./benchmarks/server -server linked -against stock      kube-apiserver with Tenure inside beside the stock one
+//
+// The tag is that of the command (doc/design.md, "The command"): without it the memory is that of a larger program.
 //
 // A server is tenure, stock or linked (hosts/kube-apiserver builds and starts them), the path of a kube-apiserver, or
 // the URL of one that runs already, whose certificate is not checked. Servers run in processes of their own with two

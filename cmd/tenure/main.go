@@ -1,7 +1,7 @@
 // Tenure applies Kubernetes-style objects as a server does, shows which manager owns which
 // field, and moves ownership: in a cluster, and without one.
 //
-//	go install github.com/tenure-ssa/tenure/cmd/tenure@latest
+//	go install -tags grpcnotrace,kustomize_disable_go_plugin_support github.com/tenure-ssa/tenure/cmd/tenure@latest
 //	tenure --help
 //
 // Under the name kubectl-tenure it is a plugin of kubectl.

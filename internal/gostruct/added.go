@@ -133,7 +133,7 @@ func (f *form) typesIn(m *typed.Map) []*typed.Type {
 
 // all writes all paths below a value, none below one that is owned as a whole; false if it may be invalid.
 func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok bool) {
-	if w.left--; w.left < 0 || depth > limits.MaxDepth {
+	if w.left--; w.left < 0 || depth > limits.MaxDepth || w.out.Len() > limits.MaxBytes/2 {
 		return false
 	}
 	start, isWhole := w.out.Len(), false
@@ -168,9 +168,10 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok boo
 
 // child writes the child e of a value.
 func (w *writer) child(e fieldpath.Element, t *typed.Type, f *form, v reflect.Value, depth int) bool {
-	if isText := f.kind == stringKind || f.isText; isText && (t.Scalar == typed.String || t.Scalar == typed.Untyped) {
+	isText := (f.kind == stringKind || f.isText) && (t.Scalar == typed.String || t.Scalar == typed.Untyped)
+	if isText && w.left > 0 && depth < limits.MaxDepth && w.out.Len() <= limits.MaxBytes/2 { // most children
 		w.left--
-		w.out.Add(e) // most children
+		w.out.Add(e)
 		return true
 	}
 	w.out.Enter(e, true)

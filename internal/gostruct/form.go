@@ -36,8 +36,8 @@ const (
 // form is how values of one Go type are read, compiled once.
 //
 //	elem != nil   ⇔ kind is listKind, mapKind or pointerKind
-//	fields, declared, byName, for a structKind: byName[f.name] == f for each f of fields, which are sorted by name, and
-//	  of declared, which are in the order of the source
+//	fields, declared, byName, for a structKind: byName[f.name] == f for each f of fields, which are sorted by name,
+//	  and of declared, which are in the order of the source
 //	err != nil    ⇔ kind is noKind
 type form struct {
 	kind     kind

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/plain"
 )
 
 var errTooDeep = fmt.Errorf("nested deeper than %d", limits.MaxDepth)
@@ -126,8 +127,13 @@ func (f *form) convert(v reflect.Value) (any, error) {
 
 // decode decodes JSON into a plain tree, with whole numbers as int64.
 func decode(data []byte) (any, error) {
-	if n, err := strconv.ParseInt(string(data), 10, 64); err == nil {
-		return n, nil // such as the port of a probe
+	if text := string(data); text != "" && plain.Scalar(text) == len(text) { // such as a port or a time
+		switch c := text[0]; {
+		case c == '"':
+			return text[1 : len(text)-1], nil
+		case '0' <= c && c <= '9':
+			return strconv.ParseInt(text, 10, 64)
+		}
 	}
 	var v any
 	if err := utiljson.Unmarshal(data, &v); err != nil {

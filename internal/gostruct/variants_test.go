@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -255,4 +256,32 @@ func TestTreeExcept(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, got, "large")
 	require.Equal(t, "a", got["always"])
+}
+
+// node is a Go type that contains itself.
+type node struct {
+	Name string `json:"name,omitempty"`
+	Next *node  `json:"next,omitempty"`
+}
+
+// TestAddedTooDeep: a value that is nested too deep is left to the comparison of trees, which refuses it.
+func TestAddedTooDeep(t *testing.T) {
+	text := &typed.Type{Scalar: typed.String}
+	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"name": {Type: text}}}}
+	typ.Map.Fields["next"] = typed.Field{Type: typ}
+	for depth, want := range map[int]bool{limits.MaxDepth - 1: true, limits.MaxDepth: false} {
+		root := &node{}
+		last := root
+		for range depth {
+			last.Next = &node{}
+			last = last.Next
+		}
+		last.Name = "x"
+		fields, ok := gostruct.Added(typ, &node{}, root, nil, nil)
+		require.Equal(t, want, ok, depth)
+		if ok {
+			_, err := fieldpath.Parse(fields.GetRawBytes())
+			require.NoError(t, err)
+		}
+	}
 }

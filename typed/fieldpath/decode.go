@@ -90,12 +90,12 @@ func Parse(data []byte) (*Set, error) {
 	if len(data) > limits.MaxBytes {
 		return nil, errorAt(0, "%d bytes, expected at most %d", len(data), limits.MaxBytes)
 	}
-	return decode(string(data), limits.MaxDepth)
+	return decode(string(data), limits.MaxDepth, limits.MaxMembers)
 }
 
-// decode is [Parse] for a text of any length, and for another depth.
-func decode(text string, maxDepth int) (*Set, error) {
-	d := decoder{data: text, members: newMembers(maxDepth)}
+// decode is [Parse] for a text of any length, and for other limits.
+func decode(text string, maxDepth, maxMembers int) (*Set, error) {
+	d := decoder{data: text, members: newMembers(maxDepth, maxMembers)}
 	defer d.release()
 	d.size = strings.Count(d.data, "{") // about one for each member
 	if d.space(); d.pos == len(d.data) {
@@ -114,13 +114,13 @@ func decode(text string, maxDepth int) (*Set, error) {
 // members collects the members of a FieldsV1, and checks the limits on their depth and number.
 type members struct {
 	*Builder
-	maxDepth int
-	depth    int // elements in the current path
-	count    int // members so far
+	maxDepth, maxMembers int
+	depth                int // elements in the current path
+	count                int // members so far
 }
 
-func newMembers(maxDepth int) members {
-	return members{Builder: builders.Get().(*Builder), maxDepth: maxDepth}
+func newMembers(maxDepth, maxMembers int) members {
+	return members{Builder: builders.Get().(*Builder), maxDepth: maxDepth, maxMembers: maxMembers}
 }
 
 func (m *members) release() {
@@ -135,8 +135,8 @@ func (m *members) enter(offset int) *SyntaxError {
 	switch {
 	case m.depth > m.maxDepth:
 		return errorAt(offset, "nested deeper than %d", m.maxDepth)
-	case m.count > limits.MaxMembers:
-		return errorAt(offset, "more than %d members", limits.MaxMembers)
+	case m.count > m.maxMembers:
+		return errorAt(offset, "more than %d members", m.maxMembers)
 	}
 	return nil
 }
@@ -333,7 +333,7 @@ func (d *decoder) skipValue() *SyntaxError {
 // FromTree decodes a FieldsV1 that is already decoded into maps of maps, as in an unstructured object. Errors are
 // those of [Parse]. A nil tree is the empty set. The set may share strings with tree.
 func FromTree(tree map[string]any) (*Set, error) {
-	d := treeDecoder{members: newMembers(limits.MaxDepth)}
+	d := treeDecoder{members: newMembers(limits.MaxDepth, limits.MaxMembers)}
 	defer d.release()
 	_, set, err := d.set(tree)
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 //	…                          the siblings of e
 //	w.Sort(level)
 //
-// A level that is in order is not copied. Any other is copied once, so that a text costs its length times the depth at
-// most.
+// A level that is in order is not copied. Any other is copied once, so that a text costs its length times the depth of
+// what is not in order at most: walks of maps sort first. The zero Element must not be written, and a text must be
+// shorter than 4 GiB.
 //
 // Invariants:
 //
@@ -34,7 +35,8 @@ type Writer struct {
 
 	omitted omitted   // of the paths below the innermost open member
 	outer   []omitted // the same outside of the open members that isOmitting marks
-	filter  Filter    // is applied to the whole; nil for none
+	filter  Filter    // is applied to the whole set, and then except is removed; nil for none
+	except  *Set
 }
 
 // textMember is a member of FieldsV1 that is part of a text.
@@ -56,12 +58,17 @@ type omitted struct {
 // marker says that the path of an object with members is in the set itself.
 const marker = `".":{}`
 
-// Omit leaves out the paths of except, but not those below them, and what filter removes; nil is none. It is called
-// before anything is written.
+// Omit leaves out what filter removes, and then the paths of except, but not those below them; nil is none. It is
+// called before anything is written.
 func (w *Writer) Omit(except *Set, filter Filter) {
-	w.omitted, w.filter = omitted{except: except}, filter
-	if f, ok := filter.(Excluding); ok {
-		w.omitted.reset, w.filter = f.Set, nil
+	w.omitted, w.filter, w.except = omitted{}, nil, nil
+	switch f := filter.(type) {
+	case nil:
+		w.omitted.except = except
+	case Excluding:
+		w.omitted = omitted{except: except, reset: f.Set}
+	default:
+		w.filter, w.except = filter, except
 	}
 }
 
@@ -182,10 +189,10 @@ func (w *Writer) Sort(level int) (twice []Element) {
 	return twice
 }
 
-// Len returns the length of the text so far, and Truncate removes what was written since: a whole level.
+// Len returns the length of the text so far, in bytes.
 func (w *Writer) Len() int { return len(w.text) }
 
-// Truncate removes what was written since Len returned n, with its members.
+// Truncate removes what was written since Len returned n. The levels in it must have ended.
 func (w *Writer) Truncate(n int) { w.text = w.text[:n] }
 
 // FieldsV1 returns what was written.
@@ -212,9 +219,13 @@ func (w *Writer) Set() *Set {
 	if len(w.text) == 0 {
 		return nil
 	}
-	set, _ := decode(string(w.json()), limits.MaxDepth+1) // a value that is nested too deep is a leaf
+	// A walk may end one value after a limit, and this one depends on none.
+	set, err := decode(string(w.json()), limits.MaxDepth+1, 2*limits.MaxMembers)
+	if err != nil {
+		panic("fieldpath: bug: a Writer wrote what can't be decoded: " + err.Error())
+	}
 	if w.filter != nil {
-		set = w.filter.Filter(set)
+		set = w.filter.Filter(set).Difference(w.except)
 	}
 	return set
 }
@@ -222,12 +233,12 @@ func (w *Writer) Set() *Set {
 // Reset removes all that was written, but keeps some memory for what is written next.
 func (w *Writer) Reset() {
 	const mostMembers = 256
-	clear(w.members[:cap(w.members)])
-	w.text, w.members, w.scratch, w.outer = w.text[:0], w.members[:0], w.scratch[:0], w.outer[:0]
-	w.Omit(nil, nil)
 	if cap(w.members) > mostMembers {
 		w.members = nil
 	}
+	clear(w.members[:cap(w.members)])
+	w.text, w.members, w.scratch, w.outer = w.text[:0], w.members[:0], w.scratch[:0], nil
+	w.Omit(nil, nil)
 	if cap(w.text) > largestBuffer {
 		w.text = nil
 	}
