@@ -210,12 +210,12 @@ func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	return merged.Value, missing.Union(i.Around(missing, tree))
 }
 
-// Around returns the containers around the paths of missing that tree lacks.
+// Around returns the containers around the paths of missing that tree lacks or has as null.
 func (i Intent) Around(missing *fieldpath.Set, tree map[string]any) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range missing.All() {
 		for n := 1; n < len(path); n++ {
-			if _, there := i.Type.Get(tree, path[:n]); !there {
+			if v, _ := i.Type.Get(tree, path[:n]); v == nil {
 				paths = append(paths, slices.Clone(path[:n]))
 			}
 		}
