@@ -125,25 +125,28 @@ var serverLayers = []layer{
 var commandLayers = []layer{
 	{"internal/process", nil},
 	{"internal/kinds", nil},
-	{"internal/store", nil},
+	{"internal/store", []string{"internal/process"}},
 	{"internal/envtest", []string{"internal/process"}},
 	{"internal/manifest", []string{"internal/process"}},
 	{"internal/cluster", nil},
 	{"internal/replay", []string{"internal/kinds", "internal/cluster"}},
 	{"internal/place", []string{
-		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/manifest",
+		"internal/process", "internal/kinds", "internal/cluster", "internal/manifest",
 	}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
 	{"internal/playground", nil},
 	{"internal/cli", []string{
-		"internal/process", "internal/kinds", "internal/cluster", "internal/store",
-		"internal/envtest", "internal/manifest", "internal/place", "internal/view",
+		"internal/process", "internal/kinds", "internal/cluster", "internal/manifest", "internal/place", "internal/view",
+	}},
+	{"internal/server", []string{
+		"internal/process", "internal/cluster", "internal/envtest", "internal/manifest", "internal/place", "internal/store",
 	}},
 	{"playground", []string{"internal/playground"}},
 	{"action", nil}, // the GitHub Action: scripts and their tests
-	{"internal/man", []string{"internal/process", "internal/cli"}},
-	{"tenure", []string{"internal/process", "internal/cli"}},
+	{"internal/man", []string{"internal/process", "internal/cli", "internal/server"}},
+	{"kubectl-tenure", []string{"internal/cli"}},
+	{"tenure", []string{"internal/cli", "internal/server"}},
 	{"replay", []string{"internal/process", "internal/place", "internal/replay"}},
 	{"internal/conformance", nil},
 	{"conformance", []string{"internal/conformance"}},

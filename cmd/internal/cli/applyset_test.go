@@ -52,7 +52,7 @@ func TestApplySet(t *testing.T) {
 		file := filepath.Join(dir, "planned.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
 		var out, errs bytes.Buffer
-		got := Main(process.Env{Stdout: &out, Stderr: &errs, Dir: dir, Context: t.Context()},
+		got := runMain(process.Env{Stdout: &out, Stderr: &errs, Dir: dir, Context: t.Context()},
 			append(append([]string{"plan", "-n", "default", "--applyset", "configmaps/shop"}, common...), file))
 		require.Equal(t, status, got, "%s%s", out.String(), errs.String())
 		return out.String()

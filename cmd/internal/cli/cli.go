@@ -9,16 +9,24 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/klog/v2"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/envtest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
+
+// Process returns the environment of this process, for Main.
+func Process() process.Env {
+	klog.SetLogger(logr.Discard()) // client-go logs the errors that it returns
+	return process.Env{Name: filepath.Base(os.Args[0]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+}
 
 // Main runs the command with its arguments, without the name of the program, and returns the exit
 // status: 0 for success, 1 for errors. The help of a command says if it has others.
@@ -40,14 +48,16 @@ func Main(env process.Env, args []string) int {
 	}
 	env.CommandLine = programName(&env)
 	for _, arg := range args {
-		env.CommandLine += " " + shellQuoted(arg)
+		env.CommandLine += " " + process.ShellQuoted(arg)
 	}
 	env.Color, env.Completes = colorOf(args), asksForCompletions(args)
 	stdout, stderr := view.Guard(&env, env.Stdout), view.Guard(&env, env.Stderr)
 	env.Stdout, env.Stderr = stdout, stderr
 	run := execute
-	if program := envtest.Program(env.Name); program != nil {
-		run = program
+	if env.Server != nil {
+		if program := env.Server.Program(env.Name); program != nil {
+			run = program
+		}
 	}
 	status := run(&env, args)
 	for _, stream := range []*printable.Writer{stdout, stderr} {
@@ -125,7 +135,13 @@ others, see their help.`,
 		newExtract(env), newWatch(env), newReport(env))
 	group("move", "Move ownership:", append(newMoves(env), newHandover(env), newUpgrade(env), newDowngrade(env))...)
 	group("write", "Write and list objects:", newApply(env), newReplace(env), newGet(env), newDelete(env))
-	group("check", "Test:", newServe(env), newTest(env), newEnvtest(env))
+	checks := []*cobra.Command{newTest(env)}
+	if env.Server != nil {
+		for _, command := range env.Server.Commands {
+			checks = append(checks, command(env))
+		}
+	}
+	group("check", "Test:", checks...)
 	root.AddCommand(newVersion(env))
 	useProgramName(root, env.Name)
 	return root

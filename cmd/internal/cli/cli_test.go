@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/server"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
@@ -152,6 +153,12 @@ func run(ts *testscript.TestScript, args []string, change func(*process.Env)) in
 		args = slices.Replace(slices.Clone(args), i, i+1, "--kubeconfig", ts.Getenv("KUBECONFIG"), "--cache-dir",
 			ts.MkAbs(".cache"))
 	}
+	return runMain(env, args)
+}
+
+// runMain runs the command with an API server in it.
+func runMain(env process.Env, args []string) int {
+	env.Server = server.New()
 	return Main(env, args)
 }
 
@@ -245,7 +252,7 @@ func TestHelp(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit(newRoot(&process.Env{}))
+	visit(newRoot(&process.Env{Server: server.New()}))
 }
 
 // inputs are what people and their programs come with by mistake.
@@ -283,7 +290,7 @@ func FuzzApply(f *testing.F) {
 				{command, "-f", "-", "--dry-run", "--store", "x.db", "--schema", "live.yaml"},
 			} {
 				var out, errs bytes.Buffer
-				status := Main(
+				status := runMain(
 					process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir},
 					args,
 				)
@@ -324,7 +331,7 @@ func FuzzOwnership(f *testing.F) {
 			{[]string{"downgrade", "--live", "-", "--field-manager", "a"}, 1, 1},
 		} {
 			var out, errs bytes.Buffer
-			status := Main(
+			status := runMain(
 				process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir},
 				row.args,
 			)

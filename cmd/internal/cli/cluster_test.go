@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/server"
 )
 
 const testToken = "test"
@@ -89,6 +90,6 @@ func testEnv() *process.Env {
 	return &process.Env{
 		Now: func() time.Time { return time.Unix(0, 0) }, NewUID: func() string { return "u" },
 		Stderr:  &strings.Builder{},
-		Context: context.Background(),
+		Context: context.Background(), Server: server.New(),
 	}
 }

@@ -23,7 +23,7 @@ func (f *objectFlags) complete(
 	if f.place.live != nil || !f.inputs.Empty() {
 		return nil, directive
 	}
-	p, err := f.place.open(env, cmd, place.NoStore)
+	p, err := f.place.open(env, cmd, process.NoStore)
 	if err != nil {
 		return nil, directive
 	}
@@ -71,7 +71,7 @@ func kindsIn(ctx context.Context, p place.Place) (out []string) {
 
 // completeNamespaces completes the flag --namespace, and completeContexts --context.
 func (f *placeFlags) completeNamespaces(env *process.Env, cmd *cobra.Command, text string) []string {
-	p, err := f.open(env, cmd, place.NoStore)
+	p, err := f.open(env, cmd, process.NoStore)
 	if err != nil {
 		return nil
 	}

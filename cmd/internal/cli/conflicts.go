@@ -123,7 +123,7 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 	if err := checkFormat(f.format, "json", "status"); err != nil {
 		return err
 	}
-	p, docs, err := f.open(env, cmd, place.NoStore)
+	p, docs, err := f.open(env, cmd, process.NoStore)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 			return err
 		}
 	}
-	p, docs, err := f.open(env, cmd, place.NoStore)
+	p, docs, err := f.open(env, cmd, process.NoStore)
 	if err != nil {
 		return err
 	}

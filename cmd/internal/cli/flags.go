@@ -122,7 +122,7 @@ func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) (name string) {
 
 // open returns where the flags say that the live objects are: in the files of --live, in the store that --store names,
 // or else in the cluster. This is the one rule of all commands. missing says what to do if the store does not exist.
-func (f *placeFlags) open(env *process.Env, cmd *cobra.Command, missing place.MissingStore) (place.Place, error) {
+func (f *placeFlags) open(env *process.Env, cmd *cobra.Command, missing process.MissingStore) (place.Place, error) {
 	switch {
 	case f.live != nil && f.store != "":
 		return nil, errors.New("--store does not go with --live")
@@ -222,7 +222,7 @@ func (f *objectFlags) open(env *process.Env, cmd *cobra.Command, args []string) 
 	case f.place.live == nil && !hasInputs && len(args) == 0:
 		return nil, nil, errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, manifests with -f, or --live")
 	}
-	p, err := f.place.open(env, cmd, place.NoStore)
+	p, err := f.place.open(env, cmd, process.NoStore)
 	if err != nil {
 		return nil, nil, err
 	}

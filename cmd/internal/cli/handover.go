@@ -72,7 +72,7 @@ func (f *handoverFlags) handOverDocument(env *process.Env, cmd *cobra.Command) e
 			return err
 		}
 	}
-	p, docs, err := f.open(env, cmd, place.NoStore)
+	p, docs, err := f.open(env, cmd, process.NoStore)
 	if err != nil {
 		return err
 	}

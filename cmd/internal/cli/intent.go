@@ -53,7 +53,7 @@ const kubectlManager = "kubectl"
 
 // open opens the place, and reads the intents.
 func (f *intentFlags) open(
-	env *process.Env, cmd *cobra.Command, missing place.MissingStore,
+	env *process.Env, cmd *cobra.Command, missing process.MissingStore,
 ) (place.Place, []manifest.Document, error) {
 	if f.inputs.Empty() {
 		return nil, nil, errors.New("no input: expected files with -f or -k")

@@ -38,7 +38,7 @@ func TestInterruptedScenario(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := &interrupter{interrupt: cancel}
 	var stdout strings.Builder
-	status := Main(process.Env{
+	status := runMain(process.Env{
 		Dir: dir, Stdout: &stdout, Stderr: stderr, Context: ctx, Terminal: func(any) bool { return true },
 	}, []string{"test", "--update", "."})
 	require.Equal(t, 1, status)
@@ -54,7 +54,7 @@ func TestInterruptedScenario(t *testing.T) {
 // The help of test says how a scenario is written.
 func TestGrammarInHelp(t *testing.T) {
 	var out strings.Builder
-	require.Zero(t, Main(process.Env{Stdout: &out, Stderr: &out}, []string{"test", "--help"}))
+	require.Zero(t, runMain(process.Env{Stdout: &out, Stderr: &out}, []string{"test", "--help"}))
 	for _, part := range []string{"  interleave [limit=N] [seed=N]\n", "  unchanged    nothing was written\n",
 		"-- apply bob --"} {
 		require.Contains(t, out.String(), part)
@@ -84,7 +84,7 @@ func TestInterruptedMove(t *testing.T) {
 	var stderr strings.Builder
 	args := []string{"rename", "configmaps", "-A", "--from", "kubectl", "--to", "flux it", "--yes", "--concurrency", "2",
 		"--kubeconfig", c.config, "--cache-dir", t.TempDir()}
-	status := Main(process.Env{Name: "kubectl-tenure", Stdout: stdout, Stderr: &stderr, Context: ctx}, args)
+	status := runMain(process.Env{Name: "kubectl-tenure", Stdout: stdout, Stderr: &stderr, Context: ctx}, args)
 	require.Equal(t, 1, status)
 	written := strings.Count(stdout.text.String(), " renamed\n")
 	require.GreaterOrEqual(t, written, 10)

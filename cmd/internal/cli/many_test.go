@@ -86,7 +86,7 @@ func (c *countingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // run runs the command and returns its output.
 func (c *countingCluster) run(status int, args ...string) string {
 	var out, errs bytes.Buffer
-	got := Main(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }},
+	got := runMain(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }},
 		append(args, "--kubeconfig", c.config, "--cache-dir", filepath.Join(filepath.Dir(c.config), "cache")))
 	require.Equal(c.t, status, got, "%s%s", out.String(), errs.String())
 	return out.String()

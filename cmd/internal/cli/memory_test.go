@@ -31,7 +31,7 @@ func TestMemoryOfCommands(t *testing.T) {
 		}
 		for _, args := range printing {
 			commands++
-			Main(process.Env{
+			runMain(process.Env{
 				Stdout: io.Discard, Stderr: io.Discard, Dir: dir, Getenv: func(string) string { return "" },
 			}, args)
 		}

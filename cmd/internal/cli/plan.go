@@ -135,7 +135,7 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	p, docs, err := f.open(env, cmd, place.NoStore)
+	p, docs, err := f.open(env, cmd, process.NoStore)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func FuzzPrinting(f *testing.F) {
 					continue // once is enough
 				}
 				var out, errs bytes.Buffer
-				Main(process.Env{
+				runMain(process.Env{
 					Stdout: &out, Stderr: &errs, Dir: dir,
 					Terminal: func(any) bool { return terminal }, Getenv: func(string) string { return "" },
 				}, args)

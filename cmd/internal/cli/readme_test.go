@@ -159,7 +159,7 @@ func (c *console) serve(args []string) (string, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan int, 1)
-	go func() { ended <- Main(process.Env{Stdout: out, Stderr: out, Dir: c.dir, Context: ctx}, args) }()
+	go func() { ended <- runMain(process.Env{Stdout: out, Stderr: out, Dir: c.dir, Context: ctx}, args) }()
 	<-out.written // all that it says
 	cancel()
 	if status := <-ended; status != 0 {
@@ -179,9 +179,9 @@ func (c *console) tenure(args []string) (string, error) {
 	redirected := len(args) > 2 && args[len(args)-2] == ">"
 	if redirected {
 		env.Stdout = &file
-		c.status = Main(env, args[:len(args)-2])
+		c.status = runMain(env, args[:len(args)-2])
 		return out.String(), os.WriteFile(filepath.Join(c.dir, args[len(args)-1]), file.Bytes(), 0o600)
 	}
-	c.status = Main(env, args)
+	c.status = runMain(env, args)
 	return out.String(), nil
 }

@@ -183,7 +183,7 @@ func (f *reportFlags) ofTargets(env *process.Env, cmd *cobra.Command, args []str
 
 // ofKinds reports on whole kinds, in chunks.
 func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []string) (_ *report.Summary, err error) {
-	opened, err := f.place.open(env, cmd, place.NoStore)
+	opened, err := f.place.open(env, cmd, process.NoStore)
 	if err != nil {
 		return nil, err
 	}

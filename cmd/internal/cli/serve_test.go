@@ -110,7 +110,7 @@ func startServing(ts *testscript.TestScript, neg bool, args []string) {
 	}) {
 		args = append(args, "--store", "tenure.db")
 	}
-	go func() { s.status <- Main(env, args) }()
+	go func() { s.status <- runMain(env, args) }()
 	ts.Defer(cancel)
 	select {
 	case <-s.out.written:
@@ -170,7 +170,7 @@ func TestServeSignals(t *testing.T) {
 		out, errs := newNotice(), &bytes.Buffer{}
 		ended := make(chan int, 1)
 		go func() {
-			ended <- Main(process.Env{Stdout: out, Stderr: errs, Dir: dir}, []string{"serve", "--store", "tenure.db"})
+			ended <- runMain(process.Env{Stdout: out, Stderr: errs, Dir: dir}, []string{"serve", "--store", "tenure.db"})
 		}()
 		select {
 		case <-out.written:
@@ -206,7 +206,7 @@ func TestServeElsewhere(t *testing.T) {
 			" is unavailable\n"},
 	} {
 		var out, errs bytes.Buffer
-		status := Main(process.Env{Stdout: &out, Stderr: &errs, Dir: t.TempDir(), Context: t.Context(),
+		status := runMain(process.Env{Stdout: &out, Stderr: &errs, Dir: t.TempDir(), Context: t.Context(),
 			StoreTimeout: 50 * time.Millisecond}, append([]string{"serve"}, row.args...))
 		require.Equal(t, 1, status, row.name)
 		require.Empty(t, out.String(), row.name)
@@ -232,7 +232,9 @@ func TestStoresAsServed(t *testing.T) {
 	offlineUIDs := uids // behind those of the server's own namespaces
 	env := testEnv()
 	env.Now, env.NewUID = now, func() string { offlineUIDs++; return fmt.Sprintf("uid-%d", offlineUIDs) }
-	place, err := place.NewStore(env, unclosed{offline}, "test", "")
+	own, err := store.Serve(env, offline, "test", func() error { return nil })
+	require.NoError(t, err)
+	place, err := place.NewStore(env, own, "test", "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, place.Close()) })
 
@@ -281,11 +283,6 @@ func TestStoresAsServed(t *testing.T) {
 	require.Len(t, recordsOf(t, offline), 13)
 }
 
-// unclosed is a store that its user does not close.
-type unclosed struct{ store.Local }
-
-func (unclosed) Close() error { return nil }
-
 // recordsOf returns what is in a store, without allocations, which are random.
 func recordsOf(t *testing.T, s store.Local) map[string]string {
 	out := map[string]string{}
@@ -328,7 +325,7 @@ func TestServeDamagedFile(t *testing.T) {
 			}
 		}()
 		env := process.Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx, StoreTimeout: time.Second}
-		require.Equal(t, 1, Main(env, args), args[0])
+		require.Equal(t, 1, runMain(env, args), args[0])
 		cancel()
 		require.Contains(t, errs.String(), "stored object /core/configmaps/default/a: invalid character", args[0])
 		require.Empty(t, out.String(), args[0])
@@ -355,7 +352,7 @@ func TestServeIntoKubeconfig(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}()
-	require.Zero(t, Main(process.Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx},
+	require.Zero(t, runMain(process.Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx},
 		[]string{"serve", "--store", "tenure.db", "--kubeconfig", "config"}), "%s", errs)
 	cancel()
 	require.Contains(t, out.String(), "try: kubectl --kubeconfig "+path+" --context tenure get namespaces\n")

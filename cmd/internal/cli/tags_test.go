@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 // TestTags: README and releases build the command with the same tags, and with them it has no package that makes the
@@ -24,11 +27,34 @@ func TestTags(t *testing.T) {
 	}
 	tags := tagsOf("README.md", `go install -tags (\S+) ./cmd/tenure`)
 	require.Equal(t, tags, tagsOf(".goreleaser.yaml", `tags: \[(.*)\]`))
-	out, err := exec.Command("go", "list", "-deps", "-tags", tags, "github.com/tenure-ssa/tenure/cmd/tenure").Output()
-	require.NoError(t, err)
-	packages := strings.Fields(string(out))
+	packages := packagesOf(t, "tenure", tags)
 	has := map[string]bool{"google.golang.org/grpc": true, "golang.org/x/net/trace": false, "plugin": false}
 	for name, want := range has {
 		require.Equal(t, want, slices.Contains(packages, name), name)
+	}
+}
+
+// packagesOf returns the packages of a program.
+func packagesOf(t *testing.T, program, tags string) []string {
+	out, err := exec.Command("go", "list", "-deps", "-tags", tags, "github.com/tenure-ssa/tenure/cmd/"+program).Output()
+	require.NoError(t, err)
+	return strings.Fields(string(out))
+}
+
+// TestPluginHasNoServer: kubectl-tenure compiles nothing of an API server, and says so to who asks for a store.
+func TestPluginHasNoServer(t *testing.T) {
+	for _, name := range packagesOf(t, "kubectl-tenure", "") {
+		isServer := strings.HasPrefix(name, "k8s.io/kubernetes/") || strings.HasPrefix(name, "k8s.io/apiserver/") ||
+			strings.HasPrefix(name, "github.com/tenure-ssa/tenure/apiserver") && !strings.Contains(name, "/apiserver/defaults")
+		require.False(t, isServer, name)
+	}
+	for _, row := range []struct{ args, says string }{
+		{"get --store shop.db", "error: --store shop.db: this program contains no API server; use the command tenure\n"},
+		{"serve --store shop.db", `unknown command "serve" for "kubectl tenure"`},
+	} {
+		var out, errs bytes.Buffer
+		env := process.Env{Name: "kubectl-tenure", Stdout: &out, Stderr: &errs}
+		require.Equal(t, 1, Main(env, strings.Fields(row.args)))
+		require.Contains(t, errs.String(), row.says)
 	}
 }

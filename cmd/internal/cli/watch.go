@@ -155,7 +155,7 @@ func (f *watchFlags) watch(
 	if f.place.store != "" || f.place.live != nil {
 		return errors.New("--store, --live: nobody else writes to files while this command has them open; watch a server")
 	}
-	p, err := f.place.open(env, cmd, place.NoStore)
+	p, err := f.place.open(env, cmd, process.NoStore)
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func TestWatch(t *testing.T) {
 		env := process.Env{
 			Name: "tenure", Stdout: &out, Stderr: &errs, Context: ctx, Getenv: func(string) string { return "" },
 		}
-		status <- Main(
+		status <- runMain(
 			env, []string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"},
 		)
 	}()
@@ -190,7 +190,7 @@ func TestWatch(t *testing.T) {
 	require.Equal(
 		t,
 		1,
-		Main(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
+		runMain(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
 			[]string{"watch", "--audit-log", log.Name(), "-o", "json"}),
 		errs.String(),
 	)
@@ -200,7 +200,7 @@ func TestWatch(t *testing.T) {
 	require.Equal(
 		t,
 		1,
-		Main(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
+		runMain(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
 			[]string{"watch", "--audit-log", log.Name()}),
 		errs.String(),
 	)
@@ -216,7 +216,7 @@ func TestWatch(t *testing.T) {
 	require.Equal(
 		t,
 		1,
-		Main(process.Env{Name: "kubectl-tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
+		runMain(process.Env{Name: "kubectl-tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
 			[]string{"watch", "--audit-log", log.Name()}),
 		errs.String(),
 	)
@@ -256,7 +256,7 @@ func TestWatchErrors(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out, errs syncBuffer
-			status := Main(
+			status := runMain(
 				process.Env{
 					Name:    "tenure",
 					Stdout:  &out,

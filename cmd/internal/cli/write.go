@@ -32,9 +32,9 @@ func (f *writeFlags) writeDocuments(env *process.Env, cmd *cobra.Command, isAppl
 	if err := f.output.Check(); err != nil {
 		return err
 	}
-	missing := place.CreateStore
+	missing := process.CreateStore
 	if f.dryRun {
-		missing = place.EmptyStore
+		missing = process.EmptyStore
 	}
 	p, docs, err := f.open(env, cmd, missing)
 	if err != nil {

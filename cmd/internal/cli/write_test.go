@@ -2,14 +2,15 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 func configMap(name string, data map[string]any) map[string]any {
@@ -22,7 +23,7 @@ func configMap(name string, data map[string]any) map[string]any {
 
 func testStore(t *testing.T) *place.Store {
 	t.Helper()
-	p, err := place.NewStore(testEnv(), memory.New(memory.Options{}), "test", "")
+	p, err := place.OpenStore(testEnv(), filepath.Join(t.TempDir(), "none"), "", process.EmptyStore)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cli"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/server"
 )
 
 func main() {
@@ -40,7 +41,7 @@ func run(args []string, epoch string, now time.Time) error {
 		now = time.Unix(seconds, 0)
 	}
 	now = now.UTC()
-	root := cli.Root(&process.Env{Name: "tenure"})
+	root := cli.Root(&process.Env{Name: "tenure", Server: server.New()})
 	return errors.Join(writePages(root, filepath.Join(args[0], "man"), now),
 		writeCompletions(root, filepath.Join(args[0], "completions")))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cli"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/server"
 )
 
 // There is a page for every command, with its flags, and the same call writes the same files.
@@ -19,7 +20,7 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, run([]string{dir}, "1767225600", time.Time{}))
 	pages := 0
-	for _, command := range cli.Root(&process.Env{}).Commands() {
+	for _, command := range cli.Root(&process.Env{Server: server.New()}).Commands() {
 		text, err := os.ReadFile(filepath.Join(dir, "man", "tenure-"+command.Name()+".1"))
 		require.NoError(t, err)
 		require.Contains(t, string(text), `"Jan 2026"`)

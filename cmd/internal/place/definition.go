@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -107,7 +107,7 @@ func definitionOfTypes(gk schema.GroupKind, types *openapi.Registry) *Definition
 }
 
 // definitionOf returns a definition for stored objects without one. Its schema accepts any field.
-func definitionOf(r store.Resource) (*Definition, error) {
+func definitionOf(r process.Resource) (*Definition, error) {
 	gvk := r.Kind.GroupVersionKind()
 	d := &Definition{
 		Kind: schema.GroupKind{Group: r.Group, Kind: gvk.Kind}, Plural: r.Plural, namespaced: r.Namespaced,

@@ -4,26 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
-	"syscall"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/admission"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -31,86 +22,26 @@ import (
 // listener and without the lifecycle of namespaces.
 type Store struct {
 	*Cluster
-	server          *apiserver.Server
-	records         store.Local
-	close           func() error // of records
+	server          process.Store
 	file            string
 	servesUndefined bool // see serveUndefined
 }
 
-// MissingStore says what OpenStore does if the file does not exist.
-type MissingStore int
-
-const (
-	CreateStore MissingStore = iota // create it
-	EmptyStore                      // use an empty store in memory, for commands that only read
-	NoStore                         // return an error
-)
-
-// OpenRecords opens the storage of a store. closeRecords closes it, removes a created file in which nothing was stored,
-// and reports whether it was created otherwise.
-func OpenRecords(env *process.Env, file string, missing MissingStore) (
-	records store.Local, closeRecords func() (isCreated bool, err error), err error,
-) {
-	path := env.Path(file)
-	_, err = os.Stat(path)
-	isNew := errors.Is(err, fs.ErrNotExist)
-	switch {
-	case isNew && missing == EmptyStore:
-		records := memory.New(memory.Options{})
-		return records, func() (bool, error) { return false, records.Close() }, nil
-	case isNew && missing == NoStore:
-		return nil, nil, fmt.Errorf("store %s: %w", file, syscall.ENOENT)
-	}
-	records, err = store.Open(path, store.Options{Timeout: env.StoreTimeout})
-	if err != nil {
-		return nil, nil, err
-	}
-	return records, func() (bool, error) {
-		found, err := store.Resources(records)
-		if err = errors.Join(err, records.Close()); err != nil || !isNew {
-			return false, err
-		}
-		if len(found) == 0 {
-			return false, os.Remove(path)
-		}
-		return true, nil
-	}, nil
-}
-
 // OpenStore opens a store. Objects without a namespace are in the given one, or in default if it is
 // empty.
-func OpenStore(env *process.Env, file, namespace string, missing MissingStore) (*Store, error) {
-	records, closeRecords, err := OpenRecords(env, file, missing)
+func OpenStore(env *process.Env, file, namespace string, missing process.MissingStore) (*Store, error) {
+	if env.Server == nil {
+		return nil, fmt.Errorf("--store %s: this program contains no API server; use the command tenure", file)
+	}
+	server, err := env.Server.OpenStore(env, file, missing)
 	if err != nil {
 		return nil, err
 	}
-	p, err := NewStore(env, records, file, namespace)
-	if err != nil {
-		_, closeErr := closeRecords()
-		return nil, errors.Join(err, closeErr)
-	}
-	p.close = func() error {
-		isCreated, err := closeRecords()
-		if isCreated {
-			fmt.Fprintf(env.Stderr, "note: created the store %s\n", file)
-		}
-		return err
-	}
-	return p, nil
+	return NewStore(env, server, file, namespace)
 }
 
-// NewStore returns a store on records; Close closes them.
-func NewStore(env *process.Env, records store.Local, file, namespace string) (*Store, error) {
-	server, err := apiserver.New(env.Context, apiserver.Options{
-		Store: records, DisableNamespaceLifecycle: true, DisableDynamicAdmission: true,
-		Hooks: admission.Hooks{Convert: cannotConvert{}},
-		Now:   env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
-		Log: slog.New(slog.NewTextHandler(env.Stderr, nil)),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", file, err)
-	}
+// NewStore returns the store that a server serves; Close closes the server.
+func NewStore(env *process.Env, server process.Store, file, namespace string) (*Store, error) {
 	config := server.LoopbackConfig()
 	config.WarningHandler = Warnings(env)
 	c, err := cluster.Local(config)
@@ -119,7 +50,7 @@ func NewStore(env *process.Env, records store.Local, file, namespace string) (*S
 	}
 	of := NewCluster(env, c, namespace)
 	of.local = true
-	return &Store{Cluster: of, server: server, records: records, close: records.Close, file: file}, nil
+	return &Store{Cluster: of, server: server, file: file}, nil
 }
 
 // Warnings returns a handler that prints the warnings of a server, each once. client-go would log them.
@@ -134,7 +65,7 @@ func (p *Store) String() string { return "the store " + p.file }
 func (p *Store) InOrder() bool { return true }
 
 // Close implements [Place].
-func (p *Store) Close() error { return errors.Join(p.server.Close(), p.close()) }
+func (p *Store) Close() error { return p.server.Close() }
 
 // AddSchemas serves the kinds of --schema. Their definitions are not stored.
 func (p *Store) AddSchemas(inputs []string) error {
@@ -239,15 +170,4 @@ func (p *Store) Remove(ctx context.Context, t *Target, done func(*Target)) error
 		return nil
 	}
 	return err
-}
-
-// cannotConvert rejects conversions by webhooks: a store sends no requests.
-type cannotConvert struct{}
-
-// Convert implements [admission.Converter].
-func (cannotConvert) Convert(
-	_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, _ string,
-) ([]*unstructured.Unstructured, error) {
-	return nil, fmt.Errorf("the object is at %q, and a store does not call conversion webhooks",
-		objects[0].GetAPIVersion())
 }

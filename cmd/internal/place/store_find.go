@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 // serveUndefined serves objects whose definition is no longer in the store, so that they can still be
 // read and deleted.
-func (p *Store) serveUndefined(ctx context.Context) ([]store.Resource, error) {
-	resources, err := store.Resources(p.records)
+func (p *Store) serveUndefined(ctx context.Context) ([]process.Resource, error) {
+	resources, err := p.server.Resources()
 	if err != nil || p.servesUndefined {
 		return resources, err
 	}
@@ -47,7 +47,7 @@ func (p *Store) KindsStored(ctx context.Context) (out []cluster.Kind, err error)
 		return nil, err
 	}
 	for _, k := range p.Client.Kinds() {
-		if slices.ContainsFunc(resources, func(r store.Resource) bool {
+		if slices.ContainsFunc(resources, func(r process.Resource) bool {
 			return k.Group == r.Group && k.Resource.Resource == r.Plural
 		}) {
 			out = append(out, k)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -39,6 +40,8 @@ type Env struct {
 	// StoreTimeout limits the wait for a store that another process has open, or for an
 	// etcd; 0 is the DefaultTimeout of their packages.
 	StoreTimeout time.Duration
+	// Server is the API server of the program; nil if it contains none.
+	Server *Server
 	// AllowPrivileged says whether Pods may have privileged containers, before there is an API server.
 	AllowPrivileged func(allow bool)
 }
@@ -58,4 +61,15 @@ func (e *Env) Paths(given []string) []string {
 		out[i] = e.Path(path)
 	}
 	return out
+}
+
+// ShellQuoted returns a word quoted for a shell, if it needs quotes.
+func ShellQuoted(path string) string {
+	if path != "" && !strings.ContainsFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-+@:,%=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
+			(r < 'a' || r > 'z')
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

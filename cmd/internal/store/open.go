@@ -1,4 +1,4 @@
-// Package store opens the files that hold the objects of a server.
+// Package store opens the files that hold the objects of a server, and serves them in this process.
 package store
 
 import (
@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 // DefaultTimeout is how long Open waits for another process to close the file: long enough for another
@@ -99,16 +100,8 @@ func typeOf(value []byte) (out metav1.TypeMeta, err error) {
 	return metav1.TypeMeta{APIVersion: object.TypeMeta.APIVersion, Kind: object.TypeMeta.Kind}, err
 }
 
-// A Resource is a resource of which objects are stored.
-type Resource struct {
-	Group, Plural string // the group is empty for the core group
-	Namespaced    bool
-	First         string // the key of the first object
-	Kind          metav1.TypeMeta
-}
-
 // Resources returns the resources of which objects are stored, in the order of their keys.
-func Resources(records Local) (out []Resource, err error) {
+func Resources(records Local) (out []process.Resource, err error) {
 	err = records.Each(func(key string, value []byte) error {
 		r, ok := resourceOf(key)
 		if n := len(out); !ok || n > 0 && out[n-1].Group == r.Group && out[n-1].Plural == r.Plural {
@@ -124,11 +117,11 @@ func Resources(records Local) (out []Resource, err error) {
 }
 
 // resourceOf returns the resource of a key; ok is false for what is no object, such as the allocated addresses.
-func resourceOf(key string) (r Resource, ok bool) {
+func resourceOf(key string) (r process.Resource, ok bool) {
 	group, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
 	plural, name, ok := strings.Cut(rest, "/")
 	if group == "core" {
 		group = ""
 	}
-	return Resource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: key}, ok
+	return process.Resource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: key}, ok
 }

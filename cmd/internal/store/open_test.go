@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
@@ -47,7 +48,7 @@ func TestResources(t *testing.T) {
 	got, err := store.Resources(records)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
-	for i, want := range []store.Resource{
+	for i, want := range []process.Resource{
 		{Plural: "configmaps", Namespaced: true, First: "/core/configmaps/ns/a"},
 		{Plural: "nodes", First: "/core/nodes/a"},
 		{Group: "example.com", Plural: "things", Namespaced: true, First: "/example.com/things/ns/a"},

@@ -1,4 +1,4 @@
-package cli
+package envtest
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/envtest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-func newEnvtest(env *process.Env) *cobra.Command {
+// NewCommand returns the command tenure envtest.
+func NewCommand(env *process.Env) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "envtest",
@@ -40,14 +40,14 @@ Exit status: 0, or 1 if the folder can't be made.`,
 			}
 			folder := env.Path(dir)
 			if dir == "" {
-				if folder, err = envtest.DefaultFolder(binary); err != nil {
+				if folder, err = DefaultFolder(binary); err != nil {
 					return err
 				}
 			}
 			if folder, err = filepath.Abs(folder); err != nil {
 				return err
 			}
-			if err := envtest.MakeFolder(folder, binary, env.Getenv("PATH")); err != nil {
+			if err := MakeFolder(folder, binary, env.Getenv("PATH")); err != nil {
 				return err
 			}
 			fmt.Fprintln(env.Stdout, folder)

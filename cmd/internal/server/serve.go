@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -171,7 +171,7 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 		return err
 	}
 	fmt.Fprintf(e.Stdout, "serving %s at %s\nkubeconfig: %s\ntry: kubectl --kubeconfig %s %sget namespaces\n",
-		name, server.URL(), kubeconfig, shellQuoted(kubeconfig), which)
+		name, server.URL(), kubeconfig, process.ShellQuoted(kubeconfig), which)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -231,7 +231,7 @@ func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 	records storage.Store, closeRecords func() error, name string, err error,
 ) {
 	if len(f.etcd) == 0 {
-		records, closeFile, err := place.OpenRecords(e, f.store, place.CreateStore)
+		records, closeFile, err := store.OpenRecords(e, f.store, process.CreateStore)
 		if err != nil {
 			return nil, nil, "", err
 		}
@@ -255,17 +255,6 @@ func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 		return nil, nil, "", fmt.Errorf("%s: %w", name, err)
 	}
 	return opened, opened.Close, name, nil
-}
-
-// shellQuoted returns a word quoted for a shell, if it needs quotes.
-func shellQuoted(path string) string {
-	if path != "" && !strings.ContainsFunc(path, func(r rune) bool {
-		return !strings.ContainsRune("/._-+@:,%=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
-			(r < 'a' || r > 'z')
-	}) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // readDefinitions reads the CustomResourceDefinitions in files and folders. It ignores other objects,
@@ -292,7 +281,7 @@ func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err
 	return out, nil
 }
 
-// applyDefinitions applies definitions to a server as the manager tenure, with force.
+// applyDefinitions applies definitions to a server as kubectl does, with force.
 func applyDefinitions(ctx context.Context, config *rest.Config, definitions []map[string]any) error {
 	if len(definitions) == 0 {
 		return nil
@@ -308,7 +297,7 @@ func applyDefinitions(ctx context.Context, config *rest.Config, definitions []ma
 		}
 		kind, err := c.Kind(gvk)
 		if err == nil {
-			_, err = c.Apply(ctx, kind, "", tree, cluster.WriteOptions{Manager: kubectlManager, Force: true})
+			_, err = c.Apply(ctx, kind, "", tree, cluster.WriteOptions{Manager: "kubectl", Force: true})
 		}
 		if err != nil {
 			return fmt.Errorf("--crd: %s: %w", place.Reference(place.DefinitionKind, manifest.NameOf(tree)), err)

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"syscall"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/admission"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+)
+
+// OpenRecords opens the storage of a store. closeRecords closes it, removes a created file in which nothing was stored,
+// and reports whether it was created otherwise.
+func OpenRecords(env *process.Env, file string, missing process.MissingStore) (
+	records Local, closeRecords func() (isCreated bool, err error), err error,
+) {
+	path := env.Path(file)
+	_, err = os.Stat(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case isNew && missing == process.EmptyStore:
+		records := memory.New(memory.Options{})
+		return records, func() (bool, error) { return false, records.Close() }, nil
+	case isNew && missing == process.NoStore:
+		return nil, nil, fmt.Errorf("store %s: %w", file, syscall.ENOENT)
+	}
+	records, err = Open(path, Options{Timeout: env.StoreTimeout})
+	if err != nil {
+		return nil, nil, err
+	}
+	return records, func() (bool, error) {
+		found, err := Resources(records)
+		if err = errors.Join(err, records.Close()); err != nil || !isNew {
+			return false, err
+		}
+		if len(found) == 0 {
+			return false, os.Remove(path)
+		}
+		return true, nil
+	}, nil
+}
+
+// served is a store that is served.
+type served struct {
+	*apiserver.Server
+	records Local
+	close   func() error // of records
+}
+
+// Resources implements [process.Store].
+func (s *served) Resources() ([]process.Resource, error) { return Resources(s.records) }
+
+// Close implements [process.Store].
+func (s *served) Close() error { return errors.Join(s.Server.Close(), s.close()) }
+
+// OpenAndServe opens a store and serves it. It is [process.Server].OpenStore.
+func OpenAndServe(env *process.Env, file string, missing process.MissingStore) (process.Store, error) {
+	records, closeRecords, err := OpenRecords(env, file, missing)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Serve(env, records, file, func() error {
+		isCreated, err := closeRecords()
+		if isCreated {
+			fmt.Fprintf(env.Stderr, "note: created the store %s\n", file)
+		}
+		return err
+	})
+	if err != nil {
+		_, closeErr := closeRecords()
+		return nil, errors.Join(err, closeErr)
+	}
+	return s, nil
+}
+
+// Serve serves records; closeRecords closes them after the server. The file is named in errors.
+func Serve(env *process.Env, records Local, file string, closeRecords func() error) (process.Store, error) {
+	server, err := apiserver.New(env.Context, apiserver.Options{
+		Store: records, DisableNamespaceLifecycle: true, DisableDynamicAdmission: true,
+		Hooks: admission.Hooks{Convert: cannotConvert{}},
+		Now:   env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
+		Log: slog.New(slog.NewTextHandler(env.Stderr, nil)),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", file, err)
+	}
+	return &served{Server: server, records: records, close: closeRecords}, nil
+}
+
+// cannotConvert rejects conversions by webhooks: a store sends no requests.
+type cannotConvert struct{}
+
+// Convert implements [admission.Converter].
+func (cannotConvert) Convert(
+	_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, _ string,
+) ([]*unstructured.Unstructured, error) {
+	return nil, fmt.Errorf("the object is at %q, and a store does not call conversion webhooks",
+		objects[0].GetAPIVersion())
+}

@@ -1,0 +1,13 @@
+// Kubectl-tenure is the plugin of kubectl: the command tenure without an API server in it.
+//
+//	go install github.com/tenure-ssa/tenure/cmd/kubectl-tenure@latest
+//	kubectl tenure --help
+package main
+
+import (
+	"os"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(cli.Process(), os.Args[1:])) }
