@@ -67,13 +67,13 @@ func (h host) changedByConversion(w write, intent oracle.Intent, own map[string]
 	return fieldpath.NewSet(paths...)
 }
 
-// appliedAgain reports whether upstream lost nothing but what is at or below what an apply that prunes applied again
+// appliedAgain reports whether upstream lost nothing but what is at or below what an apply applied again
 // (doc/differences.md, 15).
 func (h host) appliedAgain(w write, live, up, own runtime.Object) bool {
-	intent := h.intent(w)
-	if !w.apply || !h.prunes(w, live, intent) {
+	if !w.apply {
 		return false
 	}
+	intent := h.intent(w)
 	key := managedfields.KeyOf(w.manager, metav1.ManagedFieldsOperationApply, "", w.subresource)
 	last := must(managedfields.Decode(live.(metav1.Object).GetManagedFields())).Get(key)
 	set := func(obj runtime.Object) *fieldpath.Set {
@@ -187,12 +187,14 @@ func (h host) defaulted(w write, obj runtime.Object) *unstructured.Unstructured 
 	return &unstructured.Unstructured{Object: treeOf(at)}
 }
 
-// hollowOf returns what an intent owns and has as null or empty: what a conversion may
-// lose.
+// hollowOf returns what an intent owns and has as null or empty, which a conversion may lose, and items whose key is
+// empty: a removal makes a null of an item, and a conversion an item with an empty key of that.
 func hollowOf(intent oracle.Intent) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range intent.Owned.All() {
-		if v, _ := intent.Type.Get(intent.Tree, path); oracle.IsHollow(v) {
+		key, isItem := path[len(path)-1].Key()
+		isFull := func(f fieldpath.KeyField) bool { return !oracle.IsHollow(f.Value) }
+		if v, _ := intent.Type.Get(intent.Tree, path); oracle.IsHollow(v) || isItem && !slices.ContainsFunc(key, isFull) {
 			paths = append(paths, slices.Clone(path))
 		}
 	}
