@@ -317,7 +317,7 @@ func (w *validator) items(l *List, v any) {
 			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth < limits.MaxDepth && w.within() {
 				continue // most items are valid strings, and need no path
 			}
-			w.down(w.index(i))
+			w.down(fieldpath.Index(i))
 			w.value(l.Elem, item)
 			w.up()
 		}
@@ -332,14 +332,6 @@ func (w *validator) items(l *List, v any) {
 		}
 	}
 	w.distinct(at)
-}
-
-// index returns the element of the item at i of an atomic list if paths are needed.
-func (w *validator) index(i int) (e fieldpath.Element) {
-	if w.listing {
-		e = fieldpath.Index(i)
-	}
-	return e
 }
 
 // list returns the items of a value that has to be a list.

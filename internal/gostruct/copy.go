@@ -19,17 +19,10 @@ func Copy(obj runtime.Object) runtime.Object {
 	copied := reflect.New(v.Elem().Type())
 	copied.Elem().Set(v.Elem())
 	out := copied.Interface().(runtime.Object)
-	if SharesMetadata(obj, out) {
+	if at := metadataAt(obj); at == 0 || at == metadataAt(out) { // it may be behind a pointer
 		return obj.DeepCopyObject()
 	}
 	return out
-}
-
-// SharesMetadata reports whether two objects share their metadata, or may do so: a Go struct may have a pointer to
-// it.
-func SharesMetadata(a, b runtime.Object) bool {
-	x, y := metadataAt(a), metadataAt(b)
-	return x == 0 || y == 0 || x == y
 }
 
 // metadataAt returns the address of the metadata of a Go struct; 0 if it is unknown.

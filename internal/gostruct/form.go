@@ -84,11 +84,9 @@ type (
 )
 
 var (
-	marshalerType        = reflect.TypeFor[json.Marshaler]()
-	unmarshalerType      = reflect.TypeFor[json.Unmarshaler]()
-	converterType        = reflect.TypeFor[converter]()
-	failingConverterType = reflect.TypeFor[failingConverter]()
-	zeroerType           = reflect.TypeFor[zeroer]()
+	marshalerType   = reflect.TypeFor[json.Marshaler]()
+	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
+	zeroerType      = reflect.TypeFor[zeroer]()
 )
 
 var (
@@ -194,12 +192,8 @@ var basicForms = map[kind]*form{
 	uintKind: {kind: uintKind}, floatKind: {kind: floatKind},
 }
 
-func converts(t reflect.Type) bool { return t.Implements(marshalerType) || shortcut(t) }
-
-func shortcut(t reflect.Type) bool {
-	// Both interfaces ask for MarshalJSON as well.
-	return t.Implements(marshalerType) && (t.Implements(converterType) || t.Implements(failingConverterType))
-}
+// converts reports whether values of t convert themselves; a [converter] is a json.Marshaler, too.
+func converts(t reflect.Type) bool { return t.Implements(marshalerType) }
 
 // bitwise reports whether two values of t that are == in Go marshal the same, and
 // comparing them never panics: an interface may hold what can't be compared.

@@ -75,42 +75,8 @@ func (s *Set) FieldsV1() *metav1.FieldsV1 {
 // Tree returns the FieldsV1 of s as maps of maps, the form of an unstructured object. The caller owns it. Its empty
 // maps, which are most of it, are one map: whoever adds to one has to replace it.
 func (s *Set) Tree() (tree map[string]any) {
-	withBuffer(s.appendNames, func(names []byte) { tree, _ = s.tree(string(names), map[string]any{}) })
+	withBuffer(s.AppendJSON, func(fieldsV1 []byte) { tree = Tree(fieldsV1) })
 	return tree
-}
-
-// appendNames appends the names of all members of s, in the order in which [Set.tree] needs them.
-func (s *Set) appendNames(b []byte) []byte {
-	if s == nil {
-		return b
-	}
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		b = n.appendName(b)
-		b = n.sub.appendNames(b)
-	}
-	return b
-}
-
-// tree is Tree with the names of all members, which are parts of one string, and its empty map. It returns the names
-// that are left.
-func (s *Set) tree(names string, empty map[string]any) (out map[string]any, rest string) {
-	if s == nil {
-		return empty, names
-	}
-	out = make(map[string]any, len(s.nodes)+1)
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		size := len("f:") + len(n.text)
-		name := names[:size]
-		var below map[string]any
-		below, names = n.sub.tree(names[size:], empty)
-		if n.member && n.sub != nil {
-			below["."] = empty
-		}
-		out[name] = below
-	}
-	return out, names
 }
 
 // appendName appends the name of n in a FieldsV1 of maps.

@@ -44,8 +44,8 @@ func (s *Set) EqualTree(tree map[string]any) bool {
 	if _, ok := tree["."]; ok {
 		n--
 	}
-	if n != s.Width() {
-		return false
+	if s == nil || n != len(s.nodes) {
+		return s == nil && n == 0
 	}
 	var space [64]byte
 	for i := range n {

@@ -201,14 +201,6 @@ func (s *Set) find(e Element) *node {
 	return nil
 }
 
-// Width returns the number of elements of the first level of s.
-func (s *Set) Width() int {
-	if s == nil {
-		return 0
-	}
-	return len(s.nodes)
-}
-
 // Empty reports whether s holds no path.
 func (s *Set) Empty() bool { return s == nil || len(s.nodes) == 0 }
 
