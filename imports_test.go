@@ -75,7 +75,7 @@ var layers = []layer{
 		"managedfields", "fieldmanager", "fieldmanager/plans", "ownership"}},
 	{
 		"ownership/report",
-		[]string{"typed/fieldpath", "typed", "managedfields",
+		[]string{"internal/printable", "typed/fieldpath", "typed", "managedfields",
 			"ownership/blame", "fieldmanager", "upgrade"},
 	},
 	{

@@ -184,29 +184,28 @@ func inOrder(sequences [][]Write) []int {
 
 // allOrders yields every order, sorted.
 func allOrders(sequences [][]Write) iter.Seq[[]int] {
-	return func(yield func([]int) bool) {
-		for order := inOrder(sequences); order != nil && yield(order); order = nextOrder(order) {
-		}
+	left := make([]int, len(sequences)) // writes of each
+	for i, sequence := range sequences {
+		left[i] = len(sequence)
 	}
+	return func(yield func([]int) bool) { extend(nil, left, yield) }
 }
 
-// nextOrder returns the next order lexically, nil after the last: the next permutation of a multiset.
-func nextOrder(order []int) []int {
-	i := len(order) - 2
-	for i >= 0 && order[i] >= order[i+1] {
-		i--
+// extend yields every order that begins with begin and goes on with what is left.
+func extend(begin, left []int, yield func([]int) bool) bool {
+	isWhole := true
+	for i := range left {
+		if left[i] == 0 {
+			continue
+		}
+		isWhole = false
+		left[i]--
+		if !extend(append(slices.Clip(begin), i), left, yield) {
+			return false
+		}
+		left[i]++
 	}
-	if i < 0 {
-		return nil
-	}
-	out := slices.Clone(order)
-	j := len(out) - 1
-	for out[j] <= out[i] {
-		j--
-	}
-	out[i], out[j] = out[j], out[i]
-	slices.Reverse(out[i+1:])
-	return out
+	return !isWhole || yield(begin)
 }
 
 // drawOrders returns n different random orders, sorted. Shuffling all writes, and then ignoring which write of a
@@ -303,32 +302,20 @@ func (w *interleaver) nearest() *[2]Order {
 	return &pair
 }
 
-// between returns two neighbours with different results on the way from one order to another. The way is a bubble
-// sort, one swap of neighbours at a time. Its ends differ, so two neighbours on it do, and bisection finds them:
-//
-//	from  A ─ A ─ ? ─ ? ─ ? ─ B  to      differ(from, way[lo]) is false,
-//	          lo      mid     hi         differ(from, way[hi]) is true
+// between returns two neighbours with different results on the way from one order to another: a bubble sort, one swap
+// of neighbours at a time. Its ends differ, so two neighbours on it do.
 func (w *interleaver) between(from, to Order, differ func(a, b Order) bool) [2]Order {
-	way := [][]int{from.sequences}
+	last := from
 	for k := range to.sequences {
-		last := way[len(way)-1]
-		j := k + slices.Index(last[k:], to.sequences[k])
-		for ; j > k; j-- {
-			last = swapped(last, j-1)
-			way = append(way, last)
+		for j := k + slices.Index(last.sequences[k:], to.sequences[k]); j > k; j-- {
+			next := w.run(swapped(last.sequences, j-1))
+			if differ(from, next) {
+				return [2]Order{last, next}
+			}
+			last = next
 		}
 	}
-	lo, hi := 0, len(way)-1
-	a, b := from, to
-	for hi-lo > 1 {
-		mid := (lo + hi) / 2
-		if o := w.run(way[mid]); differ(from, o) {
-			hi, b = mid, o
-		} else {
-			lo, a = mid, o
-		}
-	}
-	return [2]Order{a, b}
+	return [2]Order{last, to}
 }
 
 // swapped returns order with the writes at k and k+1 swapped.

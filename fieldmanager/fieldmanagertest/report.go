@@ -46,8 +46,8 @@ func (r *Interleaving) String() string {
 		verdict = "every write was refused"
 	}
 	fmt.Fprintf(&b, "; %s: %s, %s; %s\n", verdict,
-		counted(len(r.Objects), "object"), counted(len(r.Owners), "set")+" of owners",
-		counted(conflicting, "order")+" with conflicts"+withRefused(refusing))
+		printable.Counted(len(r.Objects), "object", "objects"), printable.Counted(len(r.Owners), "set", "sets")+" of owners",
+		printable.Counted(conflicting, "order", "orders")+" with conflicts"+withRefused(refusing))
 	for i, o := range r.Orders {
 		if i == maxRows {
 			fmt.Fprintf(&b, "  … and %d more\n", len(r.Orders)-i)
@@ -71,7 +71,7 @@ func withRefused(orders int) string {
 	if orders == 0 {
 		return ""
 	}
-	return ", " + counted(orders, "order") + " with refused writes"
+	return ", " + printable.Counted(orders, "order", "orders") + " with refused writes"
 }
 
 // refusals lists the different errors of writes.
@@ -111,13 +111,6 @@ func (o Order) String() string {
 		}
 	}
 	return b.String()
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // renderYAML renders plain JSON as printable YAML; keys are sorted.

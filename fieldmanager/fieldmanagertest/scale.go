@@ -74,13 +74,8 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 
 // scaleOf returns the Scale of an object.
 func scaleOf(object map[string]any, path []string, entries []metav1.ManagedFieldsEntry) (map[string]any, error) {
-	metadata, _ := object["metadata"].(map[string]any)
 	shown := map[string]any{}
-	for _, name := range []string{"name", "namespace", "uid", "creationTimestamp", "resourceVersion"} {
-		if v, ok := metadata[name]; ok {
-			shown[name] = v
-		}
-	}
+	copyFields(shown, object, "name", "namespace", "uid", "creationTimestamp", "resourceVersion")
 	spec := map[string]any{}
 	if v, ok, err := unstructured.NestedInt64(object, path...); err != nil {
 		return nil, err

@@ -213,14 +213,19 @@ func (s *server) sameObject(w Write, body, live map[string]any) error {
 
 // keepIdentity sets in an object that replaces live what a client would have read from live.
 func (s *server) keepIdentity(body, live map[string]any) {
-	before, _ := live["metadata"].(map[string]any)
 	metadata := maps.Clone(body["metadata"].(map[string]any))
-	for _, name := range []string{"uid", "creationTimestamp", "resourceVersion"} {
+	copyFields(metadata, live, "uid", "creationTimestamp", "resourceVersion")
+	body["metadata"] = metadata
+}
+
+// copyFields sets the named fields of metadata that an object has.
+func copyFields(metadata, from map[string]any, names ...string) {
+	before, _ := from["metadata"].(map[string]any)
+	for _, name := range names {
 		if v, ok := before[name]; ok {
 			metadata[name] = v
 		}
 	}
-	body["metadata"] = metadata
 }
 
 // engine calls the engine. It must not change its arguments, even if it fails (spec rule 1.6).
@@ -336,12 +341,7 @@ func (s *server) toStore(st state, object map[string]any) (map[string]any, error
 		metadata["uid"] = objectUID
 		metadata["creationTimestamp"] = s.now.Format(time.RFC3339)
 	} else {
-		before, _ := st.live["metadata"].(map[string]any)
-		for _, name := range []string{"uid", "creationTimestamp", "resourceVersion"} {
-			if v, ok := before[name]; ok {
-				metadata[name] = v
-			}
-		}
+		copyFields(metadata, st.live, "uid", "creationTimestamp", "resourceVersion")
 		version, _ := st.live["apiVersion"].(string)
 		gv, err := schema.ParseGroupVersion(version)
 		if err != nil {

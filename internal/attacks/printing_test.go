@@ -61,10 +61,8 @@ var printing = []attack{
 				if err != nil {
 					return err
 				}
-				for _, write := range []error{blame.Text(&b, nil, lines), blame.JSON(&b, lines)} {
-					if write != nil {
-						return write
-					}
+				if err := blame.Text(&b, nil, lines); err != nil {
+					return err
 				}
 				data, err := json.Marshal(obj)
 				if err != nil {

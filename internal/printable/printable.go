@@ -38,6 +38,14 @@ func Short(s string, width int) string {
 	return string([]rune(s)[:width-1]) + "…"
 }
 
+// Counted returns a number and its noun: 1 object, 2 objects.
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		many = one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 func isPrintable(r rune) bool { return unicode.IsGraphic(r) || r == '\n' || r == '\t' }
 
 // escape returns s with an escape for each character that keep rejects, and for each byte that is not UTF-8.

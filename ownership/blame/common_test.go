@@ -2,6 +2,7 @@ package blame_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -69,10 +70,11 @@ func golden(t *testing.T, name string, got []byte) {
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"deployment", "widget"} {
 		r := report(t, readFile(t, name+".yaml"), blame.Options{})
-		var text, json bytes.Buffer
+		var text bytes.Buffer
 		require.NoError(t, blame.Text(&text, nil, r))
 		golden(t, name+".txt", text.Bytes())
-		require.NoError(t, blame.JSON(&json, r))
-		golden(t, name+".json", json.Bytes())
+		data, err := json.MarshalIndent(map[string]any{"objects": []*blame.Report{r}}, "", "  ")
+		require.NoError(t, err)
+		golden(t, name+".json", append(data, '\n'))
 	}
 }

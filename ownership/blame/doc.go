@@ -2,7 +2,7 @@
 // that own its field, with operation and age.
 //
 //	report, err := blame.New(object, blame.Options{Now: time.Now()})
-//	err = blame.Text(os.Stdout, nil, report) // or blame.JSON
+//	err = blame.Text(os.Stdout, nil, report)
 //
 // # Rules
 //

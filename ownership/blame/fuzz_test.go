@@ -74,13 +74,10 @@ func FuzzNew(f *testing.F) {
 		checkLayout(t, l)
 		checkOwners(t, l, obj)
 
-		var text, doc bytes.Buffer
+		var text bytes.Buffer
 		require.NoError(t, Text(&text, nil, r))
 		require.True(t, utf8.Valid(text.Bytes()))
 		require.Equal(t, printable.Lines(text.String()), text.String())
-		require.NoError(t, JSON(&doc, r))
-		require.Equal(t, printable.Lines(doc.String()), doc.String())
-		require.True(t, json.Valid(doc.Bytes()))
 	})
 }
 

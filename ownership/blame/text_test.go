@@ -21,12 +21,10 @@ func TestTextNeutralises(t *testing.T) {
 		"f:spec": map[string]any{"f:x\x1b[2J": map[string]any{}, "f:gone\x1b": map[string]any{}},
 	}
 	r := report(t, obj, blame.Options{})
-	var text, doc bytes.Buffer
+	var text bytes.Buffer
 	require.NoError(t, blame.Text(&text, nil, r, r))
-	require.NoError(t, blame.JSON(&doc, r))
-	for _, out := range []string{text.String(), doc.String()} {
-		require.NotRegexp(t, regexp.MustCompile("[\x00-\x09\x0b-\x1f\x7f\u0080-\u009f\u2028\u202e\u2066]"), out)
-	}
+	control := regexp.MustCompile("[\x00-\x09\x0b-\x1f\x7f\u0080-\u009f\u2028\u202e\u2066]")
+	require.NotRegexp(t, control, text.String())
 	require.Contains(t, text.String(), `evil\u001b]0;title\u0007\u2066\u000a`)
 	require.Contains(t, text.String(), `\u202e right to left`)
 }
@@ -62,9 +60,6 @@ func TestSeveral(t *testing.T) {
 	require.NoError(t, blame.Text(&text, nil, a, b))
 	require.True(t, strings.HasPrefix(text.String(), "Deployment shop/web\nMANAGER"))
 	require.Contains(t, text.String(), "\n\nWidget alpha\nMANAGER")
-	text.Reset()
-	require.NoError(t, blame.JSON(&text))
-	require.JSONEq(t, `{"objects":[]}`, text.String())
 }
 
 type full struct{}
@@ -74,5 +69,4 @@ func (full) Write([]byte) (int, error) { return 0, fmt.Errorf("no room") }
 func TestWriteErrors(t *testing.T) {
 	r := report(t, readFile(t, "deployment.yaml"), blame.Options{})
 	require.ErrorContains(t, blame.Text(full{}, nil, r), "no room")
-	require.ErrorContains(t, blame.JSON(full{}, r), "no room")
 }

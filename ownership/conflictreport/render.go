@@ -36,11 +36,8 @@ type Style struct {
 // with what others lose by each if it is known.
 func (r Report) Render(w io.Writer, style Style) error {
 	var b strings.Builder
-	plural := "conflicts"
-	if len(r.Conflicts) == 1 {
-		plural = "conflict"
-	}
-	heading := fmt.Sprintf("%s: %d %s for manager %q", r.Object, len(r.Conflicts), plural, r.Manager)
+	count := printable.Counted(len(r.Conflicts), "conflict", "conflicts")
+	heading := fmt.Sprintf("%s: %s for manager %q", r.Object, count, r.Manager)
 	fmt.Fprintln(&b, printable.Cell{Text: heading, Style: style.Heading})
 	b.WriteString(printable.Table("  ", r.rows(style)))
 	if more := len(r.Conflicts) - maxRows; more > 0 {

@@ -3,11 +3,13 @@ package report
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -29,19 +31,20 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 	if len(client) > 0 {
 		add([]string{o.Program, "upgrade", o.targets(client), "--field-manager", Quote(o.Applier), "--dry-run"},
 			"%s under client-side apply: the next server-side apply would leave fields behind",
-			counted(s.ClientSide.Objects, "object is", "objects are"))
+			printable.Counted(s.ClientSide.Objects, "object is", "objects are"))
 	}
 	for _, g := range s.Gone {
 		if g.Operation == string(metav1.ManagedFieldsOperationUpdate) {
 			add([]string{o.Program, "drop", o.targets([]string{g.Kind}), "--from", Quote(g.Manager),
 				"--from-operation Update --from-version", g.APIVersion, "--dry-run"},
-				"%s of %q at %s, which is not served any more", counted(g.Entries, "entry", "entries"), g.Manager, g.APIVersion)
+				"%s of %q at %s, which is not served any more",
+				printable.Counted(g.Entries, "entry", "entries"), g.Manager, g.APIVersion)
 		}
 	}
 	if s.Ancient.Objects > 0 {
 		add([]string{o.Program, "drop", o.targets(slices.Sorted(maps.Keys(s.Ancient.kinds))), "--from",
 			managedfields.Ancient, "--dry-run"}, "%s the fields of managers that are forgotten",
-			counted(s.Ancient.Objects, "object keeps", "objects keep"))
+			printable.Counted(s.Ancient.Objects, "object keeps", "objects keep"))
 	}
 	silent := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {
 		// The last two have suggestions of their own.
@@ -88,21 +91,13 @@ func blameCommand(program, scope string, e *Example) []string {
 	return command
 }
 
+// plain matches an argument that a shell takes as it is.
+var plain = regexp.MustCompile(`^[-\w./:@%+=,]+$`)
+
 // Quote quotes an argument for a shell, if it has to be.
 func Quote(s string) string {
-	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		isPlain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !isPlain && !strings.ContainsRune("-_./:@%+=,", r)
-	}) < 0
-	if plain {
+	if plain.MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

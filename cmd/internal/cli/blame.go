@@ -113,7 +113,7 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 		return errors.Join(missing, p.Close())
 	}
 	if f.format == "json" {
-		err = blame.JSON(env.Stdout, reports...)
+		err = view.Encode(env.Stdout, f.format, map[string]any{"objects": reports})
 	} else {
 		err = blame.Text(env.Stdout, view.PaletteFor(env, env.Stdout).Blame(), reports...)
 	}

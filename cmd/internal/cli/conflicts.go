@@ -308,7 +308,7 @@ func (f *conflictsFlags) applyResolved(
 		shown.WriteEffects(env.Stderr, view.Planned{Desired: r.Desired, Plan: r.Plan})
 	}
 	if !f.dryRun && !offline {
-		question := fmt.Sprintf("Apply this to %s in %s?", view.Counted(len(list), "object", "objects"), p)
+		question := fmt.Sprintf("Apply this to %s in %s?", printable.Counted(len(list), "object", "objects"), p)
 		if err := f.confirm.Ask(env, question); err != nil {
 			return true, err
 		}

@@ -167,7 +167,7 @@ func (m *moving) writeMoves(ctx context.Context) error {
 		m.writePreview(m.env.Stderr)
 	}
 	if m.count > 0 && !m.dryRun {
-		question := fmt.Sprintf("Write this to %s in %s?", view.Counted(m.count, "object", "objects"), m.place)
+		question := fmt.Sprintf("Write this to %s in %s?", printable.Counted(m.count, "object", "objects"), m.place)
 		if err := m.confirm.Ask(m.env, question); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (m *moving) writeMoves(ctx context.Context) error {
 	case "":
 		if total := m.count + m.unchanged + m.failed + skipped; total > 1 || m.summary {
 			fmt.Fprintf(m.env.Stdout, "%s: %d %s, %d unchanged, %d failed\n",
-				view.Counted(total, "object", "objects"), m.count, m.done, m.unchanged, m.failed)
+				printable.Counted(total, "object", "objects"), m.count, m.done, m.unchanged, m.failed)
 		}
 	case "yaml", "json", "name":
 		out := view.Output{Format: m.format, ManagedFields: true}
@@ -192,7 +192,7 @@ func (m *moving) writeMoves(ctx context.Context) error {
 	}
 	if skipped > 0 {
 		return fmt.Errorf("interrupted: %d %s, %s not; to go on: %s", m.count, m.done,
-			view.Counted(skipped, "object is", "objects are"), m.env.CommandLine)
+			printable.Counted(skipped, "object is", "objects are"), m.env.CommandLine)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 var planFormats = []string{"yaml", "json", "diff"}
@@ -270,7 +271,7 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 		fmt.Fprintf(env.Stderr, "note: --offline: the server may refuse or change what is not unchanged\n")
 	case unasked > 0:
 		fmt.Fprintf(env.Stderr, "note: the server was not asked for %s whose kind or namespace does not exist yet\n",
-			view.Counted(unasked, "object", "objects"))
+			printable.Counted(unasked, "object", "objects"))
 	}
 }
 

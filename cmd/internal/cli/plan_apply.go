@@ -13,6 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // applyPlans asks, and applies what was planned: each object as it was when it was planned, or not at all.
@@ -28,7 +29,7 @@ func (f *planFlags) applyPlans(
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Pruned: deleted}
 	shown.WriteActions(env.Stderr, changes)
 	question := fmt.Sprintf("Apply this to %s in %s?",
-		view.Counted(len(changes)+len(deleted), "object", "objects"), p)
+		printable.Counted(len(changes)+len(deleted), "object", "objects"), p)
 	if err := f.confirm.Ask(env, question); err != nil {
 		return err
 	}

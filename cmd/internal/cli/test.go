@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/internal/folder"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 func newTest(env *process.Env) *cobra.Command {
@@ -80,12 +81,12 @@ Exit status: 0 if all scenarios passed, 1 if any failed, or on any error.`,
 				}
 			}
 			fmt.Fprintf(env.Stdout, "%s: %d passed, %d failed\n",
-				view.Counted(run, "scenario", "scenarios"), run-failed, failed)
+				printable.Counted(run, "scenario", "scenarios"), run-failed, failed)
 			switch {
 			case ctx.Err() != nil:
 				return fmt.Errorf(
 					"interrupted: %s not run",
-					view.Counted(len(files)-run, "scenario was", "scenarios were"),
+					printable.Counted(len(files)-run, "scenario was", "scenarios were"),
 				)
 			case failed > 0:
 				return errReported
@@ -146,7 +147,7 @@ func runScenario(ctx context.Context, e *process.Env, file string, update, verbo
 		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", s.Path, s.Err())
 		return false, nil
 	case verbose:
-		fmt.Fprintf(e.Stdout, "ok   %s: %s\n", relative(e, file), view.Counted(len(s.Steps), "step", "steps"))
+		fmt.Fprintf(e.Stdout, "ok   %s: %s\n", relative(e, file), printable.Counted(len(s.Steps), "step", "steps"))
 	}
 	return true, nil
 }

@@ -86,7 +86,7 @@ func (v PlanView) WriteText(ctx context.Context, w io.Writer, all []Planned, fai
 	if len(all)+failed < 2 && len(v.Pruned) == 0 {
 		return nil
 	}
-	line := Counted(len(all)+failed, "object", "objects") + ":"
+	line := printable.Counted(len(all)+failed, "object", "objects") + ":"
 	for outcome := plans.Unchanged; outcome <= plans.Conflict; outcome++ {
 		line += fmt.Sprintf(" %d %s,", counts[outcome], outcome)
 	}
@@ -212,7 +212,7 @@ func (v PlanView) writeOwnership(w io.Writer, p Planned) {
 			true}} {
 			leaves := part.fields.Leaves()
 			if n := leaves.Len(); n > manyFields && !part.long {
-				rows = append(rows, []cell{who, {part.word, 0}, {Counted(n, "field", "fields"), color.Faint}})
+				rows = append(rows, []cell{who, {part.word, 0}, {printable.Counted(n, "field", "fields"), color.Faint}})
 				continue
 			}
 			for path := range leaves.All() {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/report"
 )
 
@@ -22,8 +23,8 @@ const reportRows = 25
 func WriteReport(env *process.Env, w io.Writer, s *report.Summary) error {
 	p := PaletteFor(env, w)
 	fmt.Fprintf(w, "%s of %s, %s: %s, of which %s (%.0f %%) are managed fields\n",
-		Counted(s.Objects, "object", "objects"), Counted(len(s.Kinds), "kind", "kinds"),
-		Counted(len(s.Managers), "manager", "managers"), inBytes(s.Size), inBytes(s.ManagedFields), s.Share()*100)
+		printable.Counted(s.Objects, "object", "objects"), printable.Counted(len(s.Kinds), "kind", "kinds"),
+		printable.Counted(len(s.Managers), "manager", "managers"), inBytes(s.Size), inBytes(s.ManagedFields), s.Share()*100)
 	p.writeManagers(w, s)
 	p.writeKinds(w, s)
 	p.writeFound(w, s)
@@ -117,7 +118,7 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 	}
 	c := &s.ClientSide
 	add("client-side apply", c.Objects, "a migration moves %s; the next apply removes %d of them; %d stay with their "+
-		"manager; %d are others'", Counted(c.Moves, "field", "fields"), c.Removed, c.Left, c.Others)
+		"manager; %d are others'", printable.Counted(c.Moves, "field", "fields"), c.Removed, c.Left, c.Others)
 	for _, why := range c.Why {
 		add("  can't be migrated", c.Failed, "%s", why)
 	}
@@ -129,14 +130,14 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 		}
 	}
 	add("gone versions", gone, "%s", strings.Join(versions, ", "))
-	add("unowned fields", s.Unowned.Objects, "%s", Counted(s.Unowned.Fields, "field", "fields"))
-	add("shared fields", s.Shared.Objects, "%s", Counted(s.Shared.Fields, "field", "fields"))
+	add("unowned fields", s.Unowned.Objects, "%s", printable.Counted(s.Unowned.Fields, "field", "fields"))
+	add("shared fields", s.Shared.Objects, "%s", printable.Counted(s.Shared.Fields, "field", "fields"))
 	since := ""
 	if s.Ancient.Oldest != nil {
 		since = ", the oldest since " + s.Ancient.Oldest.Format(time.DateOnly)
 	}
 	add("ancient-changes", s.Ancient.Objects, "%s of managers that are forgotten%s",
-		Counted(s.Ancient.Fields, "field", "fields"), since)
+		printable.Counted(s.Ancient.Fields, "field", "fields"), since)
 	add("unreadable entries", s.Unreadable, "their fields are not counted")
 	if len(rows) > 1 {
 		fmt.Fprintln(w)
@@ -160,7 +161,7 @@ func NoteUnlisted(env *process.Env, err error, isOther func(error) bool) error {
 		}
 	}
 	if unlisted > 0 {
-		fmt.Fprintf(env.Stderr, "note: %s can't be listed, and are left out\n", Counted(unlisted, "kind", "kinds"))
+		fmt.Fprintf(env.Stderr, "note: %s can't be listed, and are left out\n", printable.Counted(unlisted, "kind", "kinds"))
 	}
 	return errors.Join(others...)
 }

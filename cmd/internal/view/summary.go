@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // planCounts counts plans by their outcome. A created object counts as created, not as changed.
@@ -86,10 +87,10 @@ func (v PlanView) WriteSummary(w io.Writer, all []Planned, failed int) error {
 	}
 	v.Palette.table(w, "", rows)
 	if len(v.Pruned) > 0 {
-		fmt.Fprintf(w, "%s would be pruned\n", Counted(len(v.Pruned), "object", "objects"))
+		fmt.Fprintf(w, "%s would be pruned\n", printable.Counted(len(v.Pruned), "object", "objects"))
 	}
 	if failed > 0 {
-		_, err := fmt.Fprintf(w, "%s could not be planned\n", Counted(failed, "object", "objects"))
+		_, err := fmt.Fprintf(w, "%s could not be planned\n", printable.Counted(failed, "object", "objects"))
 		return err
 	}
 	return nil

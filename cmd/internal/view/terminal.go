@@ -191,11 +191,3 @@ func Progress(e *process.Env, what string, count int) (step, done func()) {
 	_ = bar.RenderBlank() // it moves by whole percents, and the first may take long
 	return func() { _ = bar.Add(1) }, func() { _ = bar.Finish() }
 }
-
-// Counted returns a number and its noun: 1 object, 2 objects.
-func Counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
