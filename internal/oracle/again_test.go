@@ -100,6 +100,36 @@ func TestResetName(t *testing.T) {
 	}
 }
 
+// TestConflictOverNull: where a removal leaves a container as empty as it was, it is null with upstream, and so in
+// conflict with who owns it (doc/differences.md, 1).
+func TestConflictOverNull(t *testing.T) {
+	w := &World{}
+	require.NoError(t, w.SetSpec(spec.Schema{}))
+	write := func(manager string, content map[string]any) Write {
+		obj := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
+		obj.SetGroupVersionKind(Kind("v1"))
+		obj.SetName("thing")
+		return Write{Apply: manager == "a", Version: "v1", Manager: manager, Object: obj}
+	}
+	store := func(write Write) {
+		stored, _, err := w.Upstream(write)
+		require.NoError(t, err)
+		w.Store(stored, func() int { return 0 })
+	}
+	store(write("ctl", map[string]any{}))
+	store(write("a", map[string]any{"b": int64(1)}))
+	w.resets = [][]string{{"spec", "b"}} // from now on, so that a stays its owner without the field
+	store(write("ctl", map[string]any{}))
+
+	again := write("a", map[string]any{"b": nil})
+	_, now, upErr := w.Upstream(again)
+	require.ErrorContains(t, upErr, `conflict with "ctl"`)
+	own, ownErr := w.Tenure(again, now)
+	require.NoError(t, ownErr)
+	require.Equal(t, map[string]any{}, own.Object["spec"])
+	require.True(t, w.conflictsOverNull(again, upErr, ownErr))
+}
+
 // TestDroppedAmongDuplicates: nothing goes of items that are duplicated, which others own, too. Only managed fields that
 // a client wrote say so: an update that duplicates items becomes their owner. The first items are looked up without an
 // index, the others with one.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -46,12 +45,12 @@ func CompareErrors(upstream, tenure error) error {
 	if !apierrors.IsConflict(upstream) {
 		return nil
 	}
+	if a, b := sortedCauses(upstream), sortedCauses(tenure); !slices.Equal(a, b) {
+		return fmt.Errorf("upstream's causes: %v\ntenure's causes: %v", a, b)
+	}
 	var up, own apierrors.APIStatus
 	errors.As(upstream, &up)
 	errors.As(tenure, &own)
-	if a, b := sortedCauses(up.Status()), sortedCauses(own.Status()); !reflect.DeepEqual(a, b) {
-		return fmt.Errorf("upstream's causes: %v\ntenure's causes: %v", a, b)
-	}
 	// Upstream groups by manager; inside a group its order is fixed.
 	if up.Status().Message != own.Status().Message {
 		return fmt.Errorf("upstream's message: %s\ntenure's message: %s", up.Status().Message, own.Status().Message)
@@ -67,9 +66,14 @@ func refusesDuplicates(upstream error) bool {
 		!strings.Contains(upstream.Error(), "failed to create typed patch object")
 }
 
-func sortedCauses(s metav1.Status) []string {
+// sortedCauses returns the causes of a conflict; none of nil.
+func sortedCauses(conflict error) []string {
 	var out []string
-	for _, c := range s.Details.Causes {
+	var status apierrors.APIStatus
+	if !errors.As(conflict, &status) {
+		return nil
+	}
+	for _, c := range status.Status().Details.Causes {
 		out = append(out, string(c.Type)+"|"+c.Message+"|"+c.Field)
 	}
 	slices.Sort(out)

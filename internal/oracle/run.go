@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,7 +95,7 @@ func (g *Gen) run() error {
 		toleratesLive = toleratesLive || misfits(upErr) &&
 			(g.odd || strings.HasPrefix(upErr.Error(), "failed to prune fields: "))
 		if !toleratesLive {
-			if err := CompareErrors(upErr, ownErr); err != nil {
+			if err := CompareErrors(upErr, ownErr); err != nil && !w.conflictsOverNull(write, upErr, ownErr) {
 				return nil, err
 			}
 		}
@@ -212,6 +213,30 @@ func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[stri
 	}
 	_, err := t.Merge(live, applied, typed.Rules{})
 	return err == nil
+}
+
+// conflictsOverNull reports whether upstream has conflicts that Tenure does not have, all of them over containers that
+// were empty, and of which a removal makes null with upstream (doc/differences.md, 1).
+func (w *World) conflictsOverNull(write Write, upstream, tenure error) bool {
+	if !write.Apply || !apierrors.IsConflict(upstream) || stopped(tenure) {
+		return false
+	}
+	write.Force = true
+	forced, _, err := w.Upstream(write)
+	if err != nil {
+		return false
+	}
+	t, live := w.types.TypeFor(Kind(write.Version)), w.live(write.Version).Object
+	nulls := map[string]bool{}
+	for path := range t.Compare(live, forced.Object).Modified.All() {
+		before, _ := t.Get(live, path)
+		after, _ := t.Get(forced.Object, path)
+		nulls[path.String()] = before != nil && isEmpty(before) && after == nil
+	}
+	left := slices.DeleteFunc(sortedCauses(upstream), func(cause string) bool {
+		return nulls[cause[strings.LastIndexByte(cause, '|')+1:]]
+	})
+	return slices.Equal(left, sortedCauses(tenure))
 }
 
 // misfits reports whether upstream says that a list of a stored object does not fit
