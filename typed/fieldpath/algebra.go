@@ -1,6 +1,6 @@
 package fieldpath
 
-// The operations of this file walk two sets side by side, in the order of their elements. They share every branch
+// Most operations of this file walk two sets side by side, in the order of their elements. They share every branch
 // that stays the same with their operands. For example, with sets written as paths:
 //
 //	A                          .a  .b.x  .b.y
@@ -175,4 +175,93 @@ func (s *Set) Leaves() *Set {
 		out[i] = newNode(n.elem(), n.member && n.sub == nil, n.sub.Leaves())
 	}
 	return &Set{nodes: out}
+}
+
+// Rewrite returns s with f applied to each element of its first level. f returns the new entry of the element; the
+// zero [Entry] removes it. Rewrite returns s itself if f changes nothing.
+func (s *Set) Rewrite(f func(Element, Entry) Entry) *Set {
+	if s == nil {
+		return nil
+	}
+	var out []node // what stays of s.nodes[:i]; set at the first change
+	changed := false
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		e := f(n.elem(), Entry{n.member, n.sub})
+		if e.Below.Empty() {
+			e.Below = nil
+		}
+		if !changed && (e.Member != n.member || e.Below != n.sub) {
+			changed = true
+			out = append(make([]node, 0, len(s.nodes)), s.nodes[:i]...)
+		}
+		if changed && (e.Member || e.Below != nil) {
+			out = append(out, newNode(n.elem(), e.Member, e.Below))
+		}
+	}
+	if !changed {
+		return s
+	}
+	return setOf(out)
+}
+
+// IntersectTree returns the paths of s that are also in tree, a FieldsV1 of an unstructured object in canonical form
+// ([plain.IsMember]). It walks the smaller of the two and looks up its members in the other: a write changes little of
+// what an entry owns, and one of many managers owns little of what a write changes.
+//
+//	s.IntersectTree(tree)  ==  s.Intersection(FromTree(tree))
+func (s *Set) IntersectTree(tree map[string]any) *Set {
+	if s == nil || len(tree) == 0 {
+		return nil
+	}
+	var b Builder
+	both := func(n *node, v any) {
+		member, _ := v.(map[string]any)
+		_, isMarked := member["."]
+		b.Add(n.elem(), n.member && (isMarked || len(member) == 0), n.sub.IntersectTree(member))
+	}
+	if len(tree) < len(s.nodes) {
+		for name, v := range tree {
+			if e, err := parseName(name); err == nil && e.kind != 0 {
+				if n := s.find(e); n != nil {
+					both(n, v)
+				}
+			}
+		}
+		return b.Set()
+	}
+	var space [64]byte
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		name := n.appendName(space[:0])
+		if v, ok := tree[string(name)]; ok {
+			both(n, v)
+		}
+	}
+	return b.Set()
+}
+
+// EqualTree reports whether s is the set of tree, a FieldsV1 of an unstructured object in canonical form.
+//
+//	s.EqualTree(tree)  ==  s.Equal(FromTree(tree))
+func (s *Set) EqualTree(tree map[string]any) bool {
+	n := len(tree)
+	if _, ok := tree["."]; ok {
+		n--
+	}
+	if s == nil || n != len(s.nodes) {
+		return s == nil && n == 0
+	}
+	var space [64]byte
+	for i := range n {
+		node := &s.nodes[i]
+		name := node.appendName(space[:0])
+		v, ok := tree[string(name)]
+		member, _ := v.(map[string]any)
+		_, isMarked := member["."]
+		if !ok || node.member != (isMarked || len(member) == 0) || !node.sub.EqualTree(member) {
+			return false
+		}
+	}
+	return true
 }
