@@ -153,7 +153,7 @@ func WithoutTimes(u *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // lostEmpty reports whether upstream's entries lack metadata itself and what is null or empty in it, and nothing else
-// that Tenure's have.
+// that Tenure's have. Their times may differ: upstream's object may be the only one that changed.
 func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
 	up, err1 := managedfields.DecodeTree(upstream)
 	own, err2 := managedfields.DecodeTree(tenure)
@@ -165,7 +165,7 @@ func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
 		var had *fieldpath.Set
 		if i := up.Index(e.Key); i >= 0 {
 			left--
-			if had = up[i].Owned(); !had.Difference(e.Owned()).Empty() || !up[i].Time.Equal(e.Time) {
+			if had = up[i].Owned(); !had.Difference(e.Owned()).Empty() {
 				return false
 			}
 		}
