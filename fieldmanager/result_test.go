@@ -35,9 +35,9 @@ func TestResult(t *testing.T) {
 		conflicts                   int
 	}{
 		{"create", "", true, false, false, "alice", is, result{Changed: true}, owned, 0},
-		{"create by an update", "who creates owns the containers, too", true, true, false, "alice", is, result{Changed: true},
-			`{"f:spec":{".":{},"f:ports":{".":{},"k:{\"port\":80}":{".":{},"f:port":{}},"k:{\"port\":90}":{".":{},"f:port":{}}},` +
-				`"f:text":{}}}`, 0},
+		{"create by an update", "who creates owns the containers, too", true, true, false, "alice", is,
+			result{Changed: true}, `{"f:spec":{".":{},"f:ports":{".":{},"k:{\"port\":80}":{".":{},"f:port":{}},` +
+				`"k:{\"port\":90}":{".":{},"f:port":{}}},"f:text":{}}}`, 0},
 		{"the same again", "", false, false, false, "alice", is, result{NoOp: true}, owned, 0},
 		{"shared", "bob's entry is new", false, false, false, "bob", widgetSpec{Text: "a"}, result{},
 			`{"f:spec":{"f:text":{}}}`, 0},

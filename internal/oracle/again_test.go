@@ -128,11 +128,18 @@ func TestConflictOverNull(t *testing.T) {
 	require.NoError(t, ownErr)
 	require.Equal(t, map[string]any{}, own.Object["spec"])
 	require.True(t, w.conflictsOverNull(again, upErr, ownErr))
+
+	// Any other conflict that Tenure would not find is a difference.
+	store(write("ctl", map[string]any{"x": int64(1)}))
+	taken := write("a", map[string]any{"x": int64(2)})
+	_, _, upErr = w.Upstream(taken)
+	require.ErrorContains(t, upErr, ".spec.x")
+	require.False(t, w.conflictsOverNull(taken, upErr, nil))
 }
 
-// TestDroppedAmongDuplicates: nothing goes of items that are duplicated, which others own, too. Only managed fields that
-// a client wrote say so: an update that duplicates items becomes their owner. The first items are looked up without an
-// index, the others with one.
+// TestDroppedAmongDuplicates: nothing goes of items that are duplicated, which others own, too. Only managed fields
+// that a client wrote say so: an update that duplicates items becomes their owner. The first items are looked up
+// without an index, the others with one.
 func TestDroppedAmongDuplicates(t *testing.T) {
 	for _, keys := range []int{1, 2, 6} {
 		t.Run(fmt.Sprint(keys), func(t *testing.T) { dropAmongDuplicates(t, keys) })
@@ -205,7 +212,8 @@ func TestAroundWhatStays(t *testing.T) {
 	}
 	for _, row := range []struct{ name, why, live, alice, bob, want string }{
 		{"an item without its key", "its name goes, so all of it goes", "items: [{name: x, b: '1', c: '1'}]",
-			`f:items: {'k:{"name":"x"}': {.: {}, f:name: {}, f:b: {}}}`, `f:items: {'k:{"name":"x"}': {f:c: {}}}`, "items: null"},
+			`f:items: {'k:{"name":"x"}': {.: {}, f:name: {}, f:b: {}}}`, `f:items: {'k:{"name":"x"}': {f:c: {}}}`,
+			"items: null"},
 		{"an item that is owned without its key", "the same", "items: [{name: x, b: '1', c: '1'}]",
 			`f:items: {'k:{"name":"x"}': {.: {}, f:name: {}, f:b: {}}}`,
 			`f:items: {'k:{"name":"x"}': {.: {}, f:c: {}}}`, "items: null"},

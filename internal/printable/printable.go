@@ -14,6 +14,8 @@ package printable
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -44,6 +46,17 @@ func Counted(n int, one, many string) string {
 		many = one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// plainWord matches an argument that a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[-\w./:@%+=,]+$`)
+
+// ShellQuoted returns an argument quoted for a shell, if it needs quotes. It escapes nothing else.
+func ShellQuoted(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func isPrintable(r rune) bool { return unicode.IsGraphic(r) || r == '\n' || r == '\t' }

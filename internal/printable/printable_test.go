@@ -35,6 +35,20 @@ func TestText(t *testing.T) {
 	require.Equal(t, "a\n\tb\\u000d", printable.Lines("a\n\tb\r"))
 }
 
+func TestShellQuoted(t *testing.T) {
+	for _, row := range []struct{ why, word, want string }{
+		{"paths, times and sizes need no quotes", "a/b_c.d-e:f@g%h+i=j,K9", "a/b_c.d-e:f@g%h+i=j,K9"},
+		{"an empty word would be none", "", "''"},
+		{"a space ends a word", "a b", "'a b'"},
+		{"a quote ends what is quoted", "it's", `'it'\''s'`},
+		{"a shell replaces it", "$HOME", "'$HOME'"},
+		{"a line ends a command", "a\n", "'a\n'"},
+		{"a letter of another script may be anything", "é", "'é'"},
+	} {
+		require.Equal(t, row.want, printable.ShellQuoted(row.word), row.why)
+	}
+}
+
 func TestYAML(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"nothing to escape", "plain", "k: plain\n"},

@@ -32,9 +32,13 @@ func FuzzNew(f *testing.F) {
 		`{"data":{"` + strings.Repeat("k", 130) + `":{"a":[1,{"b":2}]},"two\nlines":["x\ny",{"` + strings.Repeat("q",
 			200) + `":[[1]]}],"? ":1,"'a":2,"\"":3,"<<":4,"a: b":5,"c:":6,"#":7,"- x":8," ":9,"":10,"~":11,"\u2028":12}}`,
 		`{"a":["` + strings.Repeat("word ", 40) + `","|","- a","x\ny\n",[],{},[{}],["a\nb"]]}`,
-		`{"spec":{"l":[{"name":"a","v":1},{"name":"a"},{"name":"b","port":80},{"port":80,"protocol":"TCP"},3],"s":["a","b","a",1,1.5,true,null]},"metadata":{"managedFields":[
-			{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:l":{"k:{\"name\":\"a\"}":{".":{},"f:v":{}},"k:{\"port\":80}":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:port":{}},"i:4":{}},"f:s":{"v:\"a\"":{},"v:1":{},"v:null":{}}}}},
-			{"manager":"n\u001b]0;x\u0007\u202e</script>","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:l":{},"f:gone":{"f:x":{}}}}},
+		`{"spec":{"l":[{"name":"a","v":1},{"name":"a"},{"name":"b","port":80},{"port":80,"protocol":"TCP"},3],
+			"s":["a","b","a",1,1.5,true,null]},"metadata":{"managedFields":[
+			{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{
+			"f:l":{"k:{\"name\":\"a\"}":{".":{},"f:v":{}},"k:{\"port\":80}":{},
+			"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:port":{}},"i:4":{}},"f:s":{"v:\"a\"":{},"v:1":{},"v:null":{}}}}},
+			{"manager":"n\u001b]0;x\u0007\u202e</script>","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1",
+			"fieldsV1":{"f:spec":{".":{},"f:l":{},"f:gone":{"f:x":{}}}}},
 			{"manager":"broken"},7]}}`,
 		`{"metadata":{"managedFields":{},"name":"</script><img src=x onerror=alert(1)>"}}`,
 	} {

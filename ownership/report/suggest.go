@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -29,13 +28,13 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 	}
 	slices.Sort(client)
 	if len(client) > 0 {
-		add([]string{o.Program, "upgrade", o.targets(client), "--field-manager", Quote(o.Applier), "--dry-run"},
+		add([]string{o.Program, "upgrade", o.targets(client), "--field-manager", printable.ShellQuoted(o.Applier), "--dry-run"},
 			"%s under client-side apply: the next server-side apply would leave fields behind",
 			printable.Counted(s.ClientSide.Objects, "object is", "objects are"))
 	}
 	for _, g := range s.Gone {
 		if g.Operation == string(metav1.ManagedFieldsOperationUpdate) {
-			add([]string{o.Program, "drop", o.targets([]string{g.Kind}), "--from", Quote(g.Manager),
+			add([]string{o.Program, "drop", o.targets([]string{g.Kind}), "--from", printable.ShellQuoted(g.Manager),
 				"--from-operation Update --from-version", g.APIVersion, "--dry-run"},
 				"%s of %q at %s, which is not served any more",
 				printable.Counted(g.Entries, "entry", "entries"), g.Manager, g.APIVersion)
@@ -51,7 +50,7 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 		return !m.Silent || m.Name == managedfields.Ancient || m.Name == upgrade.ClientSideManager
 	})
 	for _, m := range silent[:min(len(silent), maxReasons)] {
-		add([]string{o.Program, "drop", o.targets(m.Kinds), "--from", Quote(m.Name), "--dry-run"},
+		add([]string{o.Program, "drop", o.targets(m.Kinds), "--from", printable.ShellQuoted(m.Name), "--dry-run"},
 			"%q has not changed anything since %s: is it gone?", m.Name, m.LastWrite.Format("2006-01-02"))
 	}
 	for _, f := range []struct {
@@ -81,23 +80,12 @@ func blameCommand(program, scope string, e *Example) []string {
 	if strings.HasPrefix(scope, "--live ") {
 		return []string{program, "blame", scope}
 	}
-	command := []string{program, "blame", Quote(e.Kind + "/" + e.Name)}
+	command := []string{program, "blame", printable.ShellQuoted(e.Kind + "/" + e.Name)}
 	if e.Namespace != "" {
-		command = append(command, "-n", Quote(e.Namespace))
+		command = append(command, "-n", printable.ShellQuoted(e.Namespace))
 	}
 	if i := strings.Index(scope, "--"); i >= 0 {
 		command = append(command, scope[i:]) // the place, such as --store FILE
 	}
 	return command
-}
-
-// plain matches an argument that a shell takes as it is.
-var plain = regexp.MustCompile(`^[-\w./:@%+=,]+$`)
-
-// Quote quotes an argument for a shell, if it has to be.
-func Quote(s string) string {
-	if plain.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

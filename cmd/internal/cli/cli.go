@@ -48,7 +48,7 @@ func Main(env process.Env, args []string) int {
 	}
 	env.CommandLine = programName(&env)
 	for _, arg := range args {
-		env.CommandLine += " " + process.ShellQuoted(arg)
+		env.CommandLine += " " + printable.ShellQuoted(arg)
 	}
 	env.Color, env.Completes = colorOf(args), asksForCompletions(args)
 	stdout, stderr := view.Guard(&env, env.Stdout), view.Guard(&env, env.Stderr)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -61,15 +60,4 @@ func (e *Env) Paths(given []string) []string {
 		out[i] = e.Path(path)
 	}
 	return out
-}
-
-// ShellQuoted returns a word quoted for a shell, if it needs quotes.
-func ShellQuoted(path string) string {
-	if path != "" && !strings.ContainsFunc(path, func(r rune) bool {
-		return !strings.ContainsRune("/._-+@:,%=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
-			(r < 'a' || r > 'z')
-	}) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

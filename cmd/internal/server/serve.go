@@ -27,6 +27,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // serveFlags are the flags of serve.
@@ -171,7 +172,7 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 		return err
 	}
 	fmt.Fprintf(e.Stdout, "serving %s at %s\nkubeconfig: %s\ntry: kubectl --kubeconfig %s %sget namespaces\n",
-		name, server.URL(), kubeconfig, process.ShellQuoted(kubeconfig), which)
+		name, server.URL(), kubeconfig, printable.ShellQuoted(kubeconfig), which)
 	select {
 	case <-ctx.Done():
 		return nil

@@ -14,7 +14,6 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/fights"
-	"github.com/tenure-ssa/tenure/ownership/report"
 )
 
 // Findings prints what was found as a table, with what to do about each fight below it, by commands of a program.
@@ -118,8 +117,8 @@ func FightAdvice(program string, f fights.Finding) string {
 	fmt.Fprintf(&b, "%s, %s: decide who keeps the field.\n", object, field)
 	for _, manager := range appliers {
 		fmt.Fprintf(&b, "  - not %s: take it out of what it applies; its value stays with\n"+
-			"    %s handover -f MANIFEST --field-manager %s --field %s\n", manager, program, report.Quote(manager),
-			report.Quote(field))
+			"    %s handover -f MANIFEST --field-manager %s --field %s\n", manager, program, printable.ShellQuoted(manager),
+			printable.ShellQuoted(field))
 	}
 	for _, manager := range updaters {
 		fmt.Fprintf(&b, "  - not %s: turn off what makes it write the field\n", manager)
