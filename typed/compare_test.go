@@ -3,6 +3,7 @@ package typed_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
@@ -204,6 +206,81 @@ func TestEqual(t *testing.T) {
 			require.Equal(t, row.want, value.Equals(value.NewValueInterface(row.a), value.NewValueInterface(row.b)), "upstream")
 		})
 	}
+}
+
+// TestEqualItems compares random lists of maps, most of which have the same names, with copies that differ in one place
+// at most. Upstream says whether they are equal.
+func TestEqualItems(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	name := func() string { return string(rune('a' + random.IntN(12))) }
+	var object func(size, depth int) map[string]any
+	anything := func(depth int) any {
+		switch random.IntN(8) {
+		case 0:
+			return nil
+		case 1:
+			return int64(random.IntN(2))
+		case 2, 3:
+			if depth < 6 {
+				return object(random.IntN(4), depth+1)
+			}
+		case 4:
+			return []any{name()}
+		}
+		return name()
+	}
+	object = func(size, depth int) map[string]any {
+		out := map[string]any{}
+		for range size {
+			out[name()] = anything(depth)
+		}
+		return out
+	}
+	var change func(v any) any
+	change = func(v any) any {
+		m, _ := v.(map[string]any)
+		for one := range m {
+			switch random.IntN(3) {
+			case 0:
+				m[one] = change(m[one])
+			case 1:
+				m[name()] = m[one]
+				delete(m, one)
+			case 2:
+				m[name()] = anything(0)
+			}
+			return m
+		}
+		return anything(0)
+	}
+	equal := 0
+	for range 20_000 {
+		list := make([]any, 5+random.IntN(6))
+		alike := object(random.IntN(14), 0)
+		for i := range list {
+			if list[i] = runtime.DeepCopyJSON(alike); random.IntN(4) == 0 {
+				list[i] = anything(0)
+			}
+		}
+		other := runtime.DeepCopyJSONValue(list).([]any)
+		if i := random.IntN(2 * len(list)); i < len(list) {
+			other[i] = change(other[i])
+		}
+		want := value.Equals(value.NewValueInterface(list), value.NewValueInterface(other))
+		require.Equal(t, want, typed.Equal(list, other), "%s\nand\n%s", js(t, list), js(t, other))
+		require.Equal(t, want, typed.Equal(other, list), "%s\nand\n%s", js(t, other), js(t, list))
+		if want {
+			equal++
+		}
+	}
+	require.Greater(t, equal, 2_000, "the test sees equal lists")
+	require.Less(t, equal, 18_000, "and others")
+	endless := func() any {
+		m := map[string]any{}
+		m["a"], m["b"], m["c"] = m, m, m
+		return m
+	}
+	require.False(t, typed.Equal(slices.Repeat([]any{endless()}, 8), slices.Repeat([]any{endless()}, 8)), "too deep")
 }
 
 // TestCompareAndValidate shows what is found to fit while it is compared: only what the

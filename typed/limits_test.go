@@ -115,6 +115,17 @@ func TestEqualLimits(t *testing.T) {
 			last[0][name], last[1][name] = nil, nil
 		}
 		require.Equal(t, want, typed.Equal(sized(last[0]), sized(last[1])), "maps")
+		items := func() any { // the names of the first do not help with the second
+			out := make([]any, 8)
+			for i := range out {
+				out[i] = m{"a": "x", "b": []any{}, fmt.Sprint(i): "x"}
+			}
+			out[1].(m)["b"] = make([]any, n-8*4)
+			return out
+		}
+		for range 4 { // the order of the names is that of a map
+			require.Equal(t, want, typed.Equal(sized(items()), sized(items())), "items of different names")
+		}
 	}
 }
 

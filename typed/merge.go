@@ -149,22 +149,22 @@ func (m *merger) equal(t *Type, a, b any) bool {
 
 func (m *merger) mergeEntries(of *Map, live, applied map[string]any) result {
 	var out map[string]any // a copy of live, made at the first change
-	m.eachEntry(of, applied, func(name string, t *Type, declared bool, r any) {
-		l, has := live[name]
+	m.eachEntry(of, applied, func(f namedField, declared bool, r any) {
+		l, has := live[f.name]
 		if !has {
 			l = missing
 		}
-		m.enter(fieldpath.Field(name), !declared)
-		merged, leaf := m.merge(t, l, r)
+		m.enter(fieldpath.Field(f.name), f.head, !declared)
+		merged, leaf := m.merge(f.typ, l, r)
 		m.leave(leaf || !declared || isEmptyValue(r))
-		if !merged.changed || m.isAbsent(of, name, l, r) {
+		if !merged.changed || m.isAbsent(of, f.name, l, r) {
 			return
 		}
 		if out == nil {
 			out = make(map[string]any, len(live)+1)
 			maps.Copy(out, live)
 		}
-		out[name] = merged.value
+		out[f.name] = merged.value
 	})
 	return result{out, out != nil}
 }
@@ -220,7 +220,7 @@ type listMerge struct {
 
 // mergeItem merges the item of applied at i with live's.
 func (x *listMerge) mergeItem(i int, live any) result {
-	x.enter(x.elems[i], true)
+	x.enter(x.elems[i], "", true)
 	merged, _ := x.merge(x.list.Elem, live, x.applied[i])
 	x.leave(true)
 	return merged

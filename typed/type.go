@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Scalar is a kind of scalar value.
@@ -70,9 +72,10 @@ type Map struct {
 	inOrder atomic.Pointer[[]namedField] // see fieldsInOrder
 }
 
-// namedField is one of the Fields of a Map.
+// namedField is one of the Fields of a Map, or an entry without head that is not declared.
 type namedField struct {
 	name string
+	head string // see [fieldpath.Element.AppendHead]
 	typ  *Type
 }
 
@@ -85,7 +88,7 @@ func (m *Map) fieldsInOrder() []namedField {
 	sorted := make([]namedField, 0, len(m.Fields))
 	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
 		if t := m.Fields[name].Type; t != nil {
-			sorted = append(sorted, namedField{name, t})
+			sorted = append(sorted, namedField{name, string(fieldpath.Field(name).AppendHead(nil)), t})
 		}
 	}
 	m.inOrder.Store(&sorted)

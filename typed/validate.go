@@ -129,10 +129,10 @@ func (w *validator) up() {
 	}
 }
 
-// enter is down for what has a path in the set, and leave is up; see [fieldpath.Writer.Enter] for isMember.
-func (w *validator) enter(e fieldpath.Element, isMember bool) {
+// enter is down for what has a path in the set, and leave is up; see [fieldpath.Writer.Enter] for the arguments.
+func (w *validator) enter(e fieldpath.Element, head string, isMember bool) {
 	w.down(e)
-	w.fields.Enter(e, isMember)
+	w.fields.Enter(e, head, isMember)
 }
 
 func (w *validator) leave(isMember bool) {
@@ -224,18 +224,18 @@ func (w *validator) entries(m *Map, v any) {
 		w.fail("expected map, got %s", describe(v))
 		return
 	}
-	w.eachEntry(m, entries, func(name string, t *Type, declared bool, v any) {
-		if w.everyPath && w.semantics.asAbsent(m, name, v, w.depth) {
+	w.eachEntry(m, entries, func(f namedField, declared bool, v any) {
+		if w.everyPath && w.semantics.asAbsent(m, f.name, v, w.depth) {
 			return
 		}
 		isWithin := w.depth < limits.MaxDepth && w.values < limits.MaxValues
-		if isWithin && t.Scalar.accepts(v) && finite(v) == nil && w.within() { // most entries
-			w.fields.Add(fieldpath.Field(name))
+		if isWithin && f.typ.Scalar.accepts(v) && finite(v) == nil && w.within() { // most entries
+			w.fields.Add(fieldpath.Field(f.name), f.head)
 			return
 		}
 		isMember := w.everyPath || !declared
-		w.enter(fieldpath.Field(name), isMember)
-		leaf := w.value(t, v)
+		w.enter(fieldpath.Field(f.name), f.head, isMember)
+		leaf := w.value(f.typ, v)
 		w.leave(isMember || leaf || isEmptyValue(v))
 	})
 }
@@ -246,7 +246,7 @@ const mostLookups = 5
 
 // eachEntry calls visit with the entries of a map, and ends the level in which it enters them. Entries that the map
 // can't have are violations, and are left out, if the rules don't allow them.
-func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(name string, t *Type, declared bool, v any)) {
+func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f namedField, declared bool, v any)) {
 	at := w.fields.Level()
 	left := len(entries) // to be visited
 	declared := m.fieldsInOrder()
@@ -255,7 +255,7 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(name st
 		for i := 0; i < len(declared) && left > 0; i++ {
 			f := &declared[i]
 			if v, ok := entries[f.name]; ok {
-				visit(f.name, f.typ, true, v)
+				visit(*f, true, v)
 				left--
 			}
 		}
@@ -272,7 +272,7 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(name st
 	slices.Sort(names)
 	for _, name := range names {
 		if t, isDeclared := w.field(m, name); t != nil && !(isDeclared && isDeclaredFirst) {
-			visit(name, t, isDeclared, entries[name])
+			visit(namedField{name, "", t}, isDeclared, entries[name])
 		}
 	}
 	w.names = w.names[:first]
@@ -326,7 +326,7 @@ func (w *validator) items(l *List, v any) {
 	at := w.fields.Level()
 	for i, item := range list {
 		if e, ok := w.element(l, i, item); ok {
-			w.enter(e, true)
+			w.enter(e, "", true)
 			w.value(l.Elem, item)
 			w.leave(true)
 		}

@@ -2,6 +2,7 @@ package typed
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/trees"
@@ -124,9 +125,11 @@ func Equal(a, b any) bool {
 	return equal(a, b, 0, &left)
 }
 
-// equal is Equal for values at a depth; left is the number of values that may still be visited. Most of the time of a
-// no-op is spent here, so the loop over maps compares strings, the most common values, without a call.
-func equal(a, b any, depth int, left *int) bool {
+// equal is Equal for values at a depth; left is the number of values that may still be visited.
+func equal(a, b any, depth int, left *int) bool { return equalAs(nil, a, b, depth, left) }
+
+// equalAs is equal for values that may be maps with the names of s; nil if nothing is known of them.
+func equalAs(s *names, a, b any, depth int, left *int) bool {
 	switch x := a.(type) {
 	case string:
 		y, ok := b.(string)
@@ -136,26 +139,7 @@ func equal(a, b any, depth int, left *int) bool {
 		if !ok || len(x) != len(y) {
 			return false
 		}
-		if len(x) == 0 || trees.SameMap(x, y) {
-			return true
-		}
-		if *left -= len(x); *left < 0 || depth > limits.MaxDepth {
-			return false
-		}
-		for k, xv := range x {
-			yv, ok := y[k]
-			if !ok {
-				return false
-			}
-			if text, isText := xv.(string); isText {
-				if other, ok := yv.(string); !ok || text != other {
-					return false
-				}
-			} else if !equal(xv, yv, depth+1, left) {
-				return false
-			}
-		}
-		return true
+		return len(x) == 0 || trees.SameMap(x, y) || equalEntries(s, x, y, depth, left)
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
@@ -167,8 +151,12 @@ func equal(a, b any, depth int, left *int) bool {
 		if *left -= len(x); *left < 0 || depth > limits.MaxDepth {
 			return false
 		}
+		var ofItems *names
+		if len(x) >= manyItems {
+			ofItems = namesOf(x[0], 0)
+		}
 		for i := range x {
-			if !equal(x[i], y[i], depth+1, left) {
+			if !equalAs(ofItems, x[i], y[i], depth+1, left) {
 				return false
 			}
 		}
@@ -184,6 +172,73 @@ func equal(a, b any, depth int, left *int) bool {
 		return b == nil
 	}
 	return equalNumbers(a, b)
+}
+
+// equalEntries is equalAs for two maps of as many entries. Most of the time of a no-op is spent here, so it compares
+// strings, the most common values, without a call.
+func equalEntries(s *names, x, y map[string]any, depth int, left *int) bool {
+	if *left -= len(x); *left < 0 || depth > limits.MaxDepth {
+		return false
+	}
+	compared := 0 // of s.of
+	if s != nil && len(s.of) == len(x) {
+		for ; compared < len(x); compared++ {
+			name := s.of[compared]
+			xv, inX := x[name]
+			if !inX {
+				break
+			}
+			yv, inY := y[name]
+			if text, isText := xv.(string); isText {
+				if other, ok := yv.(string); !ok || text != other {
+					return false
+				}
+			} else if !inY || !equalAs(s.below[compared], xv, yv, depth+1, left) {
+				return false
+			}
+		}
+		if compared == len(x) {
+			return true
+		}
+	}
+	for name, xv := range x {
+		if compared > 0 && slices.Contains(s.of[:compared], name) {
+			continue
+		}
+		yv, inY := y[name]
+		if text, isText := xv.(string); isText {
+			if other, ok := yv.(string); !ok || text != other {
+				return false
+			}
+		} else if !inY || !equalAs(nil, xv, yv, depth+1, left) {
+			return false
+		}
+	}
+	return true
+}
+
+// names are the names of the entries of a map. The items of a list mostly have the same: to look each up in two items
+// takes less time than to iterate over one, and to look up what is there in the other.
+type names struct {
+	of    []string
+	below []*names // of the entry with that name; nil for what is no small map
+}
+
+// The names of a first item pay for lists of manyItems and more, and for maps of at most fewNames, which are searched
+// without a table.
+const manyItems, fewNames = 8, 8
+
+// namesOf returns the names of a small map, and of those in it; nil for another value.
+func namesOf(v any, depth int) *names {
+	m := asMap(v)
+	if len(m) == 0 || len(m) > fewNames || depth == 4 {
+		return nil
+	}
+	s := &names{make([]string, 0, len(m)), make([]*names, 0, len(m))}
+	for name, child := range m {
+		s.of, s.below = append(s.of, name), append(s.below, namesOf(child, depth+1))
+	}
+	return s
 }
 
 func equalNumbers(a, b any) bool {

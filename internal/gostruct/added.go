@@ -71,11 +71,11 @@ func (w *writer) fields(m *typed.Map, f *form, a, b reflect.Value, except *field
 		case types[i] == nil || !inB:
 			return false
 		case !inA:
-			if !w.child(e, types[i], bf, bv, depth) {
+			if !w.child(e, field.head, types[i], bf, bv, depth) {
 				return false
 			}
 		default:
-			w.out.Enter(e, false)
+			w.out.Enter(e, field.head, false)
 			if !w.addedTo(types[i], field.form, av, bv, below, depth+1) {
 				return false
 			}
@@ -155,6 +155,9 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok boo
 	case listKind:
 		ok = t.List != nil && v.Len() <= limits.MaxItems && w.items(t.List, f, v, depth)
 	default:
+		if f.isText {
+			return t.Scalar == typed.String || t.Scalar == typed.Untyped
+		}
 		plain, err := f.scalar(v)
 		_, isMap := plain.(map[string]any)
 		_, isList := plain.([]any)
@@ -167,14 +170,14 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok boo
 }
 
 // child writes the child e of a value.
-func (w *writer) child(e fieldpath.Element, t *typed.Type, f *form, v reflect.Value, depth int) bool {
+func (w *writer) child(e fieldpath.Element, head string, t *typed.Type, f *form, v reflect.Value, depth int) bool {
 	isText := (f.kind == stringKind || f.isText) && (t.Scalar == typed.String || t.Scalar == typed.Untyped)
 	if isText && w.left > 0 && depth < limits.MaxDepth && w.out.Len() <= limits.MaxBytes/2 { // most children
 		w.left--
-		w.out.Add(e)
+		w.out.Add(e, head)
 		return true
 	}
-	w.out.Enter(e, true)
+	w.out.Enter(e, head, true)
 	ok := w.all(t, f, v, depth+1)
 	w.out.Leave(true)
 	return ok
@@ -188,7 +191,7 @@ func (w *writer) entries(m *typed.Map, f *form, v reflect.Value, depth int) bool
 		value.SetIterValue(it)
 		name := key.String()
 		t := fieldType(m, name)
-		if t == nil || len(name) > limits.MaxElement || !w.child(fieldpath.Field(name), t, f.elem, value, depth) {
+		if t == nil || len(name) > limits.MaxElement || !w.child(fieldpath.Field(name), "", t, f.elem, value, depth) {
 			return false
 		}
 	}
@@ -205,7 +208,7 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 				return false
 			}
 			w.out.Truncate(start)
-		} else if e, ok := elementOf(l, f.elem, item); !ok || !w.child(e, l.Elem, f.elem, item, depth) {
+		} else if e, ok := elementOf(l, f.elem, item); !ok || !w.child(e, "", l.Elem, f.elem, item, depth) {
 			return false
 		}
 	}
@@ -214,37 +217,34 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 
 // elementOf returns the element of an item whose key or value is of a common kind.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
-	switch f, v := indirect(f, item); {
-	case l.Set:
+	f, v := indirect(f, item)
+	if l.Set {
 		text, ok := keyOf(f, v)
 		return fieldpath.Value(text), ok
-	default:
-		if f.kind != structKind {
+	}
+	if f.kind != structKind {
+		return e, false
+	}
+	var space [4]fieldpath.KeyField
+	fields := space[:0]
+	for _, name := range l.Keys {
+		field := f.byName[name]
+		if field == nil {
 			return e, false
 		}
-		var space [4]fieldpath.KeyField
-		fields := space[:0]
-		for _, name := range l.Keys {
-			field := f.byName[name]
-			if field == nil {
-				return e, false
-			}
-			fv, ff, ok := field.in(v)
-			if !ok {
-				if l.Elem.Map == nil || l.Elem.Map.Fields[name].Default == nil {
-					return e, false
-				}
-				fields = append(fields, fieldpath.KeyField{Name: name, Value: l.Elem.Map.Fields[name].Default})
-				continue
-			}
-			key, ok := keyOf(indirect(ff, fv))
-			if !ok {
-				return e, false
-			}
-			fields = append(fields, fieldpath.KeyField{Name: name, Value: key})
+		key, ok := any(nil), false
+		if fv, ff, isIn := field.in(v); isIn {
+			key, ok = keyOf(indirect(ff, fv))
+		} else if l.Elem.Map != nil {
+			key = l.Elem.Map.Fields[name].Default
+			ok = key != nil
 		}
-		return fieldpath.Key(fields...), true
+		if !ok {
+			return e, false
+		}
+		fields = append(fields, fieldpath.KeyField{Name: name, Value: key})
 	}
+	return fieldpath.Key(fields...), true
 }
 
 // maxKey is the longest text in a key, in bytes; longer ones may exceed the limits of an element.

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // kind is how values of a Go type are read. The switches over it in value.go, tree.go and diff.go know all of them.
@@ -60,6 +62,7 @@ type form struct {
 // field is a field of a struct, or one that it has from a struct embedded in it.
 type field struct {
 	name      string
+	head      string // of its member of FieldsV1
 	outer     []step // the embedded structs that it is in, outermost first
 	index     int
 	form      *form
@@ -256,6 +259,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 		} else {
 			next.form = c.form(sf.Type)
 		}
+		next.head = string(fieldpath.Field(next.name).AppendHead(nil))
 		f.add(next)
 	}
 }
@@ -325,32 +329,24 @@ func addressed(v reflect.Value, onlyPtr bool) any {
 
 // in returns the value of the field in a struct, with its form; ok is false if the field is left out.
 func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
+fields:
 	for ; f != nil; f = f.before {
-		if value, ok = f.valueIn(v); ok {
+		value = v
+		for _, s := range f.outer {
+			value = value.Field(s.index)
+			if s.omitZero != nil && s.omitZero(value) || s.pointer && value.IsNil() {
+				continue fields
+			}
+			if s.pointer {
+				value = value.Elem()
+			}
+		}
+		value = value.Field(f.index)
+		if !(f.omitEmpty && isEmpty(value)) && (f.omitZero == nil || !f.omitZero(value)) {
 			return value, f.form, true
 		}
 	}
 	return reflect.Value{}, nil, false
-}
-
-func (f *field) valueIn(v reflect.Value) (reflect.Value, bool) {
-	for _, s := range f.outer {
-		v = v.Field(s.index)
-		if s.omitZero != nil && s.omitZero(v) {
-			return reflect.Value{}, false
-		}
-		if s.pointer {
-			if v.IsNil() {
-				return reflect.Value{}, false
-			}
-			v = v.Elem()
-		}
-	}
-	v = v.Field(f.index)
-	if f.omitEmpty && isEmpty(v) || f.omitZero != nil && f.omitZero(v) {
-		return reflect.Value{}, false
-	}
-	return v, true
 }
 
 // isEmpty reports whether the option omitempty leaves v out.

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
@@ -110,7 +111,11 @@ func (f *form) scalar(v reflect.Value) (any, error) {
 
 // convert returns the JSON value of a v that converts itself.
 func (f *form) convert(v reflect.Value) (any, error) {
-	switch x := addressed(v, f.onlyPtr).(type) {
+	value := addressed(v, f.onlyPtr)
+	if port, ok := value.(*intstr.IntOrString); ok && port.Type == intstr.Int {
+		return int64(port.IntVal), nil // without encoding it
+	}
+	switch x := value.(type) {
 	case failingConverter:
 		return x.ToUnstructuredWithError()
 	case converter:
@@ -127,13 +132,8 @@ func (f *form) convert(v reflect.Value) (any, error) {
 
 // decode decodes JSON into a plain tree, with whole numbers as int64.
 func decode(data []byte) (any, error) {
-	if text := string(data); text != "" && plain.Scalar(text) == len(text) { // such as a port or a time
-		switch c := text[0]; {
-		case c == '"':
-			return text[1 : len(text)-1], nil
-		case '0' <= c && c <= '9':
-			return strconv.ParseInt(text, 10, 64)
-		}
+	if text := string(data); text != "" && plain.String(text) == len(text) { // such as a time
+		return text[1 : len(text)-1], nil
 	}
 	var v any
 	if err := utiljson.Unmarshal(data, &v); err != nil {

@@ -48,7 +48,7 @@ func (w *walk) object(root *node, t *typed.Type, sets []*fieldpath.Set) {
 // anything in it is owned.
 func (w *walk) visit(n *node, at place) bool {
 	w.distribute(n)
-	n.settleKind()
+	n.kind = n.kindOf()
 	inside := at.whole
 	if n.kind == Atomic && len(n.entries) > 0 {
 		inside = n.entries
@@ -134,78 +134,59 @@ func (n *node) finder() func(fieldpath.Element) []int {
 	return func(fieldpath.Element) []int { return nil }
 }
 
-// settleKind sets the kind of n: that of its type, if the value has its shape, or else the one that the entries show. A
+// kindOf returns the kind of n: that of its type, if the value has its shape, or else the one that the entries show. A
 // list or map that is owned without any content is atomic, except for the item of a keyed list, of which a manager may
 // own nothing else.
-func (n *node) settleKind() {
+func (n *node) kindOf() Kind {
+	m, isMap := n.value.(map[string]any)
+	l, _ := n.value.([]any)
 	t := n.typ
-	switch v := n.value.(type) {
-	case map[string]any:
-		switch {
-		case len(v) == 0:
-			n.kind = Value
-		case t != nil && t.Map != nil:
-			n.kind = Map
-			if t.Map.Atomic {
-				n.kind = Atomic
-			}
-		case n.ownedAlone():
-			n.kind = Atomic
-		default:
-			n.kind = Map
-		}
-	case []any:
-		switch {
-		case len(v) == 0:
-			n.kind = Value
-		case t != nil && t.List != nil && t.List.IsAtomic():
-			n.kind = Atomic
-		case t != nil && t.List != nil && t.List.Set:
-			n.kind = Set
-		case t != nil && t.List != nil:
-			n.kind = KeyedList
-		case n.ownedAlone():
-			n.kind = Atomic
-		default:
-			n.kind = List
-			for _, c := range n.cursors {
-				for e := range c.below.Level() {
-					switch {
-					case e.IsKey():
-						n.kind = KeyedList
-						return
-					case e.IsValue():
-						n.kind = Set
-					}
-				}
-			}
-		}
-	default:
-		n.kind = Value
+	if t == nil {
+		t = &typed.Type{}
 	}
-}
-
-func (n *node) ownedAlone() bool {
-	return len(n.entries) > 0 && len(n.cursors) == 0 && !n.elem.IsKey()
+	switch {
+	case len(m)+len(l) == 0: // scalars, too
+		return Value
+	case isMap && t.Map != nil && t.Map.Atomic, !isMap && t.List != nil && t.List.IsAtomic():
+		return Atomic
+	case isMap && t.Map != nil:
+		return Map
+	case !isMap && t.List != nil && t.List.Set:
+		return Set
+	case !isMap && t.List != nil:
+		return KeyedList
+	case len(n.entries) > 0 && len(n.cursors) == 0 && !n.elem.IsKey():
+		return Atomic
+	case isMap:
+		return Map
+	}
+	kind := List
+	for _, c := range n.cursors {
+		for e := range c.below.Level() {
+			switch {
+			case e.IsKey():
+				return KeyedList
+			case e.IsValue():
+				kind = Set
+			}
+		}
+	}
+	return kind
 }
 
 // typeOf returns the type of a child of n; nil if it is unknown.
 func (n *node) typeOf(child *node) *typed.Type {
-	if n.typ == nil {
+	_, isMap := n.value.(map[string]any)
+	switch t := n.typ; {
+	case t == nil:
 		return nil
-	}
-	switch n.value.(type) {
-	case map[string]any:
-		if m := n.typ.Map; m != nil {
-			if f, ok := m.Fields[child.name]; ok {
-				return f.Type
-			}
-			return m.Elem
+	case isMap && t.Map != nil:
+		if f, ok := t.Map.Fields[child.name]; ok {
+			return f.Type
 		}
-	case []any:
-		if l := n.typ.List; l != nil {
-			return l.Elem
-		}
+		return t.Map.Elem
+	case !isMap && t.List != nil:
+		return t.List.Elem
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // Elements come in any order. The zero value is ready to use; Reset keeps its memory.
 //
 //	level := w.Level()
-//	w.Enter(e, isMember)
+//	w.Enter(e, head, isMember)
 //	…                          what is below e, the same way
 //	w.Leave(isMember)
 //	…                          the siblings of e
@@ -76,33 +76,45 @@ func (w *Writer) Omit(except *Set, filter Filter) {
 func (w *Writer) Level() int { return len(w.members) }
 
 // Add is Enter and Leave of a member with nothing below it.
-func (w *Writer) Add(e Element) {
+func (w *Writer) Add(e Element, head string) {
 	if w.omitted.except != nil || w.omitted.reset != nil {
-		w.Enter(e, true)
+		w.Enter(e, head, true)
 		w.Leave(true)
 		return
 	}
-	start := w.begin(e, `":{}`)
+	start := w.begin(e, head)
+	w.text = append(w.text, '}')
 	end := uint32(len(w.text))
 	w.members = append(w.members, textMember{text: e.text, kind: e.kind, start: start, body: end - 1, end: end})
 }
 
-// begin writes a member, up to what is after its name, and returns where it begins.
-func (w *Writer) begin(e Element, after string) (start uint32) {
-	if len(w.text) == 0 {
-		w.text = append(w.text, '{')
+// begin writes a member, up to what is below it, and returns where it begins.
+func (w *Writer) begin(e Element, head string) (start uint32) {
+	text := w.text
+	if len(text) == 0 {
+		text = append(text, '{')
 	}
-	start = uint32(len(w.text))
-	if w.text[start-1] == '}' {
-		w.text = append(w.text, ',')
+	start = uint32(len(text))
+	if text[start-1] == '}' {
+		text = append(text, ',')
 	}
-	w.text = append(w.text, '"', prefixes[e.kind], ':')
-	w.text = append(appendNameBody(w.text, e.text), after...)
+	if head == "" {
+		w.text = e.AppendHead(text)
+	} else {
+		w.text = append(text, head...)
+	}
 	return start
 }
 
-// Enter begins the member e. isMember says that the path that ends with e is in the set, whatever is below it.
-func (w *Writer) Enter(e Element, isMember bool) {
+// AppendHead appends what the member e of FieldsV1 begins with, up to what is below it, such as "f:spec":{.
+func (e Element) AppendHead(b []byte) []byte {
+	b = append(b, '"', prefixes[e.kind], ':')
+	return append(appendNameBody(b, e.text), `":{`...)
+}
+
+// Enter begins the member e. head is what [Element.AppendHead] appends, or empty if the caller does not keep it.
+// isMember says that the path that ends with e is in the set, whatever is below it.
+func (w *Writer) Enter(e Element, head string, isMember bool) {
 	m := textMember{text: e.text, kind: e.kind}
 	if o := w.omitted; o.except != nil || o.reset != nil {
 		m.isOmitting = true
@@ -111,7 +123,7 @@ func (w *Writer) Enter(e Element, isMember bool) {
 		w.omitted.isReset, w.omitted.reset = o.reset.At(e)
 		isMember = isMember && !w.omitted.isExcept
 	}
-	m.start = w.begin(e, `":{`)
+	m.start = w.begin(e, head)
 	m.body = uint32(len(w.text))
 	if isMember {
 		w.text = append(w.text, marker...)

@@ -23,10 +23,10 @@ func writeSet(t *testing.T, w *fieldpath.Writer, s *fieldpath.Set, random *rand.
 	level := w.Level()
 	for _, c := range children {
 		if c.entry.Below.Empty() && random.IntN(2) == 0 {
-			w.Add(c.e)
+			w.Add(c.e, "")
 			continue
 		}
-		w.Enter(c.e, c.entry.Member)
+		w.Enter(c.e, string(c.e.AppendHead(nil)), c.entry.Member)
 		start := w.Len()
 		writeSet(t, w, c.entry.Below, random)
 		if random.IntN(4) == 0 { // as what is below a value that is owned as a whole
@@ -60,7 +60,7 @@ func requireWritten(t *testing.T, a, b *fieldpath.Set, seed uint64) {
 		require.Equal(t, want, w.FieldsV1().GetRawString(), "%s\n%s\nand\n%s", row.what, a, b)
 		require.Equal(t, row.want.String(), w.Set().String(), row.what)
 		require.Equal(t, row.want.Tree(), fieldpath.Tree(w.FieldsV1().GetRawBytes()), row.what)
-		w.Enter(fieldpath.Field("a"), true) // a walk that ends early
+		w.Enter(fieldpath.Field("a"), "", true) // a walk that ends early
 		w.Reset()
 		writeSet(t, &w, a, random)
 		require.Equal(t, string(a.AppendJSON(nil)), w.FieldsV1().GetRawString(), "again, with nothing left out")
@@ -75,12 +75,12 @@ func (k keeping) Filter(set *fieldpath.Set) *fieldpath.Set { return set.Intersec
 func TestWriterTwice(t *testing.T) {
 	a, b, x := fieldpath.Value("a"), fieldpath.Value("b"), fieldpath.Field("x")
 	var w fieldpath.Writer
-	w.Enter(x, true)
+	w.Enter(x, "", true)
 	level := w.Level()
 	for _, e := range []fieldpath.Element{b, a, b, a, a} {
-		w.Enter(e, true)
+		w.Enter(e, "", true)
 		below := w.Level()
-		w.Add(x)
+		w.Add(x, string(x.AppendHead(nil)))
 		w.Close(below)
 		w.Leave(true)
 	}
