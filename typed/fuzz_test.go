@@ -208,8 +208,8 @@ func (d differential) merge(upLive, upApplied *smd.TypedValue, live, applied any
 	if same := live != nil && typed.Equal(live, ours.Value); same == ours.Changed { // what is nil is created
 		return fmt.Errorf("merge: changed is %v, and that live is the same is %v", ours.Changed, same)
 	}
-	if owned := d.ours.FieldSet(applied); !ours.Owned().Equal(owned) {
-		return fmt.Errorf("merge: owned is\n%s\nexpected\n%s", ours.Owned(), owned)
+	if want := d.ours.FieldSet(applied).FieldsV1().GetRawString(); ours.FieldsV1.GetRawString() != want {
+		return fmt.Errorf("merge: owned is\n%s\nexpected\n%s", ours.FieldsV1.GetRawString(), want)
 	}
 	if again, err := d.ours.Merge(ours.Value, applied,
 		typed.Rules{Unknown: true}); err != nil || again.Changed && ours.Value != nil {
