@@ -105,11 +105,10 @@ func (h host) run(g *oracle.Gen) error {
 	var now time.Time
 	managers := map[string]manager{}
 	return h.play(g, func(w write, live runtime.Object) (runtime.Object, error) {
-		var up runtime.Object
-		var upErr error
-		now = oracle.WithinSecond(func() {
-			up, upErr = w.by(h.upstream(w.version, w.subresource), live.DeepCopyObject())
+		up, second, upErr := oracle.AtOnce(func() (runtime.Object, error) {
+			return w.by(h.upstream(w.version, w.subresource), live.DeepCopyObject())
 		})
+		now = second
 		tenure := managers[w.version+w.subresource]
 		if tenure == nil {
 			tenure = h.tenureBy(w.version, w.subresource, func() time.Time { return now })

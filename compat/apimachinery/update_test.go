@@ -54,11 +54,9 @@ func TestUpdateInPlace(t *testing.T) {
 				live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
 				own := row.edit(h, h.at(live, h.hub("v1")))
 				before := own.DeepCopyObject()
-				var up, upOut runtime.Object
-				var err error
-				now := oracle.WithinSecond(func() {
-					up = before.DeepCopyObject()
-					upOut, err = h.upstream("v1", "").Update(live.DeepCopyObject(), up, "editor")
+				up := before.DeepCopyObject()
+				upOut, now, err := oracle.AtOnce(func() (runtime.Object, error) {
+					return h.upstream("v1", "").Update(live.DeepCopyObject(), up, "editor")
 				})
 				require.NoError(t, err)
 				require.Same(t, up, upOut, "upstream changes it")

@@ -126,24 +126,44 @@ func (w *World) reset(write Write) [][]string {
 	return append([][]string{{"status"}}, w.resets...)
 }
 
-// WithinSecond calls do until it starts and ends in the same second, and returns
-// that second: upstream asks the clock for each entry that it dates, so that a write
-// across the turn of a second gives entries two times. do starts from the same
-// objects each time. What takes a second each time is called ten times at most.
-func WithinSecond(do func()) time.Time {
-	for tries := 1; ; tries++ {
-		second := time.Now().UTC().Truncate(time.Second)
-		do()
-		if tries == 10 || time.Now().UTC().Truncate(time.Second).Equal(second) {
-			return second
+// AtOnce does a write by upstream, and returns the second in which it began. Upstream asks the clock for each entry
+// that it dates, and a write of a large object takes seconds: all entries that it dated get that second.
+func AtOnce(write func() (runtime.Object, error)) (out runtime.Object, second time.Time, err error) {
+	second = time.Now().UTC().Truncate(time.Second)
+	out, err = write()
+	end := time.Now()
+	if err != nil || end.Truncate(time.Second).Equal(second) {
+		return out, second, err
+	}
+	isLate := func(t time.Time) bool { return t.After(second) && !t.After(end) }
+	if u, ok := out.(*unstructured.Unstructured); ok { // in place: what else is in an entry may be odd
+		metadata, _ := u.Object["metadata"].(map[string]any)
+		list, _ := metadata["managedFields"].([]any)
+		for _, e := range list {
+			entry, _ := e.(map[string]any)
+			text, _ := entry["time"].(string)
+			if t, err := time.Parse(time.RFC3339, text); err == nil && isLate(t) {
+				entry["time"] = second.Format(time.RFC3339)
+			}
+		}
+		return out, second, nil
+	}
+	entries := out.(metav1.Object).GetManagedFields()
+	for i, e := range entries {
+		if e.Time != nil && isLate(e.Time.Time) {
+			entries[i].Time = &metav1.Time{Time: second}
 		}
 	}
+	return out, second, nil
 }
 
 // Upstream does the write with apimachinery's field manager. It returns the time
 // that it dated entries with, in whole seconds.
 func (w *World) Upstream(write Write) (out *unstructured.Unstructured, now time.Time, err error) {
-	now = WithinSecond(func() { out, err = w.byUpstream(write) })
+	_, now, err = AtOnce(func() (runtime.Object, error) {
+		out, err = w.byUpstream(write)
+		return out, err
+	})
 	return out, now, err
 }
 

@@ -172,9 +172,8 @@ func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
 		writetest.Options(fieldmanager.Options{Empty: plain(t, s.empty())}, clock))
 	require.NoError(t, err)
 	s.play(t, g, func(w write, live runtime.Object) runtime.Object {
-		var want runtime.Object
-		var wantErr error
-		s.now = oracle.WithinSecond(func() { want, wantErr = w.by(up, live.DeepCopyObject()) })
+		want, now, wantErr := oracle.AtOnce(func() (runtime.Object, error) { return w.by(up, live.DeepCopyObject()) })
+		s.now = now
 		before := text(live)
 		got, err := w.by(own, live)
 		differ := func(err error) {
