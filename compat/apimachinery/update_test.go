@@ -54,8 +54,9 @@ func TestUpdateInPlace(t *testing.T) {
 				live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
 				own := row.edit(h, h.at(live, h.hub("v1")))
 				before := own.DeepCopyObject()
-				up := before.DeepCopyObject()
+				var up runtime.Object
 				upOut, now, err := oracle.AtOnce(func() (runtime.Object, error) {
+					up = before.DeepCopyObject()
 					return h.upstream("v1", "").Update(live.DeepCopyObject(), up, "editor")
 				})
 				require.NoError(t, err)

@@ -11,37 +11,43 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestAtOnce shows that all entries that a slow write dated get the second in which it began, and no others.
+// TestAtOnce shows which second a write that takes longer dated its entries with, and when it is done again.
 func TestAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now().UTC()
-		later := metav1.NewTime(began.Add(time.Hour))
-		write := func(out metav1.Object) func() (runtime.Object, error) {
-			return func() (runtime.Object, error) {
-				before := metav1.NewTime(began.Add(-time.Hour))
-				entries := []metav1.ManagedFieldsEntry{{Manager: "old", Time: &before}, {Manager: "never"}}
-				for _, manager := range []string{"before-first-apply", "applier"} {
-					time.Sleep(1500 * time.Millisecond)
-					now := metav1.Now()
-					entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, Time: &now})
-				}
-				out.SetManagedFields(append(entries, metav1.ManagedFieldsEntry{Manager: "later", Time: &later}))
-				return out.(runtime.Object), nil
-			}
-		}
-		tree := &unstructured.Unstructured{Object: map[string]any{}}
-		for _, out := range []metav1.Object{tree, &metav1.PartialObjectMetadata{}} {
-			second := time.Now().UTC()
-			_, at, err := AtOnce(write(out))
-			require.NoError(t, err)
-			require.Equal(t, second, at)
-			entries := out.GetManagedFields()
-			require.Len(t, entries, 5)
-			require.True(t, entries[0].Time.Before(&metav1.Time{Time: began}), "an entry of another write")
-			require.Nil(t, entries[1].Time)
-			require.True(t, entries[2].Time.Time.Equal(second))
-			require.True(t, entries[3].Time.Time.Equal(second))
-			require.True(t, entries[4].Time.Time.Equal(later.Time), "of no write before now")
-		}
-	})
+	for _, row := range []struct {
+		name, why string
+		dates     []time.Duration // since the write began, of the entries that it dates
+		lasts     time.Duration
+		want      time.Duration // since the first try
+		tries     int
+	}{
+		{"slow", "the time is that of the entry", []time.Duration{2 * time.Second}, 3 * time.Second, 2 * time.Second, 1},
+		{"nothing dated", "the time does not matter", nil, 3 * time.Second, 0, 1},
+		{"within a second", "", []time.Duration{0}, 0, 0, 1},
+		{"across the turn of a second", "entries of one write have one time", []time.Duration{0, time.Second},
+			time.Second, 9 * time.Second, 10},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first := time.Now().UTC()
+				tries := 0
+				_, second, err := AtOnce(func() (runtime.Object, error) {
+					tries++
+					began := time.Now().UTC()
+					old, future := metav1.NewTime(first.Add(-time.Hour)), metav1.NewTime(first.Add(time.Hour))
+					entries := []metav1.ManagedFieldsEntry{{Time: &old}, {}, {Time: &future}}
+					for _, after := range row.dates {
+						date := metav1.NewTime(began.Add(after))
+						entries = append(entries, metav1.ManagedFieldsEntry{Manager: after.String(), Time: &date})
+					}
+					time.Sleep(row.lasts)
+					out := &unstructured.Unstructured{Object: map[string]any{}}
+					out.SetManagedFields(entries)
+					return out, nil
+				})
+				require.NoError(t, err)
+				require.Equal(t, row.want, second.Sub(first), row.why)
+				require.Equal(t, row.tries, tries, row.why)
+			})
+		})
+	}
 }
