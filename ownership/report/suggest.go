@@ -28,7 +28,8 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 	}
 	slices.Sort(client)
 	if len(client) > 0 {
-		add([]string{o.Program, "upgrade", o.targets(client), "--field-manager", printable.ShellQuoted(o.Applier), "--dry-run"},
+		applier := printable.ShellQuoted(o.Applier)
+		add([]string{o.Program, "upgrade", o.targets(client), "--field-manager", applier, "--dry-run"},
 			"%s under client-side apply: the next server-side apply would leave fields behind",
 			printable.Counted(s.ClientSide.Objects, "object is", "objects are"))
 	}
