@@ -22,6 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/bootstrap"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // The order in which objects to begin with are stored: an object needs its Namespace, a
@@ -94,7 +95,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		objects, err := own.Objects(set.name)
 		for _, obj := range objects {
 			if err == nil {
-				err = s.createShared(ctx, obj)
+				err = s.createShared(resources.Own(ctx), obj)
 			}
 			if err == nil && bootstrap.HasEndpoint(obj) {
 				err = s.move(ctx, obj)
@@ -103,6 +104,9 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("bootstrap of %s: %w", set.name, err)
 		}
+	}
+	if _, ok := s.options.Authorizer.(Observer); s.aggregatesClusterRoles() && (ok || b.RBAC) {
+		return s.aggregateClusterRoles(ctx)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 
 // task is work of the server itself, which is retried until it succeeds.
 type task struct {
-	of   string // a Namespace or CustomResourceDefinition to finalize
+	of   string // a Namespace or CustomResourceDefinition to finalize, or "clusterroles" to aggregate
 	name string
 }
 
@@ -43,6 +43,7 @@ var (
 	namespacePrefix = resources.PrefixOf(schema.GroupResource{Resource: "namespaces"})
 	pluginsPrefix   = resources.PrefixOf(schema.GroupResource{Group: admissionregistrationv1.GroupName})
 	rbacPrefix      = resources.PrefixOf(schema.GroupResource{Group: rbacv1.GroupName})
+	rolesPrefix     = rbacPrefix + "clusterroles"
 )
 
 // written is called after every write to the storage, before its response, so that a custom resource is served when the
@@ -51,7 +52,7 @@ func (s *Server) written(ctx context.Context, prefix, name string) {
 	dir, plural := path.Split(prefix)
 	ctx = context.WithoutCancel(ctx)
 	switch {
-	case custom.IsOwn(ctx):
+	case resources.IsOwn(ctx):
 	case prefix == custom.Prefix:
 		// Errors are in the status of the definition; other errors are retried by the watch.
 		_ = s.definitions.Changed(ctx, name)
@@ -60,9 +61,18 @@ func (s *Server) written(ctx context.Context, prefix, name string) {
 		_ = s.plugins.Changed(ctx, plural, name)
 	case prefix == namespacePrefix:
 		s.namespaceWritten(ctx, name)
+	case prefix == rolesPrefix:
+		s.clusterRolesWritten(ctx)
 	}
 	if o, ok := s.options.Authorizer.(Observer); ok && dir == rbacPrefix {
 		o.Written(ctx, rbacv1.GroupName, plural)
+	}
+}
+
+// clusterRolesWritten aggregates the rules of ClusterRoles.
+func (s *Server) clusterRolesWritten(ctx context.Context) {
+	if s.aggregatesClusterRoles() && s.aggregateClusterRoles(ctx) != nil {
+		s.queue.Add(task{of: "clusterroles"})
 	}
 }
 
@@ -196,6 +206,8 @@ func (s *Server) runTasks(ctx context.Context) {
 			err = s.finalizeNamespace(ctx, t.name)
 		case "definition":
 			err = s.definitions.Finalize(ctx, t.name)
+		case "clusterroles":
+			err = s.aggregateClusterRoles(ctx)
 		}
 		if err == nil {
 			s.queue.Forget(t)

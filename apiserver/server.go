@@ -42,6 +42,7 @@ type Server struct {
 
 	definitions *custom.Controller
 	queue       taskQueue
+	aggregation sync.Mutex // of ClusterRoles
 
 	requests chan struct{} // semaphore of the requests in flight
 	watches  chan struct{}

@@ -11,9 +11,8 @@
 // Writes of this server take effect before their response, those of other servers on the same storage when the watch
 // receives them.
 //
-// A ClusterRole with an aggregationRule grants the rules of the roles that it selects. A
-// cluster has a controller that copies these rules into the role. This package evaluates the
-// selectors instead, so the role's own rules stay as they were written.
+// A ClusterRole grants the rules that are stored in it. Those of a role with an aggregationRule are stored by the server,
+// as by the controller of a cluster: checks against escalation read them too.
 package rbac
 
 import (
@@ -22,8 +21,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -120,48 +117,16 @@ func (a *Authorizer) ListClusterRoleBindings(ctx context.Context) (out []*rbacv1
 	return out, err
 }
 
-// GetClusterRole returns a role with the rules that it aggregates.
+// GetClusterRole is called for a binding. The error says that the role does not exist.
 func (a *Authorizer) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
 	all, err := a.clusterRoles.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := all[""][name]
-	if r == nil {
-		return nil, apierrors.NewNotFound(schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterrole"}, name)
-	}
-	if r.AggregationRule == nil {
+	if r := all[""][name]; r != nil {
 		return r, nil
 	}
-	out := *r
-	out.Rules = aggregate(all[""], r, map[*rbacv1.ClusterRole]bool{}, nil)
-	return &out, nil
-}
-
-// aggregate appends the rules of r and of the roles that its aggregationRule selects.
-func aggregate(
-	all map[string]*rbacv1.ClusterRole, r *rbacv1.ClusterRole, seen map[*rbacv1.ClusterRole]bool, out []rbacv1.PolicyRule,
-) []rbacv1.PolicyRule {
-	if seen[r] {
-		return out
-	}
-	seen[r] = true
-	out = append(out, r.Rules...)
-	if r.AggregationRule == nil {
-		return out
-	}
-	for i := range r.AggregationRule.ClusterRoleSelectors {
-		selector, err := metav1.LabelSelectorAsSelector(&r.AggregationRule.ClusterRoleSelectors[i])
-		if err != nil {
-			continue // it selects nothing
-		}
-		for _, other := range all {
-			if selector.Matches(labels.Set(other.Labels)) {
-				out = aggregate(all, other, seen, out)
-			}
-		}
-	}
-	return out
+	return nil, apierrors.NewNotFound(schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterrole"}, name)
 }
 
 // create creates the default roles and bindings that do not exist.

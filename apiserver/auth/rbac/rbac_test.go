@@ -84,9 +84,9 @@ func open(t *testing.T) storage.Store {
 
 func TestAuthorize(t *testing.T) {
 	store := open(t)
-	put(t, store, objects)
 	a, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
+	put(t, store, objects) // the server aggregates the default roles, too
 	pod := func(verb, namespace string) authorizer.AttributesRecord {
 		return authorizer.AttributesRecord{ResourceRequest: true, Verb: verb, Resource: "pods", Namespace: namespace,
 			Name: "p"}

@@ -196,7 +196,7 @@ func (c *Controller) updateStatus(
 	if apiequality.Semantic.DeepEqual(wanted.Status, crd.Status) {
 		return crd, nil
 	}
-	obj, err := c.resource().Modify(Own(ctx), "", crd.Name, "status", manager, func(obj runtime.Object) error {
+	obj, err := c.resource().Modify(resources.Own(ctx), "", crd.Name, "status", manager, func(obj runtime.Object) error {
 		c.setStatus(obj.(*apiextensionsv1.CustomResourceDefinition))
 		return nil
 	})
@@ -208,11 +208,3 @@ func (c *Controller) updateStatus(
 	}
 	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
-
-type ownKey struct{}
-
-// Own returns the context of a write by the controller itself, for which Changed must not be called.
-func Own(ctx context.Context) context.Context { return context.WithValue(ctx, ownKey{}, true) }
-
-// IsOwn reports whether a context is that of a write by the controller.
-func IsOwn(ctx context.Context) bool { return ctx.Value(ownKey{}) != nil }

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // setStatus sets status.acceptedNames and the conditions NamesAccepted and Established.
@@ -104,7 +106,7 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 		if err := c.deleteObjects(ctx, crd); err != nil {
 			return err
 		}
-		_, err := c.resource().Modify(Own(ctx), "", name, "", manager, func(obj runtime.Object) error {
+		_, err := c.resource().Modify(resources.Own(ctx), "", name, "", manager, func(obj runtime.Object) error {
 			apihelpers.CRDRemoveFinalizer(obj.(*apiextensionsv1.CustomResourceDefinition),
 				apiextensionsv1.CustomResourceCleanupFinalizer)
 			return nil

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -22,15 +23,7 @@ import (
 func (r *Resource) Modify(
 	ctx context.Context, namespace, name, subresource, manager string, change func(runtime.Object) error,
 ) (runtime.Object, error) {
-	e, err := r.Endpoint(subresource)
-	if err != nil {
-		return nil, err
-	}
-	updater, ok := e.Storage.(rest.Updater)
-	if !ok {
-		return nil, fmt.Errorf("%s/%s: expected a resource that can be updated", r.GroupResource(), subresource)
-	}
-	step := func(_ context.Context, _, live runtime.Object) (runtime.Object, error) {
+	return r.update(ctx, namespace, name, subresource, func(e *Endpoint, live runtime.Object) (runtime.Object, error) {
 		obj, err := e.Scope.Convertor.ConvertToVersion(live, r.GroupVersion())
 		if err != nil {
 			return nil, err
@@ -44,7 +37,34 @@ func (r *Resource) Modify(
 			return nil, err
 		}
 		return e.Fields.UpdateNoErrors(live, hub, manager), nil
+	})
+}
+
+// Apply applies an intent to an existing object, with force. If the intent has the resourceVersion of an older version
+// of the object, the error is a conflict.
+func (r *Resource) Apply(
+	ctx context.Context, intent *unstructured.Unstructured, manager string,
+) (runtime.Object, error) {
+	return r.update(ctx, intent.GetNamespace(), intent.GetName(), "",
+		func(e *Endpoint, live runtime.Object) (runtime.Object, error) {
+			return e.Fields.Apply(live, intent, manager, true)
+		})
+}
+
+// update stores what change returns for the live object, both at the hub version.
+func (r *Resource) update(
+	ctx context.Context, namespace, name, subresource string,
+	change func(e *Endpoint, live runtime.Object) (runtime.Object, error),
+) (runtime.Object, error) {
+	e, err := r.Endpoint(subresource)
+	if err != nil {
+		return nil, err
 	}
+	updater, ok := e.Storage.(rest.Updater)
+	if !ok {
+		return nil, fmt.Errorf("%s/%s: expected a resource that can be updated", r.GroupResource(), subresource)
+	}
+	step := func(_ context.Context, _, live runtime.Object) (runtime.Object, error) { return change(e, live) }
 	obj, _, err := updater.Update(r.Context(ctx, "update", namespace), name, rest.DefaultUpdatedObjectInfo(nil, step),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil {
@@ -55,6 +75,17 @@ func (r *Resource) Modify(
 
 // self is the user of the server's own requests, as of kube-apiserver's.
 var self = &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
+
+type ownKey struct{}
+
+// Own returns the context of a write by a controller of the server: the server is its user, and no controller of the
+// server is told of it.
+func Own(ctx context.Context) context.Context {
+	return context.WithValue(apirequest.WithUser(ctx, self), ownKey{}, true)
+}
+
+// IsOwn reports whether a context is that of a write by a controller of the server.
+func IsOwn(ctx context.Context) bool { return ctx.Value(ownKey{}) != nil }
 
 // Context returns the context of a request by the server itself.
 func (r *Resource) Context(ctx context.Context, verb, namespace string) context.Context {

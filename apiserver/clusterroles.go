@@ -1,0 +1,112 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// aggregationManager is the field manager of aggregated rules: that of the controller of a cluster.
+const aggregationManager = "clusterrole-aggregation-controller"
+
+// aggregatesClusterRoles reports whether the server stores the rules of ClusterRoles with an aggregationRule.
+func (s *Server) aggregatesClusterRoles() bool { return !s.options.Controllers }
+
+// aggregateClusterRoles stores in each ClusterRole with an aggregationRule the rules of the ClusterRoles that it
+// selects, as kube-controller-manager does. It runs after each write of a ClusterRole, before the response.
+//
+// Several servers of a store may do so at a time. Each write needs the resourceVersion at which the role was listed
+// with the others. So of two servers, the one that listed a role that the other did not is the one whose write counts.
+func (s *Server) aggregateClusterRoles(ctx context.Context) error {
+	s.aggregation.Lock()
+	defer s.aggregation.Unlock()
+	ctx = resources.Own(ctx)
+	r := s.tables.Table().Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles"))
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		list, err := r.Objects(ctx, "")
+		if err != nil {
+			return err
+		}
+		roles := make([]*rbacv1.ClusterRole, len(list))
+		for i, obj := range list {
+			roles[i] = obj.(*rbacv1.ClusterRole)
+		}
+		// Rules go from role to role. In roles that select each other their order may change for ever.
+		for range roles {
+			isStable := true
+			for i, role := range roles {
+				rules, ok := aggregatedRules(roles, role)
+				if !ok || equality.Semantic.DeepEqual(rules, role.Rules) {
+					continue
+				}
+				obj, err := r.Apply(ctx, intentOfRules(role, rules), aggregationManager)
+				if err != nil {
+					return fmt.Errorf("aggregated rules of ClusterRole %s: %w", role.Name, err)
+				}
+				roles[i] = obj.(*rbacv1.ClusterRole)
+				isStable = isStable && roles[i].ResourceVersion == role.ResourceVersion // no rules leave others' rules
+			}
+			if isStable {
+				break
+			}
+		}
+		return nil
+	})
+}
+
+// intentOfRules returns the applied configuration of rules for a role as it is.
+func intentOfRules(role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) *unstructured.Unstructured {
+	intent := &unstructured.Unstructured{Object: map[string]any{}}
+	intent.SetAPIVersion(rbacv1.SchemeGroupVersion.String())
+	intent.SetKind("ClusterRole")
+	intent.SetName(role.Name)
+	intent.SetResourceVersion(role.ResourceVersion)
+	var list []any
+	for i := range rules {
+		rule, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rules[i])
+		if err != nil {
+			panic("apiserver: bug: a rule that is no object: " + err.Error())
+		}
+		list = append(list, rule)
+	}
+	if len(list) > 0 {
+		intent.Object["rules"] = list
+	}
+	return intent
+}
+
+// aggregatedRules returns the different rules of the other roles that a role selects, selector by selector; ok is false
+// for a role without an aggregationRule, or with one that is invalid.
+func aggregatedRules(roles []*rbacv1.ClusterRole, role *rbacv1.ClusterRole) (rules []rbacv1.PolicyRule, ok bool) {
+	if role.AggregationRule == nil {
+		return nil, false
+	}
+	for i := range role.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[i])
+		if err != nil {
+			return nil, false
+		}
+		for _, other := range roles {
+			if other.Name == role.Name || !selector.Matches(labels.Set(other.Labels)) {
+				continue
+			}
+			for _, rule := range other.Rules {
+				isSame := func(known rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(known, rule) }
+				if !slices.ContainsFunc(rules, isSame) {
+					rules = append(rules, rule)
+				}
+			}
+		}
+	}
+	return rules, true
+}
