@@ -1,9 +1,12 @@
 package builtin
 
 import (
+	"bytes"
+	gojson "encoding/json"
 	"fmt"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -15,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -95,12 +99,46 @@ func (g group) codec(stored, hub schema.GroupVersion) runtime.Codec {
 func StorageCodec(
 	scheme *runtime.Scheme, defaults runtime.ObjectDefaulter, stored, memory schema.GroupVersion,
 ) runtime.Codec {
-	var s runtime.Serializer = protobuf.NewSerializer(scheme, scheme)
-	if stored.Group == apiextensions.GroupName {
-		s = json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{})
+	plain := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{})
+	var encoder runtime.Encoder = plain
+	var decoder runtime.Decoder = plain
+	if stored.Group != apiextensions.GroupName {
+		s := protobuf.NewSerializer(scheme, scheme)
+		encoder, decoder = s, foreignDecoder{s, plain, scheme, stored}
 	}
-	return versioning.NewCodec(s, s, runtime.UnsafeObjectConvertor(scheme), scheme, scheme, defaults, stored, memory,
-		"tenure")
+	return versioning.NewCodec(encoder, decoder, runtime.UnsafeObjectConvertor(scheme), scheme, scheme, defaults, stored,
+		memory, "tenure")
+}
+
+// foreignDecoder decodes objects in protobuf. Of JSON under the key of an object it decodes the metadata alone. An earlier
+// version of this server stored that for the custom resource of a definition that had the name of the built-in resource.
+// Such an object can be listed and deleted, but it grants nothing.
+type foreignDecoder struct {
+	runtime.Decoder
+	plain  runtime.Decoder
+	scheme *runtime.Scheme
+	stored schema.GroupVersion
+}
+
+func (d foreignDecoder) Decode(
+	data []byte, kind *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	if !bytes.HasPrefix(data, []byte("{")) || into == nil {
+		return d.Decoder.Decode(data, kind, into)
+	}
+	kinds, _, err := d.scheme.ObjectKinds(into)
+	if err != nil {
+		return nil, nil, err
+	}
+	foreign := metav1.PartialObjectMetadata{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &foreign); err != nil {
+		return nil, nil, err
+	}
+	foreign.SetGroupVersionKind(d.stored.WithKind(kinds[0].Kind))
+	if data, err = gojson.Marshal(foreign); err != nil {
+		return nil, nil, err
+	}
+	return d.plain.Decode(data, kind, into)
 }
 
 // codecs are the codecs of a scheme with another defaulter.

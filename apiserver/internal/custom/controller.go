@@ -3,6 +3,7 @@ package custom
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -63,6 +64,9 @@ func (c *Controller) Add(
 	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry,
 ) error {
 	crd, err := c.prepare(ctx, crd)
+	if err == nil && c.isBuiltin(crd.Spec.Group) {
+		err = fmt.Errorf("%s: group %s is built in, and definitions in it are not served", crd.Name, crd.Spec.Group)
+	}
 	if err != nil {
 		return err
 	}
@@ -144,7 +148,7 @@ func (c *Controller) Changed(ctx context.Context, name string) error {
 	if crd.DeletionTimestamp != nil && c.Terminating != nil {
 		c.Terminating(name)
 	}
-	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) || c.isBuiltin(crd.Spec.Group) {
 		return nil
 	}
 	before := c.served[name]
@@ -157,6 +161,13 @@ func (c *Controller) Changed(ctx context.Context, name string) error {
 		before.End() // after publish: clients that watch again get the new resources
 	}
 	return nil
+}
+
+// isBuiltin reports whether a group is built in. As in kube-apiserver, definitions in such a group are established, and
+// not served, whatever their resources and versions are: else they could take the place of built-in resources and their
+// objects.
+func (c *Controller) isBuiltin(group string) bool {
+	return slices.ContainsFunc(c.builtin, func(g resources.Group) bool { return g.Name == group })
 }
 
 // same reports whether d and crd serve the same resources.

@@ -15,7 +15,14 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// setStatus sets status.acceptedNames and the conditions NamesAccepted and Established.
+// approvals are the reasons of the condition KubernetesAPIApprovalPolicyConformant.
+var approvals = map[apihelpers.APIApprovalState]string{
+	apihelpers.APIApprovalInvalid: "InvalidAnnotation", apihelpers.APIApprovalMissing: "MissingAnnotation",
+	apihelpers.APIApproved: "ApprovedAnnotation", apihelpers.APIApprovalBypassed: "UnapprovedAnnotation",
+}
+
+// setStatus sets status.acceptedNames and the conditions NamesAccepted, Established and, in a group of Kubernetes,
+// KubernetesAPIApprovalPolicyConformant.
 func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	names, conflict := c.acceptedNames(crd)
 	now := metav1.NewTime(c.options.Now()).Rfc3339Copy()
@@ -30,6 +37,14 @@ func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 		})
 	}
 	crd.Status.AcceptedNames = names
+	if apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
+		state, message := apihelpers.GetAPIApprovalState(crd.Annotations)
+		status := apiextensionsv1.ConditionFalse
+		if state == apihelpers.APIApproved {
+			status = apiextensionsv1.ConditionTrue
+		}
+		set(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, status, approvals[state], message)
+	}
 	if conflict != nil {
 		set(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionFalse, conflict.reason, conflict.message)
 		if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
@@ -121,8 +136,8 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 // deleteObjects deletes all objects of a definition.
 func (c *Controller) deleteObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	r := NewDefinition(crd, c.options).Stored()
-	if r == nil || r.Plural == "" {
-		return nil // it was never served
+	if r == nil || r.Plural == "" || c.isBuiltin(crd.Spec.Group) { // it was never served
+		return nil
 	}
 	return r.RemoveAll(ctx, "", nil)
 }

@@ -1,0 +1,131 @@
+package apiserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+)
+
+// shadow returns a CustomResourceDefinition in a group that is built in.
+func shadow(plural, group, kind, version string) string {
+	return fmt.Sprintf(`{"metadata":{"name":"%[1]s.%[2]s","annotations":{"api-approved.kubernetes.io":"unapproved, test"}},
+		"spec":{"group":%[2]q,"scope":"Cluster","names":{"plural":%[1]q,"singular":%[5]q,"kind":%[3]q,"listKind":"%[3]sList"},
+		"versions":[{"name":%[4]q,"served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
+		"x-kubernetes-preserve-unknown-fields":true}}}]}}`, plural, group, kind, version, strings.ToLower(kind))
+}
+
+// onRBAC returns a server with RBAC on a store, of which "admin" is the administrator and "nobody" may do nothing.
+func onRBAC(t *testing.T, store storage.Store) *host {
+	authorizer, err := rbac.New(t.Context(), store)
+	require.NoError(t, err)
+	return newHost(t, apiserver.Options{
+		Store: store, Authorizer: authorizer,
+		Authenticator: bearertoken.New(tokenfile.New(map[string]*user.DefaultInfo{"nobody": {Name: "nobody"}})),
+	})
+}
+
+// A definition in a built-in group is established, as on kube-apiserver, and served nowhere: its built-in resource, all
+// objects and all rules are as before, also on the next server of the store, and when the definition is deleted.
+func TestBuiltinGroupsAreNotDefined(t *testing.T) {
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	h := onRBAC(t, store)
+	const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+	kept := h.must("GET", bindings, "", "").Object["items"]
+	check := func(h *host) {
+		t.Helper()
+		require.Equal(t, kept, h.must("GET", bindings, "", "").Object["items"])
+		h.refused(404, "GET", "/apis/networking.k8s.io/v1/gizmos", "", "")
+		h.refused(404, "GET", "/apis/networking.k8s.io/v7/ingressclasses", "", "")
+		group := h.must("GET", "/apis/networking.k8s.io", "", "")
+		require.Len(t, group.Object["versions"], 1)
+		code, body := asked{token: "nobody", method: "POST", path: bindings, body: bindingOf("b", "ClusterRole",
+			"cluster-admin")}.of(h.Server)
+		require.Equal(t, 403, code, body)
+	}
+	definitions := []string{
+		shadow("clusterrolebindings", "rbac.authorization.k8s.io", "ClusterRoleBinding", "v1"),
+		shadow("ingressclasses", "networking.k8s.io", "IngressClass", "v7"),
+		shadow("gizmos", "networking.k8s.io", "Gizmo", "v1"),
+	}
+	for _, definition := range definitions {
+		h.must("POST", crdPath, "", definition)
+	}
+	crd := h.must("GET", crdPath+"/clusterrolebindings.rbac.authorization.k8s.io", "", "")
+	found := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(crd.Object, found))
+	reasons := map[string]string{}
+	for _, c := range found.Status.Conditions {
+		reasons[string(c.Type)] = string(c.Status) + " " + c.Reason + ": " + c.Message
+	}
+	require.Equal(t, map[string]string{ // as kube-apiserver v1.37.2
+		"NamesAccepted":                         "True NoConflicts: no conflicts found",
+		"Established":                           "True InitialNamesAccepted: the initial names have been accepted",
+		"KubernetesAPIApprovalPolicyConformant": `False UnapprovedAnnotation: not approved: "unapproved, test"`,
+	}, reasons)
+	check(h)
+	check(onRBAC(t, store))
+	for _, name := range []string{"clusterrolebindings.rbac.authorization.k8s.io", "gizmos.networking.k8s.io"} {
+		h.must("DELETE", crdPath+"/"+name, "", "")
+		require.Eventually(t, func() bool { return h.ask("GET", crdPath+"/"+name, "", "").Code == 404 }, wait, tick)
+	}
+	check(h)
+}
+
+// A store in which an earlier version stored a custom resource under the key of a built-in one is served: the object
+// can be listed and deleted, and has no rights.
+func TestForeignObjectsOfBuiltinResources(t *testing.T) {
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	require.NoError(t, storeForeign(t, store))
+	h := onRBAC(t, store)
+	client, err := kubernetes.NewForConfig(h.LoopbackConfig())
+	require.NoError(t, err)
+	bindings := client.RbacV1().ClusterRoleBindings()
+	found, err := bindings.Get(t.Context(), "foreign", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "b"}, found.Labels)
+	require.Empty(t, found.Subjects)
+	list, err := bindings.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Greater(t, len(list.Items), 1)
+	code, body := asked{token: "nobody", method: "GET", path: core + "secrets"}.of(h.Server)
+	require.Equal(t, 403, code, body)
+	require.NoError(t, bindings.Delete(t.Context(), "foreign", metav1.DeleteOptions{}))
+	_, err = bindings.Get(t.Context(), "foreign", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), err)
+}
+
+// storeForeign stores a custom resource under the key of a ClusterRoleBinding.
+func storeForeign(t *testing.T, store storage.Store) error {
+	const prefix = "/rbac.authorization.k8s.io/clusterrolebindings"
+	codec := runtime.NewCodec(unstructured.UnstructuredJSONScheme, unstructured.UnstructuredJSONScheme)
+	s, destroy, err := store.Open(&storagebackend.ConfigForResource{Config: storagebackend.Config{Codec: codec}}, prefix,
+		func() runtime.Object { return &unstructured.Unstructured{} },
+		func() runtime.Object { return &unstructured.UnstructuredList{} })
+	require.NoError(t, err)
+	defer destroy()
+	foreign := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal([]byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding",
+		"metadata":{"name":"foreign","uid":"1","labels":{"a":"b"}},"spec":5,"roleRef":{"apiGroup":"rbac.authorization.k8s.io",
+		"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":"nobody"}]}`), &foreign.Object))
+	return s.Create(t.Context(), prefix+"/foreign", foreign, nil, 0)
+}
