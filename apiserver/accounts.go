@@ -25,6 +25,7 @@ type accounts struct {
 	authenticator.Token
 	issuer    serviceaccount.TokenGenerator
 	audiences authenticator.Audiences
+	keys      serviceaccount.PublicKeysGetter
 }
 
 func newAccounts(tables *resources.Current, options ServiceAccounts) (accounts, error) {
@@ -46,11 +47,10 @@ func newAccounts(tables *resources.Current, options ServiceAccounts) (accounts, 
 	for _, key := range append([]crypto.PublicKey{signer.Public()}, options.PublicKeys...) {
 		keys = append(keys, key)
 	}
-	known, err := serviceaccount.StaticPublicKeysGetter(keys)
-	if err != nil {
+	if a.keys, err = serviceaccount.StaticPublicKeysGetter(keys); err != nil {
 		return a, err
 	}
-	a.Token = serviceaccount.JWTTokenAuthenticator([]string{name}, known, a.audiences,
+	a.Token = serviceaccount.JWTTokenAuthenticator([]string{name}, a.keys, a.audiences,
 		serviceaccount.NewValidator(boundObjects{tables}))
 	return a, nil
 }

@@ -45,6 +45,8 @@ func (s *Server) chain(authn authenticator.Request) http.Handler {
 	var h http.Handler = http.HandlerFunc(s.serve)
 	h = filters.WithAuthorization(h, s.options.Authorizer, codecs)
 	h = impersonation.WithImpersonation(h, s.options.Authorizer, codecs)
+	// The limits of requests are the server's own, which users of system:masters keep to as well; this counts them.
+	h = genericfilters.WithMaxInFlightLimit(h, s.options.Limits.Requests, s.options.Limits.Requests, isLongRunning)
 	h = s.withLimits(h)
 	h = filters.WithAudit(h, sink, policy, isLongRunning)
 	failed := filters.WithFailedAuthenticationAudit(filters.Unauthorized(codecs), sink, policy)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
@@ -124,6 +125,7 @@ func (s *Server) startControllers(ctx context.Context) error {
 		}
 	}
 	s.tasks.Go(func() { s.runTasks(s.running) })
+	genericfilters.StartMaxInFlightWatermarkMaintenance(s.running.Done())
 	return nil
 }
 

@@ -3,15 +3,18 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
-	"net/http/pprof"
 	"runtime"
 	"strconv"
 
+	"github.com/emicklei/go-restful/v3"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/server/healthz"
-	"k8s.io/component-base/metrics/legacyregistry"
+	apimux "k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
+	kuberoutes "k8s.io/kubernetes/pkg/routes"
+	"k8s.io/kubernetes/pkg/serviceaccount"
 
 	builtintypes "github.com/tenure-ssa/tenure/typed/openapi"
 
@@ -22,10 +25,8 @@ import (
 
 // paths are the paths that are not resources.
 func (s *Server) paths() *http.ServeMux {
-	metrics.Register()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", s.serveVersion)
-	mux.Handle("GET /metrics", legacyregistry.Handler())
 	checks := []healthz.HealthChecker{
 		healthz.PingHealthz,
 		healthz.NamedCheck("storage", func(r *http.Request) error { return s.store.Ready(r.Context()) }),
@@ -33,18 +34,44 @@ func (s *Server) paths() *http.ServeMux {
 	healthz.InstallHandler(mux, checks...)
 	healthz.InstallLivezHandler(mux, checks...)
 	healthz.InstallReadyzHandler(mux, checks...)
-	for path, handler := range map[string]http.HandlerFunc{
-		"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace,
-	} {
-		mux.HandleFunc("/debug/pprof/"+path, handler)
-	}
+	installed := apimux.NewPathRecorderMux("apiserver")
+	routes.DefaultMetrics{}.Install(installed)
+	routes.Profiling{}.Install(installed)
+	mux.Handle("GET /metrics", installed)
+	mux.Handle("/debug/pprof/", installed)
 	others := []string{"/version", "/metrics"}
 	for _, health := range []string{"/healthz", "/livez", "/readyz"} {
 		others = append(others, health, health+"/ping")
 	}
+	if h := s.openIDMetadata(); h != nil {
+		for _, path := range []string{serviceaccount.OpenIDConfigPath, serviceaccount.JWKSPath} {
+			mux.Handle("GET "+path, h)
+			others = append(others, path)
+		}
+	}
 	s.openapi.Register(mux)
 	discovery.New(s.tables, append(others, openapi.Paths...)).Register(mux)
 	return mux
+}
+
+// openIDMetadata returns the handler of the documents by which others verify ServiceAccount tokens. It is nil for an
+// issuer that can have none, such as one without https, as in kube-apiserver.
+func (s *Server) openIDMetadata() http.Handler {
+	address := "localhost"
+	if endpoint := s.options.endpoint(); endpoint.Port() != 0 {
+		address = endpoint.String()
+		if hosts := s.options.Hosts; len(hosts) > 0 {
+			address = net.JoinHostPort(hosts[0], strconv.Itoa(int(endpoint.Port())))
+		}
+	}
+	provider, err := serviceaccount.NewOpenIDMetadataProvider(s.accounts.audiences[0], "", address, s.accounts.keys)
+	if err != nil {
+		s.options.Log.Warn("no OpenID configuration", "err", err)
+		return nil
+	}
+	container := restful.NewContainer()
+	kuberoutes.NewOpenIDMetadataServer(provider).Install(container)
+	return container
 }
 
 // kubernetesVersion is the version of the API: that of the embedded documents and the Go types.

@@ -7,7 +7,7 @@ import "regexp"
 // kube-apiserver's internals.
 var absent = map[string]*regexp.Regexp{
 	"discovery-health 1": regexp.MustCompile(`^/(apis/` + leftGroups +
-		`(/|$)|flagz|statusz|metrics/slis|openid/|\.well-known/|(healthz|livez|readyz)/([^p]|po))`),
+		`(/|$)|flagz|statusz|metrics/slis|(healthz|livez|readyz)/([^p]|po))`),
 	"discovery-health 3": regexp.MustCompile(`^` + leftGroups + `$`),
 	"discovery-health 7": regexp.MustCompile(`^` + leftGroups + `$`),
 	"discovery-health 9": regexp.MustCompile(`^(apis/` + leftGroups + `/|openid/|\.well-known/)`),

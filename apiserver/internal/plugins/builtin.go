@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/metrics"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	certapproval "k8s.io/kubernetes/plugin/pkg/admission/certificates/approval"
 	certsigning "k8s.io/kubernetes/plugin/pkg/admission/certificates/signing"
@@ -74,7 +75,8 @@ type Chain struct {
 
 // Admission returns the admission of a server.
 func (p *Plugins) Admission() admission.Interface {
-	return &Chain{plugins: p, made: map[string]admission.Interface{}, of: map[string][]admission.Interface{}}
+	chain := &Chain{plugins: p, made: map[string]admission.Interface{}, of: map[string][]admission.Interface{}}
+	return metrics.WithStepMetrics(chain)
 }
 
 // Handles returns true: hooks see all operations.
@@ -179,6 +181,6 @@ func (c *Chain) plugin(name string) (admission.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.made[name] = plugin
-	return plugin, nil
+	c.made[name] = metrics.WithControllerMetrics(plugin, name)
+	return c.made[name], nil
 }

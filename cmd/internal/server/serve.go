@@ -151,7 +151,7 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 		Store: records, Audit: audit, Listen: f.listen, Hosts: f.hosts, Kubeconfig: kubeconfig,
 		Now:       e.Now,
 		NewUID:    func() types.UID { return types.UID(e.NewUID()) },
-		Bootstrap: bootstrap, Users: users, Controllers: f.controllers,
+		Bootstrap: bootstrap, Users: users, Controllers: f.controllers, Anonymous: true,
 		Log: slog.New(slog.NewTextHandler(e.Stderr, nil)),
 	}
 	if f.rbac {
