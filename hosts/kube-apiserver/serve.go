@@ -21,6 +21,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	f := flag.NewFlagSet("serve", flag.ContinueOnError)
 	p.register(f)
 	module := f.String("build", tree.Stock, "which `server`, stock or linked; it is built if it does not exist")
+	rbac := f.Bool("rbac", false, "authorize by RBAC, with the default roles; without it, everybody may do everything")
 	binary := f.String("binary", "", "`file` of the server, in place of --build")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -36,7 +37,11 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s, err := cluster.Start(ctx, *binary, dir)
+	start := cluster.Start
+	if *rbac {
+		start = cluster.StartAlone
+	}
+	s, err := start(ctx, *binary, dir)
 	if err != nil {
 		return err
 	}
