@@ -68,6 +68,8 @@ type Options struct {
 	Timeout time.Duration
 	// ReadOnly opens the file to be read: it must exist. Writes fail with ErrReadOnly.
 	ReadOnly bool
+	// MustExist makes a file that does not exist an error, fs.ErrNotExist, in place of creating it.
+	MustExist bool
 	// HistoryBytes and HistoryRevisions bound the events that can be watched and the old revisions that can be
 	// listed; 0 means 64 MiB and 50,000. An event has the size of an object and the object before it.
 	HistoryBytes, HistoryRevisions int64
@@ -76,7 +78,10 @@ type Options struct {
 }
 
 // Store implements storage.Store.
-type Store struct{ *objects.Store }
+type Store struct {
+	*objects.Store
+	file *file
+}
 
 var _ storage.Store = (*Store)(nil)
 
@@ -91,7 +96,15 @@ func Open(path string, options Options) (*Store, error) {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
 	history := kv.Options{HistoryBytes: options.HistoryBytes, HistoryRevisions: options.HistoryRevisions}
-	return &Store{objects.New(kv.New(history, f, revision, versions), options.CacheBytes)}, nil
+	return &Store{objects.New(kv.New(history, f, revision, versions), options.CacheBytes), f}, nil
+}
+
+// Discard closes the store and removes its file: what is in it is lost. The file is removed before its lock is released,
+// so that no other process can have written to it; a process that waits for the lock then opens another file. Where an
+// open file can't be removed, as on Windows, it stays.
+func (s *Store) Discard() error {
+	_ = os.Remove(s.file.path)
+	return s.Close()
 }
 
 // file implements kv.File.
@@ -102,15 +115,8 @@ type file struct {
 
 // open opens the file and returns its revision and its versions, in the order of their keys.
 func (f *file) open(options Options) (revision int64, versions []*kv.Version, err error) {
-	info, err := os.Stat(f.path)
-	isNew := errors.Is(err, fs.ErrNotExist) && !options.ReadOnly
-	switch {
-	case err != nil && !isNew:
-		return 0, nil, err
-	case err == nil && !info.Mode().IsRegular():
-		return 0, nil, errors.New("not a file")
-	}
-	if f.db, err = openDB(f.path, options); err != nil {
+	isNew, err := f.openLocked(options)
+	if err != nil {
 		return 0, nil, err
 	}
 	defer func() {
@@ -146,14 +152,51 @@ func (f *file) open(options Options) (revision int64, versions []*kv.Version, er
 	return revision, versions, err
 }
 
-func openDB(path string, options Options) (db *bolt.DB, err error) {
-	var opened *os.File
+// openLocked opens the file and locks it. A file that another process removed meanwhile is opened, or created, again:
+// what is written to a removed file is lost.
+func (f *file) openLocked(options Options) (isNew bool, err error) {
+	for end := time.Now().Add(options.Timeout); ; {
+		info, err := os.Stat(f.path)
+		isNew := errors.Is(err, fs.ErrNotExist) && !options.ReadOnly && !options.MustExist
+		switch {
+		case err != nil && !isNew:
+			return false, err
+		case err == nil && !info.Mode().IsRegular():
+			return false, errors.New("not a file")
+		}
+		db, opened, err := openDB(f.path, options, isNew)
+		if err == nil {
+			var locked os.FileInfo
+			if locked, err = opened.Stat(); err == nil {
+				if info, err = os.Stat(f.path); err == nil && os.SameFile(info, locked) {
+					f.db = db
+					return isNew, nil
+				}
+			}
+			if closed := db.Close(); closed != nil {
+				return false, closed
+			}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		if options.Timeout = time.Until(end); options.Timeout <= 0 {
+			return false, fmt.Errorf("%w, and removes it again and again", ErrInUse)
+		}
+	}
+}
+
+// openDB opens and locks a file. It creates the file only if it is new.
+func openDB(path string, options Options, isNew bool) (db *bolt.DB, opened *os.File, err error) {
 	err = guard(func() error {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout:      options.Timeout,
 			ReadOnly:     options.ReadOnly,
 			FreelistType: bolt.FreelistMapType,
 			OpenFile: func(name string, flags int, mode os.FileMode) (_ *os.File, err error) {
+				if !isNew {
+					flags &^= os.O_CREATE
+				}
 				opened, err = os.OpenFile(name, flags, mode)
 				return opened, err
 			},
@@ -165,12 +208,12 @@ func openDB(path string, options Options) (db *bolt.DB, err error) {
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%w; gave up after %s", ErrInUse, options.Timeout)
+		return nil, nil, fmt.Errorf("%w; gave up after %s", ErrInUse, options.Timeout)
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch),
 		errors.Is(err, bolterrors.ErrChecksum):
-		return nil, fmt.Errorf("not a store, or damaged: %w", err)
+		return nil, nil, fmt.Errorf("not a store, or damaged: %w", err)
 	}
-	return db, err
+	return db, opened, err
 }
 
 // create creates the layout in an empty database.

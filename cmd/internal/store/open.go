@@ -33,14 +33,16 @@ type Local interface {
 type Options struct {
 	// Timeout is how long to wait for the file; DefaultTimeout for 0.
 	Timeout time.Duration
+	// MustExist makes a file that does not exist an error.
+	MustExist bool
 }
 
 // Open opens the store in a file. If the file may only be read, writes fail with [ErrReadOnly].
-func Open(path string, options Options) (Local, error) {
+func Open(path string, options Options) (*bbolt.Store, error) {
 	if options.Timeout == 0 {
 		options.Timeout = DefaultTimeout
 	}
-	records, err := bbolt.Open(path, bbolt.Options{Timeout: options.Timeout})
+	records, err := bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, MustExist: options.MustExist})
 	if errors.Is(err, fs.ErrPermission) {
 		records, err = bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, ReadOnly: true})
 	}

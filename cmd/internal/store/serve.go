@@ -20,10 +20,10 @@ import (
 
 // OpenRecords opens the storage of a store. closeRecords closes it, removes a created file in which nothing was stored,
 // and reports whether it was created otherwise.
-func OpenRecords(env *process.Env, file string, missing process.MissingStore) (
+func OpenRecords(env *process.Env, name string, missing process.MissingStore) (
 	records Local, closeRecords func() (isCreated bool, err error), err error,
 ) {
-	path := env.Path(file)
+	path := env.Path(name)
 	_, err = os.Stat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	switch {
@@ -31,21 +31,21 @@ func OpenRecords(env *process.Env, file string, missing process.MissingStore) (
 		records := memory.New(memory.Options{})
 		return records, func() (bool, error) { return false, records.Close() }, nil
 	case isNew && missing == process.NoStore:
-		return nil, nil, fmt.Errorf("store %s: %w", file, syscall.ENOENT)
+		return nil, nil, fmt.Errorf("store %s: %w", name, syscall.ENOENT)
 	}
-	records, err = Open(path, Options{Timeout: env.StoreTimeout})
+	file, err := Open(path, Options{Timeout: env.StoreTimeout, MustExist: missing != process.CreateStore})
 	if err != nil {
 		return nil, nil, err
 	}
-	return records, func() (bool, error) {
-		found, err := Resources(records)
-		if err = errors.Join(err, records.Close()); err != nil || !isNew {
-			return false, err
+	return file, func() (bool, error) {
+		if !isNew {
+			return false, file.Close()
 		}
-		if len(found) == 0 {
-			return false, os.Remove(path)
+		found, err := Resources(file)
+		if err == nil && len(found) == 0 {
+			return false, file.Discard()
 		}
-		return true, nil
+		return err == nil, errors.Join(err, file.Close())
 	}, nil
 }
 

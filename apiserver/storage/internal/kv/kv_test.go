@@ -3,6 +3,7 @@ package kv
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -271,4 +272,46 @@ func TestExpires(t *testing.T) {
 		require.NoError(t, s.Close())
 		time.Sleep(3 * time.Hour) // the timer is stopped: no write after Close
 	})
+}
+
+// duringWrite is a file of one value that calls do before each Write.
+type duringWrite struct {
+	do       func()
+	value    []byte
+	revision int64
+}
+
+func (f *duringWrite) Write(versions []*Version, values [][]byte) error {
+	f.do()
+	f.value, f.revision = values[len(values)-1], versions[len(versions)-1].Revision
+	return nil
+}
+func (f *duringWrite) Revision() (int64, error) { return f.revision, nil }
+func (f *duringWrite) Read(_ string, revision int64) ([]byte, bool, error) {
+	return f.value, revision == f.revision, nil
+}
+func (f *duringWrite) Close() error { return nil }
+
+// A compaction does not drop a value that a write keeps for the history, because the file is about to lose it.
+func TestCompactionDuringWrite(t *testing.T) {
+	f := &duringWrite{do: func() {}}
+	s := New(Options{}, f, FirstRevision, nil)
+	first, err := s.Put("/a", []byte("one"), 0, 0)
+	require.NoError(t, err)
+	compacted := make(chan error)
+	f.do = func() {
+		go func() { compacted <- s.Compact(first.Revision) }()
+		for range 1000 {
+			runtime.Gosched() // it may run now, and must not wait for the write if it does
+		}
+	}
+	_, err = s.Put("/a", []byte("two"), 0, first.Revision)
+	require.NoError(t, err)
+	require.NoError(t, <-compacted)
+	v, _, err := s.Get("/a", first.Revision)
+	require.NoError(t, err)
+	value, err := s.Value(v)
+	require.NoError(t, err)
+	require.Equal(t, "one", string(value))
+	require.NoError(t, s.Close())
 }

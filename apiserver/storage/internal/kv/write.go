@@ -181,8 +181,11 @@ func (s *Store) apply(versions []*Version) {
 	s.forget(upto)
 }
 
-// Compact removes the history up to a revision: older ones can't be read any more.
+// Compact removes the history up to a revision: older ones can't be read any more. It waits for a commit, which keeps
+// values in memory that the file is about to lose.
 func (s *Store) Compact(revision int64) error {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	revision, err := s.resolve(revision)
@@ -192,7 +195,7 @@ func (s *Store) Compact(revision int64) error {
 	return err
 }
 
-// forget compacts up to a revision. It visits each version once. The caller holds mu.
+// forget compacts up to a revision. It visits each version once. The caller holds writeMu and mu.
 func (s *Store) forget(upto int64) {
 	gone := s.log[:upto-s.compacted]
 	s.log = s.log[len(gone):]

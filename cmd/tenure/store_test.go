@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asCommand, in the environment, makes the binary of the tests the command.
+const asCommand = "TENURE_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), asCommand+"=yes")
+	return cmd
+}
+
+// TestStoreOfManyProcesses applies objects to one store from three processes at a time. Some applies fail and some
+// processes are killed. Whatever an apply reported is stored afterwards.
+func TestStoreOfManyProcesses(t *testing.T) {
+	dir := t.TempDir()
+	manifest := func(name, text string) string {
+		file := strings.ReplaceAll(name, "!", "") + ".yaml"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(fmt.Sprintf(
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {a: %s}\n", name, text)), 0o600))
+		return file
+	}
+	bad := manifest("Bad!", "x")
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 12 {
+		store := fmt.Sprintf("s%d.db", round) // a file that does not exist, which each may create, and a failing one removes
+		var wg sync.WaitGroup
+		reported := make([]bool, 3)
+		for i := range reported {
+			file, isKilled := bad, random.IntN(6) == 0
+			if random.IntN(3) > 0 {
+				file = manifest(fmt.Sprintf("ok-%d-%d", round, i), "x")
+			}
+			life, delay := time.Duration(random.IntN(150))*time.Millisecond, time.Duration(random.IntN(60))*time.Millisecond
+			wg.Go(func() {
+				time.Sleep(delay) // what comes first is random
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if isKilled {
+					time.AfterFunc(life, cancel) // SIGKILL
+				}
+				out, err := command(ctx, dir, "apply", "--store", store, "-f", file).CombinedOutput()
+				reported[i] = strings.Contains(string(out), "serverside-applied")
+				var exit *exec.ExitError
+				if err != nil && !errors.As(err, &exit) {
+					t.Errorf("%v: %s", err, out)
+				}
+			})
+		}
+		wg.Wait()
+		for i, isReported := range reported {
+			if isReported {
+				name := fmt.Sprintf("ok-%d-%d", round, i)
+				out, err := command(t.Context(), dir, "get", "configmap", name, "--store", store, "-o", "name").CombinedOutput()
+				require.NoError(t, err, "%s was reported: %s", name, out)
+			}
+		}
+	}
+}
