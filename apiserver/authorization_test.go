@@ -181,17 +181,20 @@ func (s *grantServer) must(method, path string, body, out any) {
 
 const grantAPI = "/apis/rbac.authorization.k8s.io/v1/"
 
-// begin creates what requests are about, and returns a world of the server's own roles and bindings.
+// begin creates what requests are about, unless it exists, and returns a world of the roles and bindings of the server.
 func (s *grantServer) begin() *grantWorld {
+	create := func(path string, obj map[string]any) {
+		code, text := s.send(grantRequest{method: "POST", path: path, body: obj}, grantUser{})
+		require.Contains(s.t, []int{http.StatusCreated, http.StatusConflict}, code, text)
+	}
 	for _, namespace := range grantNamespaces {
-		s.must("POST", "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": namespace}}, nil)
+		create("/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": namespace}})
 		for _, plural := range []string{"configmaps", "secrets", "serviceaccounts"} {
-			s.must("POST", "/api/v1/namespaces/"+namespace+"/"+plural,
-				map[string]any{"metadata": map[string]any{"name": "a"}}, nil)
+			create("/api/v1/namespaces/"+namespace+"/"+plural, map[string]any{"metadata": map[string]any{"name": "a"}})
 		}
 	}
 	for _, signer := range grantSigners {
-		s.must("POST", csrPath, signingRequest(nameOfSigner(signer), signer), nil)
+		create(csrPath, signingRequest(nameOfSigner(signer), signer))
 	}
 	w := &grantWorld{
 		roles: map[[2]string]*rbacv1.Role{}, roleBindings: map[[2]string]*rbacv1.RoleBinding{},

@@ -165,25 +165,32 @@ func (f *file) openLocked(options Options) (isNew bool, err error) {
 			return false, errors.New("not a file")
 		}
 		db, opened, err := openDB(f.path, options, isNew)
-		if err == nil {
-			var locked os.FileInfo
-			if locked, err = opened.Stat(); err == nil {
-				if info, err = os.Stat(f.path); err == nil && os.SameFile(info, locked) {
-					f.db = db
-					return isNew, nil
-				}
-			}
-			if closed := db.Close(); closed != nil {
-				return false, closed
-			}
+		switch {
+		case err == nil && isAt(f.path, opened):
+			f.db = db
+			return isNew, nil
+		case err == nil:
+			err = db.Close()
+		case !isNew && errors.Is(err, fs.ErrNotExist): // it was removed after Stat
+			err = nil
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			return false, err
 		}
 		if options.Timeout = time.Until(end); options.Timeout <= 0 {
 			return false, fmt.Errorf("%w, and removes it again and again", ErrInUse)
 		}
 	}
+}
+
+// isAt reports whether an open file is the one at a path.
+func isAt(path string, opened *os.File) bool {
+	locked, err := opened.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(now, locked)
 }
 
 // openDB opens and locks a file. It creates the file only if it is new.

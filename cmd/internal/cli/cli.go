@@ -10,6 +10,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -50,7 +51,7 @@ func Main(env process.Env, args []string) int {
 	for _, arg := range args {
 		env.CommandLine += " " + printable.ShellQuoted(arg)
 	}
-	env.Color, env.Completes = colorOf(args), asksForCompletions(args)
+	env.Color, env.Completes, env.HasHole = colorOf(args), asksForCompletions(args), &atomic.Bool{}
 	stdout, stderr := view.Guard(&env, env.Stdout), view.Guard(&env, env.Stderr)
 	env.Stdout, env.Stderr = stdout, stderr
 	run := execute
@@ -76,6 +77,9 @@ func execute(e *process.Env, args []string) int {
 	root.SetOut(e.Stdout)
 	root.SetErr(e.Stderr)
 	err := root.Execute()
+	if err == nil && e.HasHole.Load() {
+		return statusHole
+	}
 	if err == nil {
 		return 0
 	}
@@ -108,8 +112,9 @@ Every command acts on the cluster that kubectl uses. With --store FILE it acts o
 store instead, a file in which an API server in this process keeps objects; with
 --live FILE, on objects in files, and prints the result.
 
-Exit status: 0 on success, 1 on a conflict or any error; plan and conflicts have
-others, see their help.`,
+Exit status: 0 on success, 1 on a conflict or any error, 4 if the answer lacks what
+could not be read, which is named on stderr; plan, conflicts and watch have others,
+see their help.`,
 		Example: `  # who owns which field, and what would this apply do?
   tenure blame deployment/web -n shop
   tenure plan -f deployment.yaml --field-manager web

@@ -58,7 +58,7 @@ func kindsIn(ctx context.Context, p place.Place) (out []string) {
 	var kinds []cluster.Kind
 	switch p := p.(type) {
 	case *place.Cluster:
-		kinds = p.Client.Kinds()
+		kinds, _ = p.Client.Kinds()
 	case *place.Store:
 		kinds, _ = p.KindsStored(ctx)
 	}

@@ -320,7 +320,7 @@ func (f *conflictsFlags) applyResolved(
 	for i, r := range list {
 		var err error
 		if !f.dryRun && !offline {
-			_, err = p.Apply(ctx, r.Target, r.Intent.Object, cluster.WriteOptions{
+			_, err = place.ApplyShown(ctx, p, r.Target, r.Intent.Object, cluster.WriteOptions{
 				Manager: r.Desired.Manager, Force: r.Force, Subresource: f.subresource,
 			})
 		}

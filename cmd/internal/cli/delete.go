@@ -40,7 +40,7 @@ Exit status: 0 if the objects were deleted, 1 if one does not exist or on any er
 				return noteEmpty(env, err)
 			}
 			for _, t := range targets {
-				err = errors.Join(err, deleteTarget(cmd.Context(), env, p, t))
+				err = errors.Join(err, deleteTarget(cmd.Context(), env, p, t, !isSelected))
 			}
 			return errors.Join(err, p.Close())
 		},
@@ -49,7 +49,8 @@ Exit status: 0 if the objects were deleted, 1 if one does not exist or on any er
 	return cmd
 }
 
-func deleteTarget(ctx context.Context, env *process.Env, p place.Place, t *place.Target) error {
+// deleteTarget deletes an object as it was read. isNamed says that the user named it, so that it may have changed since.
+func deleteTarget(ctx context.Context, env *process.Env, p place.Place, t *place.Target, isNamed bool) error {
 	printDeleted := func(t *place.Target) {
 		fmt.Fprintf(env.Stdout, "%s %q deleted\n", place.Resource(t.Kind.GroupKind()), t.Name)
 	}
@@ -58,7 +59,13 @@ func deleteTarget(ctx context.Context, env *process.Env, p place.Place, t *place
 	case *place.Store:
 		err = p.Remove(ctx, t, printDeleted)
 	case *place.Cluster:
-		if err = p.Delete(ctx, t); err == nil {
+		err = p.Delete(ctx, t)
+		for attempt := 1; isNamed && errors.Is(err, place.ErrStale) && attempt < place.Attempts; attempt++ {
+			if err = p.Reload(ctx, t); err == nil {
+				err = p.Delete(ctx, t)
+			}
+		}
+		if err == nil {
 			printDeleted(t)
 		}
 	}

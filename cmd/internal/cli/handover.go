@@ -140,7 +140,7 @@ func (f *handoverFlags) applySteps(
 	ctx context.Context, p place.Place, w *place.Desired, steps []ownership.Step,
 ) (object map[string]any, err error) {
 	for i, step := range steps {
-		object, err = p.Apply(ctx, w.Target, step.Intent.Object, cluster.WriteOptions{Manager: step.Manager})
+		object, err = place.ApplyShown(ctx, p, w.Target, step.Intent.Object, cluster.WriteOptions{Manager: step.Manager})
 		if err != nil {
 			if i > 0 {
 				err = fmt.Errorf(

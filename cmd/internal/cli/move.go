@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -262,8 +263,12 @@ func (m *moving) storeMove(ctx context.Context, next *pending) error {
 		if !errors.Is(err, place.ErrStale) || attempt == place.Attempts {
 			return err
 		}
+		uid := manifest.TextAt(next.Target.Object, "uid")
 		if err := m.place.Reload(ctx, next.Target); err != nil {
 			return err
+		}
+		if manifest.TextAt(next.Target.Object, "uid") != uid {
+			return fmt.Errorf("%w: it was deleted, and another one was created: run the command again", place.ErrStale)
 		}
 		now, err := m.planMove(next.Target)
 		if err != nil {

@@ -33,6 +33,7 @@ type planFlags struct {
 	unchanged     bool
 	summary       bool
 	format        string
+	unasked       int // objects that the user may not apply
 }
 
 func newPlan(env *process.Env) *cobra.Command {
@@ -57,9 +58,9 @@ The plan assumes that the server sets the defaults of the schema and, for built-
 kinds, that 1000m equals 1 and an empty list equals none; --plain assumes neither.
 "unchanged" then means that the server would write nothing. What is not unchanged is
 sent to the server as a dry run: its validation refuses what it would refuse, and
-what admission changes is in the plan. That needs the right to patch the objects;
---offline does without it. A kind or a namespace that the input creates can't be
-asked for. With --live there is no server.
+what admission changes is in the plan. If you may not patch an object, its plan is
+the command's own, as it is with --offline, and the status says so. A kind or a
+namespace that the input creates can't be asked for. With --live there is no server.
 
 Of several documents, those that are unchanged are counted, not listed, unless
 --show-unchanged is given; -o yaml and -o json list them. --summary only counts, by
@@ -82,8 +83,9 @@ planned is refused. With --prune, it deletes what is listed as pruned. It then e
 with 0 if everything was applied, or nothing had to be.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
-would change or an object be deleted, 2 on a conflict, 3 on any error. With several
-documents, the highest.`,
+would change or an object be deleted, 2 on a conflict, 3 on any error, 4 if there is
+neither, and you may not apply an object that would change. With several documents,
+the first of 3, 2, 4, 1 that one of them has.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff
@@ -179,8 +181,11 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	for _, planned := range plans {
 		status = max(status, exitStatus(planned.Outcome))
 	}
-	if failed > 0 {
+	switch {
+	case failed > 0:
 		status = statusFailed
+	case status < statusConflict && env.HasHole.Load():
+		status = statusHole
 	}
 	if err == nil && f.apply && status <= statusChanges {
 		status, err = 0, f.applyPlans(cmd.Context(), env, p, plans, deleted)
@@ -252,10 +257,18 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 		served, refused := p.Apply(ctx, one.Target, one.Tree, cluster.WriteOptions{
 			Manager: one.Desired.Manager, Force: f.force, DryRun: true, Subresource: f.subresource,
 		})
+		isAllowed := true
+		if apierrors.IsForbidden(refused) && *err == nil {
+			isAllowed = one.MayWrite(ctx, p, f.subresource)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		step()
-		if *err = refusal(refused); *err != nil {
+		if !isAllowed {
+			f.unasked++
+			return
+		}
+		if *err = place.ServerError(refused); *err != nil {
 			return
 		}
 		plan := plans.Plan{}
@@ -266,6 +279,10 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 		one.Plan, one.Served = &plan, served
 	})
 	done()
+	if f.unasked > 0 {
+		env.NoteUnread(fmt.Errorf("you may not apply %s: planned without the server, which may refuse or change them",
+			printable.Counted(f.unasked, "object", "objects")))
+	}
 	switch {
 	case unasked > 0 && f.offline:
 		fmt.Fprintf(env.Stderr, "note: --offline: the server may refuse or change what is not unchanged\n")
@@ -273,12 +290,4 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 		fmt.Fprintf(env.Stderr, "note: the server was not asked for %s whose kind or namespace does not exist yet\n",
 			printable.Counted(unasked, "object", "objects"))
 	}
-}
-
-// refusal returns the error of a dry run for a user.
-func refusal(err error) error {
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w; --offline plans without asking the server", place.ServerError(err))
-	}
-	return place.ServerError(err)
 }

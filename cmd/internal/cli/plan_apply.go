@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -40,7 +38,7 @@ func (f *planFlags) applyPlans(
 	}}
 	failed := 0
 	for _, one := range changes {
-		out, err := w.Write(ctx, asPlanned(one))
+		out, err := w.WriteShown(ctx, one.Desired)
 		if err != nil {
 			failed++
 			view.ExplainDesired(env, one.Desired, err)
@@ -52,7 +50,7 @@ func (f *planFlags) applyPlans(
 		if failed > 0 {
 			break // as kubectl apply --prune does
 		}
-		if err := deleteTarget(ctx, env, p, one.Target); err != nil {
+		if err := deleteTarget(ctx, env, p, one.Target, false); err != nil {
 			failed++
 			view.Report(env, err)
 		}
@@ -68,17 +66,4 @@ func rank(p view.Planned) int {
 		return 0
 	}
 	return 1
-}
-
-// asPlanned returns the intent for the object as it was when it was planned: if it has changed since, the server
-// answers 409.
-func asPlanned(p view.Planned) map[string]any {
-	version := manifest.TextAt(p.Desired.Object, "resourceVersion")
-	if version == "" {
-		return p.Given
-	}
-	tree, metadata := maps.Clone(p.Given), maps.Clone(p.Given["metadata"].(map[string]any))
-	metadata["resourceVersion"] = version
-	tree["metadata"] = metadata
-	return tree
 }

@@ -199,7 +199,7 @@ func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []strin
 		c = opened.(*place.Cluster)
 	}
 	if err == nil && kinds == nil {
-		kinds, err = c.Client.KindsNamed(kindNames(args))
+		kinds, err = kindsOf(env, c.Client, args)
 	}
 	if err != nil {
 		return nil, err
@@ -215,7 +215,7 @@ func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []strin
 	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, add, step)
 	done()
 	if len(args) == 0 {
-		err = view.NoteUnlisted(env, err, place.CanList)
+		err = noteUnlisted(env, err)
 	}
 	return r.Summary(), err
 }

@@ -40,11 +40,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
 }
 
-// The exit statuses of plan and conflicts.
+// The exit statuses of plan, conflicts and watch. statusHole is that of all commands whose answer lacks what could not be
+// read, if it would be 0.
 const (
 	statusChanges  = 1
 	statusConflict = 2
 	statusFailed   = 3
+	statusHole     = 4
 )
 
 // errorWithStatus returns an error with an exit status.

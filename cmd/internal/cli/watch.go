@@ -62,7 +62,8 @@ On a terminal the table is redrawn in place. Elsewhere each finding is a line wh
 it is found, and the table follows at the end. With -o json a finding is a line of
 JSON each time that it goes on.
 
-Exit status: 0 when it ends without a fight, 1 when there was one, 3 on any error.`,
+Exit status: 0 when it ends without a fight, 1 when there was one, 3 on any error, 4
+without a fight if something could not be watched, which is named on stderr.`,
 		Example: `  # in CI: does anybody fight over what this test installed?
   tenure watch -A --for 5m
 
@@ -161,7 +162,7 @@ func (f *watchFlags) watch(
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	client := p.(*place.Cluster).Client
-	kinds, err := client.KindsNamed(kindNames(args))
+	kinds, err := kindsOf(env, client, args)
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ type watcher struct {
 }
 
 // watch observes until ctx ends. A kind that can't be listed is an error if it was asked for by name,
-// and is left out otherwise.
+// and named as a hole otherwise.
 func (w *watcher) watch(
 	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, s cluster.Selection, isNamed bool,
 ) error {
@@ -213,8 +214,14 @@ func (w *watcher) watch(
 				case <-ctx.Done():
 				}
 			})
-			if err != nil && isNamed && ctx.Err() == nil {
+			switch {
+			case err == nil || ctx.Err() != nil:
+			case isNamed:
 				cancel(err)
+			default:
+				if err = noteUnlisted(w.env, err); err != nil {
+					w.env.NoteUnread(fmt.Errorf("not watched: %w", err))
+				}
 			}
 		})
 	}

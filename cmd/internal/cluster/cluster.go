@@ -176,7 +176,8 @@ var unknownResource = regexp.MustCompile(`have a resource type "([^"]+)"$`)
 
 // resourceNames returns the names of kinds as people write them.
 func (c *Cluster) resourceNames() (out []string) {
-	for _, k := range c.Kinds() {
+	kinds, _ := c.Kinds()
+	for _, k := range kinds {
 		out = append(out, k.Resource.Resource, strings.ToLower(k.GroupVersionKind.Kind))
 	}
 	return out
@@ -300,10 +301,19 @@ func (c *Cluster) Patch(
 	return treeOf(c.resource(k, namespace).Patch(ctx, name, of, patch, metav1.PatchOptions{FieldManager: manager}))
 }
 
-// Delete deletes an object, as kubectl delete does. The error is ErrNotFound if there is none.
-func (c *Cluster) Delete(ctx context.Context, k Kind, namespace, name string) error {
+// Delete deletes an object at the version at which it was read, as kubectl delete does otherwise. The error is
+// ErrNotFound if there is none, and a conflict if there is another one, or another version of it.
+func (c *Cluster) Delete(ctx context.Context, k Kind, read map[string]any) error {
 	propagation := metav1.DeletePropagationBackground
-	err := c.resource(k, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &propagation})
+	object := &unstructured.Unstructured{Object: read}
+	options := metav1.DeleteOptions{PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{}}
+	if uid := object.GetUID(); uid != "" {
+		options.Preconditions.UID = &uid
+	}
+	if version := object.GetResourceVersion(); version != "" {
+		options.Preconditions.ResourceVersion = &version
+	}
+	err := c.resource(k, object.GetNamespace()).Delete(ctx, object.GetName(), options)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
@@ -335,4 +345,14 @@ func DidYouMean(name string, candidates []string) string {
 		return ""
 	}
 	return "; did you mean " + closest + "?"
+}
+
+// Review asks whether the user may do something: attributes are the resourceAttributes of a SelfSubjectAccessReview.
+func (c *Cluster) Review(ctx context.Context, attributes map[string]any) (map[string]any, error) {
+	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1",
+		Resource: "selfsubjectaccessreviews"}
+	return treeOf(c.dynamic.Resource(reviews).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": reviews.GroupVersion().String(), "kind": "SelfSubjectAccessReview",
+		"spec": map[string]any{"resourceAttributes": attributes},
+	}}, metav1.CreateOptions{}))
 }

@@ -111,13 +111,13 @@ func (c *Cluster) HasSubresource(k Kind, name string) (bool, error) {
 }
 
 // Kinds returns the kinds that can be listed, each at its preferred version, in the order
-// of discovery. It ignores errors of discovery.
-func (c *Cluster) Kinds() (out []Kind) {
+// of discovery. It returns kinds along with an error for API groups that can't be discovered.
+func (c *Cluster) Kinds() (out []Kind, err error) {
 	client, err := c.getter.ToDiscoveryClient()
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	lists, _ := client.ServerPreferredResources()
+	lists, err := client.ServerPreferredResources()
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -132,7 +132,7 @@ func (c *Cluster) Kinds() (out []Kind) {
 			})
 		}
 	}
-	return out
+	return out, err
 }
 
 // Versions returns the versions at which a kind is served, the preferred one first.

@@ -77,16 +77,8 @@ func (s seer) tell(obj any, isDeleted bool) error {
 	return nil
 }
 
-// KindsNamed returns the kinds that people call by some names, as kubectl takes them; all that can be
-// listed for no names.
+// KindsNamed returns the kinds that people call by some names, as kubectl takes them.
 func (c *Cluster) KindsNamed(names []string) (out []Kind, err error) {
-	if len(names) == 0 {
-		client, err := c.getter.ToDiscoveryClient()
-		if err == nil {
-			_, err = client.ServerGroups()
-		}
-		return c.Kinds(), err
-	}
 	for _, name := range names {
 		full, group := schema.ParseResourceArg(strings.ToLower(name))
 		if full == nil {

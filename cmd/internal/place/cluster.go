@@ -253,7 +253,8 @@ func (p *Cluster) unknownKind(ctx context.Context, gvk schema.GroupVersionKind, 
 		return fmt.Errorf(".apiVersion: %s is not known at %q, only at %s", gk, gvk.Version, strings.Join(versions, ", "))
 	}
 	var kinds []string
-	for _, k := range p.Client.Kinds() {
+	all, _ := p.Client.Kinds()
+	for _, k := range all {
 		kinds = append(kinds, k.GroupVersionKind.Kind+" of "+k.GroupVersion().String())
 	}
 	meant := cluster.DidYouMean(gvk.Kind, kinds)
@@ -351,7 +352,11 @@ func (p *Cluster) Defined(tree map[string]any, isDryRun bool) error {
 	return nil
 }
 
-// Delete deletes the object of a target.
+// Delete deletes the object of a target as it was read. The error is [ErrStale] if it has changed since.
 func (p *Cluster) Delete(ctx context.Context, t *Target) error {
-	return p.Client.Delete(ctx, t.served, t.Namespace, t.Name)
+	err := p.Client.Delete(ctx, t.served, t.Object)
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return err
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
@@ -62,11 +61,6 @@ func (p *Cluster) targetWithout(ctx context.Context, k cluster.Kind) *Target {
 		return &Target{Kind: &Kind{GroupVersionKind: k.GroupVersionKind, Unknown: err}, served: k}
 	}
 	return t
-}
-
-// CanList reports whether an error of a list is not that the user may not list, or that the server can't.
-func CanList(err error) bool {
-	return !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) && !apierrors.IsNotFound(err)
 }
 
 // IsServed reports whether a kind is served at a version.

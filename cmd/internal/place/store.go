@@ -151,7 +151,8 @@ func (p *Store) Remove(ctx context.Context, t *Target, done func(*Target)) error
 	}
 	var err error
 	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
-		_, err = p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.MergePatchType, []byte(noFinalizers), "tenure")
+		t.Object, err = p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.MergePatchType, []byte(noFinalizers),
+			"tenure")
 	}
 	if err == nil {
 		err = p.Delete(ctx, t)

@@ -22,7 +22,11 @@ func (p *Store) serveUndefined(ctx context.Context) ([]process.Resource, error) 
 	}
 	p.servesUndefined = true
 	served := map[schema.GroupResource]bool{}
-	for _, k := range p.Client.Kinds() {
+	kinds, err := p.Client.Kinds()
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
 		served[k.Resource.GroupResource()] = true
 	}
 	for _, r := range resources {
@@ -46,7 +50,8 @@ func (p *Store) KindsStored(ctx context.Context) (out []cluster.Kind, err error)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range p.Client.Kinds() {
+	kinds, err := p.Client.Kinds()
+	for _, k := range kinds {
 		if slices.ContainsFunc(resources, func(r process.Resource) bool {
 			return k.Group == r.Group && k.Resource.Resource == r.Plural
 		}) {
@@ -56,7 +61,7 @@ func (p *Store) KindsStored(ctx context.Context) (out []cluster.Kind, err error)
 	slices.SortFunc(out, func(a, b cluster.Kind) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
 	})
-	return out, nil
+	return out, err
 }
 
 // Find implements [Place]. Without arguments, and for the kind "all", it returns the objects of all kinds.

@@ -3,8 +3,10 @@ package process
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,6 +45,15 @@ type Env struct {
 	Server *Server
 	// AllowPrivileged says whether Pods may have privileged containers, before there is an API server.
 	AllowPrivileged func(allow bool)
+	// HasHole says that NoteUnread was called. Like Color, it is set by Main.
+	HasHole *atomic.Bool
+}
+
+// NoteUnread names something that could not be read, or that the server was not asked for, on stderr. The answer of the
+// command has a hole then: its exit status is not 0. It is for what leaves an answer that is useful; else it is an error.
+func (e *Env) NoteUnread(err error) {
+	e.HasHole.Store(true)
+	fmt.Fprintf(e.Stderr, "note: %v\n", err)
 }
 
 // Path returns a path of the user, relative to Dir.

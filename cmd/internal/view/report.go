@@ -1,7 +1,6 @@
 package view
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -143,25 +142,4 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 		fmt.Fprintln(w)
 		p.table(w, "", rows)
 	}
-}
-
-// NoteUnlisted notes on stderr how many kinds the user may not list, and returns the other errors.
-func NoteUnlisted(env *process.Env, err error, isOther func(error) bool) error {
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return err
-	}
-	var others []error
-	unlisted := 0
-	for _, one := range joined.Unwrap() {
-		if isOther(one) {
-			others = append(others, one)
-		} else {
-			unlisted++
-		}
-	}
-	if unlisted > 0 {
-		fmt.Fprintf(env.Stderr, "note: %s can't be listed, and are left out\n", printable.Counted(unlisted, "kind", "kinds"))
-	}
-	return errors.Join(others...)
 }
