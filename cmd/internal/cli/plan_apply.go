@@ -46,7 +46,7 @@ func (f *planFlags) applyPlans(
 		}
 		fmt.Fprintf(env.Stdout, "%s %s\n", one.Title(), out.Verb)
 	}
-	for _, one := range deleted {
+	for _, one := range slices.Backward(deleted) { // a Namespace after what is in it
 		if failed > 0 {
 			break // as kubectl apply --prune does
 		}

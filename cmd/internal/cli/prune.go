@@ -112,10 +112,22 @@ func pruned(
 			out = append(out, view.Pruned{Target: t, By: by})
 		}
 	}
-	slices.SortFunc(out, func(a, b view.Pruned) int {
-		return cmp.Or(cmp.Compare(a.Reference(), b.Reference()), cmp.Compare(a.Namespace, b.Namespace))
+	slices.SortFunc(out, func(a, b view.Pruned) int { // what takes others with it is seen first
+		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(a.Reference(), b.Reference()),
+			cmp.Compare(a.Namespace, b.Namespace))
 	})
 	return out, err
+}
+
+// severity orders deletions, the worst first.
+func severity(p view.Pruned) int {
+	switch {
+	case p.Kind.GroupKind() == place.NamespaceKind || p.Kind.GroupKind() == place.DefinitionKind:
+		return 0
+	case p.Takes() != "":
+		return 1
+	}
+	return 2
 }
 
 // appliedBy returns who applied an object: kubectl apply, by the annotation, or the manager; empty for neither.

@@ -14,9 +14,9 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 )
 
-// PrunedKinds are the kinds that kubectl apply --prune deletes by default. It deletes Namespaces too, with a
-// warning; they have to be named here.
+// PrunedKinds are the kinds that kubectl apply --prune deletes by default.
 var PrunedKinds = []schema.GroupVersionKind{
+	{Version: "v1", Kind: "Namespace"},
 	{Version: "v1", Kind: "ConfigMap"},
 	{Version: "v1", Kind: "Endpoints"},
 	{Version: "v1", Kind: "PersistentVolumeClaim"},
@@ -82,6 +82,19 @@ func (p *Files) Candidates(_ context.Context, c Candidates) (out []*Target, err 
 		}
 	}
 	return out, nil
+}
+
+// Takes says what goes with the object when it is deleted; empty for nothing.
+func (t *Target) Takes() string {
+	switch t.Kind.GroupKind() {
+	case NamespaceKind:
+		return "with everything in it"
+	case DefinitionKind:
+		return "with all its custom resources"
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"}:
+		return "its data may be lost"
+	}
+	return ""
 }
 
 // match reports whether the labels of an object match, and it is not being deleted already.

@@ -57,10 +57,14 @@ type Pruned struct {
 
 // why says why an object would be deleted.
 func (p *Pruned) why() string {
+	text := "applied by " + p.By
 	if p.ApplySet != "" {
-		return "in the ApplySet " + p.ApplySet
+		text = "in the ApplySet " + p.ApplySet
 	}
-	return "applied by " + p.By
+	if takes := p.Takes(); takes != "" {
+		text += "; " + takes
+	}
+	return text
 }
 
 // manyFields is how many gained fields of a manager are listed. More are counted, because the creator of
@@ -111,7 +115,11 @@ func (v PlanView) WriteActions(w io.Writer, all []Planned) {
 		rows = append(rows, []cell{{text, outcomeColors[p.Outcome]}, {p.Title(), 0}})
 	}
 	for _, p := range v.Pruned {
-		rows = append(rows, []cell{{"delete", color.FgRed}, {p.Title(), 0}})
+		row := []cell{{"delete", color.FgRed}, {p.Title(), 0}}
+		if takes := p.Takes(); takes != "" {
+			row = append(row, cell{takes, color.FgRed})
+		}
+		rows = append(rows, row)
 	}
 	v.Palette.table(w, "", rows)
 }
