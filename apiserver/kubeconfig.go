@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -28,7 +29,7 @@ func (r *Running) Context() string { return r.context }
 // Options.Users gets one too: the user's name, an @ and this name. It
 // creates the file if necessary and sets its mode to 0600. Other contexts stay, and so does
 // the current context if it exists: the file may be the user's own or that of another server.
-// Contexts of servers that have ended are replaced.
+// Contexts that this function wrote for servers that have ended are replaced; those of other clusters never are.
 func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	// keep symbolic links
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -48,7 +49,12 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	}
 	name := r.freeName(config)
 	removeUsers(config, name)
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: r.config.Host, CertificateAuthorityData: r.config.CAData}
+	config.Clusters[name] = &clientcmdapi.Cluster{
+		Server: r.config.Host, CertificateAuthorityData: r.config.CAData,
+		Extensions: map[string]runtime.Object{ownCluster: &runtime.Unknown{
+			Raw: []byte("{}"), ContentType: runtime.ContentTypeJSON,
+		}},
+	}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: r.config.BearerToken}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	for _, u := range r.options.Users {
@@ -65,6 +71,9 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	}
 	return name, writePrivate(path, data)
 }
+
+// ownCluster is the extension that marks what WriteKubeconfig wrote.
+const ownCluster = "tenure-serve"
 
 // removeUsers removes the users of the server that had a context name before, and their
 // contexts.
@@ -86,8 +95,9 @@ func (r *Running) freeName(config *clientcmdapi.Config) string {
 		if cluster == nil && user == nil && context == nil {
 			return name
 		}
-		isOwn := context != nil && context.Cluster == name && context.AuthInfo == name
-		if isOwn && cluster != nil && (cluster.Server == r.config.Host || hasEnded(cluster)) {
+		isOwn := context != nil && context.Cluster == name && context.AuthInfo == name &&
+			cluster != nil && cluster.Extensions[ownCluster] != nil
+		if isOwn && (cluster.Server == r.config.Host || hasEnded(cluster)) {
 			return name
 		}
 		name = fmt.Sprintf("%s-%d", contextName, i)
@@ -97,7 +107,7 @@ func (r *Running) freeName(config *clientcmdapi.Config) string {
 // answerTimeout is the timeout for a server to respond.
 const answerTimeout = 2 * time.Second
 
-// hasEnded reports whether a cluster in a kubeconfig was a server on this machine that has
+// hasEnded reports whether a cluster in a kubeconfig was a server of this package on this machine that has
 // ended: nobody listens on its port, or with another certificate.
 func hasEnded(c *clientcmdapi.Cluster) bool {
 	u, err := url.Parse(c.Server)

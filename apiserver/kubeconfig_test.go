@@ -45,8 +45,8 @@ func TestKubeconfigOfUser(t *testing.T) {
 	before.Clusters["prod"] = &clientcmdapi.Cluster{Server: "https://prod.example.com", CertificateAuthority: "ca.pem"}
 	before.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: "precious"}
 	before.Contexts["prod"] = &clientcmdapi.Context{Cluster: "prod", AuthInfo: "admin"}
-	// A cluster named tenure of another program.
-	before.Clusters["tenure"] = &clientcmdapi.Cluster{Server: "https://tenure.example.com"}
+	// A cluster named tenure of another program, which does not run.
+	before.Clusters["tenure"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthorityData: []byte("x")}
 	before.AuthInfos["tenure"] = &clientcmdapi.AuthInfo{Token: "precious too"}
 	before.Contexts["tenure"] = &clientcmdapi.Context{Cluster: "tenure", AuthInfo: "tenure"}
 	before.CurrentContext = "prod"

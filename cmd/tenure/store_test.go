@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,4 +80,22 @@ func TestStoreOfManyProcesses(t *testing.T) {
 			}
 		}
 	}
+}
+
+// With -v=6, the command logs its requests as kubectl does; without, it logs nothing.
+func TestVerbosity(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: t, cluster: {server: %q}}]\n"+
+		"contexts: [{name: t, context: {cluster: t}}]\ncurrent-context: t\n", server.URL)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k"), []byte(config), 0o600))
+	for level, logs := range map[string]bool{"0": false, "6": true} {
+		out, err := command(t.Context(), dir, "blame", "pods", "--kubeconfig", "k", "-v="+level).CombinedOutput()
+		require.Error(t, err)
+		require.Equal(t, logs, strings.Contains(string(out), `verb="GET"`), "%s: %s", level, out)
+	}
+	out, err := command(t.Context(), dir, "blame", "pods", "--kubeconfig", "k", "-v=much").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "-v")
 }

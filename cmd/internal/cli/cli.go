@@ -25,7 +25,7 @@ import (
 
 // Process returns the environment of this process, for Main.
 func Process() process.Env {
-	klog.SetLogger(logr.Discard()) // client-go logs the errors that it returns
+	klog.SetLogger(logr.Discard()) // client-go logs the errors that it returns; see addVerbosity
 	return process.Env{Name: filepath.Base(os.Args[0]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 }
 

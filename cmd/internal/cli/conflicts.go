@@ -88,7 +88,7 @@ error, or if it was not confirmed. With several documents, the highest.`,
 	cmd.Flags().StringVar(&flags.others, "others", conflicts.GiveUp.String(),
 		"the `WAY` out of the conflicts that --field does not name")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list objects without a conflict too, of several")
-	addDryRun(cmd, &flags.dryRun, "apply nothing")
+	addDryRun(cmd, &flags.dryRun, true, "apply nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addFormat(env, cmd, &flags.format, "yaml", "json", "status")
 	for _, name := range []string{"resolve", "others"} {

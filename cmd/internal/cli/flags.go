@@ -30,16 +30,21 @@ func addFormat(env *process.Env, cmd *cobra.Command, format *string, formats ...
 	completeChoices(env, cmd, "output", formats...)
 }
 
-// addDryRun adds the flag of a dry run, with the values that kubectl has for one by the server.
-func addDryRun(cmd *cobra.Command, into *bool, usage string) {
-	cmd.Flags().BoolFunc("dry-run", usage, func(text string) (err error) {
-		switch text {
-		case "server", "none":
-			*into = text == "server"
-		default:
-			*into, err = strconv.ParseBool(text)
+// addDryRun adds the flag of a dry run, with kubectl's values. isLocal says that the command computes it itself; else the
+// server does, and kubectl's error for an apply says so.
+func addDryRun(cmd *cobra.Command, into *bool, isLocal bool, usage string) {
+	cmd.Flags().BoolFunc("dry-run", usage, func(text string) error {
+		isDryRun, err := strconv.ParseBool(text)
+		switch {
+		case text == "client" && !isLocal:
+			return errors.New("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
+		case text == "client" || text == "server":
+			isDryRun = true
+		case err != nil && text != "none":
+			return fmt.Errorf(`invalid dry-run value (%q). Must be "none", "server", or "client"`, text)
 		}
-		return err
+		*into = isDryRun
+		return nil
 	})
 }
 
@@ -78,6 +83,7 @@ type placeFlags struct {
 var shownClusterFlags = []string{"kubeconfig", "context", "namespace"}
 
 func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
+	addVerbosity(env, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "use the store `FILE`, not a cluster")
 	flags.StringArrayVar(&f.live, "live", nil, "use the objects in `FILE` or folder, with their managed fields, or - for "+

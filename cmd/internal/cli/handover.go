@@ -53,7 +53,7 @@ Exit status: 0 if all is done, 1 on any error, or if it was not confirmed.`,
 	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
 		"the field at `PATH`, and all fields in it; may be given several times")
 	cmd.Flags().StringVar(&flags.temporary, "temporary", "handover", "`NAME` of the temporary manager")
-	addDryRun(cmd, &flags.dryRun, "show what would be done, and change nothing")
+	addDryRun(cmd, &flags.dryRun, true, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addOutput(cmd, &flags.output, "yaml", "json", "name")
 	return cmd

@@ -174,7 +174,7 @@ type moveFlags struct {
 
 func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.objectFlags.add(env, cmd)
-	addDryRun(cmd, &f.dryRun, "show what would be done, and change nothing")
+	addDryRun(cmd, &f.dryRun, true, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
 	cmd.Flags().BoolVar(&f.summary, "summary", false, "only count the objects")

@@ -23,7 +23,7 @@ type writeFlags struct {
 func (f *writeFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.intentFlags.add(env, cmd)
 	f.addSubresource(cmd)
-	addDryRun(cmd, &f.dryRun, "print what would be done, and store nothing")
+	addDryRun(cmd, &f.dryRun, false, "print what would be done, and store nothing")
 	addOutput(cmd, &f.output, "yaml", "json", "name")
 }
 
