@@ -81,7 +81,7 @@ func readApplySet(ctx context.Context, p place.Place, ref, namespace string) (*a
 	if err := checkParentKind(ctx, p, t); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.parent, err)
 	}
-	if err := s.readParent(&unstructured.Unstructured{Object: t.Object}); err != nil {
+	if err := s.readParent(&unstructured.Unstructured{Object: t.Stored().Object}); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.parent, err)
 	}
 	return s, nil
@@ -145,7 +145,7 @@ func (s *applySet) readParent(parent *unstructured.Unstructured) error {
 		tooling = tooling[:i]
 	}
 	if tooling != kubectlManager {
-		return fmt.Errorf("expected an ApplySet of kubectl, got one of %q", tooling)
+		return fmt.Errorf("expected an ApplySet of kubectl, by the annotation %s", applySetTooling)
 	}
 	if id := parent.GetLabels()[applySetID]; id != s.id {
 		return fmt.Errorf("the label %s: expected %q, got %q", applySetID, s.id, id)

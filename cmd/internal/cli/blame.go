@@ -95,7 +95,7 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 	}
 	reports := make([]*blame.Report, 0, len(targets))
 	for _, t := range targets {
-		report, err := blame.New(t.Object, blame.Options{
+		report, err := blame.New(view.Hide(t.Object), blame.Options{
 			Now: now, Type: t.Kind.Typ, Managers: f.managers, ManagedFields: f.managedFields,
 		})
 		if err != nil {

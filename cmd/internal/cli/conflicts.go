@@ -37,6 +37,7 @@ type conflictsFlags struct {
 type resolved struct {
 	*place.Desired
 	*plans.Resolution
+	intent map[string]any // of the Resolution, with the values of a Secret
 }
 
 func newConflicts(env *process.Env) *cobra.Command {
@@ -63,7 +64,7 @@ Of several documents, those without a conflict are counted, not listed, unless
 --show-unchanged is given; -o json lists them.
 
 Live objects are chosen as for plan, see tenure plan --help. Values of Secrets are
-printed in intents only.
+printed only in the intents of --resolve.
 
 Exit status: 0 if there is no conflict, or none any more; 2 on a conflict; 3 on any
 error, or if it was not confirmed. With several documents, the highest.`,
@@ -151,8 +152,11 @@ func (f *conflictsFlags) reports(
 			var report conflictreport.Report
 			live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
 			report, err = conflictreport.New(ctx, w.Fields, live, intent, w.Title(), w.PlanOptions(false))
-			if len(report.Conflicts) > 0 {
-				report.Conflicts = view.HideConflicts(w.Kind.GroupKind(), report.Conflicts)
+			report.Conflicts = view.HideConflicts(report.Conflicts)
+			for i := range report.Ways {
+				if w.Kind.GroupKind() == manifest.SecretKind {
+					report.Ways[i].Intent = nil // --resolve -o yaml prints it
+				}
 			}
 			report.Object, report.Manager = w.Title(), w.Manager
 			reports = append(reports, report)
@@ -226,9 +230,18 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 	for _, read := range f.readAllDesired(ctx, env, p, docs) {
 		w, err := read.desired, read.err
 		if err == nil {
-			var r *plans.Resolution
-			if r, err = f.resolution(ctx, w, way, others, met); err == nil {
-				list = append(list, resolved{Desired: w, Resolution: r})
+			r, with := resolved{Desired: w}, w.Stored()
+			if r.Resolution, err = f.resolution(ctx, w, way, others, met); err == nil {
+				r.intent = r.Intent.Object
+			}
+			if err == nil && with != w {
+				var of *plans.Resolution
+				if of, err = f.resolution(ctx, with, way, others, met); err == nil {
+					r.intent = of.Intent.Object
+				}
+			}
+			if err == nil {
+				list = append(list, r)
 			}
 		}
 		if err != nil {
@@ -320,7 +333,7 @@ func (f *conflictsFlags) applyResolved(
 	for i, r := range list {
 		var err error
 		if !f.dryRun && !offline {
-			_, err = place.ApplyShown(ctx, p, r.Target, r.Intent.Object, cluster.WriteOptions{
+			_, err = place.ApplyShown(ctx, p, r.Target, r.intent, cluster.WriteOptions{
 				Manager: r.Desired.Manager, Force: r.Force, Subresource: f.subresource,
 			})
 		}
@@ -329,7 +342,7 @@ func (f *conflictsFlags) applyResolved(
 			view.ExplainDesired(env, r.Desired, err)
 			failed = true
 		case format != "":
-			err = view.EncodeNext(env.Stdout, format, r.Manifest(r.Intent.Object), i)
+			err = view.EncodeNext(env.Stdout, format, r.Manifest(r.intent), i)
 		case f.dryRun:
 			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", printable.Text(r.Reference()))
 		default:

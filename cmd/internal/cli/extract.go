@@ -47,7 +47,7 @@ Exit status: 0, or 1 if the manager owns nothing, or on any error.`,
 			}
 			printed := 0
 			for _, t := range targets {
-				manifest, err := extracted(env, t, &of)
+				manifest, err := extracted(env, t.Stored(), &of)
 				switch {
 				case errors.Is(err, errNothing) && !t.Asked:
 				case err != nil:

@@ -160,7 +160,7 @@ func (f *placeFlags) openCluster(env *process.Env, cmd *cobra.Command) (place.Pl
 		return nil, errors.New("--schema does not go with a cluster, which has its own schemas")
 	}
 	f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
-		config.WarningHandler = place.Warnings(env)
+		config.WarningHandlerWithContext = place.Warnings(env)
 		return config
 	}
 	c, err := cluster.New(f.cluster)

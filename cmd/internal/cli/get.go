@@ -50,6 +50,9 @@ func (f *objectFlags) printObjects(env *process.Env, cmd *cobra.Command, args []
 	}
 	objects, isNamed := make([]map[string]any, len(targets)), true
 	for i, t := range targets {
+		if out.Format == "yaml" || out.Format == "json" {
+			t = t.Stored()
+		}
 		objects[i], isNamed = t.Object, isNamed && t.Asked
 	}
 	switch out.Format {

@@ -94,11 +94,7 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 	if w.Object == nil {
 		return errors.New("the object does not exist")
 	}
-	fields, err := (&chosenFields{fields: f.fields}).existingFields(env, w.Target)
-	if err != nil {
-		return err
-	}
-	steps, err := w.Mover(env).Handover(ctx, place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, fields, f.temporary)
+	steps, err := f.steps(ctx, env, w)
 	if err != nil {
 		return err
 	}
@@ -120,7 +116,13 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 			return err
 		}
 	}
-	object, err := f.applySteps(ctx, p, w, steps)
+	stored := w.Stored()
+	if stored != w {
+		if steps, err = f.steps(ctx, env, stored); err != nil {
+			return err
+		}
+	}
+	object, err := f.applySteps(ctx, p, stored, steps)
 	if err != nil {
 		return err
 	}
@@ -133,6 +135,15 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 	}
 	f.output.ManagedFields = f.output.ManagedFields || offline
 	return f.output.Print(env.Stdout, []map[string]any{object}, false)
+}
+
+// steps returns the applies of the handover.
+func (f *handoverFlags) steps(ctx context.Context, env *process.Env, w *place.Desired) ([]ownership.Step, error) {
+	fields, err := (&chosenFields{fields: f.fields}).existingFields(env, w.Target)
+	if err != nil {
+		return nil, err
+	}
+	return w.Mover(env).Handover(ctx, place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, fields, f.temporary)
 }
 
 // applySteps applies the steps one after the other.
@@ -154,7 +165,7 @@ func (f *handoverFlags) applySteps(
 			}
 			return nil, err
 		}
-		w.Object = object
+		w.Object = object // the next apply is to this version
 	}
 	return object, nil
 }

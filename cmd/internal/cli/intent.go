@@ -153,7 +153,7 @@ func (f *intentFlags) readDesired(
 		return w, doc.Err
 	}
 	var err error
-	if w.Target, w.Tree, err = p.Live(ctx, doc.Tree); err != nil {
+	if err = w.Read(ctx, p); err != nil {
 		return w, err
 	}
 	if f.subresource == place.Scale {

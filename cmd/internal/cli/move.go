@@ -98,8 +98,14 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 		return next, err
 	}
 	next.preview = preview.String()
+	stored := t.Stored()
+	if stored != t {
+		if result, err = m.move(stored); err != nil {
+			return next, err
+		}
+	}
 	object, ok := result.object.(*unstructured.Unstructured)
-	if !ok || typed.Equal(t.Object, object.Object) {
+	if !ok || typed.Equal(stored.Object, object.Object) {
 		return next, nil
 	}
 	next.Moved = place.Moved{Object: object.Object, Patch: result.patch, Manager: result.manager}
@@ -129,7 +135,7 @@ func (m *moving) printMoved() error {
 	for _, next := range m.all {
 		object := next.movedObject()
 		if object == nil {
-			object = next.Target.Object
+			object = next.Target.Stored().Object
 		}
 		objects = append(objects, object)
 	}

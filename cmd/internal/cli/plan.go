@@ -254,7 +254,7 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 	var mu sync.Mutex
 	workqueue.ParallelizeUntil(context.Background(), f.concurrency, len(asked), func(i int) {
 		one, err := &all[asked[i]], &errs[asked[i]]
-		served, refused := p.Apply(ctx, one.Target, one.Tree, cluster.WriteOptions{
+		served, refused := p.Apply(ctx, one.Target, one.Stored().Tree, cluster.WriteOptions{
 			Manager: one.Desired.Manager, Force: f.force, DryRun: true, Subresource: f.subresource,
 		})
 		isAllowed := true
@@ -275,6 +275,7 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 		if one.Plan != nil {
 			plan = *one.Plan
 		}
+		served = manifest.Shown(served)
 		plan.Outcome = one.ServedOutcome(served)
 		one.Plan, one.Served = &plan, served
 	})

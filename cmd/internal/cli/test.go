@@ -10,12 +10,15 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/internal/folder"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/txtar"
 )
 
 func newTest(env *process.Env) *cobra.Command {
@@ -126,7 +129,7 @@ func runScenario(ctx context.Context, e *process.Env, file string, update, verbo
 	)
 	done()
 	if err != nil {
-		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", relative(e, file), err)
+		printFailure(e, file, err)
 		return false, nil
 	}
 	err = s.Err()
@@ -135,7 +138,7 @@ func runScenario(ctx context.Context, e *process.Env, file string, update, verbo
 		s.Path = relative(e, file)
 		text, err := s.Rewritten()
 		if err != nil {
-			fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", s.Path, err)
+			printFailure(e, file, err)
 			return false, nil
 		}
 		if err := os.WriteFile(file, text, 0o666); err != nil {
@@ -144,12 +147,29 @@ func runScenario(ctx context.Context, e *process.Env, file string, update, verbo
 		fmt.Fprintf(e.Stdout, "updated %s\n", relative(e, file))
 	case err != nil:
 		s.Path = relative(e, file)
-		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", s.Path, s.Err())
+		printFailure(e, file, s.Err())
 		return false, nil
 	case verbose:
 		fmt.Fprintf(e.Stdout, "ok   %s: %s\n", relative(e, file), printable.Counted(len(s.Steps), "step", "steps"))
 	}
 	return true, nil
+}
+
+// printFailure prints why a scenario failed, without the values of a Secret that it is about.
+func printFailure(e *process.Env, file string, err error) {
+	text, _ := os.ReadFile(file)
+	var trees []map[string]any
+	for _, section := range txtar.Parse(text).Files {
+		var tree map[string]any
+		if yaml.Unmarshal(section.Data, &tree) != nil || len(tree) == 0 {
+			continue
+		}
+		if tree["kind"] == nil && len(trees) > 0 { // what is left out is that of the first object
+			tree["apiVersion"], tree["kind"] = trees[0]["apiVersion"], trees[0]["kind"]
+		}
+		trees = append(trees, tree)
+	}
+	fmt.Fprintf(e.Stdout, "FAIL %s\n%s\n", relative(e, file), manifest.WithoutValues(fmt.Sprint(err), trees...))
 }
 
 // relative returns a path relative to the folder that the command runs in, as the user wrote it.

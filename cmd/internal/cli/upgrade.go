@@ -180,7 +180,7 @@ func (i intents) forObject(t *place.Target) runtime.Object {
 		if in != "" && t.Namespace != "" && in != t.Namespace {
 			continue
 		}
-		obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(tree)}
+		obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(t.Like(tree))}
 		if in == "" && t.Namespace != "" {
 			obj.SetNamespace(t.Namespace)
 		}

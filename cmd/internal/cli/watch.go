@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -267,7 +268,7 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 	if at.After(w.latest) {
 		w.latest = at
 	}
-	return w.tellAll(w.tracker.Observe(e.Object.Object, at))
+	return w.tellAll(w.tracker.Observe(manifest.Shown(e.Object.Object), at))
 }
 
 // observeScale takes the Scale of an object after a write to it.
@@ -282,6 +283,7 @@ func (w *watcher) observeScale(scale map[string]any, manager string, at time.Tim
 
 func (w *watcher) tellAll(found []fights.Finding) error {
 	for _, f := range found {
+		f = view.HideFinding(f)
 		w.fought = w.fought || f.Kind == fights.Fight
 		if err := w.tell(f); err != nil {
 			return err

@@ -284,25 +284,28 @@ func (p *Cluster) targets(ctx context.Context, found []cluster.Found, asked bool
 			errs = append(errs, err)
 			continue
 		}
-		t.Object, t.Name, t.Namespace, t.Asked = f.Object, manifest.NameOf(f.Object), manifest.TextAt(f.Object,
-			"namespace"), asked
+		t.set(f.Object)
+		t.Name, t.Namespace, t.Asked = manifest.NameOf(f.Object), manifest.TextAt(f.Object, "namespace"), asked
 		out = append(out, t)
 	}
 	return out, errors.Join(errs...)
 }
 
 // Reload implements [Place].
-func (p *Cluster) Reload(ctx context.Context, t *Target) (err error) {
+func (p *Cluster) Reload(ctx context.Context, t *Target) error {
 	if t.unserved {
 		return cluster.ErrNotFound
 	}
-	t.Object, err = p.Client.Get(ctx, t.served, t.Namespace, t.Name)
+	object, err := p.Client.Get(ctx, t.served, t.Namespace, t.Name)
+	t.set(object)
 	return err
 }
 
 // Move implements [Place].
 func (p *Cluster) Move(ctx context.Context, t *Target, m Moved) error {
+	ctx = about(ctx, t.stored)
 	_, err := p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.JSONPatchType, m.Patch, m.Manager)
+	err = withoutValues(err, t.stored)
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
@@ -313,15 +316,18 @@ func (p *Cluster) Move(ctx context.Context, t *Target, m Moved) error {
 func (p *Cluster) Apply(
 	ctx context.Context, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {
-	return p.Client.Apply(ctx, t.served, t.Namespace, intent, o)
+	object, err := p.Client.Apply(about(ctx, t.stored, intent), t.served, t.Namespace, intent, o)
+	return object, withoutValues(err, t.stored, intent)
 }
 
 // Update implements [Place].
 func (p *Cluster) Update(
 	ctx context.Context, t *Target, tree map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {
+	ctx = about(ctx, t.stored, tree)
 	if t.Object == nil && o.Subresource == "" {
-		return p.Client.Create(ctx, t.served, t.Namespace, tree, o)
+		object, err := p.Client.Create(ctx, t.served, t.Namespace, tree, o)
+		return object, withoutValues(err, tree)
 	}
 	if manifest.TextAt(tree, "resourceVersion") == "" {
 		metadata := maps.Clone(tree["metadata"].(map[string]any))
@@ -329,7 +335,8 @@ func (p *Cluster) Update(
 		tree = maps.Clone(tree)
 		tree["metadata"] = metadata
 	}
-	return p.Client.Update(ctx, t.served, t.Namespace, tree, o)
+	object, err := p.Client.Update(ctx, t.served, t.Namespace, tree, o)
+	return object, withoutValues(err, t.stored, tree)
 }
 
 // definedTimeout is how long Defined waits until a kind is served.
@@ -354,7 +361,7 @@ func (p *Cluster) Defined(tree map[string]any, isDryRun bool) error {
 
 // Delete deletes the object of a target as it was read. The error is [ErrStale] if it has changed since.
 func (p *Cluster) Delete(ctx context.Context, t *Target) error {
-	err := p.Client.Delete(ctx, t.served, t.Object)
+	err := withoutValues(p.Client.Delete(about(ctx, t.stored), t.served, t.Object), t.stored)
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}

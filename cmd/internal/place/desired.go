@@ -1,6 +1,7 @@
 package place
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 
@@ -13,11 +14,30 @@ import (
 // Desired is an intent of a manager for one object.
 type Desired struct {
 	*Target
-	Where   string // the place of the document
-	Given   map[string]any
+	Where string         // the place of the document
+	Given map[string]any // what is in the document
+	// Tree is what may be shown of the intent, see [manifest.Shown], with its namespace.
 	Tree    map[string]any
+	sent    map[string]any // with the values of a Secret
 	Manager string
 	Fields  *fieldmanager.FieldManager
+}
+
+// Read reads the live object of the document.
+func (w *Desired) Read(ctx context.Context, p Place) (err error) {
+	w.Target, w.sent, err = p.Live(ctx, w.Given)
+	w.Tree = manifest.Shown(w.sent)
+	return err
+}
+
+// Stored returns the intent and its live object with the values of a Secret, as [Target.Stored] does.
+func (w *Desired) Stored() *Desired {
+	if !manifest.IsSecret(w.sent) {
+		return w
+	}
+	with := *w
+	with.Target, with.Tree = w.Target.Stored(), w.sent
+	return &with
 }
 
 // Manifest returns an intent without a namespace that the document did not have.
@@ -46,7 +66,7 @@ func (w *Desired) CheckDecodes() error {
 	if !ok {
 		return nil
 	}
-	data, err := json.Marshal(w.Tree)
+	data, err := json.Marshal(w.Stored().Tree)
 	if err == nil {
 		err = json.Unmarshal(data, obj)
 	}

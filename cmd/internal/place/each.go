@@ -39,7 +39,8 @@ func (p *Cluster) Each(
 					of = p.targetWithout(ctx, k)
 				}
 				t := *of
-				t.Object, t.Name, t.Namespace = object, manifest.NameOf(object), manifest.TextAt(object, "namespace")
+				t.set(object)
+				t.Name, t.Namespace = manifest.NameOf(object), manifest.TextAt(object, "namespace")
 				see(&t)
 			}
 			return ctx.Err() == nil

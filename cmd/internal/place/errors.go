@@ -1,13 +1,57 @@
 package place
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
+
+// aboutKey is the key of the objects that a request is about, in its context.
+type aboutKey struct{}
+
+// about returns the context of a request about objects. The values of Secrets are left out of the server's warnings.
+func about(ctx context.Context, trees ...map[string]any) context.Context {
+	return context.WithValue(ctx, aboutKey{}, trees)
+}
+
+// warnings prints the warnings of a server.
+type warnings struct{ to rest.WarningHandler }
+
+// Warnings returns a handler that prints the warnings of a server, each once. client-go would log them.
+func Warnings(env *process.Env) rest.WarningHandlerWithContext {
+	return warnings{rest.NewWarningWriter(env.Stderr, rest.WarningWriterOptions{Deduplicate: true})}
+}
+
+func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, agent, text string) {
+	trees, _ := ctx.Value(aboutKey{}).([]map[string]any)
+	w.to.HandleWarningHeader(code, agent, manifest.WithoutValues(text, trees...))
+}
+
+// withoutValues returns the error of a server without the values of Secrets, which a server or a webhook may quote.
+func withoutValues(err error, trees ...map[string]any) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !slices.ContainsFunc(trees, manifest.IsSecret) {
+		return err
+	}
+	s := status.Status()
+	s.Message = manifest.WithoutValues(s.Message, trees...)
+	s.Details = s.Details.DeepCopy()
+	for i := 0; s.Details != nil && i < len(s.Details.Causes); i++ {
+		cause := &s.Details.Causes[i]
+		cause.Message = manifest.WithoutValues(cause.Message, trees...)
+		cause.Field = manifest.WithoutValues(cause.Field, trees...)
+	}
+	return &apierrors.StatusError{ErrStatus: s}
+}
 
 // isApplyConflict reports whether an error is a conflict with other managers.
 func isApplyConflict(err error) bool {

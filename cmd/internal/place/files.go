@@ -49,7 +49,8 @@ func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*
 			return nil, doc.Wrap(err)
 		}
 		// A single object was asked for by its file; several may come from a list.
-		t.Object, t.Asked = doc.Tree, len(docs) == 1
+		t.set(doc.Tree)
+		t.Asked = len(docs) == 1
 		p.objects = append(p.objects, t)
 		key := KindName{Kind: t.Kind.GroupKind(), Name: t.Name}
 		p.named[key] = append(p.named[key], t)
@@ -108,7 +109,7 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 	}
 	for _, o := range p.named[KindName{Kind: t.Kind.GroupKind(), Name: t.Name}] {
 		if o.Namespace == t.Namespace || o.Namespace == "" || t.Namespace == "" {
-			t.Object = o.Object
+			t.set(o.stored)
 			return t, intent, nil
 		}
 	}
@@ -138,7 +139,7 @@ func (p *Files) Reload(context.Context, *Target) error { return nil }
 
 // Move implements [Place].
 func (p *Files) Move(ctx context.Context, t *Target, m Moved) error {
-	t.Object = m.Object
+	t.set(m.Object)
 	return nil
 }
 
@@ -164,9 +165,11 @@ func (p *Files) write(
 	}
 	r := t.request(p.env)
 	r.Manager, r.Apply, r.Force, r.Subresource = o.Manager, isApply, o.Force, o.Subresource
-	object, err := r.Write(ctx, t.Object, tree)
+	object, err := r.Write(ctx, t.stored, tree)
 	if err == nil {
-		t.Object = object
+		t.set(object)
+	} else if _, shown := r.Write(ctx, t.Object, manifest.Shown(tree)); shown != nil {
+		err = shown // the same, without the values of a Secret
 	}
 	return object, err
 }

@@ -123,6 +123,6 @@ func (p *Cluster) readLive(ctx context.Context, t *Target) error {
 	if object == nil {
 		return cluster.ErrNotFound
 	}
-	t.Object = object
+	t.set(object)
 	return nil
 }

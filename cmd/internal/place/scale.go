@@ -56,7 +56,8 @@ func (t *Target) Scale(intent map[string]any) (*Target, map[string]any, error) {
 	}
 	live.SetManagedFields(entries)
 	scale := *t
-	scale.scaled, scale.Object, scale.Types = t, live.Object, openapi.Builtin()
+	scale.scaled, scale.Types = t, openapi.Builtin()
+	scale.set(live.Object)
 	scale.Kind = &Kind{GroupVersionKind: scaleKind, Typ: openapi.Builtin().TypeFor(scaleKind),
 		namespaced: t.Kind.namespaced, storage: scaleKind.GroupVersion().String()}
 	return &scale, desired, nil

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
@@ -43,7 +42,7 @@ func OpenStore(env *process.Env, file, namespace string, missing process.Missing
 // NewStore returns the store that a server serves; Close closes the server.
 func NewStore(env *process.Env, server process.Store, file, namespace string) (*Store, error) {
 	config := server.LoopbackConfig()
-	config.WarningHandler = Warnings(env)
+	config.WarningHandlerWithContext = Warnings(env)
 	c, err := cluster.Local(config)
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
@@ -51,11 +50,6 @@ func NewStore(env *process.Env, server process.Store, file, namespace string) (*
 	of := NewCluster(env, c, namespace)
 	of.local = true
 	return &Store{Cluster: of, server: server, file: file}, nil
-}
-
-// Warnings returns a handler that prints the warnings of a server, each once. client-go would log them.
-func Warnings(env *process.Env) rest.WarningHandler {
-	return rest.NewWarningWriter(env.Stderr, rest.WarningWriterOptions{Deduplicate: true})
 }
 
 // String implements [Place].
@@ -151,8 +145,10 @@ func (p *Store) Remove(ctx context.Context, t *Target, done func(*Target)) error
 	}
 	var err error
 	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
-		t.Object, err = p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.MergePatchType, []byte(noFinalizers),
+		var patched map[string]any
+		patched, err = p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.MergePatchType, []byte(noFinalizers),
 			"tenure")
+		t.set(patched)
 	}
 	if err == nil {
 		err = p.Delete(ctx, t)

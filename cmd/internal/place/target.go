@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
@@ -16,9 +17,12 @@ import (
 
 // Target is an object in a place.
 type Target struct {
-	Kind   *Kind
-	Types  *openapi.Registry
-	Object map[string]any // nil for none
+	Kind  *Kind
+	Types *openapi.Registry
+	// Object is what may be shown of the object, see [manifest.Shown]; nil for none.
+	Object map[string]any
+	stored map[string]any // with the values of a Secret
+	values bool           // Object has them, see Stored
 	// Namespace is empty for cluster-scoped kinds, and for objects of files without one.
 	Name, Namespace string
 	// Asked is true if the object was selected by its name.
@@ -33,6 +37,30 @@ type Target struct {
 	unserved bool
 	// newNamespace is true if the namespace does not exist yet.
 	newNamespace bool
+}
+
+// set sets the object, as it is stored.
+func (t *Target) set(object map[string]any) {
+	t.stored, t.Object = object, manifest.Shown(object)
+}
+
+// Stored returns the target with the values of a Secret in its Object: for a write, or for a manifest that was asked
+// for. The other kinds have no values to hide, and the result is the target itself.
+func (t *Target) Stored() *Target {
+	if !manifest.IsSecret(t.stored) {
+		return t
+	}
+	with := *t
+	with.Object, with.values = t.stored, true
+	return &with
+}
+
+// Like returns another version of the object with values, or without, as Object is.
+func (t *Target) Like(tree map[string]any) map[string]any {
+	if t.values {
+		return tree
+	}
+	return manifest.Shown(tree)
 }
 
 // Reference returns the name of the object as kubectl prints it.

@@ -64,7 +64,7 @@ func (w *Writer) write(ctx context.Context, tree map[string]any, shown *Target) 
 	if err != nil {
 		return out, w.failure(ctx, t, given, err)
 	}
-	out.Verb = w.verb(t.Object, out.Object)
+	out.Verb = w.verb(t.stored, out.Object)
 	if t.Kind.GroupKind() == DefinitionKind && w.Options.Subresource == "" {
 		err = w.Place.Defined(out.Object, w.Options.DryRun)
 	}
@@ -113,7 +113,7 @@ func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, e
 		return ServerError(err)
 	}
 	options := plans.Options{Manager: w.Options.Manager}
-	plan, planErr := plans.New(ctx, m, Wrap(t.Object), Wrap(given), options)
+	plan, planErr := plans.New(ctx, m, Wrap(t.Object), Wrap(manifest.Shown(given)), options)
 	switch {
 	case planErr != nil:
 		return planErr

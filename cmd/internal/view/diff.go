@@ -16,6 +16,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
@@ -42,7 +43,7 @@ func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, all []Planned
 		name := strings.TrimPrefix(strings.Join([]string{
 			t.Kind.Group, t.Kind.Version, t.Kind.Kind, t.Namespace, t.Name,
 		}, "."), ".")
-		texts, err := v.yamlOf(t, before, after)
+		texts, err := v.yamlOf(before, after)
 		if err != nil {
 			return err
 		}
@@ -82,8 +83,8 @@ func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, all []Planned
 }
 
 // yamlOf returns two versions of an object as YAML, each empty for no object, without the values of Secrets.
-func (v PlanView) yamlOf(t *place.Target, before, after map[string]any) (texts [2]string, err error) {
-	before, after = hideTrees(t.Kind.GroupKind(), before, after)
+func (v PlanView) yamlOf(before, after map[string]any) (texts [2]string, err error) {
+	before, after = hideTrees(before, after)
 	for i, tree := range []map[string]any{before, after} {
 		if tree == nil {
 			continue
@@ -177,7 +178,7 @@ func (p *Planned) after() (map[string]any, error) {
 			after = tree
 		}
 	}
-	if p.Kind.GroupKind() == secretKind {
+	if p.Kind.GroupKind() == manifest.SecretKind {
 		after = withEncoded(after)
 	}
 	return after, nil

@@ -43,7 +43,7 @@ func ExplainDesired(e *process.Env, w *place.Desired, err error) {
 func Explain(e *process.Env, err error, where, reference, manager string) {
 	var conflicting conflicts.Conflicts
 	if errors.As(err, &conflicting) {
-		report := conflictreport.Report{Object: reference, Manager: manager, Conflicts: conflicting}
+		report := conflictreport.Report{Object: reference, Manager: manager, Conflicts: HideConflicts(conflicting)}
 		if err := report.Render(e.Stderr, conflictreport.Style{}); err != nil {
 			Report(e, err)
 		}

@@ -21,6 +21,7 @@ func Findings(w io.Writer, program string, findings []fights.Finding, now time.T
 	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(tw, "FINDING\tNAMESPACE\tOBJECT\tFIELD\tBY\tTIMES\tRATE\tSINCE\tLAST")
 	for _, f := range findings {
+		f = HideFinding(f)
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Kind, orDash(f.Object.Namespace),
 			printable.Text(objectOf(f.Object)), printable.Text(fieldOf(f)), printable.Text(sidesOf(f)), timesOf(f), rateOf(f),
 			ago(now, f.Since), ago(now, f.Last))

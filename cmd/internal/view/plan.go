@@ -137,7 +137,7 @@ func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
 		if err != nil {
 			return err
 		}
-		report.Conflicts = HideConflicts(p.Kind.GroupKind(), report.Conflicts)
+		report.Conflicts = HideConflicts(report.Conflicts)
 		return report.Render(w, v.Palette.Conflicts())
 	}
 	outcome := p.Outcome.String()
@@ -172,7 +172,7 @@ func (v PlanView) WriteEffects(w io.Writer, p Planned) {
 func (v PlanView) writeChanges(w io.Writer, p Planned) {
 	rows := [][]cell{headings("CHANGE", "FIELD", "BEFORE", "AFTER")}
 	for change := range p.Changes() {
-		change = hideChange(p.Kind.GroupKind(), change)
+		change = hideChange(change)
 		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {change.Path.Short(), color.FgCyan}}
 		switch change.Kind {
 		case plans.Added:
@@ -291,13 +291,12 @@ func (v PlanView) Data(all []Planned) any {
 		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By, p.ApplySet})
 	}
 	for _, p := range all {
-		gk := p.Kind.GroupKind()
 		one := planJSON{
 			File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
-			Create: p.Desired.Object == nil, Conflicts: HideConflicts(gk, p.Conflicts),
+			Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts),
 		}
 		for change := range p.Changes() {
-			change = hideChange(gk, change)
+			change = hideChange(change)
 			one.Changes = append(
 				one.Changes,
 				changeJSON{change.Kind, change.Path.String(), change.Before, change.After},

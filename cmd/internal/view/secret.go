@@ -3,66 +3,86 @@ package view
 import (
 	"encoding/base64"
 	"maps"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/ownership/fights"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Texts in place of the values of Secrets, because plans end up in the logs of pipelines. They only show
-// whether values differ.
+// Texts in place of the stand-ins for the values of Secrets (see [manifest.Shown]). They only show whether values
+// differ.
 const (
 	hidden       = "***"
 	hiddenBefore = "*** (before)"
 	hiddenAfter  = "*** (after)"
 )
 
-var (
-	secretKind   = schema.GroupKind{Kind: "Secret"}
-	secretFields = []string{"data", "stringData"}
-)
-
-// isSecret reports whether a path is a value of a Secret.
-func isSecret(gk schema.GroupKind, path fieldpath.Path) bool {
-	if gk != secretKind || len(path) == 0 {
-		return false
-	}
-	for _, name := range secretFields {
-		if path[0].Equal(fieldpath.Field(name)) {
-			return true
+// hide returns a value with a text in the place of the stand-ins that are not in the other value.
+func hide(value, other any, with string) any {
+	switch value := value.(type) {
+	case map[string]any:
+		others, _ := other.(map[string]any)
+		out := make(map[string]any, len(value))
+		for name, v := range value {
+			out[name] = hide(v, others[name], with)
 		}
+		return out
+	case string:
+		if typed.Equal(value, other) {
+			with = hidden
+		}
+		return manifest.ReplaceStandIns(value, with)
 	}
-	return false
+	return value
 }
 
-func hideValue(value any, with string) any {
-	if value == nil {
-		return nil
+// Hide returns an object without stand-ins.
+func Hide(tree map[string]any) map[string]any {
+	if !manifest.IsSecret(tree) {
+		return tree
 	}
-	return with
+	return hide(tree, tree, "").(map[string]any)
 }
 
-// hideChange returns a change without the values of a Secret.
-func hideChange(gk schema.GroupKind, c plans.Change) plans.Change {
-	// A whole object that is added or removed may contain them.
-	if whole := gk == secretKind && len(c.Path) == 0; whole || isSecret(gk, c.Path) {
-		c.Before, c.After = hideValue(c.Before, hiddenBefore), hideValue(c.After, hiddenAfter)
+// hideTrees returns two versions of an object without stand-ins.
+func hideTrees(before, after map[string]any) (_, _ map[string]any) {
+	if !manifest.IsSecret(before) && !manifest.IsSecret(after) {
+		return before, after
 	}
+	a, b := hide(before, after, hiddenBefore).(map[string]any), hide(after, before, hiddenAfter).(map[string]any)
+	if before == nil {
+		a = nil
+	}
+	if after == nil {
+		b = nil
+	}
+	return a, b
+}
+
+// hideChange returns a change without stand-ins.
+func hideChange(c plans.Change) plans.Change {
+	c.Before, c.After = hide(c.Before, nil, hiddenBefore), hide(c.After, nil, hiddenAfter)
 	return c
 }
 
-// HideConflicts returns conflicts without the values of a Secret.
-func HideConflicts(gk schema.GroupKind, list conflicts.Conflicts) conflicts.Conflicts {
-	out := append(conflicts.Conflicts(nil), list...)
+// HideConflicts returns conflicts without stand-ins.
+func HideConflicts(list conflicts.Conflicts) conflicts.Conflicts {
+	out := slices.Clone(list)
 	for i := range out {
-		if isSecret(gk, out[i].Path) {
-			out[i].Live, out[i].Applied = hideValue(out[i].Live, hiddenBefore), hideValue(out[i].Applied, hiddenAfter)
-		}
+		out[i].Live, out[i].Applied = hide(out[i].Live, nil, hiddenBefore), hide(out[i].Applied, nil, hiddenAfter)
 	}
 	return out
+}
+
+// HideFinding returns a finding without stand-ins.
+func HideFinding(f fights.Finding) fights.Finding {
+	for i := range f.Sides {
+		f.Sides[i].Value = manifest.ReplaceStandIns(f.Sides[i].Value, hidden)
+	}
+	return f
 }
 
 // withEncoded returns a Secret as a server stores it, with stringData in data.
@@ -83,31 +103,4 @@ func withEncoded(tree map[string]any) map[string]any {
 	delete(tree, "stringData")
 	tree["data"] = data
 	return tree
-}
-
-// hideTrees returns two versions of an object without the values of a Secret. The texts in their place
-// still show which values differ.
-func hideTrees(gk schema.GroupKind, before, after map[string]any) (_, _ map[string]any) {
-	if gk != secretKind {
-		return before, after
-	}
-	hideIn := func(tree, other map[string]any, with string) map[string]any {
-		tree = maps.Clone(tree)
-		for _, name := range secretFields {
-			values, _ := tree[name].(map[string]any)
-			others, _ := other[name].(map[string]any)
-			if values == nil {
-				continue
-			}
-			values = maps.Clone(values)
-			for key, value := range values {
-				if values[key] = hidden; !typed.Equal(others[key], value) {
-					values[key] = with
-				}
-			}
-			tree[name] = values
-		}
-		return tree
-	}
-	return hideIn(before, after, hiddenBefore), hideIn(after, before, hiddenAfter)
 }
