@@ -280,12 +280,13 @@ func (p *Cluster) targets(ctx context.Context, found []cluster.Found, asked bool
 	var errs []error
 	for _, f := range found {
 		t, err := p.target(ctx, f.Kind)
+		if err == nil {
+			t.Asked, err = asked, t.read(f.Object)
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		t.set(f.Object)
-		t.Name, t.Namespace, t.Asked = manifest.NameOf(f.Object), manifest.TextAt(f.Object, "namespace"), asked
 		out = append(out, t)
 	}
 	return out, errors.Join(errs...)

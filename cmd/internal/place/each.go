@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 )
 
 // Each calls see with the objects of kinds in a namespace, or in all of them if it is empty, and done after
@@ -39,8 +38,10 @@ func (p *Cluster) Each(
 					of = p.targetWithout(ctx, k)
 				}
 				t := *of
-				t.set(object)
-				t.Name, t.Namespace = manifest.NameOf(object), manifest.TextAt(object, "namespace")
+				if err := t.read(object); err != nil {
+					errs[i] = fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
+					continue
+				}
 				see(&t)
 			}
 			return ctx.Err() == nil

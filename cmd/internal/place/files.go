@@ -34,6 +34,9 @@ type KindName struct {
 // NewFiles reads the objects of files. An unknown kind is an error only when its schema is needed.
 func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*Files, error) {
 	docs, err := manifest.ReadFiles(env, files...)
+	if err == nil {
+		err = checkNames("", "", namespace)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +52,6 @@ func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*
 			return nil, doc.Wrap(err)
 		}
 		// A single object was asked for by its file; several may come from a list.
-		t.set(doc.Tree)
 		t.Asked = len(docs) == 1
 		p.objects = append(p.objects, t)
 		key := KindName{Kind: t.Kind.GroupKind(), Name: t.Name}
@@ -74,10 +76,8 @@ func (p *Files) target(tree map[string]any) (*Target, error) {
 		// Without a schema nothing can be moved or planned, but blame works.
 		k = &Kind{GroupVersionKind: gvk, Unknown: err}
 	}
-	return &Target{
-		Kind: k, Types: p.catalog.Types, server: true,
-		Name: manifest.NameOf(tree), Namespace: manifest.TextAt(tree, "namespace"),
-	}, nil
+	t := &Target{Kind: k, Types: p.catalog.Types, server: true}
+	return t, t.read(tree)
 }
 
 // String implements [Place].
@@ -107,6 +107,7 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 	if t.Namespace == "" {
 		t.Namespace = p.namespace
 	}
+	t.set(nil) // until it is found
 	for _, o := range p.named[KindName{Kind: t.Kind.GroupKind(), Name: t.Name}] {
 		if o.Namespace == t.Namespace || o.Namespace == "" || t.Namespace == "" {
 			t.set(o.stored)

@@ -25,9 +25,6 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 	if name, err = manifest.Text(metadata, ".metadata", "name"); err != nil {
 		return "", "", nil, err
 	}
-	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
-		return "", "", nil, fmt.Errorf(".metadata.name: %q %s", name, strings.Join(problems, ", "))
-	}
 	if namespace, err = manifest.OptionalText(metadata, ".metadata", "namespace"); err != nil {
 		return "", "", nil, err
 	}
@@ -36,7 +33,7 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 		return "", "", nil, fmt.Errorf(".metadata.namespace: %s is cluster-scoped, got namespace %q", k.GroupKind(),
 			namespace)
 	case !k.namespaced:
-		return name, "", tree, nil
+		return name, "", tree, checkNames(k.GroupVersionKind.Kind, name, "")
 	case namespace != "" && asked != "" && namespace != asked:
 		return "", "", nil, fmt.Errorf(
 			".metadata.namespace: got %q, expected the namespace of the command line, %q",
@@ -49,10 +46,24 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 			return "", "", nil, err
 		}
 	}
-	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return "", "", nil, fmt.Errorf(".metadata.namespace: %q: %s", namespace, problems[0])
+	if err = checkNames(k.GroupVersionKind.Kind, name, namespace); err != nil {
+		return "", "", nil, err
 	}
 	metadata, tree = maps.Clone(metadata), maps.Clone(tree)
 	metadata["namespace"], tree["metadata"] = namespace, metadata
 	return name, namespace, tree, nil
+}
+
+// checkNames returns an error for names that no object can have. Every object that enters passes it, of the input, of
+// files, of stores and of clusters, so that names can be parts of URLs, paths and commands.
+func checkNames(kind, name, namespace string) error {
+	for _, part := range [][2]string{{".kind", kind}, {".metadata.name", name}} {
+		if problems := content.IsPathSegmentName(part[1]); len(problems) > 0 {
+			return fmt.Errorf("%s: %q %s", part[0], part[1], strings.Join(problems, ", "))
+		}
+	}
+	if problems := validation.IsDNS1123Label(namespace); namespace != "" && len(problems) > 0 {
+		return fmt.Errorf(".metadata.namespace: %q: %s", namespace, problems[0])
+	}
+	return nil
 }

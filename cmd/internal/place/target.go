@@ -44,6 +44,13 @@ func (t *Target) set(object map[string]any) {
 	t.stored, t.Object = object, manifest.Shown(object)
 }
 
+// read sets the object and its names.
+func (t *Target) read(object map[string]any) error {
+	t.set(object)
+	t.Name, t.Namespace = manifest.NameOf(object), manifest.TextAt(object, "namespace")
+	return checkNames(t.Kind.GroupVersionKind.Kind, t.Name, t.Namespace)
+}
+
 // Stored returns the target with the values of a Secret in its Object: for a write, or for a manifest that was asked
 // for. The other kinds have no values to hide, and the result is the target itself.
 func (t *Target) Stored() *Target {

@@ -138,12 +138,17 @@ func runDiff(env *process.Env, program string, live, merged []version) error {
 	defer func() { _ = os.RemoveAll(folder) }()
 	words := strings.Split(program, " ")
 	args := slices.DeleteFunc(words[1:], func(arg string) bool { return !diffArgument.MatchString(arg) })
+	root, err := os.OpenRoot(folder) // which no name of an object leads out of
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	for side, files := range map[string][]version{liveFolder: live, mergedFolder: merged} {
-		if err := os.Mkdir(filepath.Join(folder, side), 0o700); err != nil {
+		if err := root.Mkdir(side, 0o700); err != nil {
 			return err
 		}
 		for _, file := range files {
-			if err := os.WriteFile(filepath.Join(folder, side, file.name), []byte(file.text), 0o600); err != nil {
+			if err := root.WriteFile(filepath.Join(side, file.name), []byte(file.text), 0o600); err != nil {
 				return err
 			}
 		}
