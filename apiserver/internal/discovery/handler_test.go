@@ -57,7 +57,7 @@ func ask(h http.Handler, method, path string, headers map[string]string) *httpte
 }
 
 func TestHandler(t *testing.T) {
-	h := serve(resources.NewCurrent(resources.NewTable(withWidgets(), 1)))
+	h := serve(current(resources.NewTable(withWidgets(), 1)))
 	tests := map[string]struct {
 		method, path, accept string
 		code                 int
@@ -123,7 +123,7 @@ func TestHandler(t *testing.T) {
 // TestChange shows that a new table is seen at once, and that what clients keep by
 // its hash is renewed then and only then.
 func TestChange(t *testing.T) {
-	tables := resources.NewCurrent(resources.NewTable(builtin.Groups(builtin.Options{}), 1))
+	tables := current(resources.NewTable(builtin.Groups(builtin.Options{}), 1))
 	h := serve(tables)
 	before := ask(h, "GET", "/apis", map[string]string{"Accept": aggregated})
 	require.NotContains(t, before.Body.String(), "widgets")
@@ -155,7 +155,7 @@ func TestRecordedHash(t *testing.T) {
 		} `json:"exchanges"`
 	}
 	require.NoError(t, json.Unmarshal(data, &story))
-	h := serve(resources.NewCurrent(resources.NewTable(builtin.Groups(builtin.Options{}), 1)))
+	h := serve(current(resources.NewTable(builtin.Groups(builtin.Options{}), 1)))
 	compared := 0
 	for _, e := range story.Exchanges {
 		if etag := e.AnswerHeaders["Etag"]; e.Path == "/api" && etag != "" {
@@ -168,7 +168,7 @@ func TestRecordedHash(t *testing.T) {
 
 // TestProtobuf reads discovery in the representation that typed clients prefer.
 func TestProtobuf(t *testing.T) {
-	h := serve(resources.NewCurrent(resources.NewTable(withWidgets(), 1)))
+	h := serve(current(resources.NewTable(withWidgets(), 1)))
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	require.NoError(t, apidiscovery.AddToScheme(scheme))
@@ -186,4 +186,11 @@ func TestProtobuf(t *testing.T) {
 	_, _, err = decoder.Decode(w.Body.Bytes(), nil, groups)
 	require.NoError(t, err)
 	require.Equal(t, "example.dev", groups.Items[len(groups.Items)-1].Name)
+}
+
+// current returns tables that have a table.
+func current(t *resources.Table) *resources.Current {
+	tables := &resources.Current{}
+	tables.Replace(t)
+	return tables
 }

@@ -22,7 +22,7 @@ func BenchmarkOneOf500(b *testing.B) {
 		crd.Spec.Group = fmt.Sprintf("g%d.example.dev", i)
 		list = append(list, custom.NewDefinition(crd, custom.Options{Now: time.Now}))
 	}
-	tables := resources.NewCurrent(resources.NewTable(custom.Groups(groups, list), 1))
+	tables := current(resources.NewTable(custom.Groups(groups, list), 1))
 	h := serve(tables)
 	for _, path := range []string{"/openapi/v3", "/openapi/v2"} {
 		b.Run(path[len("/openapi/"):], func(b *testing.B) {
@@ -45,7 +45,7 @@ func BenchmarkDefinition(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			h := serve(resources.NewCurrent(table(1, crd)))
+			h := serve(current(table(1, crd)))
 			ask(h, "/openapi/v3/apis/example.dev/v1", nil)
 		}
 	})

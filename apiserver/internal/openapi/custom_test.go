@@ -153,7 +153,7 @@ func TestCustomAgainstUpstream(t *testing.T) {
 	for name, spec := range definitions {
 		t.Run(name, func(t *testing.T) {
 			crd := definition(t, spec)
-			h := serve(resources.NewCurrent(table(1, crd)))
+			h := serve(current(table(1, crd)))
 			version := crd.Spec.Versions[0].Name
 
 			upstream3, err := builder.BuildOpenAPIV3(crd, version, builder.Options{IncludeSelectableFields: true})
@@ -195,7 +195,7 @@ func TestUndescribable(t *testing.T) {
 	groups := append(builtin.Groups(builtin.Options{}), resources.Group{
 		Name: "broken.dev", Versions: []resources.Version{{Name: "v1", Resources: []*resources.Resource{broken}}},
 	})
-	h := serve(resources.NewCurrent(resources.NewTable(groups, 1)))
+	h := serve(current(resources.NewTable(groups, 1)))
 	list := index(t, ask(h, "/openapi/v3", nil).Body.Bytes())
 	require.Contains(t, list, "apis/apps/v1")
 	require.NotContains(t, list, "apis/broken.dev/v1")

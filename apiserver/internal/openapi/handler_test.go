@@ -30,7 +30,7 @@ func index(t *testing.T, w []byte) map[string]string {
 }
 
 func TestIndex(t *testing.T) {
-	h := serve(resources.NewCurrent(table(1, definition(t, definitions["namespaced"]))))
+	h := serve(current(table(1, definition(t, definitions["namespaced"]))))
 	w := ask(h, "/openapi/v3", nil)
 	require.Equal(t, 200, w.Code)
 	list := index(t, w.Body.Bytes())
@@ -52,7 +52,7 @@ func TestIndex(t *testing.T) {
 // of no other.
 func TestHashes(t *testing.T) {
 	widgets, indexes := definition(t, definitions["namespaced"]), definition(t, definitions["cluster-scoped"])
-	tables := resources.NewCurrent(table(1))
+	tables := current(table(1))
 	h := serve(tables)
 	none := index(t, ask(h, "/openapi/v3", nil).Body.Bytes())
 	require.NotContains(t, none, "apis/example.dev/v1")
@@ -87,7 +87,7 @@ func TestHashes(t *testing.T) {
 }
 
 func TestRepresentations(t *testing.T) {
-	h := serve(resources.NewCurrent(table(1, definition(t, definitions["namespaced"]))))
+	h := serve(current(table(1, definition(t, definitions["namespaced"]))))
 	tests := map[string]struct {
 		path, accept string
 		code         int
@@ -123,7 +123,7 @@ func TestRepresentations(t *testing.T) {
 
 // TestProtobuf reads documents as clients do that want protobuf.
 func TestProtobuf(t *testing.T) {
-	h := serve(resources.NewCurrent(table(1, definition(t, definitions["namespaced"]))))
+	h := serve(current(table(1, definition(t, definitions["namespaced"]))))
 	w := ask(h, "/openapi/v2", map[string]string{"Accept": "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"})
 	v2 := &openapi_v2.Document{}
 	require.NoError(t, proto.Unmarshal(w.Body.Bytes(), v2))
@@ -143,7 +143,7 @@ func TestProtobuf(t *testing.T) {
 // TestNeeds holds what clients look for: the parameter by which they learn that the
 // server validates fields, the kinds of operations, and how lists merge.
 func TestNeeds(t *testing.T) {
-	h := serve(resources.NewCurrent(table(1)))
+	h := serve(current(table(1)))
 	document := askJSON(t, h, "/openapi/v3/apis/apps/v1")
 	patch := dig(t, document, "paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "patch")
 	require.Equal(t, map[string]any{"group": "apps", "kind": "Deployment", "version": "v1"},
@@ -175,7 +175,7 @@ func dig(t *testing.T, v any, path ...string) any {
 }
 
 func TestCompressed(t *testing.T) {
-	h := serve(resources.NewCurrent(table(1)))
+	h := serve(current(table(1)))
 	w := ask(h, "/openapi/v3/api/v1", map[string]string{"Accept-Encoding": "gzip"})
 	require.Equal(t, "gzip", w.Header().Get("Content-Encoding"))
 	z, err := gzip.NewReader(w.Body)
@@ -186,11 +186,18 @@ func TestCompressed(t *testing.T) {
 }
 
 func TestLocations(t *testing.T) {
-	h := serve(resources.NewCurrent(table(1)))
+	h := serve(current(table(1)))
 	for name, where := range index(t, ask(h, "/openapi/v3", nil).Body.Bytes()) {
 		u, err := url.Parse(where)
 		require.NoError(t, err)
 		require.Equal(t, "/openapi/v3/"+name, u.Path)
 		require.Regexp(t, "^[0-9A-F]{128}$", u.Query().Get("hash"))
 	}
+}
+
+// current returns tables that have a table.
+func current(t *resources.Table) *resources.Current {
+	tables := &resources.Current{}
+	tables.Replace(t)
+	return tables
 }

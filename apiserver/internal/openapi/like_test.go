@@ -79,7 +79,9 @@ func TestLikeKubeAPIServer(t *testing.T) {
 // ownDocuments returns the decoded documents of a server, by name. OpenAPI 2 is v2.
 func ownDocuments(t *testing.T) map[string]any {
 	groups := builtin.Groups(builtin.Options{Now: time.Now})
-	h := New(resources.NewCurrent(resources.NewTable(groups, 1)), openapi.KubernetesVersion)
+	tables := &resources.Current{}
+	tables.Replace(resources.NewTable(groups, 1))
+	h := New(tables, openapi.KubernetesVersion)
 	out := map[string]any{}
 	for name, document := range h.documents().v3 {
 		content, err := document.json()

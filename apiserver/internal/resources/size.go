@@ -57,15 +57,6 @@ func CheckSize(data []byte, limit int64) error {
 	return err
 }
 
-// CheckTree returns a *TooLargeError if the JSON of a value is larger than limit bytes. It
-// stops counting at the limit.
-func CheckTree(what string, v any, limit int64) error {
-	if Size(v, limit) > limit {
-		return &TooLargeError{Path: heaviest(v), What: what, Limit: limit}
-	}
-	return nil
-}
-
 // Size returns a lower bound of the size of a value's JSON, in bytes: a number counts as
 // one byte. It stops counting soon after limit.
 func Size(v any, limit int64) int64 {

@@ -100,13 +100,6 @@ func (t *Table) Stored() []*Resource {
 // are equivalent if their objects are stored under the same prefix.
 type Current struct{ table atomic.Pointer[Table] }
 
-// NewCurrent returns a Current that holds t.
-func NewCurrent(t *Table) *Current {
-	c := &Current{}
-	c.Replace(t)
-	return c
-}
-
 // Table returns the current table.
 func (c *Current) Table() *Table { return c.table.Load() }
 

@@ -121,21 +121,3 @@ func TestError(t *testing.T) {
 		})
 	}
 }
-
-func TestWarn(t *testing.T) {
-	w := httptest.NewRecorder()
-	many := []string{"one", "one", "with \"quotes\"", "line\nbreak"}
-	for range 200 {
-		many = append(many, strings.Repeat("x", 100)+string(rune('a'+len(many)%26))+strings.Repeat("y", len(many)))
-	}
-	response.Warn(w, many)
-	got := w.Header().Values("Warning")
-	require.Equal(t, `299 - "one"`, got[0])
-	require.Equal(t, `299 - "with \"quotes\""`, got[1], "each text once")
-	total := 0
-	for _, v := range got {
-		require.NotContains(t, v, "\n")
-		total += len(v)
-	}
-	require.LessOrEqual(t, total, 4<<10, "clients refuse headers that are too long")
-}
