@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 )
 
@@ -257,9 +258,12 @@ func causes(err error) []string {
 	return out
 }
 
+var secretKind = schema.GroupKind{Kind: "Secret"}
+
 func (r *Recorder) log(w *write, a *answers, found []difference) {
 	path := "none"
-	if a != nil && r.options.Folder != "" && r.written < r.options.Traces {
+	isHidden := w.of.kind.Kind.GroupKind() == secretKind && !r.options.Secrets
+	if a != nil && !isHidden && r.written < r.options.Traces {
 		if written, err := r.writeTrace(w, a, found); err != nil {
 			klog.ErrorS(err, "Writing a trace")
 		} else if written != "" {
@@ -273,6 +277,9 @@ func (r *Recorder) log(w *write, a *answers, found []difference) {
 		name = accessor.GetNamespace() + "/" + accessor.GetName()
 	}
 	for _, d := range found {
+		if isHidden { // an error may quote a value
+			d.detail = "left out, because it may have values of a Secret; " + SecretsVariable + "=true shows it"
+		}
 		klog.InfoS("Tenure differs from upstream", "difference", d.number, "of", d.of, "operation", w.operation,
 			"versionKind", w.of.kind.Kind, "subresource", w.of.kind.Subresource, "object", name,
 			"manager", w.manager, "detail", shortened(d.detail), "trace", path)

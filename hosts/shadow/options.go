@@ -3,8 +3,6 @@ package shadow
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 )
 
@@ -14,10 +12,12 @@ type Options struct {
 	Rate float64
 	// Queue is how many writes may wait. The next ones are dropped.
 	Queue int
-	// Folder is where traces are written; "" for none.
+	// Folder is where traces are written; "" for a new one among those for temporary files, with mode 0700.
 	Folder string
-	// Traces is how many traces are written at most, in the life of the process.
+	// Traces is how many traces are written at most, in the life of the process; 0 for none.
 	Traces int
+	// Secrets says that traces and the log may have the values of Secrets. Without it, they have neither.
+	Secrets bool
 	// Fault changes what is recorded of upstream's answers, to test that it is found out.
 	Fault Fault
 }
@@ -40,13 +40,15 @@ const (
 	QueueVariable  = "TENURE_SHADOW_QUEUE"
 	FolderVariable = "TENURE_SHADOW_TRACES"
 	TracesVariable = "TENURE_SHADOW_MAX_TRACES"
-	FaultVariable  = "TENURE_SHADOW_FAULT"
+	// SecretsVariable is "true" if traces may have Secrets.
+	SecretsVariable = "TENURE_SHADOW_SECRETS"
+	FaultVariable   = "TENURE_SHADOW_FAULT"
 )
 
 // OptionsFrom returns the options that an environment sets. Without any, one write in a hundred
 // is compared, 1,000 may wait, and 100 traces go to a folder for temporary files.
 func OptionsFrom(getenv func(string) string) (Options, error) {
-	o := Options{Rate: 0.01, Queue: 1000, Folder: filepath.Join(os.TempDir(), "tenure-traces"), Traces: 100}
+	o := Options{Rate: 0.01, Queue: 1000, Traces: 100}
 	var errs []error
 	if text := getenv(RateVariable); text != "" {
 		rate, err := strconv.ParseFloat(text, 64)
@@ -64,8 +66,12 @@ func OptionsFrom(getenv func(string) string) (Options, error) {
 			*into = n
 		}
 	}
-	if text := getenv(FolderVariable); text != "" {
-		o.Folder = text
+	o.Folder = getenv(FolderVariable)
+	if text := getenv(SecretsVariable); text != "" {
+		var err error
+		if o.Secrets, err = strconv.ParseBool(text); err != nil {
+			errs = append(errs, fmt.Errorf("%s is %q: expected true or false", SecretsVariable, text))
+		}
 	}
 	switch o.Fault = Fault(getenv(FaultVariable)); o.Fault {
 	case NoFault, LoseField, LoseConflict:

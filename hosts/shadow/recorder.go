@@ -52,8 +52,14 @@ type Recorder struct {
 
 // New returns a recorder, which compares nothing before Start is called.
 func New(o Options) (*Recorder, error) {
-	if o.Folder != "" && o.Traces > 0 {
-		if err := os.MkdirAll(o.Folder, 0o700); err != nil { // traces hold what Secrets hold
+	if o.Traces > 0 {
+		var err error
+		if o.Folder == "" {
+			o.Folder, err = os.MkdirTemp("", "tenure-traces-") // nobody else can have made it
+		} else {
+			err = os.MkdirAll(o.Folder, 0o700)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", FolderVariable, err)
 		}
 	}

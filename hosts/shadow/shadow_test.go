@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -449,20 +448,42 @@ func TestOptions(t *testing.T) {
 	o, err := OptionsFrom(get)
 	require.NoError(t, err)
 	require.Equal(t, 0.01, o.Rate)
-	require.True(t, strings.HasPrefix(o.Folder, os.TempDir()))
+	require.Empty(t, o.Folder)
+	require.False(t, o.Secrets)
 	env = map[string]string{
-		RateVariable:   "1",
-		QueueVariable:  "5",
-		FolderVariable: "/x",
-		TracesVariable: "0",
-		FaultVariable:  "lose-field",
+		RateVariable:    "1",
+		QueueVariable:   "5",
+		FolderVariable:  "/x",
+		TracesVariable:  "0",
+		SecretsVariable: "true",
+		FaultVariable:   "lose-field",
 	}
 	o, err = OptionsFrom(get)
 	require.NoError(t, err)
-	require.Equal(t, Options{Rate: 1, Queue: 5, Folder: "/x", Fault: LoseField}, o)
+	require.Equal(t, Options{Rate: 1, Queue: 5, Folder: "/x", Secrets: true, Fault: LoseField}, o)
 	env = map[string]string{RateVariable: "NaN", QueueVariable: "-1", FaultVariable: "x"}
 	_, err = OptionsFrom(get)
 	require.ErrorContains(t, err, RateVariable)
 	require.ErrorContains(t, err, QueueVariable)
 	require.ErrorContains(t, err, FaultVariable)
+}
+
+// Traces go to a folder that nobody else can read, and have no Secret unless that is asked for.
+func TestSecretsAreLeftOut(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, asked := range []bool{false, true} {
+		r, err := New(Options{Traces: 1, Secrets: asked})
+		require.NoError(t, err)
+		info, err := os.Stat(r.options.Folder)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+		secret := Kind{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}
+		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "s"}}}
+		w := &write{of: &recorded{recorder: r, kind: secret}, operation: apply, obj: obj, live: obj, result: obj}
+		a := &answers{live: obj.Object, obj: obj.Object, upstream: obj.Object}
+		r.log(w, a, []difference{{ofError, unexplained, "x"}})
+		entries, err := os.ReadDir(r.options.Folder)
+		require.NoError(t, err)
+		require.Equal(t, asked, len(entries) == 1)
+	}
 }

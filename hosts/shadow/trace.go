@@ -68,7 +68,12 @@ func (r *Recorder) writeTrace(w *write, a *answers, found []difference) (string,
 	}
 	path := filepath.Join(r.options.Folder, fmt.Sprintf("%s-%s-%s-%d.json",
 		w.at.UTC().Format("20060102T150405.000000"), name, w.operation, os.Getpid()))
-	return path, os.WriteFile(path, append(out, '\n'), 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // no file or link of somebody else
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(append(out, '\n'))
+	return path, errors.Join(err, file.Close())
 }
 
 func (w *write) trace(a *answers, now time.Time) trace {
