@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
@@ -38,8 +39,8 @@ type metadata struct {
 	Runs struct {
 		Using string
 		Steps []struct {
-			Name, Run, Shell string
-			Env              map[string]string
+			Name, Run, Shell, Uses string
+			Env                    map[string]string
 		}
 	}
 }
@@ -53,7 +54,7 @@ func TestMetadata(t *testing.T) {
 	require.Equal(t, "composite", action.Runs.Using)
 	for _, step := range action.Runs.Steps {
 		require.NotContains(t, step.Run, "${{", step.Name)
-		require.Equal(t, "bash", step.Shell, step.Name)
+		require.True(t, step.Shell == "bash" || step.Uses != "", step.Name)
 		for _, m := range regexp.MustCompile(`GITHUB_ACTION_PATH/([a-z.]+)`).FindAllStringSubmatch(step.Run, -1) {
 			out, err := exec.Command("bash", "-n", m[1]).CombinedOutput()
 			require.NoError(t, err, "%s", out)
@@ -159,12 +160,62 @@ func TestPlan(t *testing.T) {
 			require.Equal(t, fence, lines[len(lines)-1])
 			inside := strings.Join(lines[3:len(lines)-1], "\n")
 			require.NotContains(t, inside, fence)
-			require.Contains(t, inside, strings.TrimSpace(strings.Split(out, "\n")[0]))
+			require.Contains(t, inside, strings.TrimSpace(strings.Split(out, "\n")[1]), "after the line that stops commands")
 		})
 	}
 	out, err := newRunner(t).script("plan.sh", "COMMAND=", "FILES= ", "FIELD_MANAGER=x", "ARGS=")
 	require.Error(t, err)
 	require.Contains(t, out, "::error::files")
+}
+
+// commandsIn returns the lines of a log that are commands to the runner.
+func commandsIn(log string) (commands []string) {
+	stopped := ""
+	for line := range strings.Lines(log) {
+		line = strings.TrimSpace(line)
+		switch token, ok := strings.CutPrefix(line, "::stop-commands::"); {
+		case stopped != "":
+			if line == "::"+stopped+"::" {
+				stopped = ""
+			}
+		case ok:
+			stopped = token
+		case strings.HasPrefix(line, "::") || strings.HasPrefix(line, "##["):
+			commands = append(commands, line)
+		}
+	}
+	return commands
+}
+
+// Output of any size and any bytes becomes a comment of valid text, and no line of it a command to the runner.
+func TestHostileOutput(t *testing.T) {
+	hostile := "::set-output name=status::0\n::error::x\n##[error]x\n::stop-commands::x\n::x::\n<!-- tenure plan: m -->\n" +
+		"```\n~~~\n\x1b[2J\x1b]0;title\x07\n${{ secrets.X }}\n$(touch pwned)\n"
+	for name, output := range map[string]string{
+		"100 KB of two bytes":               strings.Repeat("é", 50_000),
+		"100 KB of two bytes, one off":      "a" + strings.Repeat("é", 50_000),
+		"100 KB of four bytes, one off":     "abc" + strings.Repeat("𝄞", 25_000),
+		"no text":                           strings.Repeat("\xff\xfe\x80", 20_000),
+		"the first bytes of a character":    "é\xf0\x9d",
+		"what looks like commands":          hostile,
+		"100 KB of what looks like command": strings.Repeat(hostile, 600),
+		"backticks":                         strings.Repeat("`", 70_000),
+		"nothing":                           "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t)
+			r.write("text", output)
+			r.write("print", "#!/bin/sh\ncat \""+filepath.Join(r.dir, "text")+"\"\nexit 1\n")
+			log, err := r.script("plan.sh", "COMMAND="+filepath.Join(r.dir, "print"), "FILES=x", "FIELD_MANAGER=m", "ARGS=")
+			require.NoError(t, err, log)
+			require.Empty(t, commandsIn(log))
+			require.Equal(t, "status=1\n", r.read("output"))
+			body := r.read("tenure-plan.md")
+			require.True(t, utf8.ValidString(body))
+			require.Less(t, utf8.RuneCountInString(body), 65_000, "a comment has 65,536 characters")
+			require.NoFileExists(t, filepath.Join(r.dir, "pwned"))
+		})
+	}
 }
 
 // One comment for each manager is written, and then changed.
@@ -183,7 +234,8 @@ func TestComment(t *testing.T) {
 	require.Equal(t, "<!-- tenure plan: a----b -->\n### plan\n", r.read("tenure-comment.md"))
 	calls := strings.Split(strings.TrimSpace(r.read("calls")), "\n")
 	require.Len(t, calls, 4)
-	require.Contains(t, calls[0], "--paginate repos/you/shop/issues/5/comments --jq")
+	require.Contains(t, calls[0], "--raw-field owner=you --raw-field name=shop --field number=5 --jq")
+	require.Contains(t, calls[0], "select(.viewerDidAuthor and", "comments of others are not changed")
 	require.Contains(t, calls[1], "--method POST repos/you/shop/issues/5/comments --field body=@")
 	require.Contains(t, calls[3], "--method PATCH repos/you/shop/issues/comments/17 --field body=@")
 }
@@ -203,8 +255,11 @@ func TestInstall(t *testing.T) {
 	require.NoError(t, err)
 	server := httptest.NewServer(http.FileServer(http.Dir(release)))
 	t.Cleanup(server.Close)
+	require.NoError(t, os.WriteFile(filepath.Join(release, "v0.1.0", "checksums.txt.sigstore.json"), []byte("{}"), 0o600))
 	for _, row := range []struct{ name, sum, version, os, want string }{
 		{"right", string(sum), "v0.1.0", "Linux", ""},
+		{"not signed", string(sum), "v0.1.0", "Linux", "checksums.txt is not signed by the release v0.1.0"},
+		{"a command for a version", string(sum), "v0\n::error::x", "Linux", "version: expected"},
 		{"another archive", strings.Repeat("0", 64) + "\n", "v0.1.0", "Linux", "has the checksum"},
 		{"no version", string(sum), "", "Linux", "version: expected a release as in v0.1.0"},
 		{"a path for a version", string(sum), "v0.1.0/../x", "Linux", "version: expected"},
@@ -214,16 +269,23 @@ func TestInstall(t *testing.T) {
 			list := strings.TrimSpace(row.sum) + "  " + filepath.Base(archive) + "\n"
 			require.NoError(t, os.WriteFile(filepath.Join(release, "v0.1.0", "checksums.txt"), []byte(list), 0o600))
 			r := newRunner(t)
+			signed := 0
+			if row.name == "not signed" {
+				signed = 1
+			}
+			r.write("bin/cosign", fmt.Sprintf("#!/bin/sh\necho \"$*\" >>%s/cosign\nexit %d\n", r.dir, signed))
 			out, err := r.script("install.sh", "VERSION="+row.version, "RUNNER_OS="+row.os, "RUNNER_ARCH=X64",
 				"RELEASES="+server.URL)
 			if row.want != "" {
 				require.Error(t, err)
 				require.Contains(t, out, row.want)
 				require.NoFileExists(t, filepath.Join(r.dir, "path"))
+				require.Len(t, commandsIn(out), 1)
 				return
 			}
 			require.NoError(t, err, out)
 			require.FileExists(t, filepath.Join(strings.TrimSpace(r.read("path")), "tenure"))
+			require.Contains(t, r.read("cosign"), "/tenure-ssa/tenure/.github/workflows/release.yml@refs/tags/v0.1.0 ")
 		})
 	}
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes the plan into one comment on the pull request, the same one for each run of a field manager.
+# Writes the plan into one comment on the pull request, the same one for each run of a field manager. Comments of others
+# are left alone, whatever they begin with.
 set -euo pipefail
 
 mark="<!-- tenure plan: ${FIELD_MANAGER//[^0-9A-Za-z._-]/-} -->"
@@ -9,7 +10,14 @@ body=$RUNNER_TEMP/tenure-comment.md
 	cat "$RUNNER_TEMP/tenure-plan.md"
 } >"$body"
 comments=repos/$GITHUB_REPOSITORY/issues/$PULL_REQUEST/comments
-found=$(MARK=$mark gh api --paginate "$comments" --jq '.[] | select(.body | startswith(env.MARK)) | .id' | head -n 1)
+own='.data.repository.pullRequest.comments.nodes[]'
+own+=' | select(.viewerDidAuthor and (.body | startswith(env.MARK))) | .databaseId'
+asked='comments(first: 100, after: $endCursor) { nodes { databaseId body viewerDidAuthor } pageInfo { hasNextPage endCursor } }'
+query="query(\$owner: String!, \$name: String!, \$number: Int!, \$endCursor: String) {"
+query+=" repository(owner: \$owner, name: \$name) { pullRequest(number: \$number) { $asked } } }"
+found=$(MARK=$mark gh api graphql --paginate --raw-field "query=$query" --raw-field "owner=${GITHUB_REPOSITORY%%/*}" \
+	--raw-field "name=${GITHUB_REPOSITORY#*/}" --field "number=$PULL_REQUEST" \
+	--jq "$own" | awk 'NR == 1')
 if [ -n "$found" ]; then
 	gh api --method PATCH "repos/$GITHUB_REPOSITORY/issues/comments/$found" --field "body=@$body" >/dev/null
 else

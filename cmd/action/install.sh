@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Downloads the command of a release, checks its checksum, and puts it into PATH.
+# Downloads the command of a release, checks its checksum, of which the list is signed by the workflow that released it,
+# and puts the command into PATH.
 set -euo pipefail
 
 if ! [[ $VERSION =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
-	echo "::error::version: expected a release as in v0.1.0, got \"$VERSION\""
+	printf '::error::version: expected a release as in v0.1.0, got %q\n' "$VERSION"
 	exit 1
 fi
 case "$RUNNER_OS" in
@@ -30,8 +31,14 @@ dir=$RUNNER_TEMP/tenure-$VERSION
 mkdir -p "$dir"
 cd "$dir"
 curl --fail --silent --show-error --location --remote-name "$releases/$VERSION/$archive" \
-	--remote-name "$releases/$VERSION/checksums.txt"
-expected=$(awk -v name="$archive" '$2 == name {print $1}' checksums.txt)
+	--remote-name "$releases/$VERSION/checksums.txt" --remote-name "$releases/$VERSION/checksums.txt.sigstore.json"
+if ! cosign verify-blob --bundle checksums.txt.sigstore.json \
+	--certificate-identity "https://github.com/tenure-ssa/tenure/.github/workflows/release.yml@refs/tags/$VERSION" \
+	--certificate-oidc-issuer https://token.actions.githubusercontent.com checksums.txt; then
+	echo "::error::checksums.txt is not signed by the release $VERSION"
+	exit 1
+fi
+expected=$(awk -v name="$archive" '$2 == name {print $1; exit}' checksums.txt)
 if command -v sha256sum >/dev/null; then
 	actual=$(sha256sum <"$archive" | cut -d ' ' -f 1)
 else

@@ -16,7 +16,12 @@ done
 output=$RUNNER_TEMP/tenure-plan.txt
 status=0
 "${COMMAND:-tenure}" plan "${flags[@]}" --field-manager "$FIELD_MANAGER" ${args[@]+"${args[@]}"} >"$output" 2>&1 || status=$?
+# The output has what others wrote: no line of it is a command to the runner.
+stop=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+echo "::stop-commands::$stop"
 cat "$output"
+echo
+echo "::$stop::"
 echo "status=$status" >>"$GITHUB_OUTPUT"
 
 case $status in
@@ -26,18 +31,20 @@ case $status in
 *) title="The plan failed" ;;
 esac
 
-# A comment has at most 65,536 characters. The output may have any number of backticks: the fence has one more.
-limit=60000
-longest=$({ grep -o '`*' "$output" || true; } | awk '{ if (length > n) n = length } END { print n + 0 }')
-fence='```'
-while [ "${#fence}" -le "$longest" ]; do
-	fence+='`'
-done
+# A comment has at most 65,536 characters. The output may have any number of backticks: the fence has one more, up to a
+# number that no plan has. Then quotes take the place of the output's.
+limit=60000 most=1000 replaced=
+longest=$({ grep -ao '`*' "$output" || true; } | awk '{ if (length > n) n = length } END { print n + 0 }')
+if [ "$longest" -gt "$most" ]; then
+	longest=0 replaced='`'
+fi
+fence=$(printf '%*s' "$((longest > 2 ? longest + 1 : 3))" '' | tr ' ' '`')
 {
 	echo "### tenure plan: $title"
 	echo
 	echo "$fence"
-	head -c "$limit" "$output" | iconv -c -f UTF-8 -t UTF-8
+	# What is cut in the middle of a character, or is none, is left out; iconv fails then, although it is told to.
+	head -c "$limit" "$output" | tr -- "${replaced:-\\0}" "'" | { iconv -c -f UTF-8 -t UTF-8 || true; }
 	if [ "$(wc -c <"$output")" -gt "$limit" ]; then
 		echo
 		echo "… and more: see the log of the job"

@@ -347,16 +347,6 @@ func (f *file) Close() error {
 	return nil
 }
 
-// syncFolder makes the creation of a file durable.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return folder.Sync()
-}
-
 // guard converts a panic to an error. bbolt trusts the file that it maps into memory: a damaged file causes an index
 // out of range or a memory fault.
 func guard(do func() error) (err error) {

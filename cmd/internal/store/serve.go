@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/admission"
+	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
@@ -24,8 +25,12 @@ func OpenRecords(env *process.Env, name string, missing process.MissingStore) (
 	records Local, closeRecords func() (isCreated bool, err error), err error,
 ) {
 	path := env.Path(name)
-	_, err = os.Stat(path)
+	info, err := os.Stat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
+	if err == nil && info.Mode().IsRegular() && bbolt.IsShared(info) {
+		fmt.Fprintf(env.Stderr, "note: the store %s has mode %04o: others can read the Secrets in it\n", name,
+			info.Mode().Perm())
+	}
 	switch {
 	case isNew && missing == process.EmptyStore:
 		records := memory.New(memory.Options{})
