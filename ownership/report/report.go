@@ -28,11 +28,9 @@ type Options struct {
 	IsServed func(schema.GroupVersionKind) bool
 	// Applier is the manager that client-side objects would move to; kubectl, if it is empty.
 	Applier string
-	// Scope is what the commands of suggestions need to find the objects, such as -n shop, or --live FILE, with which
-	// they name no kinds; -A if it is empty.
-	Scope string
-	// Program is the command's name in suggestions; tenure, if it is empty.
-	Program string
+	// CommandLine returns the text of a suggested command, for a shell, with what it needs to find the objects. If it
+	// is nil, they are those of all namespaces of the current cluster.
+	CommandLine func(Command) string
 	// Examples is how many objects of each finding are kept; 25 for 0, none below 0.
 	Examples int
 }
@@ -83,8 +81,9 @@ type kindTally struct {
 func New(o Options) *Report {
 	o.Silent = cmp.Or(o.Silent, defaultSilent)
 	o.Applier = cmp.Or(o.Applier, "kubectl")
-	o.Scope = cmp.Or(o.Scope, "-A")
-	o.Program = cmp.Or(o.Program, "tenure")
+	if o.CommandLine == nil {
+		o.CommandLine = commandLine
+	}
 	o.Examples = cmp.Or(o.Examples, defaultExamples)
 	r := &Report{
 		options: o, managers: map[string]*managerTally{}, kinds: map[string]*kindTally{},

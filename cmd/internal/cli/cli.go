@@ -47,10 +47,7 @@ func Main(env process.Env, args []string) int {
 	if env.Terminal == nil {
 		env.Terminal = view.IsTerminal
 	}
-	env.CommandLine = programName(&env)
-	for _, arg := range args {
-		env.CommandLine += " " + printable.ShellQuoted(arg)
-	}
+	env.CommandLine = commandLine(&env, args)
 	env.Color, env.Completes, env.HasHole = colorOf(args), asksForCompletions(args), &atomic.Bool{}
 	stdout, stderr := view.Guard(&env, env.Stdout), view.Guard(&env, env.Stderr)
 	env.Stdout, env.Stderr = stdout, stderr

@@ -97,11 +97,12 @@ func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) e
 
 // options returns the options of a report. isServed may be called again and again.
 func (f *reportFlags) options(
-	env *process.Env, scope string, isServed func(schema.GroupVersionKind) bool,
+	env *process.Env, cmd *cobra.Command, namespace string, isServed func(schema.GroupVersionKind) bool,
 ) report.Options {
 	known := map[schema.GroupVersionKind]bool{}
 	return report.Options{
-		Now: env.Now(), Silent: f.silent, Applier: f.applier, Scope: scope, Program: programName(env),
+		Now: env.Now(), Silent: f.silent, Applier: f.applier,
+		CommandLine: func(c report.Command) string { return f.commandLine(env, cmd, namespace, c) },
 		IsServed: func(gvk schema.GroupVersionKind) bool {
 			served, ok := known[gvk]
 			if !ok {
@@ -113,28 +114,30 @@ func (f *reportFlags) options(
 	}
 }
 
-// scope returns the arguments that lead the commands of suggestions to the same objects.
-func (f *reportFlags) scope(namespace string) string {
-	scope := "-A"
+// commandLine returns the text of a suggested command. namespace is that of the report, empty for all.
+func (f *reportFlags) commandLine(env *process.Env, cmd *cobra.Command, namespace string, c report.Command) string {
+	args := []string{c.Verb}
 	switch {
-	case f.place.live != nil:
-		return "--live " + strings.Join(f.place.live, " --live ")
-	case namespace != "":
-		scope = "-n " + namespace
+	case f.place.live != nil: // which stands for all objects in it
+	case c.Object != nil:
+		args = append(args, c.Object.Kind+"/"+c.Object.Name)
+		if c.Object.Namespace != "" {
+			args = append(args, "-n", c.Object.Namespace)
+		}
+	default:
+		if args = append(args, strings.Join(c.Kinds, ",")); namespace == "" {
+			args = append(args, "-A")
+		} else {
+			args = append(args, "-n", namespace)
+		}
+		if f.fields != "" {
+			args = append(args, "--field-selector", f.fields)
+		}
 	}
-	if f.selector != "" {
-		scope += " -l '" + f.selector + "'"
+	if c.Object == nil && f.selector != "" {
+		args = append(args, "-l", f.selector)
 	}
-	if f.fields != "" {
-		scope += " --field-selector '" + f.fields + "'"
-	}
-	if f.place.store != "" {
-		scope += " --store " + f.place.store
-	}
-	if context := *f.place.cluster.Context; context != "" {
-		scope += " --context " + context
-	}
-	return scope
+	return f.place.suggest(env, cmd, append(args, c.Flags...)...)
 }
 
 func (f *reportFlags) namespaceOf(p *place.Cluster) (string, error) {
@@ -174,7 +177,7 @@ func (f *reportFlags) ofTargets(env *process.Env, cmd *cobra.Command, args []str
 			return nil, errors.Join(missing, err, p.Close())
 		}
 	}
-	r := report.New(f.options(env, f.scope(namespace), isServed))
+	r := report.New(f.options(env, cmd, namespace, isServed))
 	for _, t := range targets {
 		r.Add(cmd.Context(), objectOf(t))
 	}
@@ -209,7 +212,7 @@ func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []strin
 		return nil, err
 	}
 	kinds = reported(kinds, namespace, len(args) > 0)
-	r := report.New(f.options(env, f.scope(namespace), c.IsServed))
+	r := report.New(f.options(env, cmd, namespace, c.IsServed))
 	step, done := view.Progress(env, "reading kinds", len(kinds))
 	add := func(t *place.Target) { r.Add(cmd.Context(), objectOf(t)) }
 	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, add, step)

@@ -93,7 +93,8 @@ func (f *watchFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 	if err := f.check(args); err != nil {
 		return err
 	}
-	w := &watcher{env: env, isJSON: f.format == "json", tracker: fights.New(f.tracker)}
+	w := &watcher{env: env, suggest: func(args ...string) string { return f.place.suggest(env, cmd, args...) },
+		isJSON: f.format == "json", tracker: fights.New(f.tracker)}
 	w.isLive = !w.isJSON && f.auditLogs == nil && env.Terminal(env.Stdout)
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -187,6 +188,8 @@ type watcher struct {
 	env    *process.Env
 	isJSON bool
 	isLive bool // the table is drawn again in its place
+
+	suggest view.Suggest
 
 	mu      sync.Mutex // metrics read the tracker while it observes
 	tracker *fights.Tracker
@@ -295,7 +298,7 @@ func (w *watcher) tellAll(found []fights.Finding) error {
 // tell prints a finding as it is found: each time in JSON, once as a line.
 func (w *watcher) tell(f fights.Finding) error {
 	if w.isJSON {
-		return json.NewEncoder(w.env.Stdout).Encode(view.NewFindingJSON(programName(w.env), f))
+		return json.NewEncoder(w.env.Stdout).Encode(view.NewFindingJSON(w.suggest, f))
 	}
 	if w.isLive {
 		return nil
@@ -328,7 +331,7 @@ func (w *watcher) redraw() error {
 	findings, objects := w.tracker.Findings(w.env.Now()), w.tracker.Objects()
 	w.mu.Unlock()
 	var text strings.Builder
-	err := view.Findings(&text, programName(w.env), findings, w.env.Now())
+	err := view.Findings(&text, w.suggest, findings, w.env.Now())
 	if err != nil {
 		return err
 	}
@@ -354,7 +357,7 @@ func (w *watcher) finish() error {
 		fmt.Fprintf(w.env.Stderr, "%d objects watched, nothing found\n", w.tracker.Objects())
 		return nil
 	}
-	return view.Findings(w.env.Stdout, programName(w.env), findings, at)
+	return view.Findings(w.env.Stdout, w.suggest, findings, at)
 }
 
 // serveMetrics serves what was found as Prometheus metrics, until stop is called.

@@ -210,7 +210,8 @@ func TestWatch(t *testing.T) {
 		past.String(),
 	)
 	require.NotContains(t, past.String(), `\u000a`, "advice has lines of its own")
-	require.Contains(t, past.String(), "\n    tenure handover -f MANIFEST --field-manager blue --field .data.color\n")
+	require.Contains(t, past.String(),
+		"\n    tenure handover -f MANIFEST --field-manager blue --field .data.color -n default\n")
 
 	past.Reset()
 	require.Equal(
@@ -223,7 +224,7 @@ func TestWatch(t *testing.T) {
 	require.Contains(
 		t,
 		past.String(),
-		"\n    kubectl tenure handover -f MANIFEST --field-manager blue --field .data.color\n",
+		"\n    kubectl tenure handover -f MANIFEST --field-manager blue --field .data.color -n default\n",
 	)
 }
 

@@ -16,8 +16,11 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
-// Findings prints what was found as a table, with what to do about each fight below it, by commands of a program.
-func Findings(w io.Writer, program string, findings []fights.Finding, now time.Time) error {
+// Suggest returns the command line of a command with arguments, in the place where this command acts.
+type Suggest func(args ...string) string
+
+// Findings prints what was found as a table, with what to do about each fight below it.
+func Findings(w io.Writer, suggest Suggest, findings []fights.Finding, now time.Time) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(tw, "FINDING\tNAMESPACE\tOBJECT\tFIELD\tBY\tTIMES\tRATE\tSINCE\tLAST")
 	for _, f := range findings {
@@ -30,7 +33,7 @@ func Findings(w io.Writer, program string, findings []fights.Finding, now time.T
 		return err
 	}
 	for _, f := range findings {
-		if advice := FightAdvice(program, f); advice != "" {
+		if advice := FightAdvice(suggest, f); advice != "" {
 			fmt.Fprintln(w)
 			for line := range strings.Lines(advice) {
 				if _, err := fmt.Fprintln(w, printable.Text(strings.TrimSuffix(line, "\n"))); err != nil {
@@ -95,8 +98,8 @@ func rateOf(f fights.Finding) string {
 func ago(now, at time.Time) string { return duration.HumanDuration(now.Sub(at)) + " ago" }
 
 // FightAdvice returns what to do about a fight: the ways out of a conflict, for the managers that are
-// in it. It is empty for other findings. The program is how the command is called.
-func FightAdvice(program string, f fights.Finding) string {
+// in it. It is empty for other findings.
+func FightAdvice(suggest Suggest, f fights.Finding) string {
 	if f.Kind != fights.Fight {
 		return ""
 	}
@@ -117,9 +120,12 @@ func FightAdvice(program string, f fights.Finding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s: decide who keeps the field.\n", object, field)
 	for _, manager := range appliers {
-		fmt.Fprintf(&b, "  - not %s: take it out of what it applies; its value stays with\n"+
-			"    %s handover -f MANIFEST --field-manager %s --field %s\n", manager, program, printable.ShellQuoted(manager),
-			printable.ShellQuoted(field))
+		args := []string{"handover", "-f", "MANIFEST", "--field-manager", manager, "--field", field}
+		if f.Object.Namespace != "" {
+			args = append(args, "-n", f.Object.Namespace)
+		}
+		fmt.Fprintf(&b, "  - not %s: take it out of what it applies; its value stays with\n    %s\n", manager,
+			suggest(args...))
 	}
 	for _, manager := range updaters {
 		fmt.Fprintf(&b, "  - not %s: turn off what makes it write the field\n", manager)
@@ -162,12 +168,12 @@ type SizeJSON struct {
 	Bytes   int `json:"bytes"`
 }
 
-// NewFindingJSON returns a finding as it is printed in JSON, with commands of a program.
-func NewFindingJSON(program string, f fights.Finding) FindingJSON {
+// NewFindingJSON returns a finding as it is printed in JSON.
+func NewFindingJSON(suggest Suggest, f fights.Finding) FindingJSON {
 	out := FindingJSON{
 		Kind: f.Kind, APIVersion: f.Object.APIVersion, ObjectKind: f.Object.Kind, Namespace: f.Object.Namespace,
 		Name: f.Object.Name, UID: f.Object.UID, Returns: f.Returns, Rate: f.Rate(), Since: f.Since, Last: f.Last,
-		Advice: FightAdvice(program, f),
+		Advice: FightAdvice(suggest, f),
 	}
 	if f.Kind == fights.Fight {
 		out.Field = f.Path.String()

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/server"
+)
+
+// shellWords returns the arguments that a shell passes to tenure.
+func shellWords(t *testing.T, line string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", `tenure() { printf '%s\0' "$@"; }; `+line).Output()
+	require.NoError(t, err, line)
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+const suggestedObject = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+  namespace: shop
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: |
+      {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop"},"data":{"color":"red"}}
+  managedFields:
+  - {manager: alice, operation: Apply, apiVersion: v1, time: "2020-01-02T03:04:05Z", fieldsType: FieldsV1,
+     fieldsV1: {"f:data": {"f:color": {}}}}
+  - {manager: kubectl-client-side-apply, operation: Update, apiVersion: v1, time: "2020-01-02T03:04:05Z",
+     fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:color": {}, "f:size": {}}, "f:metadata": {"f:annotations": {".": {},
+     "f:kubectl.kubernetes.io/last-applied-configuration": {}}}}}
+data: {color: red, size: small, nobody: set}
+`
+
+// writeFight writes an audit log of a fight over the object of suggestedObject.
+func writeFight(t *testing.T, file string) {
+	var log bytes.Buffer
+	for i := range 10 {
+		manager := []string{"alice", "it's bob"}[i%2]
+		fmt.Fprintf(&log, `{"kind":"Event","stage":"ResponseComplete","verb":"patch","stageTimestamp":%[1]q,`+
+			`"responseObject":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop",`+
+			`"resourceVersion":"%[2]d","managedFields":[{"manager":%[3]q,"operation":"Apply","apiVersion":"v1",`+
+			`"time":%[1]q,"fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:color":{}}}}]},"data":{"color":%[3]q}}}`+"\n",
+			time.Unix(int64(i), 0).UTC().Format(time.RFC3339), i, manager)
+	}
+	require.NoError(t, os.WriteFile(file, log.Bytes(), 0o600))
+}
+
+// Every command that is suggested can be run as it is printed, and acts where the command did that suggested it: in
+// another context, cluster or server than the current ones, as somebody else, in a store or in files, whatever their
+// names are.
+func TestSuggestions(t *testing.T) {
+	dir := t.TempDir()
+	api, err := apiserver.New(t.Context(), apiserver.Options{Token: testToken, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, api.Close()) })
+	c := &testCluster{server: api}
+	isImpersonated := false
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isImpersonated && (r.Header.Get("Impersonate-User") != "ann" || len(r.Header["Impersonate-Group"]) != 2) {
+			http.Error(w, "not as somebody else", http.StatusTeapot)
+			return
+		}
+		r.Header.Del("Impersonate-User")
+		r.Header.Del("Impersonate-Group")
+		c.ServeHTTP(w, r)
+	}))
+	t.Cleanup(listener.Close)
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("settings.yaml", suggestedObject)
+	write("live 'it.yaml", suggestedObject)
+	write("mine.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\n"+
+		"data: {color: red}\n")
+	write("namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
+	// The current context leads nowhere.
+	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: none\nusers: [{name: it's, user: {}}]\n" +
+		"clusters: [{name: none, cluster: {server: 'http://127.0.0.1:1'}}, {name: a b, cluster: {server: '" + listener.URL +
+		"'}}]\ncontexts: [{name: none, context: {cluster: none}}, {name: it, context: {cluster: none, user: none}}]\n"
+	write("kube 'config", kubeconfig)
+	write("config", kubeconfig)
+	writeFight(t, filepath.Join(dir, "audit.log"))
+	run := func(args []string) (status int, out string) {
+		var stdout, stderr bytes.Buffer
+		status = runMain(process.Env{Stdout: &stdout, Stderr: &stderr, Dir: dir}, args)
+		return status, stdout.String() + stderr.String()
+	}
+	t.Setenv("KUBECONFIG", filepath.Join(dir, "config"))
+	inStore := []string{"--store", "it's a $tore.db"}
+	inCluster := []string{"--kubeconfig", filepath.Join(dir, "kube 'config"), "--context", "it", "--cluster", "a b",
+		"--user", "it's", "--as", "ann", "--as-group", "a b", "--as-group", "c"}
+	for _, at := range [][]string{inStore, inCluster} {
+		for _, file := range []string{"namespace.yaml", "settings.yaml", "settings.yaml"} { // an update sets managed fields
+			status, out := run(append([]string{"replace", "-f", file}, at...))
+			require.Zero(t, status, out)
+		}
+	}
+	for _, row := range []struct {
+		name     string
+		at       []string
+		commands [][]string
+	}{
+		{"a store", inStore, [][]string{{"report", "-A"}, {"report", "-A", "-o", "json"}, {"report", "-n", "shop"}}},
+		{"a context, as somebody", inCluster, [][]string{{"report", "-A"}, {"report", "configmaps", "-n", "shop"},
+			{"watch", "--audit-log", "audit.log"}, {"watch", "--audit-log", "audit.log", "-o", "json"}}},
+		{"a server", []string{"--server", listener.URL, "--token", "secret"}, [][]string{{"report", "-n", "shop"}}},
+		{"files", []string{"--live", "live 'it.yaml", "--live", "namespace.yaml"}, [][]string{{"report"}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			isImpersonated = row.at[0] == "--kubeconfig"
+			for _, command := range row.commands {
+				_, out := run(append(command, row.at...))
+				lines := suggestedIn(out)
+				require.NotEmpty(t, lines, out)
+				for _, line := range lines {
+					require.NotContains(t, line, " secret")
+					words := shellWords(t, strings.ReplaceAll(line, "MANIFEST", "mine.yaml"))
+					if words[0] == "handover" {
+						words = append(words, "--dry-run")
+					}
+					status, ran := run(words)
+					if strings.Contains(line, "it'\\''s bob") {
+						require.Contains(t, ran, "it's bob", "who owns nothing here")
+						continue
+					}
+					require.Zero(t, status, "%s\n%s", line, ran)
+				}
+			}
+		})
+	}
+}
+
+// suggestedIn returns the commands of an output, as a shell takes them.
+func suggestedIn(out string) (lines []string) {
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(strings.TrimSpace(line), ",")
+		if text, ok := strings.CutPrefix(line, `"command": `); ok {
+			line = strings.Trim(strings.ReplaceAll(text, `\\`, `\`), `"`)
+		}
+		if _, advice, ok := strings.Cut(line, `stays with\n    `); ok {
+			advice, _, _ = strings.Cut(advice, `\n`)
+			line = strings.TrimSuffix(strings.ReplaceAll(advice, `\\`, `\`), `"}`)
+		}
+		if strings.HasPrefix(line, "tenure ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// A command that is suggested gets each flag that chooses a place, and no command has another.
+func TestSuggestedFlags(t *testing.T) {
+	var f placeFlags
+	env := &process.Env{Server: server.New()}
+	cmd := &cobra.Command{}
+	f.add(env, cmd)
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		value := "x y"
+		if flag.NoOptDefVal != "" {
+			value = "true"
+		}
+		require.NoError(t, cmd.Flags().Set(flag.Name, value))
+	})
+	words := shellWords(t, f.suggest(env, cmd, "blame", "x"))
+	again := &cobra.Command{}
+	var g placeFlags
+	g.add(env, again)
+	require.NoError(t, again.ParseFlags(words))
+	again.Flags().VisitAll(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "namespace", "cache-dir", "request-timeout", "disable-compression", "help":
+			require.False(t, flag.Changed, flag.Name)
+		case "token":
+			require.Equal(t, "TOKEN", flag.Value.String())
+		default:
+			require.Equal(t, cmd.Flags().Lookup(flag.Name).Value.String(), flag.Value.String(), flag.Name)
+		}
+	})
+}
