@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	goruntime "runtime"
 	"sync"
+	"syscall"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -166,7 +168,7 @@ func (m *moving) printPatches() error {
 }
 
 // writeMoves previews the moves, asks, and makes them.
-func (m *moving) writeMoves(ctx context.Context) error {
+func (m *moving) writeMoves() error {
 	switch {
 	case m.dryRun && m.format == "":
 		m.writePreview(m.env.Stdout)
@@ -184,7 +186,7 @@ func (m *moving) writeMoves(ctx context.Context) error {
 			return err
 		}
 	}
-	written, skipped := m.storeMoves(ctx)
+	written, skipped := m.storeMoves()
 	switch m.format {
 	case "":
 		if total := m.count + m.unchanged + m.failed + skipped; total > 1 || m.summary {
@@ -207,7 +209,10 @@ func (m *moving) writeMoves(ctx context.Context) error {
 // storeMoves stores the objects that change, until it is interrupted. It writes a line for each object as soon as it is
 // stored, in order, and reports errors. It returns the objects that it stored, and how many it left because of an
 // interrupt.
-func (m *moving) storeMoves(ctx context.Context) (written []map[string]any, skipped int) {
+func (m *moving) storeMoves() (written []map[string]any, skipped int) {
+	ctx, stop := signal.NotifyContext(m.env.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process
 	const waits, isDone, isSkipped = 0, 1, 2
 	errs, states := make([]error, len(m.all)), make([]int, len(m.all))
 	step, done := view.Progress(m.env, "writing", m.count)

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -235,10 +233,7 @@ func (f *moveFlags) moveObjects(
 	if f.place.live != nil && !f.dryRun {
 		err = m.printMoved()
 	} else {
-		ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		context.AfterFunc(ctx, stop) // a second interrupt ends the process
-		err = m.writeMoves(ctx)
+		err = m.writeMoves()
 	}
 	if err = errors.Join(err, p.Close()); err == nil && m.failed > 0 {
 		err = errReported

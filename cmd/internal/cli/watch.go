@@ -59,9 +59,9 @@ of an API server instead, whose policy has level RequestResponse for the kinds i
 question. A write to a scale subresource counts as one of .spec.replicas, once the
 log has had the object itself.
 
-On a terminal the table is redrawn in place. Elsewhere each finding is a line when
-it is found, and the table follows at the end. With -o json a finding is a line of
-JSON each time that it goes on.
+On a terminal the table is redrawn in place, as much of it as fits, and all of it at
+the end. Elsewhere each finding is a line when it is found, and the table follows.
+With -o json a finding is a line of JSON each time that it goes on.
 
 Exit status: 0 when it ends without a fight, 1 when there was one, 3 on any error, 4
 without a fight if something could not be watched, which is named on stderr.`,
@@ -94,7 +94,7 @@ func (f *watchFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 		return err
 	}
 	w := &watcher{env: env, suggest: func(args ...string) string { return f.place.suggest(env, cmd, args...) },
-		isJSON: f.format == "json", tracker: fights.New(f.tracker)}
+		screen: view.NewScreen(env.Stdout), isJSON: f.format == "json", tracker: fights.New(f.tracker)}
 	w.isLive = !w.isJSON && f.auditLogs == nil && env.Terminal(env.Stdout)
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -197,7 +197,7 @@ type watcher struct {
 
 	fought bool
 	told   map[string]bool
-	drawn  int // lines of the table that is on the terminal
+	screen *view.Screen
 }
 
 // watch observes until ctx ends. A kind that can't be listed is an error if it was asked for by name,
@@ -239,7 +239,7 @@ func (w *watcher) watch(
 				return err
 			}
 		case <-redraw.C:
-			if err := w.redraw(); err != nil {
+			if err := w.redraw(w.screen.Draw); err != nil {
 				cancel(nil)
 				return err
 			}
@@ -322,8 +322,8 @@ func sideNames(f fights.Finding) (names []fights.Side) {
 	return names
 }
 
-// redraw draws the table in the place of the one before.
-func (w *watcher) redraw() error {
+// redraw draws the table, by a function of the screen.
+func (w *watcher) redraw(draw func(string) error) error {
 	if !w.isLive {
 		return nil
 	}
@@ -331,13 +331,11 @@ func (w *watcher) redraw() error {
 	findings, objects := w.tracker.Findings(w.env.Now()), w.tracker.Objects()
 	w.mu.Unlock()
 	var text strings.Builder
-	err := view.Findings(&text, w.suggest, findings, w.env.Now())
-	if err != nil {
+	if err := view.Findings(&text, w.suggest, findings, w.env.Now()); err != nil {
 		return err
 	}
 	fmt.Fprintf(&text, "\n%d objects watched, %d findings\n", objects, len(findings))
-	w.drawn, err = view.Redraw(w.env.Stdout, text.String(), w.drawn)
-	return err
+	return draw(text.String())
 }
 
 // finish prints the table of what holds at the end.
@@ -346,7 +344,7 @@ func (w *watcher) finish() error {
 		return nil
 	}
 	if w.isLive {
-		return w.redraw()
+		return w.redraw(w.screen.Finish)
 	}
 	at := w.latest
 	if at.IsZero() {

@@ -190,15 +190,3 @@ func NewFindingJSON(suggest Suggest, f fights.Finding) FindingJSON {
 	}
 	return out
 }
-
-// Redraw prints text in the place of what was drawn, some lines above, and returns how many lines it
-// has. The movement of the cursor goes around the guard of w, which lets nothing of the kind through.
-func Redraw(w io.Writer, text string, drawn int) (lines int, err error) {
-	if drawn > 0 {
-		if _, err := fmt.Fprintf(underlying(w), "\x1b[%dA\x1b[J", drawn); err != nil {
-			return 0, err
-		}
-	}
-	_, err = io.WriteString(w, text)
-	return strings.Count(text, "\n"), err
-}

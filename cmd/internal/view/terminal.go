@@ -33,8 +33,11 @@ func underlying(w io.Writer) io.Writer {
 	return w
 }
 
-// IsTerminal reports whether a stream is a terminal.
+// IsTerminal reports whether a stream is a terminal, guarded or not.
 func IsTerminal(stream any) bool {
+	if w, ok := stream.(io.Writer); ok {
+		stream = underlying(w)
+	}
 	f, ok := stream.(*os.File)
 	return ok && f != nil && term.IsTerminal(int(f.Fd()))
 }
@@ -51,7 +54,7 @@ func PaletteFor(e *process.Env, w io.Writer) Palette {
 	case "never":
 		return Palette{}
 	}
-	return Palette{enabled: e.Terminal(underlying(w)) && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
+	return Palette{enabled: e.Terminal(w) && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
 }
 
 // colorFunc returns a function that colors text; nil if there are no colors.
@@ -177,7 +180,7 @@ func (c Confirmation) Ask(env *process.Env, question string) error {
 // Progress shows a progress bar on a terminal. Call step after each object, and done at the end.
 func Progress(e *process.Env, what string, count int) (step, done func()) {
 	const many = 2
-	if count < many || !e.Terminal(underlying(e.Stderr)) {
+	if count < many || !e.Terminal(e.Stderr) {
 		return func() {}, func() {}
 	}
 	bar := progressbar.NewOptions(count,

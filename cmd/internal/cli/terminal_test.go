@@ -1,0 +1,291 @@
+//go:build !windows
+
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/server"
+)
+
+// TestTerminal runs the command itself on pseudo-terminals.
+func TestTerminal(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "tenure")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../tenure").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Run("prompts", func(t *testing.T) { testPrompts(t, binary) })
+	t.Run("watch", func(t *testing.T) { testWatch(t, binary) })
+}
+
+// terminal is the command on a pseudo-terminal, with what it shows.
+type terminal struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	file *os.File
+	gone chan struct{} // the command has closed it
+
+	mu     sync.Mutex
+	screen screen
+}
+
+// onTerminal starts the command on a terminal of 80 columns.
+func onTerminal(t *testing.T, dir, binary string, args ...string) *terminal {
+	t.Helper()
+	term := &terminal{t: t, cmd: exec.CommandContext(t.Context(), binary, args...), gone: make(chan struct{})}
+	var err error
+	term.cmd.Dir, term.screen = dir, screen{columns: 80, rows: 24}
+	term.file, err = pty.StartWithSize(term.cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = term.file.Close() })
+	go func() {
+		defer close(term.gone)
+		data := make([]byte, 4096)
+		for {
+			n, err := term.file.Read(data)
+			term.mu.Lock()
+			term.screen.write(data[:n])
+			term.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return term
+}
+
+// waitFor waits until the screen is as it is wanted, and returns it.
+func (term *terminal) waitFor(what string, isWanted func(lines []string) bool) (lines []string) {
+	term.t.Helper()
+	for isGone := false; ; {
+		term.mu.Lock()
+		lines = term.screen.visible()
+		term.mu.Unlock()
+		switch {
+		case isWanted(lines):
+			return lines
+		case isGone:
+			require.FailNow(term.t, "it ended before "+what, strings.Join(lines, "\n"))
+		}
+		select {
+		case <-term.gone:
+			isGone = true
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (term *terminal) hasText(text string) func([]string) bool {
+	return func(lines []string) bool { return strings.Contains(strings.Join(lines, "\n"), text) }
+}
+
+func (term *terminal) enter(text string) {
+	_, err := term.file.WriteString(text)
+	require.NoError(term.t, err)
+}
+
+// status waits for the end, and returns the status as a shell has it.
+func (term *terminal) status() int {
+	<-term.gone
+	err := term.cmd.Wait()
+	if state := term.cmd.ProcessState.Sys().(syscall.WaitStatus); state.Signaled() {
+		return 128 + int(state.Signal())
+	}
+	if err == nil {
+		return 0
+	}
+	return term.cmd.ProcessState.ExitCode()
+}
+
+// screen is what a terminal shows: the sequences that the command may write, and no others.
+type screen struct {
+	columns, rows int
+	lines         []string // with those that were scrolled away
+	top, row      int      // the first line that is visible, and that of the cursor
+	rest          string
+}
+
+var sequence = regexp.MustCompile(`^\x1b\[(\d*)([AJH])`)
+
+func (s *screen) write(data []byte) {
+	text := s.rest + string(data)
+	for s.rest = ""; text != ""; {
+		if found := sequence.FindStringSubmatch(text); found != nil {
+			n, _ := strconv.Atoi(found[1])
+			s.control(found[2], n)
+			text = text[len(found[0]):]
+			continue
+		}
+		if text[0] == '\x1b' && len(text) < 8 {
+			s.rest = text
+			return
+		}
+		char := []rune(text)[0]
+		text = text[len(string(char)):]
+		s.put(char)
+	}
+}
+
+func (s *screen) control(name string, n int) {
+	switch {
+	case name == "A":
+		s.row = max(s.row-n, s.top)
+	case name == "H":
+		s.row = s.top
+	case n == 2:
+		s.lines = s.lines[:s.top]
+	default:
+		s.lines = s.lines[:min(len(s.lines), s.row)]
+	}
+}
+
+func (s *screen) put(char rune) {
+	for len(s.lines) <= s.row {
+		s.lines = append(s.lines, "")
+	}
+	switch {
+	case char == '\r':
+	case char == '\n' || len([]rune(s.lines[s.row])) == s.columns:
+		s.row++
+		s.top = max(s.top, s.row-s.rows+1)
+		if char != '\n' {
+			s.put(char)
+		}
+	default:
+		s.lines[s.row] += string(char)
+	}
+}
+
+func (s *screen) visible() []string {
+	return append([]string(nil), s.lines[min(s.top, len(s.lines)):]...)
+}
+
+// prompts are the arguments of all commands that ask, each with a question of its own.
+var prompts = map[string][]string{
+	"plan":      {"-f", "next.yaml", "--field-manager", "alice", "--apply"},
+	"conflicts": {"-f", "next.yaml", "--field-manager", "carol", "--resolve", "force"},
+	"handover":  {"-f", "first.yaml", "--field-manager", "alice", "--field", ".data.color"},
+	"transfer":  {"configmap/a", "--from", "alice", "--to", "bob", "--all"},
+	"release":   {"configmap/a", "--from", "alice", "--all"},
+	"adopt":     {"configmap/a", "--to", "bob", "--all"},
+	"drop":      {"configmap/a", "--from", "alice"},
+	"rename":    {"configmap/a", "--from", "alice", "--to", "bob"},
+	"upgrade":   {"configmap/a", "--field-manager", "flux", "--from", "editor", "--everything"},
+	"downgrade": {"configmap/a", "--field-manager", "alice"},
+}
+
+// Each command that asks writes after y, and nothing after n or Ctrl-C, which ends it at once.
+func testPrompts(t *testing.T, binary string) {
+	dir := t.TempDir()
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {color: %s, size: small}\n"
+	for name, color := range map[string]string{"first": "red", "next": "blue"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".yaml"), fmt.Appendf(nil, object, color), 0o600))
+	}
+	run := func(args ...string) string {
+		var out bytes.Buffer
+		env := process.Env{Stdout: &out, Stderr: io.Discard, Dir: dir, Name: "tenure"}
+		require.Zero(t, runMain(env, args), "%v", args)
+		return out.String()
+	}
+	run("apply", "-f", "first.yaml", "--field-manager", "alice", "--store", "first.db")
+	stored := run("get", "configmap", "a", "-o", "yaml", "--store", "first.db")
+	edited := strings.Replace(stored, "data:", "data:\n  b: c", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "edited.yaml"), []byte(edited), 0o600))
+	run("replace", "-f", "edited.yaml", "--field-manager", "editor", "--store", "first.db")
+	first, err := os.ReadFile(filepath.Join(dir, "first.db"))
+	require.NoError(t, err)
+	before := run("get", "-o", "yaml", "--show-managed-fields", "--store", "first.db")
+	for _, cmd := range newRoot(&process.Env{Server: server.New()}).Commands() {
+		if cmd.Flags().Lookup("yes") == nil {
+			continue
+		}
+		require.Contains(t, prompts, cmd.Name(), "how it asks is not tested")
+		for _, row := range []struct {
+			what, input string
+			status      int
+		}{
+			{"y", "y\n", 0}, {"n", "n\n", refused(cmd)}, {"nothing", "\x04", refused(cmd)}, {"Ctrl-C", "\x03", 130},
+		} {
+			t.Run(cmd.Name()+" "+row.what, func(t *testing.T) {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "s.db"), first, 0o600))
+				args := append([]string{cmd.Name()}, prompts[cmd.Name()]...)
+				term := onTerminal(t, dir, binary, append(args, "--store", "s.db")...)
+				term.waitFor("it asked", term.hasText("[y/N] "))
+				term.enter(row.input)
+				require.Equal(t, row.status, term.status(), strings.Join(term.screen.lines, "\n"))
+				after := run("get", "-o", "yaml", "--show-managed-fields", "--store", "s.db")
+				if row.status == 0 {
+					require.NotEqual(t, before, after)
+				} else {
+					require.Equal(t, before, after)
+				}
+			})
+		}
+	}
+}
+
+// refused returns the status of a command that was not confirmed.
+func refused(cmd *cobra.Command) int {
+	if strings.Contains(cmd.Long, "3 on any") {
+		return statusFailed
+	}
+	return 1
+}
+
+// The table of watch is drawn in its place: there is one on the screen, whose rows fit, also after a resize. The last
+// one is whole.
+func testWatch(t *testing.T, binary string) {
+	w := newWatched(t, nil)
+	term := onTerminal(t, t.TempDir(), binary, "watch", "configmaps", "-n", "default", "--kubeconfig", w.config)
+	term.waitFor("the table", term.hasText("0 objects watched, 0 findings"))
+	for round := range 6 {
+		w.writeRound(t.Context(), round)
+	}
+	isTable := func(columns int) func([]string) bool {
+		return func(lines []string) bool {
+			headings, isCut := 0, false
+			for _, line := range lines {
+				if strings.HasPrefix(line, "FINDING") {
+					headings++
+				}
+				isCut = isCut || strings.HasPrefix(line, "Fight") && strings.HasSuffix(line, "…") &&
+					len([]rune(line)) == columns
+			}
+			return headings == 1 && isCut && strings.Contains(lines[len(lines)-2]+lines[len(lines)-1], "objects watched, 3")
+		}
+	}
+	term.waitFor("a table of fights", isTable(80))
+	resize := func(columns, rows int) {
+		term.mu.Lock()
+		defer term.mu.Unlock()
+		term.screen.columns, term.screen.rows = columns, rows
+		require.NoError(t, pty.Setsize(term.file, &pty.Winsize{Rows: uint16(rows), Cols: uint16(columns)}))
+	}
+	resize(60, 12)
+	lines := term.waitFor("a table of 60 columns", isTable(60))
+	require.LessOrEqual(t, len(lines), 12)
+	require.Contains(t, strings.Join(lines, "\n"), " more lines\n")
+	resize(100, 40)
+	term.waitFor("a table of 100 columns", isTable(100))
+	term.enter("\x03")
+	require.Equal(t, 1, term.status(), "there were fights")
+	whole := strings.Join(term.screen.lines, "") // the terminal has wrapped it
+	require.Contains(t, whole, "tenure handover -f MANIFEST --field-manager blue --field .data.color -n default "+
+		"--kubeconfig "+w.config)
+}

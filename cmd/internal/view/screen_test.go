@@ -1,0 +1,34 @@
+package view
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A text is drawn over the one before: the cursor goes up as many lines as that had.
+func TestScreen(t *testing.T) {
+	var out strings.Builder
+	screen := NewScreen(&out)
+	require.NoError(t, screen.Draw("one\ntwo\n"))
+	require.NoError(t, screen.Draw("three\n"))
+	require.NoError(t, screen.Finish("four\n"))
+	require.Equal(t, "one\ntwo\n\x1b[2A\x1b[Jthree\n\x1b[1A\x1b[Jfour\n", out.String())
+}
+
+func TestCut(t *testing.T) {
+	for _, row := range []struct {
+		why, line, want string
+		columns         int
+	}{
+		{"it fits", "abcd", "abcd", 4},
+		{"a column for the ellipsis", "abcde", "abc…", 4},
+		{"characters of two columns", "日本語日", "日…", 4},
+		{"a character with an accent of its own", "a\u0301bcde", "a\u0301bc…", 4},
+		{"a terminal without a size", "abcde", "abcde", 0},
+		{"no column is left", "ab", "…", 1},
+	} {
+		require.Equal(t, row.want, cut(row.line, row.columns), row.why)
+	}
+}
