@@ -1,3 +1,5 @@
+// Package kubernetes has what kube-apiserver does with a built-in kind when it decodes an object, for those who replay its
+// responses without a server.
 package kubernetes
 
 import (

@@ -30,7 +30,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	feature "k8s.io/apiserver/pkg/util/feature"
 
-	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/replay"
@@ -92,7 +91,7 @@ func runTrace(trace *replay.Trace, types *openapi.Registry) (results []replay.Re
 	if err := emulate(trace.Server); err != nil {
 		return nil, fmt.Errorf("%s: %w", trace.Name, err)
 	}
-	return replay.RunEngine(trace, types, kubernetes.Validate), nil
+	return replay.RunEngine(trace, types), nil
 }
 
 // emulate switches this process to the feature gates of a server such as "kube-apiserver v1.36.3", or to those of

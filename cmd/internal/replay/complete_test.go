@@ -225,11 +225,11 @@ func TestWorkOfTheServer(t *testing.T) {
 					require.Equal(t, want, got.Outcome, "step %d: %s", got.Step+1, got.Detail)
 				}
 			}
-			agrees(replay.RunEngine(trace, types, nil))
+			agrees(replay.RunEngine(trace, types))
 
 			// Without the definition.
 			trace.CRD = nil
-			agrees(replay.RunEngine(trace, types, nil))
+			agrees(replay.RunEngine(trace, types))
 		})
 	}
 }

@@ -36,7 +36,7 @@ func TestFaultsOfTheRecordedServer(t *testing.T) {
 	require.NoError(t, err)
 	explained := map[int]int{}
 	for _, trace := range loaded {
-		for _, result := range replay.RunEngine(trace, openapi.Builtin(), nil) {
+		for _, result := range replay.RunEngine(trace, openapi.Builtin()) {
 			if result.Plan != replay.PlanExplained {
 				continue
 			}
@@ -69,7 +69,7 @@ func altersFault(t *testing.T, trace *replay.Trace, result replay.Result) {
 	} {
 		step.Response.Body = runtime.DeepCopyJSON(response.Body)
 		alter()
-		got := replay.RunEngine(trace, openapi.Builtin(), nil)[result.Step]
+		got := replay.RunEngine(trace, openapi.Builtin())[result.Step]
 		require.Equal(t, replay.PlanDiffers, got.Plan)
 		require.Equal(t, replay.Differed, got.Outcome)
 		require.Contains(t, got.Detail, fmt.Sprintf("difference %d: response", result.Difference))

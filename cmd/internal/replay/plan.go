@@ -14,10 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -26,9 +24,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
-
-// Validation validates a write as kube-apiserver does.
-type Validation = func(context.Context, *admission.Write) (field.ErrorList, []string, bool)
 
 // What a server does with an apply, besides the outcomes of plans.
 const (
@@ -95,7 +90,7 @@ func (w *write) plan() (*plans.Plan, error) {
 	builtin := w.isBuiltin()
 	if builtin {
 		options.Semantics, options.Defaulter = typed.Canonical(nil), defaults.Of(kind)
-		options.Prepare, options.Validate = defaults.PrepareOf(kind), w.validate(kind)
+		options.Prepare, options.Validate = defaults.PrepareOf(kind), decodes(kind)
 	}
 	m, err := w.fieldManager(kind, !builtin)
 	if err != nil {
@@ -146,8 +141,7 @@ func (w *write) checkRequest() error {
 	return nil
 }
 
-// builtinServer returns an API server without validation, which knows the resources of the built-in kinds and what it
-// allocates and generates when it creates an object.
+// builtinServer returns an API server, which knows the resources of the built-in kinds.
 var builtinServer = sync.OnceValues(func() (*cluster.Cluster, error) {
 	server, err := apiserver.New(context.Background(), apiserver.Options{DisableNamespaceLifecycle: true})
 	if err != nil {
@@ -156,63 +150,18 @@ var builtinServer = sync.OnceValues(func() (*cluster.Cluster, error) {
 	return cluster.Local(server.LoopbackConfig())
 })
 
-// prepared returns the object of a create as the server is about to store it, such as a Service with its addresses and
-// a Job with its selector.
-func (w *write) prepared(kind schema.GroupVersionKind) (runtime.Object, error) {
-	server, err := builtinServer()
-	if err != nil {
-		return nil, err
-	}
-	served, err := server.Kind(kind)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := server.Apply(context.Background(), served, w.namespace, w.body, cluster.WriteOptions{
-		Manager: w.manager, DryRun: true, Subresource: w.subresource,
-	})
-	return wrap(tree), err
-}
-
 var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// validate returns the validation of a plan of a built-in kind: that its Go type can hold the object, and that of the
-// server's code.
-func (w *write) validate(kind schema.GroupVersionKind) func(merged, live runtime.Object) error {
-	return func(merged, live runtime.Object) error {
-		q := &admission.Write{
-			Operation: admission.Create, Kind: kind, Subresource: w.subresource,
-			Resource: schema.GroupVersionResource{Group: w.group, Version: w.version, Resource: w.plural},
+// decodes returns the validation of a plan of a built-in kind: its Go type can hold the object. What validation of
+// values refuses, only a server knows.
+func decodes(kind schema.GroupVersionKind) func(merged, live runtime.Object) error {
+	return func(merged, _ runtime.Object) error {
+		into, ok := defaults.New(kind)
+		if !ok {
+			return fmt.Errorf("%s: expected a built-in kind", kind)
 		}
-		var err error
-		if live == nil && w.r.validation != nil {
-			if merged, err = w.prepared(kind); err != nil {
-				return err
-			}
-		}
-		if q.Object, err = w.decode(kind, merged); err != nil {
-			return err
-		}
-		if live != nil {
-			q.Operation = admission.Update
-			if q.Live, err = w.decode(kind, live); err != nil {
-				return err
-			}
-		}
-		if w.r.validation == nil {
-			return nil
-		}
-		errs, _, _ := w.r.validation(context.Background(), q)
-		return errs.ToAggregate()
+		return runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(unwrap(merged), into, true)
 	}
-}
-
-func (w *write) decode(kind schema.GroupVersionKind, obj runtime.Object) (admission.Object, error) {
-	into, ok := defaults.New(kind)
-	if !ok {
-		return nil, fmt.Errorf("%s: expected a built-in kind", kind)
-	}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(unwrap(obj), into, true)
-	return into.(admission.Object), err
 }
 
 // serverOutcome returns what a server did with an apply to live, by its response.
@@ -251,7 +200,7 @@ func (w *write) comparePlan(plan planned) error {
 	if by := w.faultOf(plan, live); by != nil {
 		return w.explain(plan, by, live)
 	}
-	if code == http.StatusUnprocessableEntity && w.isBuiltin() && w.r.validation == nil && plan.got != refused {
+	if code == http.StatusUnprocessableEntity && w.isBuiltin() && plan.got != refused {
 		w.r.plan = PlanNeedsValidation
 		return nil
 	}

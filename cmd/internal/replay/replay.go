@@ -58,15 +58,14 @@ const (
 	// PlanExplained: the recorded server has a fault that no plan repeats, and a row of doc/differences.md predicts its
 	// response: see Result.Difference.
 	PlanExplained
-	// PlanNeedsValidation: the recorded server's Go code rejected values, and RunEngine has no validation.
+	// PlanNeedsValidation: the recorded server's Go code rejected values, which RunEngine does not validate.
 	PlanNeedsValidation
 )
 
 // RunEngine replays one trace by the engine alone. types holds the kinds that the trace's own
-// CustomResourceDefinition does not define, and validation, if it is not nil, validates what plans of built-in kinds
-// would store.
-func RunEngine(t *Trace, types *openapi.Registry, validation Validation) []Result {
-	r := &replayer{builtin: types, types: types, objects: map[target]object{}, validation: validation}
+// CustomResourceDefinition does not define.
+func RunEngine(t *Trace, types *openapi.Registry) []Result {
+	r := &replayer{builtin: types, types: types, objects: map[target]object{}}
 	out := make([]Result, 0, len(t.Steps))
 	add := func(i int, kind string, o Outcome, detail string) {
 		out = append(out, Result{t.Name, i, kind, o, detail, r.planned, r.plan, r.difference})
@@ -152,8 +151,6 @@ type replayer struct {
 	planned    string
 	plan       PlanResult
 	difference int
-
-	validation Validation
 }
 
 // object is the state of one object.

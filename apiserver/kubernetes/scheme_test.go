@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -99,3 +100,22 @@ var scheme = sync.OnceValue(func() *runtime.Scheme {
 	}
 	return s
 })
+
+// internalVersions picks the internal version of a kind, which for events is that of the core group.
+var internalVersions = runtime.GroupVersioner(internal{})
+
+type internal struct{}
+
+func (internal) Identifier() string { return "tenure-internal" }
+
+func (internal) KindForGroupVersionKinds(kinds []schema.GroupVersionKind) (schema.GroupVersionKind, bool) {
+	if len(kinds) == 0 {
+		return schema.GroupVersionKind{}, false
+	}
+	kind := kinds[0]
+	if kind.Group == "events.k8s.io" {
+		kind.Group = ""
+	}
+	kind.Version = runtime.APIVersionInternal
+	return kind, true
+}
