@@ -29,6 +29,7 @@ type layer struct {
 var layers = []layer{
 	{"doc", nil}, // for the commands
 	{"internal/printable", nil},
+	{"internal/secrets", nil}, // for the commands
 	{"internal/txtar", nil},
 	{"internal/folder", nil}, // for the commands
 	{"internal/trees", nil},

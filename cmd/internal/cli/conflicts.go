@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -154,7 +155,7 @@ func (f *conflictsFlags) reports(
 			report, err = conflictreport.New(ctx, w.Fields, live, intent, w.Title(), w.PlanOptions(false))
 			report.Conflicts = view.HideConflicts(report.Conflicts)
 			for i := range report.Ways {
-				if w.Kind.GroupKind() == manifest.SecretKind {
+				if secrets.Is(w.Tree) {
 					report.Ways[i].Intent = nil // --resolve -o yaml prints it
 				}
 			}

@@ -115,15 +115,13 @@ func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 }
 
 // changedClusterFlag returns the first cluster flag on the command line.
-func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) (name string) {
-	kube := pflag.NewFlagSet("kubeconfig", pflag.ContinueOnError)
-	genericclioptions.NewConfigFlags(true).AddFlags(kube)
-	kube.VisitAll(func(flag *pflag.Flag) {
-		if name == "" && flag.Name != "namespace" && cmd.Flags().Changed(flag.Name) {
-			name = flag.Name
+func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) string {
+	for _, name := range clusterFlags() {
+		if cmd.Flags().Changed(name) {
+			return name
 		}
-	})
-	return name
+	}
+	return ""
 }
 
 // open returns where the flags say that the live objects are: in the files of --live, in the store that --store names,

@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
 var planFormats = []string{"yaml", "json", "diff"}
@@ -275,7 +276,7 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 		if one.Plan != nil {
 			plan = *one.Plan
 		}
-		served = manifest.Shown(served)
+		served = secrets.Shown(served)
 		plan.Outcome = one.ServedOutcome(served)
 		one.Plan, one.Served = &plan, served
 	})

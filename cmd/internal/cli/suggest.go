@@ -30,7 +30,7 @@ func commandLine(env *process.Env, args []string) string {
 // suggest returns the command line of another command that acts where this one does: it gets all flags that choose the
 // place, but for the namespace. All commands that are suggested are made by it.
 func (f *placeFlags) suggest(env *process.Env, cmd *cobra.Command, args ...string) string {
-	known := placeFlagNames()
+	known := append(clusterFlags(), "store", "live", "schema")
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
@@ -49,9 +49,8 @@ func (f *placeFlags) suggest(env *process.Env, cmd *cobra.Command, args ...strin
 	return commandLine(env, args)
 }
 
-// placeFlagNames returns the flags that choose where a command acts.
-func placeFlagNames() []string {
-	names := []string{"store", "live", "schema"}
+// clusterFlags returns the flags that choose a cluster, and how it is reached and as whom.
+func clusterFlags() (names []string) {
 	kube := pflag.NewFlagSet("kubeconfig", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(kube)
 	kube.VisitAll(func(flag *pflag.Flag) {

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/internal/folder"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/internal/txtar"
 )
 
@@ -169,7 +169,7 @@ func printFailure(e *process.Env, file string, err error) {
 		}
 		trees = append(trees, tree)
 	}
-	fmt.Fprintf(e.Stdout, "FAIL %s\n%s\n", relative(e, file), manifest.WithoutValues(fmt.Sprint(err), trees...))
+	fmt.Fprintf(e.Stdout, "FAIL %s\n%s\n", relative(e, file), secrets.WithoutValues(fmt.Sprint(err), trees...))
 }
 
 // relative returns a path relative to the folder that the command runs in, as the user wrote it.

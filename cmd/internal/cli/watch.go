@@ -19,11 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
@@ -271,7 +271,7 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 	if at.After(w.latest) {
 		w.latest = at
 	}
-	return w.tellAll(w.tracker.Observe(manifest.Shown(e.Object.Object), at))
+	return w.tellAll(w.tracker.Observe(secrets.Shown(e.Object.Object), at))
 }
 
 // observeScale takes the Scale of an object after a write to it.

@@ -9,6 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
 // Desired is an intent of a manager for one object.
@@ -16,7 +17,7 @@ type Desired struct {
 	*Target
 	Where string         // the place of the document
 	Given map[string]any // what is in the document
-	// Tree is what may be shown of the intent, see [manifest.Shown], with its namespace.
+	// Tree is what may be shown of the intent, see [secrets.Shown], with its namespace.
 	Tree    map[string]any
 	sent    map[string]any // with the values of a Secret
 	Manager string
@@ -26,13 +27,13 @@ type Desired struct {
 // Read reads the live object of the document.
 func (w *Desired) Read(ctx context.Context, p Place) (err error) {
 	w.Target, w.sent, err = p.Live(ctx, w.Given)
-	w.Tree = manifest.Shown(w.sent)
+	w.Tree = secrets.Shown(w.sent)
 	return err
 }
 
 // Stored returns the intent and its live object with the values of a Secret, as [Target.Stored] does.
 func (w *Desired) Stored() *Desired {
-	if !manifest.IsSecret(w.sent) {
+	if !secrets.Is(w.sent) {
 		return w
 	}
 	with := *w

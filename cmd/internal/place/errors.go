@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
 // aboutKey is the key of the objects that a request is about, in its context.
@@ -33,22 +33,22 @@ func Warnings(env *process.Env) rest.WarningHandlerWithContext {
 
 func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, agent, text string) {
 	trees, _ := ctx.Value(aboutKey{}).([]map[string]any)
-	w.to.HandleWarningHeader(code, agent, manifest.WithoutValues(text, trees...))
+	w.to.HandleWarningHeader(code, agent, secrets.WithoutValues(text, trees...))
 }
 
 // withoutValues returns the error of a server without the values of Secrets, which a server or a webhook may quote.
 func withoutValues(err error, trees ...map[string]any) error {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || !slices.ContainsFunc(trees, manifest.IsSecret) {
+	if !errors.As(err, &status) || !slices.ContainsFunc(trees, secrets.Is) {
 		return err
 	}
 	s := status.Status()
-	s.Message = manifest.WithoutValues(s.Message, trees...)
+	s.Message = secrets.WithoutValues(s.Message, trees...)
 	s.Details = s.Details.DeepCopy()
 	for i := 0; s.Details != nil && i < len(s.Details.Causes); i++ {
 		cause := &s.Details.Causes[i]
-		cause.Message = manifest.WithoutValues(cause.Message, trees...)
-		cause.Field = manifest.WithoutValues(cause.Field, trees...)
+		cause.Message = secrets.WithoutValues(cause.Message, trees...)
+		cause.Field = secrets.WithoutValues(cause.Field, trees...)
 	}
 	return &apierrors.StatusError{ErrStatus: s}
 }

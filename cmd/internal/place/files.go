@@ -13,6 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
 // Files are the objects of files. Writes are kept in memory.
@@ -169,7 +170,7 @@ func (p *Files) write(
 	object, err := r.Write(ctx, t.stored, tree)
 	if err == nil {
 		t.set(object)
-	} else if _, shown := r.Write(ctx, t.Object, manifest.Shown(tree)); shown != nil {
+	} else if _, shown := r.Write(ctx, t.Object, secrets.Shown(tree)); shown != nil {
 		err = shown // the same, without the values of a Secret
 	}
 	return object, err

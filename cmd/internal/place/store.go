@@ -145,9 +145,11 @@ func (p *Store) Remove(ctx context.Context, t *Target, done func(*Target)) error
 	}
 	var err error
 	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
+		ctx := about(ctx, t.stored)
 		var patched map[string]any
 		patched, err = p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.MergePatchType, []byte(noFinalizers),
 			"tenure")
+		err = withoutValues(err, t.stored)
 		t.set(patched)
 	}
 	if err == nil {

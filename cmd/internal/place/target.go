@@ -10,6 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -19,7 +20,7 @@ import (
 type Target struct {
 	Kind  *Kind
 	Types *openapi.Registry
-	// Object is what may be shown of the object, see [manifest.Shown]; nil for none.
+	// Object is what may be shown of the object, see [secrets.Shown]; nil for none.
 	Object map[string]any
 	stored map[string]any // with the values of a Secret
 	values bool           // Object has them, see Stored
@@ -41,7 +42,7 @@ type Target struct {
 
 // set sets the object, as it is stored.
 func (t *Target) set(object map[string]any) {
-	t.stored, t.Object = object, manifest.Shown(object)
+	t.stored, t.Object = object, secrets.Shown(object)
 }
 
 // read sets the object and its names.
@@ -54,7 +55,7 @@ func (t *Target) read(object map[string]any) error {
 // Stored returns the target with the values of a Secret in its Object: for a write, or for a manifest that was asked
 // for. The other kinds have no values to hide, and the result is the target itself.
 func (t *Target) Stored() *Target {
-	if !manifest.IsSecret(t.stored) {
+	if !secrets.Is(t.stored) {
 		return t
 	}
 	with := *t
@@ -67,7 +68,7 @@ func (t *Target) Like(tree map[string]any) map[string]any {
 	if t.values {
 		return tree
 	}
-	return manifest.Shown(tree)
+	return secrets.Shown(tree)
 }
 
 // Reference returns the name of the object as kubectl prints it.

@@ -10,6 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -113,7 +114,7 @@ func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, e
 		return ServerError(err)
 	}
 	options := plans.Options{Manager: w.Options.Manager}
-	plan, planErr := plans.New(ctx, m, Wrap(t.Object), Wrap(manifest.Shown(given)), options)
+	plan, planErr := plans.New(ctx, m, Wrap(t.Object), Wrap(secrets.Shown(given)), options)
 	switch {
 	case planErr != nil:
 		return planErr

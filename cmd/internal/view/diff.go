@@ -15,8 +15,8 @@ import (
 	"github.com/fatih/color"
 	"github.com/pmezard/go-difflib/difflib"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
@@ -183,8 +183,10 @@ func (p *Planned) after() (map[string]any, error) {
 			after = tree
 		}
 	}
-	if p.Kind.GroupKind() == manifest.SecretKind {
-		after = withEncoded(after)
+	if p.Options.Defaulter != nil {
+		stored := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(after)}
+		p.Options.Defaulter(stored)
+		after = stored.Object
 	}
 	return after, nil
 }

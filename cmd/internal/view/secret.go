@@ -1,18 +1,16 @@
 package view
 
 import (
-	"encoding/base64"
-	"maps"
 	"slices"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/fights"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Texts in place of the stand-ins for the values of Secrets (see [manifest.Shown]). They only show whether values
+// Texts in place of the stand-ins for the values of Secrets (see [secrets.Shown]). They only show whether values
 // differ.
 const (
 	hidden       = "***"
@@ -34,14 +32,14 @@ func hide(value, other any, with string) any {
 		if typed.Equal(value, other) {
 			with = hidden
 		}
-		return manifest.ReplaceStandIns(value, with)
+		return secrets.ReplaceStandIns(value, with)
 	}
 	return value
 }
 
 // Hide returns an object without stand-ins.
 func Hide(tree map[string]any) map[string]any {
-	if !manifest.IsSecret(tree) {
+	if !secrets.Is(tree) {
 		return tree
 	}
 	return hide(tree, tree, "").(map[string]any)
@@ -49,7 +47,7 @@ func Hide(tree map[string]any) map[string]any {
 
 // hideTrees returns two versions of an object without stand-ins.
 func hideTrees(before, after map[string]any) (_, _ map[string]any) {
-	if !manifest.IsSecret(before) && !manifest.IsSecret(after) {
+	if !secrets.Is(before) && !secrets.Is(after) {
 		return before, after
 	}
 	a, b := hide(before, after, hiddenBefore).(map[string]any), hide(after, before, hiddenAfter).(map[string]any)
@@ -80,27 +78,7 @@ func HideConflicts(list conflicts.Conflicts) conflicts.Conflicts {
 // HideFinding returns a finding without stand-ins.
 func HideFinding(f fights.Finding) fights.Finding {
 	for i := range f.Sides {
-		f.Sides[i].Value = manifest.ReplaceStandIns(f.Sides[i].Value, hidden)
+		f.Sides[i].Value = secrets.ReplaceStandIns(f.Sides[i].Value, hidden)
 	}
 	return f
-}
-
-// withEncoded returns a Secret as a server stores it, with stringData in data.
-func withEncoded(tree map[string]any) map[string]any {
-	texts, ok := tree["stringData"].(map[string]any)
-	if !ok {
-		return tree
-	}
-	data, _ := tree["data"].(map[string]any)
-	tree, data = maps.Clone(tree), maps.Clone(data)
-	if data == nil {
-		data = map[string]any{}
-	}
-	for name, value := range texts {
-		text, _ := value.(string)
-		data[name] = base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	delete(tree, "stringData")
-	tree["data"] = data
-	return tree
 }

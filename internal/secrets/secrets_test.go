@@ -1,4 +1,4 @@
-package manifest
+package secrets
 
 import (
 	"encoding/base64"

@@ -1,0 +1,270 @@
+// Package secrets knows what of a Secret may be shown: everything but its values.
+//
+// A printer gets [Shown] in place of an object. It has a stand-in for each value, so that whatever is printed of it is
+// no value. [WithoutValues] is for texts of others, such as the error of a server, which may quote values.
+package secrets
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// lastApplied is the annotation of client-side apply, which has the values as JSON.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// key is what stand-ins are made with. It is of this process, so that nobody can guess values by them.
+var key = func() []byte {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // which never fails
+	return key
+}()
+
+// A stand-in is the mark and some digits, or base64 of that. Two values do not get the same minDigits digits.
+const (
+	mark      = "***"
+	minDigits = 16
+)
+
+var (
+	isStandIn  = regexp.MustCompile(`^\*\*\*[0-9a-f]{16,}$`)
+	mayStandIn = regexp.MustCompile(`\*\*\*[0-9a-f]{16,}|Kioq[0-9A-Za-z+/]{20,}={0,2}`)
+)
+
+// Is reports whether an object is a Secret.
+func Is(tree map[string]any) bool { return tree["apiVersion"] == "v1" && tree["kind"] == "Secret" }
+
+// Shown returns what of an object may be shown: the object itself, or of a Secret a copy with stand-ins in the place of
+// its values. Equal values have equal stand-ins and others have others, also where one is base64 of the other, and a
+// stand-in is of the type of its value. So plans, conflicts and moves are the same with them.
+//
+// Everything is a value but apiVersion, kind, type, the metadata that are not annotations, and true and false. The
+// result shares memory with tree.
+func Shown(tree map[string]any) map[string]any {
+	if !Is(tree) {
+		return tree
+	}
+	return (&veil{}).secret(tree)
+}
+
+// ReplaceStandIns returns a text of a shown object with another text in the place of the stand-ins in it.
+func ReplaceStandIns(text, with string) string {
+	return mayStandIn.ReplaceAllStringFunc(text, func(found string) string {
+		decoded, err := base64.StdEncoding.DecodeString(found)
+		if isStandIn.MatchString(found) || err == nil && isStandIn.Match(decoded) {
+			return with
+		}
+		return found
+	})
+}
+
+// veil makes stand-ins.
+type veil struct {
+	values []string // that it made them for
+}
+
+func (v *veil) secret(tree map[string]any) map[string]any {
+	out := maps.Clone(tree)
+	for name, value := range tree {
+		switch name {
+		case "apiVersion", "kind", "type":
+		case "metadata":
+			out[name] = v.metadata(value)
+		case "data":
+			out[name] = standIns(value, v.encoded, v.text)
+		default:
+			out[name] = v.value(value)
+		}
+	}
+	return out
+}
+
+func (v *veil) metadata(metadata any) any {
+	metadata = edited(metadata, "annotations", func(annotations any) any {
+		of, ok := annotations.(map[string]any)
+		if !ok {
+			return v.value(annotations)
+		}
+		out := make(map[string]any, len(of))
+		for name, value := range of {
+			if text, ok := value.(string); ok && name == lastApplied {
+				out[name] = v.applied(text)
+			} else {
+				out[name] = v.value(value)
+			}
+		}
+		return out
+	})
+	return edited(metadata, "managedFields", func(list any) any {
+		entries, ok := list.([]any)
+		if !ok {
+			return v.value(list)
+		}
+		entries = slices.Clone(entries)
+		for i := range entries {
+			entries[i] = edited(entries[i], "fieldsV1", v.owned)
+		}
+		return entries
+	})
+}
+
+// edited returns a copy of an object with another value of a field that it has, or else what it is given.
+func edited(object any, name string, edit func(any) any) any {
+	fields, _ := object.(map[string]any)
+	value, ok := fields[name]
+	if !ok {
+		return object
+	}
+	fields = maps.Clone(fields)
+	fields[name] = edit(value)
+	return fields
+}
+
+// applied returns the last-applied annotation with stand-ins in it. If it is not canonical, it stays so.
+func (v *veil) applied(text string) string {
+	var tree map[string]any
+	if json.Unmarshal([]byte(text), &tree) != nil || !Is(tree) {
+		return v.text(text)
+	}
+	compact, _ := json.Marshal(tree)
+	shown, err := json.Marshal(v.secret(tree))
+	rest, isCanonical := strings.CutPrefix(text, string(compact))
+	switch {
+	case err != nil:
+		return v.text(text)
+	case !isCanonical:
+		rest = " "
+	}
+	return string(shown) + rest
+}
+
+// owned returns FieldsV1 with stand-ins for the values that are in its keys.
+func (v *veil) owned(value any) any {
+	return edited(v.fields(value), "f:metadata", func(any) any {
+		return edited(value.(map[string]any)["f:metadata"], "f:annotations", v.fields)
+	})
+}
+
+func (v *veil) fields(value any) any {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return v.value(value)
+	}
+	out := make(map[string]any, len(fields))
+	for key, below := range fields {
+		switch prefix, rest, _ := strings.Cut(key, ":"); {
+		case prefix == "f" || key == ".":
+		case prefix == "v":
+			key = `v:"` + v.text(strings.Trim(rest, `"`)) + `"`
+		case prefix == "k":
+			key = `k:{"` + v.text(rest) + `":""}`
+		default:
+			key = v.text(key)
+		}
+		out[key] = v.fields(below)
+	}
+	return out
+}
+
+func (v *veil) value(value any) any { return standIns(value, v.text, v.text) }
+
+// standIns returns a value with stand-ins for all texts and numbers in it.
+func standIns(value any, ofText, ofNumber func(string) string) any {
+	switch value := value.(type) {
+	case string:
+		return ofText(value)
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for name, v := range value {
+			out[name] = standIns(v, ofText, ofNumber)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, v := range value {
+			out[i] = standIns(v, ofText, ofNumber)
+		}
+		return out
+	case nil, bool:
+		return value
+	}
+	text, _ := json.Marshal(value)
+	ofNumber(string(text))
+	return int64(binary.BigEndian.Uint32(digest(string(text))))
+}
+
+// text returns the stand-in of a text: of its length, so that sizes stay, unless that is too short.
+func (v *veil) text(text string) string {
+	if text == "" {
+		return ""
+	}
+	v.values = append(v.values, text)
+	of, length := hex.EncodeToString(digest(text)), max(len(text)-len(mark), minDigits)
+	return mark + strings.Repeat(of, length/len(of)+1)[:length]
+}
+
+// encoded returns the stand-in of a text in base64: that of the decoded text, encoded.
+func (v *veil) encoded(text string) string {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return v.text(text) // it is no base64 either
+	}
+	out := base64.StdEncoding.EncodeToString([]byte(v.text(string(decoded))))
+	if base64.StdEncoding.EncodeToString(decoded) != text {
+		out += "\n" // the same value in another text, as it was
+	}
+	return out
+}
+
+func digest(text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// hiddenLength is how many characters of a value in a row are hidden, wherever they are. Shorter values are hidden
+// where they are words.
+const hiddenLength = 8
+
+// WithoutValues returns a text of others about objects, such as the error of a server, with *** in the place of the
+// values of those that are Secrets: plain, in base64, and parts of them.
+func WithoutValues(text string, trees ...map[string]any) string {
+	at := map[string][]int{} // where a run of characters begins
+	for i := 0; i+hiddenLength <= len(text); i++ {
+		at[text[i:i+hiddenLength]] = append(at[text[i:i+hiddenLength]], i)
+	}
+	hidden := func(length int) string { return strings.Repeat("\x00", length) }
+	hide := func(value string) {
+		for i := 0; i+hiddenLength <= len(value); i++ {
+			for _, start := range at[value[i:i+hiddenLength]] {
+				text = text[:start] + hidden(hiddenLength) + text[start+hiddenLength:]
+			}
+		}
+		if len(value) < hiddenLength {
+			word := regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(value) + `(\W|$)`)
+			for range 2 { // two of them may share what is between them
+				text = word.ReplaceAllString(text, "${1}"+hidden(len(value))+"${2}")
+			}
+		}
+	}
+	for _, tree := range trees {
+		if !Is(tree) {
+			continue
+		}
+		v := &veil{}
+		v.secret(tree)
+		for _, value := range v.values {
+			hide(value)
+			hide(base64.StdEncoding.EncodeToString([]byte(value)))
+		}
+	}
+	return regexp.MustCompile("\x00+").ReplaceAllString(text, mark)
+}
