@@ -15,7 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"github.com/spf13/cobra"
@@ -36,10 +35,11 @@ func TestTerminal(t *testing.T) {
 
 // terminal is the command on a pseudo-terminal, with what it shows.
 type terminal struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	file *os.File
-	gone chan struct{} // the command has closed it
+	t       *testing.T
+	cmd     *exec.Cmd
+	file    *os.File
+	changed chan struct{} // what is on the screen
+	gone    chan struct{} // the command has closed it
 
 	mu     sync.Mutex
 	screen screen
@@ -48,7 +48,8 @@ type terminal struct {
 // onTerminal starts the command on a terminal of 80 columns.
 func onTerminal(t *testing.T, dir, binary string, args ...string) *terminal {
 	t.Helper()
-	term := &terminal{t: t, cmd: exec.CommandContext(t.Context(), binary, args...), gone: make(chan struct{})}
+	term := &terminal{t: t, cmd: exec.CommandContext(t.Context(), binary, args...), gone: make(chan struct{}),
+		changed: make(chan struct{}, 1)}
 	var err error
 	term.cmd.Dir, term.screen = dir, screen{columns: 80, rows: 24}
 	term.file, err = pty.StartWithSize(term.cmd, &pty.Winsize{Rows: 24, Cols: 80})
@@ -62,6 +63,10 @@ func onTerminal(t *testing.T, dir, binary string, args ...string) *terminal {
 			term.mu.Lock()
 			term.screen.write(data[:n])
 			term.mu.Unlock()
+			select {
+			case term.changed <- struct{}{}:
+			default: // who waits is told already
+			}
 			if err != nil {
 				return
 			}
@@ -86,7 +91,7 @@ func (term *terminal) waitFor(what string, isWanted func(lines []string) bool) (
 		select {
 		case <-term.gone:
 			isGone = true
-		case <-time.After(10 * time.Millisecond):
+		case <-term.changed:
 		}
 	}
 }
