@@ -27,6 +27,9 @@ type Conflict struct {
 	// Live is the live value of the field, and Applied the value of the apply. They share memory with the objects. A
 	// missing value is nil, like a null.
 	Live, Applied any
+	// Equal says that both mean the same to a server: an apply with force changes no value. Only a plan knows that
+	// (package plans), and of fields at the version of the intent.
+	Equal bool
 }
 
 // Entry returns the owner's entry, without fields and time.
@@ -41,9 +44,9 @@ func (c Conflict) Entry() metav1.ManagedFieldsEntry {
 //
 //	{"field": ".spec.replicas",
 //	 "owner": {"manager", "operation", "apiVersion", "subresource"},
-//	 "since": "2026-01-02T03:04:05Z", "live": 3, "applied": 1}
+//	 "since": "2026-01-02T03:04:05Z", "live": 3, "applied": 1, "equal": true}
 //
-// where unknown and empty members of owner are omitted. Missing values are null.
+// where unknown and empty members of owner, and an equal that is false, are omitted. Missing values are null.
 func (c Conflict) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Field   fieldpath.Path            `json:"field"`
@@ -51,7 +54,8 @@ func (c Conflict) MarshalJSON() ([]byte, error) {
 		Since   *metav1.Time              `json:"since,omitempty"`
 		Live    any                       `json:"live"`
 		Applied any                       `json:"applied"`
-	}{c.Path, c.Entry(), c.Since, c.Live, c.Applied})
+		Equal   bool                      `json:"equal,omitempty"`
+	}{c.Path, c.Entry(), c.Since, c.Live, c.Applied, c.Equal})
 }
 
 // Conflicts are the conflicts of one apply; at least one. As an error they have a Status, so apierrors.IsConflict and

@@ -159,6 +159,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	switch {
 	case len(p.Conflicts) > 0 && !options.Force:
 		p.Outcome = Conflict
+		p.markEqual(w.version)
 	case p.Changed:
 		p.Outcome = Changed
 	case !managedfields.Equal(live, p.Object, true):
@@ -171,6 +172,28 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	}
 	p.Ownership, err = w.ownershipChanges(p.Object)
 	return p, err
+}
+
+// markEqual marks the conflicts at a version over values that are equal for a server.
+func (p *Plan) markEqual(version string) {
+	changed := p.semantics.Compare(p.typ, p.before, p.after)
+	all := changed.Added.Union(changed.Modified).Union(changed.Removed)
+	for i := range p.Conflicts {
+		c := &p.Conflicts[i]
+		c.Equal = c.APIVersion == version && !touches(all, c.Path)
+	}
+}
+
+// touches reports whether a set has a path, one above it, or one below it.
+func touches(set *fieldpath.Set, path fieldpath.Path) bool {
+	for _, e := range path {
+		member, below := set.At(e)
+		if member {
+			return true
+		}
+		set = below
+	}
+	return !set.Empty()
 }
 
 // write is the apply that is planned.

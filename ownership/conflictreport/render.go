@@ -1,10 +1,8 @@
 package conflictreport
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,17 +42,31 @@ func (r Report) Render(w io.Writer, style Style) error {
 		fmt.Fprintf(&b, "  and %d more\n", more)
 	}
 	b.WriteString("Ways out:\n")
+	force, share := "your values, and the fields become yours alone", "both of you own the fields from then on"
+	absent := 0
+	if !slices.ContainsFunc(r.Conflicts, func(c conflicts.Conflict) bool { return !c.Equal }) {
+		force = "no value changes, and the fields become yours alone"
+	}
+	for _, c := range r.Conflicts {
+		if c.Live == nil {
+			absent++
+		}
+	}
+	if absent > 0 {
+		share = "both of you own what is there; you leave out what is absent"
+	}
 	for _, way := range [...]struct {
 		way        conflicts.Way
 		name, text string
 	}{
-		{conflicts.Force, "force   ",
-			"apply again with --force-conflicts: your values, and the fields become yours alone"},
+		{conflicts.Force, "force   ", "apply again with --force-conflicts: " + force},
 		{conflicts.GiveUp, "give up ",
 			"leave the fields out of your manifest: their values stay, and so does the owner"},
-		{conflicts.Share, "share   ",
-			"put their values into your manifest: both of you own the fields from then on"},
+		{conflicts.Share, "share   ", "put their values into your manifest: " + share},
 	} {
+		if way.way == conflicts.Share && absent == len(r.Conflicts) {
+			continue // there is nothing to share
+		}
 		fmt.Fprintf(&b, "  %s %s\n", printable.Cell{Text: way.name, Style: style.Way}, way.text)
 		for _, known := range r.Ways {
 			if known.Way == way.way {
@@ -79,9 +91,13 @@ func (r Report) rows(style Style) [][]printable.Cell {
 			since = c.Since.UTC().Format(time.RFC3339)
 		}
 		owner := fmt.Sprintf("%s (%s)", printable.Short(conflicts.Describe(c.Entry()), ownerWidth), c.Owner.Operation)
+		theirs, yours := Texts(c.Live, c.Applied)
+		if c.Equal {
+			yours += " (same)"
+		}
 		rows = append(rows, []printable.Cell{
 			{Text: c.Path.Short(), Style: style.Field}, {Text: owner, Style: style.Owner},
-			{Text: valueText(c.Live), Style: style.Theirs}, {Text: valueText(c.Applied), Style: style.Yours},
+			{Text: theirs, Style: style.Theirs}, {Text: yours, Style: style.Yours},
 			{Text: since},
 		})
 	}
@@ -99,44 +115,4 @@ func renderLosses(b *strings.Builder, losses []Loss, style Style) {
 			fmt.Fprintf(b, "             and %d more\n", more)
 		}
 	}
-}
-
-// valueText returns the JSON of a value, shortened for a table.
-func valueText(v any) string {
-	left := 4 * valueWidth // bytes that fill the column, whatever the characters are
-	v = head(v, &left)
-	text, err := json.Marshal(v)
-	if err != nil {
-		text = fmt.Append(nil, v) // NaN and the infinities have no JSON
-	}
-	return printable.Short(string(text), valueWidth)
-}
-
-// head returns the beginning of v, with left bytes or a little more. It does not visit the rest of large values, and
-// of values that contain themselves.
-func head(v any, left *int) any {
-	switch t := v.(type) {
-	case string:
-		t = t[:min(len(t), max(*left, 0))]
-		*left -= len(t)
-		return t
-	case map[string]any:
-		out := map[string]any{}
-		for _, name := range slices.Sorted(maps.Keys(t)) {
-			if *left <= 0 {
-				break
-			}
-			*left -= len(name) + len(`"":,`)
-			out[name] = head(t[name], left)
-		}
-		return out
-	case []any:
-		out := []any{}
-		for i := 0; i < len(t) && *left > 0; i++ {
-			*left -= len(`,`)
-			out = append(out, head(t[i], left))
-		}
-		return out
-	}
-	return v
 }

@@ -53,7 +53,7 @@ func TestRender(t *testing.T) {
 	require.Equal(t, `deployment.apps/nginx: 4 conflicts for manager "me"
   FIELD           OWNER                                                  THEIR VALUE  YOUR VALUE  SINCE
   .spec.replicas  "hpa" with subresource "scale" using apps/v1 (Update)  3            1           unknown
-  .spec.é         "b" (Apply)                                            "ü"          null        unknown
+  .spec.é         "b" (Apply)                                            "ü"          absent      unknown
   .spec.map       "b" (Apply)                                            {"a":[1]}    "x"         unknown
   .spec.odd       "b" (Apply)                                            NaN          true        2026-01-02T03:04:05Z
 Ways out:

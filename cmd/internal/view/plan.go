@@ -3,12 +3,10 @@ package view
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/fatih/color"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -174,35 +172,20 @@ func (v PlanView) writeChanges(w io.Writer, p Planned) {
 	for change := range p.Changes() {
 		change = hideChange(change)
 		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {change.Path.Short(), color.FgCyan}}
+		before, after := conflictreport.Texts(change.Before, change.After)
 		switch change.Kind {
 		case plans.Added:
-			row = append(row, cell{}, cell{brief(change.After), color.FgGreen})
+			row = append(row, cell{}, cell{after, color.FgGreen})
 		case plans.Removed:
-			row = append(row, cell{brief(change.Before), color.FgRed})
+			row = append(row, cell{before, color.FgRed})
 		case plans.Modified:
-			row = append(row, cell{brief(change.Before), color.FgRed}, cell{brief(change.After), color.FgGreen})
+			row = append(row, cell{before, color.FgRed}, cell{after, color.FgGreen})
 		}
 		rows = append(rows, row)
 	}
 	if len(rows) > 1 {
 		v.Palette.table(w, "  ", rows)
 	}
-}
-
-// brief returns a value as JSON, or the start of it.
-func brief(value any) string {
-	const width = 40
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Sprintf("(%v)", err)
-	}
-	runes := []rune(printable.Text(strings.TrimSpace(b.String())))
-	if len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return string(runes)
 }
 
 // writeOwnership writes a table of the fields that managers gain and lose.

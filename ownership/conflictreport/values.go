@@ -1,0 +1,174 @@
+package conflictreport
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenure-ssa/tenure/internal/printable"
+)
+
+// The texts of values in a table.
+const (
+	absent      = "absent" // a missing value, and a null
+	beforeFirst = 12       // characters of a long string before the first difference
+	maxDiffers  = 100      // differences that are counted
+	maxDepth    = 100      // of a difference; a value may contain itself
+)
+
+// Texts returns texts of two values that differ, for the columns of a table. If one is too long, both show what differs
+// first in them: the path of a value in the lists and maps, with the number of other differences, and of a long string
+// the part around its first difference.
+//
+//	{"limits": {"cpu": "1"}, …}    {"limits": {"cpu": "2"}, …}    =>    .limits.cpu: "1"    .limits.cpu: "2"
+func Texts(a, b any) (string, string) {
+	one, other := text(a, 4*valueWidth), text(b, 4*valueWidth) // bytes that fill a column, whatever the characters are
+	if utf8.RuneCountInString(one) <= valueWidth && utf8.RuneCountInString(other) <= valueWidth {
+		return one, other
+	}
+	d := difference{}
+	d.find("", a, b, maxDepth)
+	if d.count == 0 {
+		return printable.Short(one, valueWidth), printable.Short(other, valueWidth)
+	}
+	more := ""
+	if d.count > 1 {
+		more = fmt.Sprintf(" +%d", d.count-1)
+	}
+	if d.path != "" {
+		d.path += ": "
+	}
+	width := max(valueWidth-utf8.RuneCountInString(d.path)-len(more), valueWidth/2)
+	one, other = around(d.a, d.b, width)
+	return d.path + one + more, d.path + other + more
+}
+
+// difference is the first difference of two values.
+type difference struct {
+	path  string
+	a, b  any
+	count int // of all, up to maxDiffers
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// find finds the differences of two values at a path: in maps by name, in lists by position.
+func (d *difference) find(path string, a, b any, depth int) {
+	if d.count >= maxDiffers || depth == 0 {
+		return
+	}
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok {
+			break
+		}
+		names := maps.Clone(x)
+		maps.Copy(names, y)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			at := path + "." + name
+			if !plainName.MatchString(name) {
+				at = fmt.Sprintf("%s[%q]", path, name)
+			}
+			d.find(at, x[name], y[name], depth-1)
+		}
+		return
+	case []any:
+		y, ok := b.([]any)
+		if !ok {
+			break
+		}
+		for i := range max(len(x), len(y)) {
+			var p, q any
+			if i < len(x) {
+				p = x[i]
+			}
+			if i < len(y) {
+				q = y[i]
+			}
+			d.find(fmt.Sprintf("%s[%d]", path, i), p, q, depth-1)
+		}
+		return
+	}
+	if text(a, maxText) == text(b, maxText) {
+		return
+	}
+	if d.count++; d.count == 1 {
+		d.path, d.a, d.b = path, a, b
+	}
+}
+
+// around returns the texts of two values, cut to a width: of strings, the part around the first difference.
+func around(a, b any, width int) (string, string) {
+	x, isText := a.(string)
+	y, areTexts := b.(string)
+	if !isText || !areTexts || len(x) <= width && len(y) <= width {
+		return printable.Short(text(a, 4*width), width), printable.Short(text(b, 4*width), width)
+	}
+	start := 0
+	for start < len(x) && start < len(y) && x[start] == y[start] {
+		start++
+	}
+	for back := 0; start > 0 && (back < beforeFirst || !utf8.RuneStart(x[start])); back++ {
+		start--
+	}
+	cut := func(s string) string {
+		part := text(s[start:], 4*width)
+		if start > 0 {
+			part = "…" + part
+		}
+		return printable.Short(part, width)
+	}
+	return cut(x), cut(y)
+}
+
+// text returns the beginning of the JSON of a value, with so many bytes or a little more.
+func text(v any, bytes int) string {
+	if v == nil {
+		return absent
+	}
+	v = head(v, &bytes)
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Sprint(v) // NaN and the infinities have no JSON
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// maxText is how many bytes of a string are compared.
+const maxText = 64 << 10
+
+// head returns the beginning of v, with left bytes or a little more. It does not visit the rest of large values, and
+// of values that contain themselves.
+func head(v any, left *int) any {
+	switch t := v.(type) {
+	case string:
+		t = t[:min(len(t), max(*left, 0))]
+		*left -= len(t)
+		return t
+	case map[string]any:
+		out := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(t)) {
+			if *left <= 0 {
+				break
+			}
+			*left -= len(name) + len(`"":,`)
+			out[name] = head(t[name], left)
+		}
+		return out
+	case []any:
+		out := []any{}
+		for i := 0; i < len(t) && *left > 0; i++ {
+			*left -= len(`,`)
+			out = append(out, head(t[i], left))
+		}
+		return out
+	}
+	return v
+}
