@@ -70,6 +70,7 @@ func TestHoles(t *testing.T) {
 			for _, text := range row.says {
 				require.Contains(t, out.String(), text)
 			}
+			require.NotContains(t, out.String(), "deprecated", "nobody asked for Endpoints")
 			if row.status == 0 {
 				require.NotContains(t, out.String(), "note: ")
 			}

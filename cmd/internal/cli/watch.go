@@ -207,6 +207,9 @@ func (w *watcher) watch(
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if !isNamed {
+		ctx = place.Quietly(ctx)
+	}
 	events := make(chan cluster.Event, 1024)
 	var watches sync.WaitGroup
 	defer watches.Wait()

@@ -30,7 +30,7 @@ func (p *Cluster) Each(
 			in = ""
 		}
 		var of *Target
-		err := p.Client.ListPages(ctx, k, in, math.MaxInt, func(page []map[string]any) bool {
+		err := p.Client.ListPages(Quietly(ctx), k, in, math.MaxInt, func(page []map[string]any) bool {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, object := range page {

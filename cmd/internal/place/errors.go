@@ -23,6 +23,13 @@ func about(ctx context.Context, trees ...map[string]any) context.Context {
 	return context.WithValue(ctx, aboutKey{}, trees)
 }
 
+// quietKey is the key of requests whose warnings are not printed, in their contexts.
+type quietKey struct{}
+
+// Quietly returns the context of requests that the user did not ask for one by one, such as lists of all kinds: that a
+// kind is deprecated says nothing about what the user does.
+func Quietly(ctx context.Context) context.Context { return context.WithValue(ctx, quietKey{}, true) }
+
 // warnings prints the warnings of a server.
 type warnings struct{ to rest.WarningHandler }
 
@@ -32,6 +39,9 @@ func Warnings(env *process.Env) rest.WarningHandlerWithContext {
 }
 
 func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, agent, text string) {
+	if ctx.Value(quietKey{}) != nil {
+		return
+	}
 	trees, _ := ctx.Value(aboutKey{}).([]map[string]any)
 	w.to.HandleWarningHeader(code, agent, secrets.WithoutValues(text, trees...))
 }
