@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
@@ -72,6 +73,9 @@ type Options struct {
 	// nil for a create, and neither may be changed. Validate is not called for a conflict, which a server finds first.
 	// Nil refuses nothing.
 	Validate func(merged, live runtime.Object) error
+	// Found, if it is not nil, are the conflicts that a server found for the same apply, none if it is empty: they take the
+	// place of those of the plan. A server can compare entries of versions for which the FieldManager has no Converter.
+	Found conflicts.Conflicts
 	// Semantics say which values are equal when live and the merged object are compared; nil for the FieldManager's
 	// own. Conflicts do not depend on it, because a server finds them before it decodes values. Servers compare custom
 	// resources as nil does, and built-in types, which are Go structs, as [typed.Canonical] does.
@@ -142,6 +146,9 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	}
 	if err := checkPreconditions(live, applied); err != nil {
 		return nil, err
+	}
+	if options.Found != nil {
+		result.Conflicts = slices.Clone(options.Found)
 	}
 	p := &Plan{Result: result, semantics: options.Semantics}
 	if result.NoOp() {

@@ -72,6 +72,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	if err != nil {
 		return nil, err
 	}
+	options.Found = nil // they are decided
 	var there, absent []fieldpath.Path
 	inLive := allPaths(t, liveTree)
 	for p := range ways[conflicts.Share].All() {

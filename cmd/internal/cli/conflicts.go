@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
@@ -64,11 +65,13 @@ the intent is only printed.
 Of several documents, those without a conflict are counted, not listed, unless
 --show-unchanged is given; -o json lists them.
 
-Live objects are chosen as for plan, see tenure plan --help. Values of Secrets are
-printed only in the intents of --resolve.
+Live objects are chosen as for plan, see tenure plan --help. The conflicts are those
+of the server's dry run, where there is a server. Values of Secrets are printed only
+in the intents of --resolve.
 
 Exit status: 0 if there is no conflict, or none any more; 2 on a conflict; 3 on any
-error, or if it was not confirmed. With several documents, the highest.`,
+error, or if it was not confirmed; 4 if none is known, but the server could not be
+asked about entries of other versions. With several documents, the first of 3, 2, 4.`,
 		Example: `  tenure conflicts -f deployment.yaml --field-manager web
 
   # leave the replicas to their owner, and keep the manifest for that
@@ -152,7 +155,10 @@ func (f *conflictsFlags) reports(
 		if err == nil {
 			var report conflictreport.Report
 			live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
-			report, err = conflictreport.New(ctx, w.Fields, live, intent, w.Title(), w.PlanOptions(false))
+			var options plans.Options
+			if options, err = f.asked(ctx, env, p, w); err == nil {
+				report, err = conflictreport.New(ctx, w.Fields, live, intent, w.Title(), options)
+			}
 			report.Conflicts = view.HideConflicts(report.Conflicts)
 			for i := range report.Ways {
 				if secrets.Is(w.Tree) {
@@ -168,6 +174,34 @@ func (f *conflictsFlags) reports(
 		}
 	}
 	return reports, failed
+}
+
+// asked returns the options of plans of an intent, with the conflicts that the server finds. It is not asked about an
+// apply that changes nothing.
+func (f *conflictsFlags) asked(
+	ctx context.Context, env *process.Env, p place.Place, w *place.Desired,
+) (plans.Options, error) {
+	options := w.PlanOptions(false)
+	plan, err := plans.New(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
+	if err == nil && plan.Outcome == plans.Unchanged {
+		return options, nil
+	}
+	if isServed, canDryRun := w.IsServed(); !isServed || !canDryRun {
+		noteUncompared(env, w)
+		return options, nil
+	}
+	var known conflicts.Conflicts
+	if err == nil {
+		known = plan.Conflicts
+	}
+	answer, refused := w.Ask(ctx, p, false, f.subresource, known)
+	if apierrors.IsForbidden(refused) && err == nil && !w.MayWrite(ctx, p, f.subresource) {
+		env.NoteUnread(fmt.Errorf("%s: you may not apply it: the server was not asked for conflicts", w.Title()))
+		noteUncompared(env, w)
+		return options, nil
+	}
+	options.Found = answer.Conflicts
+	return options, place.ServerError(refused)
 }
 
 func (f *conflictsFlags) print(env *process.Env, reports []conflictreport.Report, documents int) error {
@@ -232,12 +266,16 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 		w, err := read.desired, read.err
 		if err == nil {
 			r, with := resolved{Desired: w}, w.Stored()
-			if r.Resolution, err = f.resolution(ctx, w, way, others, met); err == nil {
+			var options plans.Options
+			if options, err = f.asked(ctx, env, p, w); err == nil {
+				r.Resolution, err = f.resolution(ctx, w, way, others, met, options)
+			}
+			if err == nil {
 				r.intent = r.Intent.Object
 			}
 			if err == nil && with != w {
 				var of *plans.Resolution
-				if of, err = f.resolution(ctx, with, way, others, met); err == nil {
+				if of, err = f.resolution(ctx, with, way, others, met, options); err == nil {
 					r.intent = of.Intent.Object
 				}
 			}
@@ -268,9 +306,9 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 // resolution decides the conflicts of an intent, and sets met for the paths of --field that are among
 // them: with several documents, a path does not have to be in each.
 func (f *conflictsFlags) resolution(
-	ctx context.Context, w *place.Desired, way, others conflicts.Way, met map[string]bool,
+	ctx context.Context, w *place.Desired, way, others conflicts.Way, met map[string]bool, options plans.Options,
 ) (*plans.Resolution, error) {
-	live, intent, options := place.Wrap(w.Object), place.Wrap(w.Tree), w.PlanOptions(false)
+	live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
 	var chosen *fieldpath.Set
 	if len(f.fields) > 0 {
 		plan, err := plans.New(ctx, w.Fields, live, intent, options)

@@ -12,14 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
 var planFormats = []string{"yaml", "json", "diff"}
@@ -229,19 +228,22 @@ func (f *planFlags) planDocuments(
 			view.ExplainDesired(env, all[i].Desired, err)
 			continue
 		}
-		planned = append(planned, all[i])
+		one := all[i]
+		if one.Served == nil && one.Outcome != plans.Unchanged && one.Outcome != plans.Conflict && !f.force {
+			noteUncompared(env, one.Desired)
+		}
+		planned = append(planned, one)
 	}
 	return planned, failed
 }
 
-// askServer sends a dry run of each apply that is not planned as unchanged or as a conflict. What the server does takes
-// the place of the plan, or of its error.
+// askServer sends a dry run of each apply that is not planned as unchanged. What the server does takes the place of the
+// plan, or of its error.
 func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Place, all []view.Planned, errs []error) {
 	var asked []int
 	unasked := 0
 	for i := range all {
-		if all[i].Fields == nil || errs[i] == nil &&
-			(all[i].Outcome == plans.Unchanged || all[i].Outcome == plans.Conflict) {
+		if all[i].Fields == nil || errs[i] == nil && all[i].Outcome == plans.Unchanged {
 			continue
 		}
 		switch isServed, canDryRun := all[i].IsServed(); {
@@ -255,9 +257,11 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 	var mu sync.Mutex
 	workqueue.ParallelizeUntil(context.Background(), f.concurrency, len(asked), func(i int) {
 		one, err := &all[asked[i]], &errs[asked[i]]
-		served, refused := p.Apply(ctx, one.Target, one.Stored().Tree, cluster.WriteOptions{
-			Manager: one.Desired.Manager, Force: f.force, DryRun: true, Subresource: f.subresource,
-		})
+		var known conflicts.Conflicts
+		if one.Plan != nil {
+			known = one.Plan.Conflicts
+		}
+		answer, refused := one.Ask(ctx, p, f.force, f.subresource, known)
 		isAllowed := true
 		if apierrors.IsForbidden(refused) && *err == nil {
 			isAllowed = one.MayWrite(ctx, p, f.subresource)
@@ -276,9 +280,12 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 		if one.Plan != nil {
 			plan = *one.Plan
 		}
-		served = secrets.Shown(served)
-		plan.Outcome = one.ServedOutcome(served)
-		one.Plan, one.Served = &plan, served
+		if plan.Conflicts = answer.Conflicts; len(plan.Conflicts) > 0 {
+			plan.Outcome, one.Options.Found = plans.Conflict, answer.Conflicts
+		} else {
+			plan.Outcome, one.Served = one.ServedOutcome(answer.Object), answer.Object
+		}
+		one.Plan = &plan
 	})
 	done()
 	if f.unasked > 0 {

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
@@ -25,6 +26,13 @@ func kindsOf(env *process.Env, c *cluster.Cluster, args []string) ([]cluster.Kin
 		err = nil
 	}
 	return kinds, err
+}
+
+// noteUncompared names the entries with which conflicts are not known.
+func noteUncompared(env *process.Env, w *place.Desired) {
+	if err := w.Uncompared(); err != nil {
+		env.NoteUnread(err)
+	}
 }
 
 // noteUnlisted names the kinds that the user may not list, and returns the other errors of lists of kinds. A kind that
