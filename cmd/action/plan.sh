@@ -44,7 +44,7 @@ fence=$(printf '%*s' "$((longest > 2 ? longest + 1 : 3))" '' | tr ' ' '`')
 	echo
 	echo "$fence"
 	# What is cut in the middle of a character, or is none, is left out; iconv fails then, although it is told to.
-	head -c "$limit" "$output" | tr -- "${replaced:-\\0}" "'" | { iconv -c -f UTF-8 -t UTF-8 || true; }
+	head -c "$limit" "$output" | tr -- "${replaced:-\\0}" "'" | { iconv -c -f UTF-8 -t UTF-8 2>/dev/null || true; }
 	if [ "$(wc -c <"$output")" -gt "$limit" ]; then
 		echo
 		echo "… and more: see the log of the job"

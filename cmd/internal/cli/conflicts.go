@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
@@ -190,18 +189,16 @@ func (f *conflictsFlags) asked(
 		noteUncompared(env, w)
 		return options, nil
 	}
-	var known conflicts.Conflicts
+	planned := view.Planned{Desired: w, Options: options}
 	if err == nil {
-		known = plan.Conflicts
+		planned.Plan = plan
 	}
-	answer, refused := w.Ask(ctx, p, false, f.subresource, known)
-	if apierrors.IsForbidden(refused) && err == nil && !w.MayWrite(ctx, p, f.subresource) {
+	isAllowed, err := planned.Ask(ctx, p, f.subresource)
+	if !isAllowed {
 		env.NoteUnread(fmt.Errorf("%s: you may not apply it: the server was not asked for conflicts", w.Title()))
 		noteUncompared(env, w)
-		return options, nil
 	}
-	options.Found = answer.Conflicts
-	return options, place.ServerError(refused)
+	return planned.Options, err
 }
 
 func (f *conflictsFlags) print(env *process.Env, reports []conflictreport.Report, documents int) error {
@@ -352,12 +349,19 @@ func (f *conflictsFlags) applyResolved(
 ) (failed bool, err error) {
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}
 	for _, r := range list {
+		planned := view.Planned{Desired: r.Desired.With(r.intent), Plan: r.Plan, Options: plans.Options{Force: r.Force}}
+		if isServed, canDryRun := r.IsServed(); isServed && canDryRun && r.Plan.Outcome != plans.Unchanged {
+			if _, err := planned.Ask(ctx, p, f.subresource); err != nil {
+				view.ExplainDesired(env, r.Desired, err)
+				return true, nil
+			}
+		}
 		forced := ""
 		if r.Force {
 			forced = ", with force"
 		}
-		fmt.Fprintf(env.Stderr, "%s: %s%s\n", r.Title(), r.Plan.Outcome, forced)
-		shown.WriteEffects(env.Stderr, view.Planned{Desired: r.Desired, Plan: r.Plan})
+		fmt.Fprintf(env.Stderr, "%s: %s%s\n", r.Title(), planned.Outcome, forced)
+		shown.WriteEffects(env.Stderr, planned)
 	}
 	if !f.dryRun && !offline {
 		question := fmt.Sprintf("Apply this to %s in %s?", printable.Counted(len(list), "object", "objects"), p)

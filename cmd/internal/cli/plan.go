@@ -9,14 +9,12 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
@@ -257,35 +255,13 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 	var mu sync.Mutex
 	workqueue.ParallelizeUntil(context.Background(), f.concurrency, len(asked), func(i int) {
 		one, err := &all[asked[i]], &errs[asked[i]]
-		var known conflicts.Conflicts
-		if one.Plan != nil {
-			known = one.Plan.Conflicts
-		}
-		answer, refused := one.Ask(ctx, p, f.force, f.subresource, known)
-		isAllowed := true
-		if apierrors.IsForbidden(refused) && *err == nil {
-			isAllowed = one.MayWrite(ctx, p, f.subresource)
-		}
+		isAllowed, refused := one.Ask(ctx, p, f.subresource)
 		mu.Lock()
 		defer mu.Unlock()
 		step()
-		if !isAllowed {
+		if *err = refused; !isAllowed {
 			f.unasked++
-			return
 		}
-		if *err = place.ServerError(refused); *err != nil {
-			return
-		}
-		plan := plans.Plan{}
-		if one.Plan != nil {
-			plan = *one.Plan
-		}
-		if plan.Conflicts = answer.Conflicts; len(plan.Conflicts) > 0 {
-			plan.Outcome, one.Options.Found = plans.Conflict, answer.Conflicts
-		} else {
-			plan.Outcome, one.Served = one.ServedOutcome(answer.Object), answer.Object
-		}
-		one.Plan = &plan
 	})
 	done()
 	if f.unasked > 0 {

@@ -41,6 +41,13 @@ func (w *Desired) Stored() *Desired {
 	return &with
 }
 
+// With returns another intent of the manager for the object: of a Secret, with its values.
+func (w *Desired) With(intent map[string]any) *Desired {
+	with := *w
+	with.sent, with.Tree = intent, secrets.Shown(intent)
+	return &with
+}
+
 // Manifest returns an intent without a namespace that the document did not have.
 func (w *Desired) Manifest(intent map[string]any) map[string]any {
 	metadata, ok := intent["metadata"].(map[string]any)
