@@ -32,6 +32,7 @@ type planFlags struct {
 	summary       bool
 	format        string
 	unasked       int // objects that the user may not apply
+	suggest       func(args ...string) string
 }
 
 func newPlan(env *process.Env) *cobra.Command {
@@ -54,8 +55,9 @@ apply accepts objects of a new kind only in a second run.)
 
 The plan assumes that the server sets the defaults of the schema and, for built-in
 kinds, that 1000m equals 1 and an empty list equals none; --plain assumes neither.
-"unchanged" then means that the server would write nothing. What is not unchanged is
-sent to the server as a dry run: its validation refuses what it would refuse, and
+"unchanged" then means that the object and who owns its fields stay as they are; a
+server may still store it once, with another resourceVersion. What is not unchanged
+is sent to the server as a dry run: its validation refuses what it would refuse, and
 what admission changes is in the plan. If you may not patch an object, its plan is
 the command's own, as it is with --offline, and the status says so. A kind or a
 namespace that the input creates can't be asked for. With --live there is no server.
@@ -149,6 +151,7 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 			return errors.Join(fmt.Errorf("--applyset: %w", err), p.Close())
 		}
 	}
+	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
 	plans, failed := f.planDocuments(cmd.Context(), env, p, docs)
 	var deleted []view.Pruned
 	switch {
@@ -224,6 +227,7 @@ func (f *planFlags) planDocuments(
 		if err != nil {
 			failed++
 			view.ExplainDesired(env, all[i].Desired, err)
+			f.explainRefusal(env, all[i])
 			continue
 		}
 		one := all[i]
@@ -233,6 +237,22 @@ func (f *planFlags) planDocuments(
 		planned = append(planned, one)
 	}
 	return planned, failed
+}
+
+// explainRefusal shows what a refused apply would have done, by its plan: the list items that it leaves without fields that
+// they need, because others own the items, and the commands that let the apply remove them.
+func (f *planFlags) explainRefusal(env *process.Env, one view.Planned) {
+	halves := one.Halves()
+	if len(halves) == 0 || f.suggest == nil {
+		return
+	}
+	fmt.Fprintln(env.Stderr, "  the apply removes these fields of list items that stay, because others own the items:")
+	view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}.WriteEffects(env.Stderr, one)
+	for _, half := range halves {
+		fmt.Fprintf(env.Stderr, "  to remove %s as a whole, let %q own it: %s\n", half.Item.Short(), one.Desired.Manager,
+			f.suggest("transfer", one.Reference(), "-n", one.Namespace, "--from", half.Owner.Manager,
+				"--to", one.Desired.Manager, "--field", half.Item.String()))
+	}
 }
 
 // askServer sends a dry run of each apply that is not planned as unchanged. What the server does takes the place of the

@@ -2,12 +2,15 @@ package view
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Ask asks the server what it does with the apply, by a dry run. The server's answer takes the place of the plan, and of
@@ -32,4 +35,38 @@ func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (
 	}
 	p.Plan = &plan
 	return true, nil
+}
+
+// Half is a list item that stays, because another manager owns it, when an apply removes fields from it.
+type Half struct {
+	Owner managedfields.Key
+	Item  fieldpath.Path
+}
+
+// Halves returns the list items of which the plan removes fields, and which stay because others own them.
+func (p *Planned) Halves() (out []Half) {
+	if p.Plan == nil || p.Desired.Object == nil {
+		return nil
+	}
+	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
+	if err != nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for change := range p.Plan.Changes() {
+		for n := len(change.Path) - 1; change.Kind == plans.Removed && n > 0; n-- {
+			item := change.Path[:n]
+			if !item[n-1].IsKey() || seen[item.String()] {
+				continue
+			}
+			for i := range list {
+				if e := &list[i]; e.Key.Manager != p.Desired.Manager && e.Owned().Has(item) {
+					seen[item.String()] = true
+					out = append(out, Half{e.Key, slices.Clone(item)})
+					break
+				}
+			}
+		}
+	}
+	return out
 }
