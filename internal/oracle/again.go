@@ -251,7 +251,7 @@ func (l Laws) ownable(tree map[string]any, set *fieldpath.Set) bool {
 func (l Laws) comparePlan(plan *plans.Plan, planErr error, live, stored runtime.Object, applyErr error) error {
 	var conflicting conflicts.Conflicts
 	if errors.As(applyErr, &conflicting) {
-		if planErr == nil && plan.Outcome == plans.Conflict && reflect.DeepEqual(plan.Conflicts, conflicting) {
+		if planErr == nil && plan.Outcome == plans.Conflict && sameConflicts(plan.Conflicts, conflicting) {
 			return nil
 		}
 		return fmt.Errorf("plan: %v, error: %v; apply: %v", plan, planErr, applyErr)
