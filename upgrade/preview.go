@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -25,9 +27,10 @@ type Preview struct {
 	LastApplied managedfields.Key
 	// Removed are the fields that the next apply removes. It applies Intent, or the intent in the annotation. Next is
 	// the error of this apply without force, for example conflicts.Conflicts; then Removed is what it removes with
-	// force, or nil if it fails even so. Both are nil if the next apply is unknown.
+	// force, or nil if it fails even so. Both are nil if the next apply is unknown, which IsKnown tells.
 	Removed *fieldpath.Set
 	Next    error
+	IsKnown bool
 	// Lost are the fields that the next apply keeps in the object, and that the applier owns no longer: containers, such
 	// as a map of labels. An update owns them, an intent only what is in them (spec rule 4.2). Nil like Removed.
 	Lost *fieldpath.Set
@@ -78,6 +81,7 @@ func (m *move) previewApply(now runtime.Object) {
 	if m.intent == nil || m.Types == nil || m.Subresource != "" {
 		return
 	}
+	m.preview.IsKnown = true
 	next := m.Next(now, m.target.Key, m.intent.GetAPIVersion(), m.intent)
 	if m.preview.Next = next.Err; next.Err != nil {
 		return
@@ -117,6 +121,56 @@ func (p Preview) Render(w io.Writer, what string) error {
 	r.parts("items that would stay in part when they are no longer applied", "half-owned by", p.Half)
 	_, err := io.WriteString(w, printable.Lines(r.String()))
 	return err
+}
+
+// Summary returns the preview on one line: how much moves, and what the next apply then removes or conflicts with. what
+// names the object. [Preview.Render] lists all of it.
+func (p Preview) Summary(what string) string {
+	moves := 0
+	for _, e := range p.Moves {
+		moves += e.Owned().Leaves().Len()
+	}
+	line := fmt.Sprintf("%s: %s to %q", what, printable.Counted(moves, "field moves", "fields move"), p.Applier.Manager)
+	removed := p.Removed.Leaves()
+	lost := removed.Difference(fieldpath.NewSet(annotationPath))
+	switch {
+	case !p.IsKnown:
+		line += "; what the next apply removes is not known without the intent"
+	case lost.Empty() && len(p.Half) == 0:
+		line += "; nothing is lost"
+	}
+	if removed.Has(annotationPath) {
+		line += "; removed: the annotation of client-side apply"
+	}
+	if !lost.Empty() {
+		line += "; the next apply removes " + some(lost)
+	}
+	var found conflicts.Conflicts
+	switch {
+	case errors.As(p.Next, &found):
+		for _, c := range found {
+			line += fmt.Sprintf("; in conflict: %s of %q", c.Path.Short(), c.Owner.Manager)
+		}
+	case p.Next != nil:
+		line += fmt.Sprintf("; the next apply fails: %v", p.Next)
+	}
+	for _, e := range p.Half {
+		line += fmt.Sprintf("; would stay in part, because of %q: %s", e.Manager, some(e.Owned().Leaves()))
+	}
+	return printable.Text(line)
+}
+
+// some returns the first paths of a set, and how many more it has.
+func some(set *fieldpath.Set) string {
+	const shown = 5
+	var names []string
+	for path := range set.All() {
+		if len(names) == shown {
+			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), set.Len()-shown)
+		}
+		names = append(names, path.Short())
+	}
+	return strings.Join(names, ", ")
 }
 
 type renderer struct{ strings.Builder }

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/defaulted"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -29,6 +30,7 @@ type look struct {
 	isClient   bool
 	gone       int                       // entries
 	ancient    int                       // fields
+	twofold    int                       // fields
 	owners     map[string]*fieldpath.Set // the fields of all entries of a manager
 }
 
@@ -61,6 +63,12 @@ func (l *look) readEntries() {
 			l.unreadable = true
 		}
 		m := l.addEntry(e, set.Len(), sizes[e.Key])
+		applied := list.Get(managedfields.KeyOf(e.Manager, metav1.ManagedFieldsOperationApply, "", ""))
+		if applied != nil && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" {
+			n := set.Leaves().Difference(applied.Owned()).Len()
+			l.twofold += n
+			m.Twofold += n
+		}
 		if !seen[m] {
 			seen[m] = true
 			m.Objects++
@@ -146,24 +154,7 @@ func (l *look) compareOwners() {
 		return
 	}
 	unowned := t.FieldSet(l.u.Object).Difference(managedfields.Unowned()).Difference(owned)
-	if !unowned.Empty() {
-		unowned = l.withoutDefaults(t, unowned)
-	}
-	l.example.Unowned = leafCount(unowned)
-}
-
-// withoutDefaults returns those of the fields that nobody owns that a server would not set by itself.
-func (l *look) withoutDefaults(t *typed.Type, unowned *fieldpath.Set) *fieldpath.Set {
-	bare, ok := t.Default(t.Remove(l.u.Object, unowned)).(map[string]any)
-	if !ok {
-		return unowned
-	}
-	defaulted := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(bare)}
-	if l.object.Defaulter != nil {
-		l.object.Defaulter(defaulted)
-	}
-	c := t.Compare(defaulted.Object, l.u.Object)
-	return unowned.Intersection(c.Added.Union(c.Modified))
+	l.example.Unowned = leafCount(defaulted.Without(t, l.u.Object, unowned, l.object.Defaulter))
 }
 
 // leafCount returns the number of paths of a set without others below them.
@@ -171,7 +162,7 @@ func leafCount(set *fieldpath.Set) int { return set.Leaves().Len() }
 
 // migrate previews the migration of an object under client-side apply.
 func (l *look) migrate(ctx context.Context) {
-	_, annotated := l.u.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"]
+	_, annotated := l.u.GetAnnotations()[fieldmanager.LastAppliedAnnotation]
 	if l.isClient = l.isClient || annotated; !l.isClient {
 		return
 	}
@@ -204,7 +195,8 @@ func (l *look) migrate(ctx context.Context) {
 	}
 	p := &result.Preview
 	c.Moves += count(p.Moves)
-	c.Removed += leafCount(p.Removed)
+	annotation := fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
+	c.Removed += p.Removed.Leaves().Difference(fieldpath.NewSet(annotation)).Len()
 	c.Left += count(p.Left)
 	c.Others += count(p.Others)
 }
@@ -230,6 +222,7 @@ func (l *look) sum() {
 	add(&t.Unowned, e.Unowned)
 	add(&t.Shared, e.Shared)
 	add(&t.Ancient.Count, l.ancient)
+	add(&t.Twofold, l.twofold)
 	r.keep(Largest, e.ManagedFields, e)
 	if l.isClient {
 		r.keep(FoundClient, e.ManagedFields, e)
@@ -238,6 +231,7 @@ func (l *look) sum() {
 	r.keep(FoundUnowned, e.Unowned, e)
 	r.keep(FoundShared, e.Shared, e)
 	r.keep(FoundAncient, l.ancient, e)
+	r.keep(FoundTwofold, l.twofold, e)
 	if e.Entries == 0 {
 		r.keep(FoundNoManaged, e.Size, e)
 	}

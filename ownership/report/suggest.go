@@ -59,8 +59,14 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 	slices.Sort(client)
 	if len(client) > 0 {
 		add(Command{Verb: "upgrade", Kinds: client, Flags: []string{"--field-manager", o.Applier, "--dry-run"}},
-			"%s under client-side apply: the next server-side apply would leave fields behind",
+			"%s under client-side apply: no server-side apply removes what it owns",
 			printable.Counted(s.ClientSide.Objects, "object is", "objects are"))
+	}
+	twofold := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool { return m.Twofold == 0 })
+	for _, m := range twofold[:min(len(twofold), maxReasons)] {
+		add(Command{Verb: "upgrade", Kinds: m.Kinds, Flags: []string{"--field-manager", m.Name, "--from", m.Name,
+			"--everything", "--dry-run"}}, "%q both updated and applies: none of its applies removes %s",
+			m.Name, printable.Counted(m.Twofold, "field", "fields"))
 	}
 	for _, g := range s.Gone {
 		if g.Operation == string(metav1.ManagedFieldsOperationUpdate) {

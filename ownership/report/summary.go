@@ -19,6 +19,8 @@ type Summary struct {
 	Unowned    Count         `json:"unowned"`
 	Shared     Count         `json:"shared"`
 	Ancient    Ancient       `json:"ancient"`
+	// Twofold are fields that a manager owns by an Update of the object, and not by its Apply: no apply removes them.
+	Twofold Count `json:"twofold"`
 
 	Examples    []Example    `json:"examples"`
 	Suggestions []Suggestion `json:"suggestions"`
@@ -67,6 +69,8 @@ type Manager struct {
 	// LastWrite is nil if no entry has a time.
 	LastWrite *time.Time `json:"lastWrite,omitempty"`
 	Silent    bool       `json:"silent,omitempty"`
+	// Twofold are its fields that are [Summary.Twofold].
+	Twofold int `json:"twofold,omitempty"`
 }
 
 // Kind is a kind with all its objects.
@@ -89,8 +93,8 @@ type Count struct {
 // ClientSide is what the migration of objects under client-side apply would do.
 type ClientSide struct {
 	Objects int `json:"objects"`
-	// Moves are fields that would move to the applier, Removed those that its next apply then removes, Left
-	// those that stay with their manager, and Others those that other managers own: conflicts, if an apply
+	// Moves are fields that would move to the applier, Removed those that its next apply then removes, besides the
+	// annotation of client-side apply, Left those that stay with their manager, and Others those that other managers own: conflicts, if an apply
 	// changes them.
 	Moves   int `json:"moves"`
 	Removed int `json:"removed"`
@@ -131,11 +135,12 @@ const (
 	FoundUnowned   Finding = "unowned fields"
 	FoundShared    Finding = "shared fields"
 	FoundAncient   Finding = "ancient-changes"
+	FoundTwofold   Finding = "Update and Apply"
 	FoundNoManaged Finding = "no managed fields"
 )
 
 // findings are all of them, in the order of a report.
-var findings = []Finding{Largest, FoundClient, FoundGone, FoundUnowned, FoundShared, FoundAncient, FoundNoManaged}
+var findings = []Finding{Largest, FoundClient, FoundGone, FoundUnowned, FoundShared, FoundAncient, FoundTwofold, FoundNoManaged}
 
 // Example is one of the worst objects of a finding.
 type Example struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
@@ -47,9 +48,8 @@ func (f *intentFlags) addPlain(cmd *cobra.Command) {
 		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
 }
 
-// kubectlManager is the default manager of kubectl apply --server-side, and of all commands: a plan for a manager that
-// applies nothing would be wrong.
-const kubectlManager = "kubectl"
+// kubectlManager is the default manager of all commands: a plan for a manager that applies nothing would be wrong.
+const kubectlManager = view.KubectlManager
 
 // open opens the place, and reads the intents.
 func (f *intentFlags) open(

@@ -67,6 +67,11 @@ Of several documents, those that are unchanged are counted, not listed, unless
 kind. -o diff shows the difference between the objects as kubectl diff does, with
 the program of KUBECTL_EXTERNAL_DIFF if that is set.
 
+Fields that an earlier updater owns beyond the manifest, such as kubectl apply or an
+install of Helm 3, stay: the plan names them, and the command that lets the manager
+remove them. For the manager kubectl it shows what kubectl apply --server-side
+removes by itself, because it moves them first.
+
 With --prune, the plan lists the objects that an apply would delete because they are
 not in the input any more: those with the labels of -l, of the kinds that kubectl
 apply --prune deletes or of --prune-allowlist, in the namespaces of the input, that
@@ -165,7 +170,7 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 		return errors.Join(err, p.Close())
 	}
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), ManagedFields: f.managedFields,
-		Unchanged: f.unchanged, Pruned: deleted}
+		Unchanged: f.unchanged, Pruned: deleted, Suggest: f.suggest}
 	switch {
 	case f.summary && f.format != "":
 		err = view.Encode(env.Stdout, f.format, shown.Summary(plans, failed))
@@ -224,6 +229,9 @@ func (f *planFlags) planDocuments(
 	done()
 	f.askServer(ctx, env, p, all, errs)
 	for i, err := range errs {
+		if err == nil && all[i].Desired.Object != nil && f.subresource == "" {
+			err = all[i].FindLeftovers(ctx)
+		}
 		if err != nil {
 			failed++
 			view.ExplainDesired(env, all[i].Desired, err)
@@ -243,7 +251,7 @@ func (f *planFlags) planDocuments(
 // they need, because others own the items, and the commands that let the apply remove them.
 func (f *planFlags) explainRefusal(env *process.Env, one view.Planned) {
 	halves := one.Halves()
-	if len(halves) == 0 || f.suggest == nil {
+	if len(halves) == 0 {
 		return
 	}
 	fmt.Fprintln(env.Stderr, "  the apply removes these fields of list items that stay, because others own the items:")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +18,8 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -27,6 +31,7 @@ type upgradeFlags struct {
 	intent      string
 	also        []string
 	restartedAt bool
+	details     bool
 }
 
 func newUpgrade(env *process.Env) *cobra.Command {
@@ -37,7 +42,8 @@ func newUpgrade(env *process.Env) *cobra.Command {
 		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
 Apply entry of a manager, so that its next apply removes what is no longer applied.
 It moves the fields in the last-applied annotation. Defaults, and fields that
-webhooks added, stay with their manager. doc/ownership.md has the details.
+webhooks added, stay with their manager. The preview is a line for each object, with
+--details all fields. doc/ownership.md explains them.
 
 --restarted-at also moves the annotation that kubectl rollout restart left, which no
 apply removes otherwise; --also moves fields of your choice. --intent is the next
@@ -58,7 +64,7 @@ intent, for the preview and for objects without the annotation.
 				return err
 			}
 			return flags.moveObjects(env, cmd, args, "upgraded", func(t *place.Target) (moveResult, error) {
-				return flags.upgrade(cmd.Context(), t, next)
+				return flags.upgrade(cmd.Context(), env, t, next)
 			})
 		},
 	}
@@ -71,6 +77,7 @@ intent, for the preview and for objects without the annotation.
 	set.StringVar(&flags.intent, "intent", "", "`FILE` with the next intent")
 	set.StringArrayVar(&flags.also, "also", nil,
 		"also move the field at `PATH`, and all fields in it, from every updater; may be given several times")
+	set.BoolVar(&flags.details, "details", false, "list the fields that move, that stay, and that the next apply removes")
 	set.BoolVar(&flags.restartedAt, "restarted-at", false, "also move the annotation of kubectl rollout restart")
 	set.BoolVar(
 		&flags.options.Everything,
@@ -100,7 +107,7 @@ func checkManager(name string) error {
 	return nil
 }
 
-func (f *upgradeFlags) upgrade(ctx context.Context, t *place.Target, next intents) (moveResult, error) {
+func (f *upgradeFlags) upgrade(ctx context.Context, env *process.Env, t *place.Target, next intents) (moveResult, error) {
 	o := f.options
 	o.Types, o.Converter = t.Types, t.Converter()
 	o.Intent = next.forObject(t)
@@ -118,7 +125,35 @@ func (f *upgradeFlags) upgrade(ctx context.Context, t *place.Target, next intent
 		o.Also = o.Also.Union(also)
 	}
 	result, err := upgrade.ToServerSide(ctx, place.Wrap(t.Object), o)
-	return upgradeResult(t, result, o.Manager, err)
+	if err == nil && !result.Changed && len(o.From) == 0 && t.Asked {
+		f.nameUpdaters(env, t)
+	}
+	moved, err := upgradeResult(t, result, o.Manager, err)
+	if !f.details {
+		moved.preview = func(w io.Writer, _ view.Palette) error {
+			_, err := fmt.Fprintln(w, result.Preview.Summary(t.Title()))
+			return err
+		}
+	}
+	return moved, err
+}
+
+// nameUpdaters names the managers of which --from could choose, if none owns the annotation.
+func (f *upgradeFlags) nameUpdaters(env *process.Env, t *place.Target) {
+	var names []string
+	entries, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
+	for _, e := range entries {
+		if e.Owned().Has(fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation)) {
+			return
+		}
+		if e.Subresource == f.options.Subresource {
+			names = append(names, strconv.Quote(e.Manager))
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(env.Stderr, "note: %s: no updater owns the annotation of client-side apply: choose with --from and "+
+			"--everything among %s\n", t.Title(), printable.Text(strings.Join(names, ", ")))
+	}
 }
 
 // alsoFields returns the paths of --also that an updater owns. A path that nobody owns is no

@@ -27,6 +27,10 @@ type Planned struct {
 	Options plans.Options
 	// Served is the object after a dry run of the apply on the server; nil if there was none.
 	Served map[string]any
+	// Leftovers stay, see [Planned.FindLeftovers]; Migration is what kubectl changes besides, when it takes over what it
+	// applied client-side.
+	Leftovers []Leftover
+	Migration []plans.Change
 }
 
 // Changes returns the fields that change: by the dry run, if there was one.
@@ -44,6 +48,8 @@ type PlanView struct {
 	Unchanged     bool // list the unchanged ones of several
 	// Pruned are objects that would be deleted.
 	Pruned []Pruned
+	// Suggest returns the line of a command.
+	Suggest func(args ...string) string
 }
 
 // Pruned is an object that would be deleted, and who applied it, or the parent of the ApplySet that it is in.
@@ -71,15 +77,21 @@ const manyFields = 10
 
 // WriteText writes plans for a person, and a summary if there are several.
 func (v PlanView) WriteText(ctx context.Context, w io.Writer, all []Planned, failed int) error {
-	counts := map[plans.Outcome]int{}
+	counts, leftovers := map[plans.Outcome]int{}, 0
 	for _, p := range all {
 		counts[p.Outcome]++
 		if p.Outcome == plans.Unchanged && !v.Unchanged && len(all)+failed > 1 {
+			leftovers += min(len(p.Leftovers), 1)
 			continue
 		}
 		if err := v.writePlan(ctx, w, p); err != nil {
 			return err
 		}
+		v.writeLeftovers(w, &p)
+	}
+	if leftovers > 0 {
+		fmt.Fprintf(w, "%s with fields of earlier updaters that no apply removes: see --show-unchanged\n",
+			printable.Counted(leftovers, "unchanged object", "unchanged objects"))
 	}
 	for _, p := range v.Pruned {
 		fmt.Fprintf(w, "%s: %s (%s)\n", v.Palette.paint(p.Title(), color.Bold),
@@ -162,14 +174,14 @@ var changeColors = map[plans.ChangeKind]color.Attribute{
 
 // WriteEffects writes tables of the fields that change, and of those that managers gain and lose.
 func (v PlanView) WriteEffects(w io.Writer, p Planned) {
-	v.writeChanges(w, p)
+	v.writeChanges(w, p.Changes())
 	v.writeOwnership(w, p)
 }
 
 // writeChanges writes a table of the fields that change.
-func (v PlanView) writeChanges(w io.Writer, p Planned) {
+func (v PlanView) writeChanges(w io.Writer, changes iter.Seq[plans.Change]) {
 	rows := [][]cell{headings("CHANGE", "FIELD", "BEFORE", "AFTER")}
-	for change := range p.Changes() {
+	for change := range changes {
 		change = hideChange(change)
 		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {change.Path.Short(), color.FgCyan}}
 		before, after := conflictreport.Texts(change.Before, change.After)
@@ -236,6 +248,15 @@ type planJSON struct {
 	Changes   []changeJSON        `json:"changes,omitempty"`
 	Ownership []ownershipJSON     `json:"ownership,omitempty"`
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
+	// Leftovers are fields of earlier updaters that stay, Migration what kubectl apply --server-side changes besides.
+	Leftovers []leftoverJSON `json:"leftovers,omitempty"`
+	Migration []changeJSON   `json:"migration,omitempty"`
+}
+
+type leftoverJSON struct {
+	Manager string   `json:"manager"`
+	Fields  []string `json:"fields"`
+	Command string   `json:"command"`
 }
 
 // prunedJSON is an object that would be deleted, for programs.
@@ -278,17 +299,23 @@ func (v PlanView) Data(all []Planned) any {
 			File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
 			Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts),
 		}
-		for change := range p.Changes() {
-			change = hideChange(change)
-			one.Changes = append(
-				one.Changes,
-				changeJSON{change.Kind, change.Path.String(), change.Before, change.After},
-			)
+		one.Changes, one.Migration = changesJSON(p.Changes()), changesJSON(slices.Values(p.Migration))
+		for _, l := range p.Leftovers {
+			one.Leftovers = append(one.Leftovers,
+				leftoverJSON{l.Manager.Manager, pathTexts(l.Fields), v.Suggest(l.command(&p)...)})
 		}
 		for _, change := range p.Ownership {
 			one.Ownership = append(one.Ownership, ownershipJSONOf(change))
 		}
 		out.Objects = append(out.Objects, one)
+	}
+	return out
+}
+
+func changesJSON(changes iter.Seq[plans.Change]) (out []changeJSON) {
+	for change := range changes {
+		change = hideChange(change)
+		out = append(out, changeJSON{change.Kind, change.Path.String(), change.Before, change.After})
 	}
 	return out
 }

@@ -116,8 +116,12 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 		}
 	}
 	c := &s.ClientSide
-	add("client-side apply", c.Objects, "a migration moves %s; the next apply removes %d of them; %d stay with their "+
-		"manager; %d are others'", printable.Counted(c.Moves, "field", "fields"), c.Removed, c.Left, c.Others)
+	lost := "nothing is lost but the annotations"
+	if c.Removed > 0 {
+		lost = printable.Counted(c.Removed, "field", "fields") + " of it and the annotations go with the next apply"
+	}
+	add("client-side apply", c.Objects, "a migration moves %s; %s; %d are owned by others",
+		printable.Counted(c.Moves, "field", "fields"), lost, c.Others)
 	for _, why := range c.Why {
 		add("  can't be migrated", c.Failed, "%s", why)
 	}
@@ -137,6 +141,8 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 	}
 	add("ancient-changes", s.Ancient.Objects, "%s of managers that are forgotten%s",
 		printable.Counted(s.Ancient.Fields, "field", "fields"), since)
+	add("Update and Apply", s.Twofold.Objects, "%s that a manager updated, and that its applies do not remove",
+		printable.Counted(s.Twofold.Fields, "field", "fields"))
 	add("unreadable entries", s.Unreadable, "their fields are not counted")
 	if len(rows) > 1 {
 		fmt.Fprintln(w)

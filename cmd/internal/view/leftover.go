@@ -1,0 +1,126 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/defaulted"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+// KubectlManager is the manager of kubectl apply --server-side.
+const KubectlManager = "kubectl"
+
+// Leftover is what an earlier updater of an object owns beyond an intent: fields that no apply of the intent removes.
+type Leftover struct {
+	Manager managedfields.Key
+	Fields  *fieldpath.Set // leaves
+	// isClientSide says that the updater owns the annotation of client-side apply.
+	isClientSide bool
+}
+
+var annotationPath = fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
+
+// FindLeftovers finds the fields that stay although the intent does not have them. Only updaters count that wrote what is
+// the intent's, or that have its manager's name: others, such as controllers, add fields that are theirs. Defaults, and
+// what another applier owns, are no leftovers.
+func (p *Planned) FindLeftovers(ctx context.Context) error {
+	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
+	if err != nil || !slices.ContainsFunc(list, p.isUpdater) {
+		return err
+	}
+	t, version := p.Kind.Typ, p.Kind.GroupVersion().String()
+	intended := t.FieldSet(p.Tree)
+	kept := fieldpath.UnionOf(intended, managedfields.Unowned(), fieldpath.NewSet(annotationPath))
+	for i := range list {
+		if list[i].Operation == metav1.ManagedFieldsOperationApply {
+			kept = kept.Union(list[i].Owned())
+		}
+	}
+	for i := range list {
+		e := &list[i]
+		owned := t.Reconcile(e.Owned())
+		if !p.isUpdater(*e) || e.Manager != p.Desired.Manager && owned.Leaves().Intersection(intended).Empty() {
+			continue
+		}
+		beyond := owned.Leaves().Difference(kept)
+		if reset := p.Fields.Options().ResetFields[version]; reset != nil {
+			beyond = reset.Filter(beyond)
+		}
+		beyond = defaulted.Without(t, p.Desired.Object, beyond, p.Options.Defaulter)
+		if !beyond.Empty() {
+			p.Leftovers = append(p.Leftovers, Leftover{e.Key, beyond, owned.Has(annotationPath)})
+		}
+	}
+	if p.Desired.Manager == KubectlManager && p.Outcome != plans.Conflict {
+		return p.planMigration(ctx)
+	}
+	return nil
+}
+
+// isUpdater reports whether an entry is that of an Update of the object itself, at the version of the intent.
+func (p *Planned) isUpdater(e managedfields.Entry) bool {
+	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" &&
+		e.APIVersion == p.Kind.GroupVersion().String()
+}
+
+// planMigration plans what kubectl apply --server-side does after the apply: it moves the fields of client-side apply, and
+// applies again.
+func (p *Planned) planMigration(ctx context.Context) error {
+	moved, err := upgrade.ToServerSide(ctx, p.Plan.Object, upgrade.ServerSideOptions{
+		Types: p.Types, Converter: p.Converter(), Manager: KubectlManager, Everything: true, KeepLastApplied: true,
+	})
+	if err != nil || !moved.Changed {
+		return err
+	}
+	options := p.Options
+	options.Found = nil
+	second, err := plans.New(ctx, p.Fields, moved.Object, place.Wrap(p.Tree), options)
+	if err == nil {
+		p.Migration = slices.Collect(second.Changes())
+	}
+	return err
+}
+
+// command returns the arguments of the command that lets the next apply of an intent's manager remove a leftover.
+func (l *Leftover) command(p *Planned) []string {
+	args := []string{"upgrade", p.Reference()}
+	if p.Namespace != "" {
+		args = append(args, "-n", p.Namespace)
+	}
+	args = append(args, "--field-manager", p.Desired.Manager)
+	if !l.isClientSide {
+		args = append(args, "--from", l.Manager.Manager, "--everything")
+	}
+	return args
+}
+
+// writeLeftovers writes what stays although the intent does not have it, and how to remove it.
+func (v PlanView) writeLeftovers(w io.Writer, p *Planned) {
+	if len(p.Migration) > 0 {
+		fmt.Fprintf(w, "  kubectl apply --server-side takes over what kubectl apply owned, and then also changes:\n")
+		v.writeChanges(w, slices.Values(p.Migration))
+	}
+	for _, l := range p.Leftovers {
+		names := ":"
+		for path := range l.Fields.All() {
+			names += " " + path.Short()
+		}
+		if l.Fields.Len() > manyFields {
+			names = ""
+		}
+		fmt.Fprintf(w, "  %s keeps %s beyond the manifest, which no apply of %q removes%s\n", describeKey(l.Manager),
+			printable.Counted(l.Fields.Len(), "field", "fields"), p.Desired.Manager, names)
+		fmt.Fprintf(w, "    to let it: %s\n", v.Suggest(l.command(p)...))
+	}
+}

@@ -1,0 +1,30 @@
+// Package defaulted tells fields that somebody set from those that a server sets by itself.
+package defaulted
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Without returns those of the fields of object that a server would not set again, to the same value, if the object came
+// without them: the defaults of the type, and those that defaulter sets in code; nil for none. Nothing is changed.
+func Without(
+	t *typed.Type, object map[string]any, fields *fieldpath.Set, defaulter func(runtime.Object),
+) *fieldpath.Set {
+	if fields.Empty() {
+		return nil
+	}
+	bare, ok := t.Default(t.Remove(object, fields)).(map[string]any)
+	if !ok {
+		return fields
+	}
+	filled := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(bare)}
+	if defaulter != nil {
+		defaulter(filled)
+	}
+	c := t.Compare(filled.Object, object)
+	return fields.Intersection(c.Added.Union(c.Modified))
+}
