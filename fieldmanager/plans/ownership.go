@@ -20,6 +20,8 @@ type OwnershipChange struct {
 	Manager managedfields.Key
 	// Version is the API version of the entry after the write, or before if the write removes the entry.
 	Version string
+	// From is the API version of the entry before the write, if the write moves the entry to another one.
+	From string
 	// Gains are the fields that only the entry after the write has, and Shares those of them that others own, too.
 	Gains, Shares *fieldpath.Set
 	// Loses are the fields that only the entry before the write has, and Removes those of them that are removed from
@@ -80,7 +82,10 @@ func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChang
 			Manager: cmp.Or(now.Key, old.Key), Version: cmp.Or(now.APIVersion, old.APIVersion),
 			Gains: now.Owned().Difference(old.Owned()), Loses: old.Owned().Difference(now.Owned()),
 		}
-		if c.Gains.Empty() && c.Loses.Empty() && (old.APIVersion == now.APIVersion || now.APIVersion == "") {
+		if old.APIVersion != "" && old.APIVersion != c.Version {
+			c.From = old.APIVersion
+		}
+		if c.Gains.Empty() && c.Loses.Empty() && c.From == "" {
 			return
 		}
 		if !c.Gains.Empty() {

@@ -131,7 +131,8 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 	if err != nil {
 		return err
 	}
-	reports, failed := f.reports(cmd.Context(), env, p, docs)
+	suggest := func(args ...string) string { return f.place.suggest(env, cmd, args...) }
+	reports, failed := f.reports(cmd.Context(), env, p, docs, view.PlanView{Suggest: suggest})
 	if err := errors.Join(f.print(env, reports, len(docs)), p.Close()); err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 // reports returns a report for every document, also for those without conflicts, and the number of
 // documents that have none because of an error.
 func (f *conflictsFlags) reports(
-	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
+	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document, notes view.PlanView,
 ) (reports []conflictreport.Report, failed int) {
 	for _, read := range f.readAllDesired(ctx, env, p, docs) {
 		w, err := read.desired, read.err
@@ -165,6 +166,10 @@ func (f *conflictsFlags) reports(
 				}
 			}
 			report.Object, report.Manager = w.Title(), w.Manager
+			if planned := (&view.Planned{Desired: w}); len(planned.StringData()) > 0 {
+				fmt.Fprintf(env.Stderr, "note: %s:\n", w.Title())
+				notes.WriteStringData(env.Stderr, planned)
+			}
 			reports = append(reports, report)
 		}
 		if err != nil {

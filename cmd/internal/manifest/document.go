@@ -2,8 +2,11 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +38,8 @@ type Inputs struct{ resource.FilenameOptions }
 // Empty reports whether there are no inputs.
 func (in *Inputs) Empty() bool { return len(in.Filenames) == 0 && in.Kustomize == "" }
 
+const standardInput = "standard input"
+
 // Read reads all documents with the builder of kubectl. Items of lists are documents of their own. What could not be
 // read is a document with an error; if there is nothing else, it is the error.
 func (in *Inputs) Read(env *process.Env) (out []Document, err error) {
@@ -47,7 +52,9 @@ func (in *Inputs) Read(env *process.Env) (out []Document, err error) {
 		case name == "":
 			return nil, errors.New("the name of a file is empty")
 		case name == "-" && env.Stdin != nil:
-			builder.Stream(env.Stdin, "standard input")
+			var given bytes.Buffer
+			builder.Stream(io.TeeReader(env.Stdin, &given), standardInput)
+			defer func() { noteTwice(env.Stderr, standardInput, given.Bytes()) }()
 			continue
 		case !isURL(name) && name != "-":
 			name = env.Path(name)
@@ -58,7 +65,14 @@ func (in *Inputs) Read(env *process.Env) (out []Document, err error) {
 		builder.FilenameParam(false, &resource.FilenameOptions{Kustomize: env.Path(in.Kustomize)})
 	}
 	infos, err := builder.Do().Infos()
+	read := map[string]bool{}
 	for _, info := range infos {
+		if !read[info.Source] && in.Kustomize == "" {
+			read[info.Source] = true
+			if data, err := os.ReadFile(info.Source); err == nil { // not a URL
+				noteTwice(env.Stderr, relative(env, info.Source), data)
+			}
+		}
 		if object, ok := info.Object.(*unstructured.Unstructured); ok {
 			out = append(out, Document{Source: relative(env, info.Source), Tree: object.Object})
 		}

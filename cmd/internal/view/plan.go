@@ -81,16 +81,17 @@ func (v PlanView) WriteText(ctx context.Context, w io.Writer, all []Planned, fai
 	for _, p := range all {
 		counts[p.Outcome]++
 		if p.Outcome == plans.Unchanged && !v.Unchanged && len(all)+failed > 1 {
-			leftovers += min(len(p.Leftovers), 1)
+			leftovers += min(len(p.Leftovers)+len(p.StringData()), 1)
 			continue
 		}
 		if err := v.writePlan(ctx, w, p); err != nil {
 			return err
 		}
 		v.writeLeftovers(w, &p)
+		v.WriteStringData(w, &p)
 	}
 	if leftovers > 0 {
-		fmt.Fprintf(w, "%s with fields of earlier updaters that no apply removes: see --show-unchanged\n",
+		fmt.Fprintf(w, "%s with fields that no apply removes: see --show-unchanged\n",
 			printable.Counted(leftovers, "unchanged object", "unchanged objects"))
 	}
 	for _, p := range v.Pruned {
@@ -205,6 +206,9 @@ func (v PlanView) writeOwnership(w io.Writer, p Planned) {
 	rows := [][]cell{headings("MANAGER", "OWNERSHIP", "FIELD")}
 	for _, change := range p.Ownership {
 		who := cell{describeKey(change.Manager), managerColor(change.Manager.Manager)}
+		if change.From != "" {
+			rows = append(rows, []cell{who, {"moves", 0}, {change.From + " -> " + change.Version, color.Faint}})
+		}
 		gains := change.Gains.Difference(change.Shares)
 		loses := change.Loses.Difference(change.Removes)
 		for _, part := range []struct {
@@ -250,7 +254,9 @@ type planJSON struct {
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
 	// Leftovers are fields of earlier updaters that stay, Migration what kubectl apply --server-side changes besides.
 	Leftovers []leftoverJSON `json:"leftovers,omitempty"`
-	Migration []changeJSON   `json:"migration,omitempty"`
+	// StringData says what the stringData of a Secret overwrites, and what of it stays.
+	StringData []stringDataJSON `json:"stringData,omitempty"`
+	Migration  []changeJSON     `json:"migration,omitempty"`
 }
 
 type leftoverJSON struct {
@@ -279,6 +285,7 @@ type ownershipJSON struct {
 	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
 	Subresource string                            `json:"subresource,omitempty"`
 	APIVersion  string                            `json:"apiVersion"`
+	From        string                            `json:"fromAPIVersion,omitempty"`
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
 	Loses       []string                          `json:"loses,omitempty"`
@@ -297,7 +304,7 @@ func (v PlanView) Data(all []Planned) any {
 	for _, p := range all {
 		one := planJSON{
 			File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
-			Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts),
+			Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(&p),
 		}
 		one.Changes, one.Migration = changesJSON(p.Changes()), changesJSON(slices.Values(p.Migration))
 		for _, l := range p.Leftovers {
@@ -323,10 +330,7 @@ func changesJSON(changes iter.Seq[plans.Change]) (out []changeJSON) {
 func ownershipJSONOf(c plans.OwnershipChange) ownershipJSON {
 	return ownershipJSON{
 		Manager: c.Manager.Manager, Operation: c.Manager.Operation, Subresource: c.Manager.Subresource,
-		APIVersion: cmp.Or(c.Version, c.Manager.APIVersion),
-		Gains: pathTexts(
-			c.Gains,
-		), Shares: pathTexts(c.Shares), Loses: pathTexts(c.Loses), Removes: pathTexts(c.Removes),
+		APIVersion: cmp.Or(c.Version, c.Manager.APIVersion), From: c.From, Gains: pathTexts(c.Gains), Shares: pathTexts(c.Shares), Loses: pathTexts(c.Loses), Removes: pathTexts(c.Removes),
 	}
 }
 
