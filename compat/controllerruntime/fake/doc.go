@@ -2,12 +2,13 @@
 // an API server: server-side apply with conflicts, removals and managed fields, for
 // built-in kinds by their schemas and for custom resources by their definitions.
 //
-// For a clientset of client-go:
+// For client-go, NewClientset of package kubernetesfake takes the place of client-go's function. Any other generated
+// clientset, and the fake dynamic client, answer from a tracker by [React]:
 //
 //	converter, err := fake.NewTypeConverter(definitions...)
-//	tracker := fake.NewFieldManagedObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder(), converter)
-//	clientset := &kubernetesfake.Clientset{}
-//	clientset.AddReactor("*", "*", testing.ObjectReaction(tracker))
+//	tracker := fake.NewFieldManagedObjectTracker(scheme, codecs.UniversalDecoder(), converter)
+//	c := myfake.NewSimpleClientset()
+//	fake.React(&c.Fake, tracker)
 //
 // For controller-runtime's client:
 //
@@ -19,8 +20,9 @@
 //     applies get managed fields, in the object that they are given too, as with
 //     testing.NewFieldManagedObjectTracker of client-go.
 //   - A write reads and stores in one step, so that concurrent applies lose nothing.
-//   - A tracker is not told of subresources. A write to a status is tracked as one to the
-//     object.
+//   - Dry runs are not stored.
+//   - By [React], an apply of a status has an entry of its own, and changes nothing else. A tracker alone is not told of
+//     subresources: a write to a status is tracked as one to the object.
 //   - There are no defaults, no validation and no conversion between versions. Package
 //     apiserver has a server with all of these.
 package fake

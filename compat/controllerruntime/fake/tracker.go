@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/testing"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -41,7 +42,8 @@ func NewFieldManagedObjectTracker(scheme *runtime.Scheme, decoder runtime.Decode
 		typeConverter = builtinOrDeduced()
 	}
 	t := &tracker{
-		ObjectTracker: testing.NewObjectTracker(scheme, decoder), scheme: scheme, types: typeConverter, guesses: true,
+		ObjectTracker: testing.NewObjectTracker(scheme, decoder), scheme: scheme, decoder: decoder, types: typeConverter,
+		guesses: true,
 	}
 	for _, option := range options {
 		option(t)
@@ -53,14 +55,26 @@ func NewFieldManagedObjectTracker(scheme *runtime.Scheme, decoder runtime.Decode
 type tracker struct {
 	testing.ObjectTracker
 	scheme  *runtime.Scheme
+	decoder runtime.Decoder
 	types   apimachinery.TypeConverter
 	options []func(*fieldmanager.Options)
 
 	mu       sync.Mutex // held from the read of a write to its end
 	mapper   meta.RESTMapper
 	guesses  bool // mapper is made of the scheme, which may grow
-	managers map[schema.GroupVersionKind]*apimachinery.FieldManager
+	managers map[managed]*apimachinery.FieldManager
 }
+
+// managed is what a FieldManager is for.
+type managed struct {
+	kind        schema.GroupVersionKind
+	subresource string
+}
+
+const statusSubresource = "status"
+
+// onlyStatus is the filter of writes to a status.
+var onlyStatus = smdpath.NewIncludeMatcherFilter(smdpath.MakePrefixMatcherOrDie(statusSubresource))
 
 func (t *tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, namespace string,
 	options ...metav1.CreateOptions) error {
@@ -70,7 +84,7 @@ func (t *tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, na
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w, err := t.startWrite(gvr, obj, namespace)
+	w, err := t.startWrite(gvr, obj, namespace, "")
 	if err != nil {
 		return err
 	}
@@ -78,7 +92,7 @@ func (t *tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, na
 		if err := setKind(obj, w.kind); err != nil {
 			return err
 		}
-		if obj, err = w.manager.Update(nil, obj, o.FieldManager); err != nil {
+		if obj, err = w.manager.Update(nil, obj, o.FieldManager); err != nil || isDryRun(o.DryRun) {
 			return err
 		}
 	}
@@ -93,7 +107,8 @@ func (t *tracker) Update(gvr schema.GroupVersionResource, obj runtime.Object, na
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if obj, err = t.update(gvr, obj, namespace, o.FieldManager); err != nil {
+	obj, exists, err := t.update(gvr, obj, namespace, o.FieldManager)
+	if err != nil || exists && isDryRun(o.DryRun) {
 		return err
 	}
 	return t.ObjectTracker.Update(gvr, obj, namespace, o)
@@ -108,7 +123,8 @@ func (t *tracker) Patch(gvr schema.GroupVersionResource, obj runtime.Object, nam
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if obj, err = t.update(gvr, obj, namespace, o.FieldManager); err != nil {
+	obj, exists, err := t.update(gvr, obj, namespace, o.FieldManager)
+	if err != nil || exists && isDryRun(o.DryRun) {
 		return err
 	}
 	return t.ObjectTracker.Patch(gvr, obj, namespace, o)
@@ -118,12 +134,13 @@ func (t *tracker) update(
 	gvr schema.GroupVersionResource,
 	obj runtime.Object,
 	namespace, manager string,
-) (runtime.Object, error) {
-	w, err := t.startWrite(gvr, obj, namespace)
+) (out runtime.Object, exists bool, err error) {
+	w, err := t.startWrite(gvr, obj, namespace, "")
 	if err != nil || w.live == nil {
-		return obj, err // an object that does not exist is refused when it is stored
+		return obj, false, err // an object that does not exist is refused when it is stored
 	}
-	return w.manager.Update(w.live, obj, manager)
+	out, err = w.manager.Update(w.live, obj, manager)
+	return out, true, err
 }
 
 // Apply creates or updates what applyConfiguration is for.
@@ -138,21 +155,21 @@ func (t *tracker) Apply(gvr schema.GroupVersionResource, applyConfiguration runt
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w, err := t.startWrite(gvr, applyConfiguration, namespace)
+	w, err := t.startWrite(gvr, applyConfiguration, namespace, "")
 	if err != nil {
 		return err
 	}
 	out, err := w.manager.Apply(w.live, applyConfiguration, o.FieldManager, o.Force != nil && *o.Force)
-	if err != nil {
+	if err != nil || isDryRun(o.DryRun) {
 		return err
 	}
 	if w.live == nil {
 		return t.ObjectTracker.Create(gvr, out, namespace, metav1.CreateOptions{
-			DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation,
+			FieldManager: o.FieldManager, FieldValidation: o.FieldValidation,
 		})
 	}
 	return t.ObjectTracker.Update(gvr, out, namespace, metav1.UpdateOptions{
-		DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation,
+		FieldManager: o.FieldManager, FieldValidation: o.FieldValidation,
 	})
 }
 
@@ -182,7 +199,7 @@ type write struct {
 func (t *tracker) startWrite(
 	gvr schema.GroupVersionResource,
 	obj runtime.Object,
-	namespace string,
+	namespace, subresource string,
 ) (w write, err error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -191,7 +208,7 @@ func (t *tracker) startWrite(
 	if w.kind, err = t.kindOf(gvr); err != nil {
 		return write{}, err
 	}
-	if w.manager, err = t.managerFor(w.kind); err != nil {
+	if w.manager, err = t.managerFor(managed{w.kind, subresource}); err != nil {
 		return write{}, err
 	}
 	w.live, err = t.ObjectTracker.Get(gvr, namespace, accessor.GetName(), metav1.GetOptions{})
@@ -214,19 +231,24 @@ func (t *tracker) kindOf(gvr schema.GroupVersionResource) (schema.GroupVersionKi
 	return t.mapper.KindFor(gvr)
 }
 
-func (t *tracker) managerFor(kind schema.GroupVersionKind) (*apimachinery.FieldManager, error) {
-	if m := t.managers[kind]; m != nil {
+func (t *tracker) managerFor(of managed) (*apimachinery.FieldManager, error) {
+	if m := t.managers[of]; m != nil {
 		return m, nil
 	}
+	kind := of.kind
+	var reset map[smdpath.APIVersion]smdpath.Filter
+	if of.subresource == statusSubresource {
+		reset = map[smdpath.APIVersion]smdpath.Filter{smdpath.APIVersion(kind.GroupVersion().String()): onlyStatus}
+	}
 	m, err := apimachinery.NewDefaultFieldManager(t.types, converter{t.scheme}, noDefaults{}, t.scheme,
-		kind, kind.GroupVersion(), "", nil, t.options...)
+		kind, kind.GroupVersion(), of.subresource, reset, t.options...)
 	if err != nil {
 		return nil, err
 	}
 	if t.managers == nil {
-		t.managers = map[schema.GroupVersionKind]*apimachinery.FieldManager{}
+		t.managers = map[managed]*apimachinery.FieldManager{}
 	}
-	t.managers[kind] = m
+	t.managers[of] = m
 	return m, nil
 }
 

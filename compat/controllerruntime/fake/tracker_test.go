@@ -36,7 +36,7 @@ import (
 // clientset returns client-go's fake clientset over a tracker.
 func clientset(tracker clienttesting.ObjectTracker) *kubernetesfake.Clientset {
 	c := &kubernetesfake.Clientset{}
-	c.AddReactor("*", "*", clienttesting.ObjectReaction(tracker))
+	fake.React(&c.Fake, tracker)
 	return c
 }
 
@@ -224,7 +224,7 @@ func customClient(t testing.TB, options ...fake.Option) dynamic.Interface {
 	tracker := fake.NewFieldManagedObjectTracker(s, scheme.Codecs.UniversalDecoder(), converter,
 		append([]fake.Option{fake.WithRESTMapper(mapper)}, options...)...)
 	c := dynamicfake.NewSimpleDynamicClient(s)
-	c.PrependReactor("*", "*", clienttesting.ObjectReaction(tracker))
+	fake.React(&c.Fake, tracker)
 	return c
 }
 
@@ -300,6 +300,30 @@ func TestSchemeThatGrows(t *testing.T) {
 	require.NoError(t, tracker.Create(deployments, deployment(1, nil), "default"))
 }
 
+// TestDryRuns: a tracker that is told of a dry run checks it, and stores nothing.
+func TestDryRuns(t *testing.T) {
+	all := []string{metav1.DryRunAll}
+	tracker, gvr := newTracker(), corev1.SchemeGroupVersion.WithResource("configmaps")
+	object := func(value string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{"k": value},
+			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"},
+		}
+	}
+	require.NoError(t, tracker.Create(gvr, object("v"), "default", metav1.CreateOptions{DryRun: all}))
+	require.NoError(t, tracker.Apply(gvr, object("v"), "default", metav1.PatchOptions{FieldManager: "m", DryRun: all}))
+	_, err := tracker.Get(gvr, "default", "c")
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+	require.NoError(t, tracker.Create(gvr, object("v"), "default", metav1.CreateOptions{FieldManager: "m"}))
+	require.NoError(t, tracker.Update(gvr, object("w"), "default", metav1.UpdateOptions{DryRun: all}))
+	require.NoError(t, tracker.Patch(gvr, object("w"), "default", metav1.PatchOptions{DryRun: all}))
+	err = tracker.Apply(gvr, object("w"), "default", metav1.PatchOptions{FieldManager: "other", DryRun: all})
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+	live, err := tracker.Get(gvr, "default", "c")
+	require.NoError(t, err)
+	require.Equal(t, "v", live.(*corev1.ConfigMap).Data["k"])
+}
+
 // TestOptions: times are those of a clock, and a second set of options is refused.
 func TestOptions(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -336,7 +360,7 @@ func TestOptions(t *testing.T) {
 func ExampleNewFieldManagedObjectTracker() {
 	tracker := fake.NewFieldManagedObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder(), nil)
 	c := &kubernetesfake.Clientset{}
-	c.AddReactor("*", "*", clienttesting.ObjectReaction(tracker))
+	fake.React(&c.Fake, tracker)
 
 	nodes := c.CoreV1().Nodes()
 	_, err := nodes.Apply(

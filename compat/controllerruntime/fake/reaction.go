@@ -1,0 +1,159 @@
+package fake
+
+import (
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/testing"
+)
+
+// React makes a fake client answer all requests and watches from a tracker, before its other reactors. client is the Fake
+// of any generated clientset, or of a fake dynamic client:
+//
+//	c := kubernetesfake.NewSimpleClientset()
+//	fake.React(&c.Fake, tracker)
+//
+// Unlike [testing.ObjectReaction], a dry run of a write to a tracker of this package returns what would be stored, and
+// stores nothing, and an apply of a status owns it in an entry of its own (spec rule 1.1), so that it keeps what the
+// manager applied to the object itself.
+func React(client *testing.Fake, tracker testing.ObjectTracker) {
+	client.PrependReactor("*", "*", reaction(tracker))
+	client.PrependWatchReactor("*", func(action testing.Action) (bool, watch.Interface, error) {
+		var options metav1.ListOptions
+		if a, ok := action.(testing.WatchActionImpl); ok {
+			options = a.ListOptions
+		}
+		w, err := tracker.Watch(action.GetResource(), action.GetNamespace(), options)
+		return true, w, err
+	})
+}
+
+func reaction(all testing.ObjectTracker) testing.ReactionFunc {
+	react := testing.ObjectReaction(all)
+	t, ok := all.(*tracker)
+	if !ok {
+		return react
+	}
+	return func(action testing.Action) (bool, runtime.Object, error) {
+		to, react := t, react
+		if name, ok := dryRunOf(action); ok {
+			var err error
+			if to, err = t.scratch(action, name); err != nil {
+				return true, nil, err
+			}
+			action, react = stored(action), testing.ObjectReaction(to)
+		}
+		patch, ok := action.(testing.PatchActionImpl)
+		if ok && patch.GetPatchType() == types.ApplyPatchType && patch.GetSubresource() == statusSubresource {
+			out, err := to.applyStatus(patch)
+			return true, out, err
+		}
+		return react(action)
+	}
+}
+
+// dryRunOf returns the name of the object that a write is to, if the write is a dry run.
+func dryRunOf(action testing.Action) (name string, ok bool) {
+	switch a := action.(type) {
+	case testing.CreateActionImpl:
+		return nameOf(a.Object), isDryRun(a.CreateOptions.DryRun)
+	case testing.UpdateActionImpl:
+		return nameOf(a.Object), isDryRun(a.UpdateOptions.DryRun)
+	case testing.PatchActionImpl:
+		return a.Name, isDryRun(a.PatchOptions.DryRun)
+	case testing.DeleteActionImpl:
+		return a.Name, isDryRun(a.DeleteOptions.DryRun)
+	}
+	return "", false
+}
+
+func isDryRun(dryRun []string) bool { return slices.Contains(dryRun, metav1.DryRunAll) }
+
+func nameOf(obj runtime.Object) string {
+	if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok {
+		return accessor.GetObjectMeta().GetName()
+	}
+	return ""
+}
+
+// stored returns a write as one that is stored: in a tracker of its own.
+func stored(action testing.Action) testing.Action {
+	switch a := action.(type) {
+	case testing.CreateActionImpl:
+		a.Object, a.CreateOptions.DryRun = a.Object.DeepCopyObject(), nil
+		return a
+	case testing.UpdateActionImpl:
+		a.Object, a.UpdateOptions.DryRun = a.Object.DeepCopyObject(), nil
+		return a
+	case testing.PatchActionImpl:
+		a.PatchOptions.DryRun = nil
+		return a
+	case testing.DeleteActionImpl:
+		a.DeleteOptions.DryRun = nil
+		return a
+	}
+	return action
+}
+
+// scratch returns a tracker with one object of t, if it exists.
+func (t *tracker) scratch(action testing.Action, name string) (*tracker, error) {
+	gvr, namespace := action.GetResource(), action.GetNamespace()
+	out := &tracker{
+		ObjectTracker: testing.NewObjectTracker(t.scheme, t.decoder), scheme: t.scheme, decoder: t.decoder, types: t.types,
+		options: t.options,
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out.mapper, out.guesses = t.mapper, t.guesses
+	live, err := t.ObjectTracker.Get(gvr, namespace, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return out, nil
+	}
+	if err == nil {
+		err = out.ObjectTracker.Create(gvr, live, namespace)
+	}
+	return out, err
+}
+
+// applyStatus applies the status of an intent, as a server does: the rest of it counts for nothing.
+func (t *tracker) applyStatus(action testing.PatchActionImpl) (runtime.Object, error) {
+	var tree map[string]any
+	if err := json.Unmarshal(action.Patch, &tree); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	intent := &unstructured.Unstructured{Object: map[string]any{}}
+	for _, name := range []string{"apiVersion", "kind", statusSubresource} {
+		if v, ok := tree[name]; ok {
+			intent.Object[name] = v
+		}
+	}
+	intent.SetName(action.Name)
+	if action.Namespace != "" {
+		intent.SetNamespace(action.Namespace)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w, err := t.startWrite(action.Resource, intent, action.Namespace, statusSubresource)
+	if err != nil {
+		return nil, err
+	}
+	if w.live == nil {
+		return nil, apierrors.NewNotFound(action.Resource.GroupResource(), action.Name)
+	}
+	o := action.PatchOptions
+	out, err := w.manager.Apply(w.live, intent, o.FieldManager, o.Force != nil && *o.Force)
+	if err != nil {
+		return nil, err
+	}
+	err = t.ObjectTracker.Update(action.Resource, out, action.Namespace, metav1.UpdateOptions{FieldManager: o.FieldManager})
+	if err != nil {
+		return nil, err
+	}
+	return t.ObjectTracker.Get(action.Resource, action.Namespace, action.Name)
+}
