@@ -391,12 +391,13 @@ func (d differential) reconcile(to spec.Schema, values ...any) error {
 			continue
 		}
 		set := d.ours.FieldSet(v)
-		theirs, err := smd.ReconcileFieldSetWithSchema(upstreamSet(set), up)
+		grown := oracle.GrowSet(set, &to)
+		theirs, err := smd.ReconcileFieldSetWithSchema(upstreamSet(grown), up)
 		if err != nil {
 			return fmt.Errorf("upstream's reconciliation: %w", err)
 		}
 		if theirs == nil {
-			theirs = upstreamSet(set)
+			theirs = upstreamSet(grown)
 		}
 		if err := sameSets("reconciled "+set.String(), theirs, later.ours.Reconcile(set)); err != nil {
 			return err

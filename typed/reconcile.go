@@ -36,6 +36,9 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 	if t.topology() != granularTopology {
 		return set
 	}
+	if l := t.keyedList(); l != nil {
+		set = l.withGrownKeys(set)
+	}
 	return set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		if entry.Below.Empty() { // as most are: their types are not looked up
 			return entry
@@ -123,9 +126,10 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	if *left -= len(fields); *left < 0 || depth >= limits.MaxDepth {
 		return false
 	}
+	l := t.keyedList()
 	for name, member := range fields {
 		below, ok := member.(map[string]any)
-		if !ok {
+		if !ok || l != nil && l.lacksKey(name) && name != "." {
 			return false
 		}
 		isField := len(name) >= 2 && name[0] == 'f' && name[1] == ':' && len(name) <= limits.MaxElement
@@ -151,6 +155,14 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		}
 	}
 	return true
+}
+
+// keyedList returns the list that t, which may be nil, is of, if its items have keys.
+func (t *Type) keyedList() *List {
+	if t == nil || t.shapes().first() != listShape || len(t.List.Keys) == 0 {
+		return nil
+	}
+	return t.List
 }
 
 // childNamed is [Type.Child] for the name of a member of FieldsV1; nil for a nil t.

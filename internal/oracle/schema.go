@@ -1,6 +1,11 @@
 package oracle
 
-import "k8s.io/kube-openapi/pkg/validation/spec"
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
 
 // Schema makes the schema of a value, at most depth levels deep.
 func (g *Gen) Schema(depth int) spec.Schema {
@@ -108,8 +113,23 @@ func extended(s spec.Schema, name string, v any) spec.Schema {
 
 func ptr[T any](v T) *T { return &v }
 
-// Retype returns s with the topology of some of it changed, as a new version of
-// a type may: atomic lists and maps become granular and the other way round.
+// withAnotherKey returns the schema of a list whose items have one more key field, with a default, if they have any.
+func (g *Gen) withAnotherKey(s spec.Schema) spec.Schema {
+	keys, _ := s.Extensions["x-kubernetes-list-map-keys"].([]any)
+	if len(keys) == 0 || len(keys) == len(keyNames) || s.Items.Schema.Properties == nil {
+		return s
+	}
+	item, name := *s.Items.Schema, keyNames[len(keys)]
+	key := g.scalar()
+	key.Default = g.value(&key, 0)
+	item.Properties = maps.Clone(item.Properties)
+	item.Properties[name] = key
+	s.Items = &spec.SchemaOrArray{Schema: &item}
+	return extended(s, "x-kubernetes-list-map-keys", append(slices.Clone(keys), name))
+}
+
+// Retype returns s with the topology of some of it changed, as a new version of a type may: atomic lists and maps become
+// granular and the other way round, and the items of keyed lists get one more key field.
 func (g *Gen) Retype(s spec.Schema) spec.Schema {
 	if s.Properties != nil {
 		properties := map[string]spec.Schema{}
@@ -124,7 +144,9 @@ func (g *Gen) Retype(s spec.Schema) spec.Schema {
 		s = extended(s, "x-kubernetes-map-type", []any{"atomic", "granular"}[g.Intn(2)])
 	case s.Type[0] == "array" && g.Chance(3):
 		item := s.Items.Schema
-		switch g.Intn(2) {
+		switch g.Intn(3) {
+		case 2:
+			s = g.withAnotherKey(s)
 		case 0:
 			s = extended(s, "x-kubernetes-list-type", "atomic")
 		case 1:

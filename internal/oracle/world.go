@@ -87,6 +87,12 @@ func (w *World) models() map[string]*spec.Schema {
 	return out
 }
 
+// schemaAt returns the schema of the object at a version; nil for none.
+func (w *World) schemaAt(apiVersion string) *spec.Schema {
+	_, version, _ := strings.Cut(apiVersion, "/")
+	return w.models()["thing."+version]
+}
+
 // Kind returns the kind at a version.
 func Kind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: "Thing"}
@@ -189,11 +195,14 @@ func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	live := w.live(write.Version)
+	object := write.Object.DeepCopy()
+	Grow(live, w.schemaAt)
+	Grow(object, w.schemaAt) // an update has the entries that its client read
 	var out runtime.Object
 	if write.Apply {
-		out, err = m.Apply(live, write.Object.DeepCopy(), write.Manager, write.Force)
+		out, err = m.Apply(live, object, write.Manager, write.Force)
 	} else {
-		out, err = m.Update(live, write.Object.DeepCopy(), write.Manager)
+		out, err = m.Update(live, object, write.Manager)
 	}
 	if err != nil {
 		return nil, err
