@@ -29,7 +29,8 @@ type Outcome uint8
 
 // The outcomes, from the one with the least to the one with the greatest effect.
 const (
-	// Unchanged: nothing changes. A server writes nothing, and the object keeps its resourceVersion (spec rule 13.1).
+	// Unchanged: the object and the owners of its fields stay as they are (spec rule 13.1). The resourceVersion need not: a
+	// server may store the same object once more.
 	Unchanged Outcome = iota
 	// OwnershipOnly: only managed fields change.
 	OwnershipOnly
