@@ -309,26 +309,39 @@ func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 	return nil
 }
 
-// Changes yields the fields that change in the object, without managed fields: first those that are added or modified,
-// then those that are removed, then the lists that are reordered, each in the order of fieldpath.Set.All. For a
-// conflict they are what an apply with force would change. There are none if the outcome is Unchanged or OwnershipOnly,
-// or Conflict over values that are equal for a server. What does not fit its type in live, such as a null in a set, is
-// not among them.
+// Changes yields the fields that change in the object, without managed fields, as [Changes] does. For a conflict they are
+// what an apply with force would change. There are none if the outcome is Unchanged or OwnershipOnly, or Conflict over
+// values that are equal for a server.
 func (p *Plan) Changes() iter.Seq[Change] {
+	if p.typ == nil { // nothing changes
+		return func(func(Change) bool) {}
+	}
+	return Changes(p.typ, p.semantics, p.before, p.after)
+}
+
+// Changes yields the fields that differ between two versions of an object of type t: first those that are added or
+// modified, then those that are removed, then the lists that are reordered, each in the order of fieldpath.Set.All. If
+// only items differ that do not fit their type, such as one without a key, their lists are modified. There are none if
+// the semantics, nil for those of JSON, say that both are equal.
+func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string]any) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
-		if p.typ == nil {
-			return // nothing changes
+		if semantics.Equal(t, before, after) {
+			return
 		}
-		c := p.semantics.Compare(p.typ, p.before, p.after)
+		c, of := semantics.Compare(t, before, after), t
+		reordered := t.Reordered(before, after)
+		if c.AddedOrModified().Empty() && c.Removed.Empty() && reordered.Empty() {
+			of = typed.Deduced()
+			c = semantics.Compare(of, before, after)
+		}
 		var finder typed.Finder
 		for _, part := range [...]struct {
 			kind ChangeKind
 			set  *fieldpath.Set
 		}{
-			{Added, topmost(c.Added)}, {Modified, c.Modified}, {Removed, topmost(c.Removed)},
-			{Reordered, p.typ.Reordered(p.before, p.after)},
+			{Added, topmost(c.Added)}, {Modified, c.Modified}, {Removed, topmost(c.Removed)}, {Reordered, reordered},
 		} {
-			for path, values := range finder.Pairs(p.typ, part.set, p.before, p.after) {
+			for path, values := range finder.Pairs(of, part.set, before, after) {
 				if !yield(Change{part.kind, slices.Clone(path), values[0], values[1]}) {
 					return
 				}

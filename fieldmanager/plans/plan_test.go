@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // oneLine writes a plan in lines: outcome, changes, conflicts, ownership.
@@ -498,6 +500,20 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 	}
 	_, err := plans.New(t.Context(), widgetManager(t, "v1"), live, newWidget(widgetSpec{Text: "b"}), as("alice", options))
 	require.ErrorContains(t, err, "defaulting: ", "an apply does not default it; the plan does, to compare it")
+}
+
+// TestChangesOfItemsWithoutKeys: a change of what does not fit its type is one of the list around it.
+func TestChangesOfItemsWithoutKeys(t *testing.T) {
+	accounts, err := openapi.Builtin().Type(schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"})
+	require.NoError(t, err)
+	named := map[string]any{"name": "s"}
+	before := map[string]any{"secrets": []any{named, map[string]any{}}}
+	after := map[string]any{"secrets": []any{named}}
+	changes := slices.Collect(plans.Changes(accounts, nil, before, after))
+	require.Equal(t, []plans.Change{{
+		Kind: plans.Modified, Path: fieldpath.Fields("secrets"), Before: before["secrets"], After: after["secrets"],
+	}}, changes)
+	require.Empty(t, slices.Collect(plans.Changes(accounts, nil, before, before)))
 }
 
 // Changes may be left off at any of them.

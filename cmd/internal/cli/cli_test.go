@@ -95,7 +95,7 @@ func runScripts(t *testing.T, dir string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"tenure": runTenure, "clock": setClock, "hold": holdStore,
-			"exits": runExits, "answers": runAnswers, "cluster": startCluster,
+			"exits": runExits, "soon": runSoon, "answers": runAnswers, "cluster": startCluster,
 			"secretive": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value(worldKey{}).(*world).cluster.noDefinitions = true
 			},
@@ -119,6 +119,20 @@ func runTenure(ts *testscript.TestScript, neg bool, args []string) {
 func runExits(ts *testscript.TestScript, _ bool, args []string) {
 	if status := fmt.Sprint(run(ts, args[1:], nil)); status != args[0] {
 		ts.Fatalf("tenure ended with exit status %s, expected %s", status, args[0])
+	}
+}
+
+// runSoon runs a command until a text is in its output: a server may take a while until a policy has an effect.
+func runSoon(ts *testscript.TestScript, _ bool, args []string) {
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		var out strings.Builder
+		run(ts, args[1:], func(env *process.Env) { env.Stdout = &out })
+		if strings.Contains(out.String(), args[0]) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("the output never had %q", args[0])
+		}
 	}
 }
 

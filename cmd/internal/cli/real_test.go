@@ -15,8 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
-
-	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // realServer names a variable with the path of a kube-apiserver. With it, TestClusterScripts runs against that server,
@@ -26,9 +24,17 @@ import (
 //	KUBE_APISERVER=PATH go test ./cmd/internal/cli -run TestClusterScripts -v
 const realServer = "KUBE_APISERVER"
 
+// scriptHost is what a server needs of the script, or of the test, that it is for.
+type scriptHost interface {
+	MkAbs(name string) string
+	Check(err error)
+	Fatalf(format string, args ...any)
+	Defer(f func())
+}
+
 // startRealServer starts an etcd and a kube-apiserver for a script, and returns what passes requests to it, as an
 // administrator.
-func startRealServer(ts *testscript.TestScript, binary string) http.Handler {
+func startRealServer(ts scriptHost, binary string) http.Handler {
 	dir := ts.MkAbs(".cluster")
 	ts.Check(os.MkdirAll(dir, 0o700))
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -68,7 +74,7 @@ func startRealServer(ts *testscript.TestScript, binary string) http.Handler {
 	}
 }
 
-func freeAddress(ts *testscript.TestScript) string {
+func freeAddress(ts scriptHost) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	defer listener.Close()
@@ -76,7 +82,7 @@ func freeAddress(ts *testscript.TestScript) string {
 }
 
 // start starts a program that ends with the script; its output is in a file.
-func start(ts *testscript.TestScript, dir, program string, args ...string) {
+func start(ts scriptHost, dir, program string, args ...string) {
 	log, err := os.Create(filepath.Join(dir, filepath.Base(program)+".log"))
 	ts.Check(err)
 	cmd := exec.Command(program, args...)

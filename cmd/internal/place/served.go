@@ -1,6 +1,7 @@
 package place
 
 import (
+	"iter"
 	"maps"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
@@ -8,7 +9,6 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // IsServed reports whether a server stores the object. canDryRun is false if it can't be asked yet what an apply does,
@@ -19,34 +19,8 @@ func (t *Target) IsServed() (isServed, canDryRun bool) {
 
 // Changes returns the fields that differ between two versions of the object that a server returned, except for those
 // that every write changes.
-func (t *Target) Changes(before, after map[string]any) (out []plans.Change) {
-	before, after = t.written(before), t.written(after)
-	if typed.Equal(before, after) {
-		return nil
-	}
-	c := t.Kind.Typ.Compare(before, after)
-	for _, part := range []struct {
-		kind plans.ChangeKind
-		set  *fieldpath.Set
-	}{
-		{plans.Added, c.Added}, {plans.Modified, c.Modified}, {plans.Removed, c.Removed},
-		{plans.Reordered, t.Kind.Typ.Reordered(before, after)},
-	} {
-		var whole fieldpath.Path // the latest one that is added or removed as a whole
-		for path := range part.set.All() {
-			if whole != nil && len(path) > len(whole) && path[:len(whole)].Equal(whole) {
-				continue
-			}
-			change := plans.Change{Kind: part.kind, Path: append(fieldpath.Path(nil), path...)}
-			if part.kind == plans.Added || part.kind == plans.Removed {
-				whole = change.Path
-			}
-			change.Before, _ = t.Kind.Typ.Get(before, path)
-			change.After, _ = t.Kind.Typ.Get(after, path)
-			out = append(out, change)
-		}
-	}
-	return out
+func (t *Target) Changes(before, after map[string]any) iter.Seq[plans.Change] {
+	return plans.Changes(t.Kind.Typ, nil, t.written(before), t.written(after))
 }
 
 // written returns an object without the fields that every write changes.
@@ -67,7 +41,7 @@ func (t *Target) written(tree map[string]any) map[string]any {
 // ServedOutcome returns what a server's dry run of an apply did to the object.
 func (t *Target) ServedOutcome(after map[string]any) plans.Outcome {
 	switch {
-	case t.Object == nil || len(t.Changes(t.Object, after)) > 0:
+	case t.Object == nil || !typed.Equal(t.written(t.Object), t.written(after)):
 		return plans.Changed
 	case typed.Equal(manifest.ManagedFields(t.Object), manifest.ManagedFields(after)):
 		return plans.Unchanged

@@ -36,7 +36,7 @@ type Planned struct {
 // Changes returns the fields that change: by the dry run, if there was one.
 func (p *Planned) Changes() iter.Seq[plans.Change] {
 	if p.Served != nil {
-		return slices.Values(p.Target.Changes(p.Desired.Object, p.Served))
+		return p.Target.Changes(p.Desired.Object, p.Served)
 	}
 	return p.Plan.Changes()
 }

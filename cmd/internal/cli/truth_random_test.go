@@ -1,0 +1,538 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// TestTruthAtRandom makes clusters of 30 objects of 20 kinds with histories, plans 200 intents in each and applies them:
+// what was planned, by the server's dry run, is what the server then does; and what is planned without asking is so, or
+// says what it does not know. SEEDS=1:50 makes 50 clusters; KUBE_APISERVER is the path of a kube-apiserver for it, in the
+// place of the server of this module.
+func TestTruthAtRandom(t *testing.T) {
+	first, count := uint64(1), uint64(3)
+	if text := os.Getenv("SEEDS"); text != "" {
+		_, err := fmt.Sscanf(text, "%d:%d", &first, &count)
+		require.NoError(t, err)
+	}
+	client := truthServer(t)
+	all := map[string]int{}
+	for seed := first; seed < first+count; seed++ {
+		w := newTruthWorld(t, client, seed)
+		for range 200 {
+			w.check()
+		}
+		for outcome, n := range w.outcomes {
+			all[outcome] += n
+		}
+	}
+	t.Log(all)
+	for _, outcome := range []string{"unchanged", "ownership only", "changed", "conflict", "created", "refused", "unknown"} {
+		require.Positive(t, all[outcome], "%s: %v", outcome, all)
+	}
+}
+
+// truthServer starts a server with a definition that a webhook converts, and a policy that changes what is written.
+func truthServer(t *testing.T) *cluster.Cluster {
+	var handler http.Handler
+	if binary := os.Getenv(realServer); binary != "" {
+		handler = startRealServer(testHost{t}, binary)
+	} else {
+		server, err := apiserver.New(t.Context(), apiserver.Options{Token: testToken, Log: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, server.Close()) })
+		handler = server
+	}
+	server := httptest.NewServer(&testCluster{server: handler})
+	t.Cleanup(server.Close)
+	client, err := cluster.Local(&rest.Config{Host: server.URL, WarningHandler: rest.NoWarnings{}, QPS: -1})
+	require.NoError(t, err)
+	for doc := range strings.SplitSeq(truthSetup, "\n---\n") {
+		tree := map[string]any{}
+		require.NoError(t, yaml.Unmarshal([]byte(doc), &tree))
+		if tree["kind"] == "CustomResourceDefinition" {
+			require.NoError(t, unstructured.SetNestedMap(tree, conversion(t), "spec", "conversion"))
+		}
+		kind, err := client.Kind((&unstructured.Unstructured{Object: tree}).GroupVersionKind())
+		require.NoError(t, err)
+		_, err = client.Create(t.Context(), kind, "", tree, cluster.WriteOptions{Manager: "setup"})
+		require.NoError(t, err)
+	}
+	// A server may take a while for both.
+	require.Eventually(t, func() bool {
+		client.ForgetDiscovery()
+		first := truthCreate(t, client, map[string]any{"apiVersion": "example.dev/v1", "kind": "Gadget"})
+		second := truthCreate(t, client, map[string]any{"apiVersion": "example.dev/v2", "kind": "Gadget"})
+		settings := truthCreate(t, client, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"})
+		return first != nil && second != nil && settings["data"] != nil
+	}, time.Minute, 100*time.Millisecond)
+	return client
+}
+
+// truthCreate returns what a create of an object would store; nil if it would be refused.
+func truthCreate(t *testing.T, c *cluster.Cluster, tree map[string]any) map[string]any {
+	u := &unstructured.Unstructured{Object: tree}
+	u.SetName("probe")
+	kind, err := c.Kind(u.GroupVersionKind())
+	if err != nil {
+		return nil
+	}
+	out, _ := c.Create(t.Context(), kind, "default", tree, cluster.WriteOptions{Manager: "probe", DryRun: true})
+	return out
+}
+
+// testHost starts servers for a test, as a script does.
+type testHost struct{ *testing.T }
+
+func (h testHost) MkAbs(name string) string { return filepath.Join(h.TempDir(), name) }
+func (h testHost) Check(err error)          { require.NoError(h.T, err) }
+func (h testHost) Defer(f func())           { h.Cleanup(f) }
+
+const truthSetup = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.dev}
+spec:
+  group: example.dev
+  scope: Namespaced
+  names: {plural: gadgets, singular: gadget, kind: Gadget, listKind: GadgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: &schema
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+            properties:
+              size: {type: integer}
+              width: {type: integer}
+              mode: {type: string, default: plain}
+              parts:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+                items: {type: object, required: [name], properties: {name: {type: string}, count: {type: integer}}}
+  - {name: v2, served: true, storage: false, schema: *schema}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: truth}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps, services]}
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: 'object.kind == "ConfigMap" ? Object{data: {"f1": "z"}} : Object{metadata: Object.metadata{labels: {"policy": "z"}}}'
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: truth}
+spec: {policyName: truth}
+`
+
+// conversion returns the conversion of a definition by a webhook: spec.size of v1 is spec.width of v2.
+func conversion(t *testing.T) map[string]any {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		review := map[string]any{}
+		data, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(data, &review)
+		request := review["request"].(map[string]any)
+		to := request["desiredAPIVersion"].(string)
+		objects := request["objects"].([]any)
+		for _, o := range objects {
+			o := o.(map[string]any)
+			o["apiVersion"] = to
+			if spec, ok := o["spec"].(map[string]any); ok {
+				names := []string{"size", "width"}
+				if strings.HasSuffix(to, "/v1") {
+					slices.Reverse(names)
+				}
+				if v, ok := spec[names[0]]; ok {
+					delete(spec, names[0])
+					spec[names[1]] = v
+				}
+			}
+		}
+		delete(review, "request")
+		review["response"] = map[string]any{
+			"uid": request["uid"], "result": map[string]any{"status": "Success"}, "convertedObjects": objects,
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	t.Cleanup(server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []any{"v1"},
+		"clientConfig":             map[string]any{"url": server.URL, "caBundle": base64.StdEncoding.EncodeToString(ca)},
+	}}
+}
+
+// truthWorld is a cluster of objects with histories.
+type truthWorld struct {
+	t        *testing.T
+	seed     uint64
+	r        *rand.Rand
+	client   *cluster.Cluster
+	env      *process.Env
+	stderr   *bytes.Buffer
+	place    *place.Cluster
+	objects  []*truthObject
+	outcomes map[string]int
+}
+
+// truthObject is an object of the world: a valid manifest of it, at each of its versions.
+type truthObject struct {
+	namespace, name string
+	valid           []map[string]any
+	history         []string
+}
+
+// truthKinds are kinds whose objects may have any name and of which nothing but the server writes.
+var truthKinds = []string{
+	"Pod", "PodTemplate", "ReplicationController", "Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job", "CronJob",
+	"Service", "Secret", "ConfigMap", "LimitRange", "PersistentVolumeClaim", "NetworkPolicy", "Ingress", "EndpointSlice",
+	"HorizontalPodAutoscaler", "Endpoints", "ServiceAccount", "ResourceQuota", "PodDisruptionBudget", "Lease", "Gadget",
+	"PersistentVolume", "StorageClass", "PriorityClass", "CSIDriver", "RuntimeClass", "ValidatingWebhookConfiguration",
+}
+
+func newTruthWorld(t *testing.T, client *cluster.Cluster, seed uint64) *truthWorld {
+	w := &truthWorld{
+		t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 0)), client: client, env: testEnv(), stderr: &bytes.Buffer{},
+		outcomes: map[string]int{},
+	}
+	w.env.Stderr, w.env.HasHole = w.stderr, &atomic.Bool{}
+	w.env.Color = "never"
+	w.place = place.NewCluster(w.env, client, "")
+	namespace := fmt.Sprintf("truth-%d", seed)
+	kind, err := client.Kind(place.NamespaceKind.WithVersion("v1"))
+	require.NoError(t, err)
+	_, err = client.Create(t.Context(), kind, "", map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace},
+	}, cluster.WriteOptions{Manager: "setup"})
+	require.NoError(t, err)
+
+	manifests := map[string][]map[string]any{}
+	data, err := os.ReadFile("testdata/kinds.jsonl")
+	require.NoError(t, err)
+	for line := range bytes.Lines(data) {
+		tree := map[string]any{}
+		require.NoError(t, json.Unmarshal(line, &tree))
+		manifests[tree["kind"].(string)] = append(manifests[tree["kind"].(string)], tree)
+	}
+	for i, field := range []string{"size", "width"} {
+		manifests["Gadget"] = append(manifests["Gadget"], map[string]any{
+			"apiVersion": fmt.Sprintf("example.dev/v%d", i+1), "kind": "Gadget",
+			"spec": map[string]any{field: int64(3), "parts": []any{
+				map[string]any{"name": "a", "count": int64(1)}, map[string]any{"name": "b"},
+			}},
+		})
+	}
+	kinds := slices.Clone(truthKinds)
+	w.r.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	for i := range 30 {
+		o := &truthObject{namespace: namespace, name: fmt.Sprintf("o%d-%d", i, seed)}
+		for _, tree := range manifests[kinds[i%20]] {
+			tree = runtime.DeepCopyJSON(tree)
+			u := &unstructured.Unstructured{Object: tree}
+			u.SetName(o.name)
+			if kind := w.kind(tree); kind.Namespaced {
+				u.SetNamespace(namespace)
+			} else {
+				u.SetNamespace("")
+			}
+			o.valid = append(o.valid, tree)
+		}
+		require.NotEmpty(t, o.valid, kinds[i%20])
+		w.objects = append(w.objects, o)
+		if w.r.IntN(8) > 0 { // else an intent creates it
+			for range 1 + w.r.IntN(5) {
+				w.happen(o)
+			}
+		}
+	}
+	return w
+}
+
+func (w *truthWorld) kind(tree map[string]any) cluster.Kind {
+	kind, err := w.client.Kind((&unstructured.Unstructured{Object: tree}).GroupVersionKind())
+	require.NoError(w.t, err)
+	return kind
+}
+
+// variant returns a manifest of an object, at one of its versions: the valid one, or one with something else in it.
+func (w *truthWorld) variant(o *truthObject) map[string]any {
+	tree := runtime.DeepCopyJSON(o.valid[w.r.IntN(len(o.valid))])
+	metadata := tree["metadata"].(map[string]any)
+	if w.r.IntN(3) == 0 {
+		metadata["labels"] = map[string]any{"app": "x", w.pick("a", "b", "policy"): w.pick("1", "2")}
+	}
+	if w.r.IntN(5) == 0 {
+		metadata["annotations"] = map[string]any{w.pick("note", "other"): strings.Repeat(w.pick("x", "y"), 1+w.r.IntN(60))}
+	}
+	switch tree["kind"] {
+	case "ConfigMap":
+		tree["data"] = map[string]any{w.pick("f1", "f2", "f3"): w.pick("x", "y", "z"), "k": w.pick("1", "2")}
+	case "Secret":
+		tree[w.pick("data", "stringData")] = map[string]any{w.pick("a", "b"): w.pick("MTIz", "Zm9v")}
+	}
+	if w.r.IntN(2) == 0 {
+		if all := variants(tree); len(all) > 0 {
+			other := all[w.r.IntN(len(all))]
+			// What names the object stays.
+			other["metadata"], other["apiVersion"], other["kind"] = tree["metadata"], tree["apiVersion"], tree["kind"]
+			tree = other
+		}
+	}
+	for _, name := range []string{"spec", "data", "status"} { // a part of it
+		if fields, ok := tree[name].(map[string]any); ok && w.r.IntN(4) == 0 {
+			for _, field := range sortedNames(fields) {
+				if w.r.IntN(4) == 0 {
+					delete(fields, field)
+				}
+			}
+		}
+	}
+	return tree
+}
+
+func sortedNames(m map[string]any) (out []string) {
+	for name := range m {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *truthWorld) pick(words ...string) string { return words[w.r.IntN(len(words))] }
+
+// happen does something to an object, as people and tools do. It may be refused.
+func (w *truthWorld) happen(o *truthObject) {
+	ctx, tree := w.t.Context(), w.variant(o)
+	kind := w.kind(tree)
+	live, _ := w.client.Get(ctx, kind, o.namespace, o.name)
+	var err error
+	what := w.pick("kubectl apply", "kubectl apply", "helm 3", "edit", "scale", "apply", "apply", "apply", "controller", "replace")
+	switch what {
+	case "kubectl apply", "helm 3":
+		manager := "helm"
+		if what == "kubectl apply" {
+			manager = "kubectl-client-side-apply"
+			text, _ := json.Marshal(tree)
+			u := &unstructured.Unstructured{Object: tree}
+			annotations := u.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[fieldmanager.LastAppliedAnnotation] = string(text) + "\n"
+			u.SetAnnotations(annotations)
+		}
+		if live == nil {
+			_, err = w.client.Create(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: manager})
+			break
+		}
+		patch, _ := json.Marshal(tree)
+		_, err = w.client.Patch(ctx, kind, o.namespace, o.name, types.MergePatchType, patch, manager)
+	case "edit", "controller":
+		if live == nil {
+			return
+		}
+		patch := `{"metadata":{"labels":{"edited":"` + w.pick("1", "2", "3") + `"}}}`
+		if what == "controller" {
+			patch = `{"metadata":{"annotations":{"controller":"` + w.pick("1", "2") + `"},"finalizers":["example.dev/` + w.pick("a", "b") + `"]}}`
+		}
+		_, err = w.client.Patch(ctx, kind, o.namespace, o.name, types.MergePatchType, []byte(patch), w.pick("kubectl-edit", "operator"))
+	case "scale":
+		if ok, _ := w.client.HasSubresource(kind, "scale"); !ok || live == nil {
+			return
+		}
+		scale := map[string]any{
+			"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": o.name, "namespace": o.namespace},
+			"spec": map[string]any{"replicas": int64(w.r.IntN(9))},
+		}
+		_, err = w.client.Update(ctx, kind, o.namespace, scale, cluster.WriteOptions{Manager: "kubectl", Subresource: "scale"})
+	case "replace":
+		if live == nil {
+			return
+		}
+		_, err = w.client.Update(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: "terraform"})
+	case "apply":
+		_, err = w.client.Apply(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: w.manager(), Force: w.r.IntN(3) == 0})
+	}
+	o.history = append(o.history, fmt.Sprintf("%s %s: %v", what, jsonText(tree), err))
+}
+
+func (w *truthWorld) manager() string { return w.pick("flux", "argo", "helm", "kubectl") }
+
+func jsonText(v any) string {
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+// check plans an intent, without the server and with it, and applies it.
+func (w *truthWorld) check() {
+	ctx := w.t.Context()
+	o := w.objects[w.r.IntN(len(w.objects))]
+	tree, manager, force := w.variant(o), w.manager(), w.r.IntN(3) == 0
+	kind := w.kind(tree)
+	before, _ := w.client.Get(ctx, kind, o.namespace, o.name)
+	offline, isUnknown, _ := w.plan(tree, manager, force, true)
+	asked, _, refused := w.plan(tree, manager, force, false)
+	after, err := w.client.Apply(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: manager, Force: force})
+	about := []any{"seed %d, manager %q, force %v, intent %s\nbefore %s\nafter %s: %v\nplanned %v: %s\noffline %v\nhistory %s", w.seed,
+		manager, force, jsonText(tree), jsonText(before), jsonText(after), err, outcomeOf(asked), refused, outcomeOf(offline),
+		strings.Join(o.history, "\n  ")}
+	o.history = append(o.history, fmt.Sprintf("apply %q %v %s: %v", manager, force, jsonText(tree), err))
+	t := w.t
+	isConflict := apierrors.IsConflict(err)
+	if isUnknown {
+		w.outcomes["unknown"]++
+	}
+	if offline != nil && !isUnknown && (err == nil || isConflict) {
+		require.Equal(t, isConflict, offline.Outcome == plans.Conflict, about...)
+	}
+	switch {
+	case isConflict:
+		w.outcomes["conflict"]++
+		require.NotNil(t, asked, about...)
+		require.Equal(t, plans.Conflict, asked.Outcome, about...)
+		require.ElementsMatch(t, causesOf(statusOf(err)), causesOf(asked.Conflicts.Status()), about...)
+		return
+	case err != nil && strings.Contains(err.Error(), "provided port is "):
+		return // a dry run allocates no node ports, and does not look at their range
+	case err != nil:
+		w.outcomes["refused"]++
+		require.Nil(t, asked, about...)
+		return
+	}
+	require.NotNil(t, asked, about...)
+	want := plans.Changed
+	switch {
+	case before == nil:
+		w.outcomes["created"]++
+	case typed.Equal(truthStripped(before, true), truthStripped(after, true)):
+		want = plans.Unchanged
+	case typed.Equal(truthStripped(before, false), truthStripped(after, false)):
+		want = plans.OwnershipOnly
+	}
+	if want == plans.Unchanged && asked.Outcome == plans.OwnershipOnly && len(asked.Ownership) == 0 {
+		return // the entries have another order, which is that of their times
+	}
+	require.Equal(t, want.String(), asked.Outcome.String(), about...)
+	w.outcomes[want.String()]++
+	if before == nil || want == plans.Unchanged {
+		return
+	}
+	var planned, changed []string
+	for change := range asked.Changes() {
+		planned = append(planned, fmt.Sprint(change.Kind, change.Path))
+	}
+	live := asked.Target.Object
+	for change := range asked.Target.Changes(live, secrets.Shown(after)) {
+		changed = append(changed, fmt.Sprint(change.Kind, change.Path))
+	}
+	require.Equal(t, changed, planned, about...)
+}
+
+// plan plans an intent. isUnknown says that the plan has a hole, and refused why there is none.
+func (w *truthWorld) plan(tree map[string]any, manager string, force, offline bool) (_ *view.Planned, isUnknown bool, refused string) {
+	w.stderr.Reset()
+	w.env.HasHole.Store(false)
+	f := planFlags{offline: offline, suggest: func(...string) string { return "" }}
+	f.manager, f.force, f.concurrency = manager, force, 1
+	planned, failed := f.planDocuments(w.t.Context(), w.env, w.place, []manifest.Document{{Tree: runtime.DeepCopyJSON(tree)}})
+	require.Equal(w.t, 1, len(planned)+failed)
+	if failed > 0 {
+		return nil, w.env.HasHole.Load(), w.stderr.String()
+	}
+	return &planned[0], w.env.HasHole.Load(), ""
+}
+
+func outcomeOf(p *view.Planned) string {
+	if p == nil {
+		return "refused"
+	}
+	return p.Outcome.String()
+}
+
+// truthStripped returns an object without what each write sets.
+func truthStripped(tree map[string]any, withOwners bool) map[string]any {
+	tree = runtime.DeepCopyJSON(tree)
+	metadata := tree["metadata"].(map[string]any)
+	delete(metadata, "resourceVersion")
+	delete(metadata, "generation")
+	if entries, ok := metadata["managedFields"].([]any); ok {
+		for _, e := range entries {
+			delete(e.(map[string]any), "time")
+		}
+		slices.SortFunc(entries, func(a, b any) int { return strings.Compare(jsonText(a), jsonText(b)) })
+	}
+	if !withOwners {
+		delete(metadata, "managedFields")
+	}
+	return tree
+}
+
+func statusOf(err error) metav1.Status {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return metav1.Status{}
+	}
+	return status.Status()
+}
+
+// causesOf returns the causes of a conflict, without times.
+func causesOf(status metav1.Status) (out []string) {
+	if status.Details == nil {
+		return nil
+	}
+	for _, cause := range status.Details.Causes {
+		message, _, _ := strings.Cut(cause.Message, " at ")
+		out = append(out, message+" "+cause.Field)
+	}
+	return out
+}
