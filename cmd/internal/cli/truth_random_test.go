@@ -422,6 +422,9 @@ func (w *truthWorld) check() {
 	before, _ := w.client.Get(ctx, kind, o.namespace, o.name)
 	offline, isUnknown, _ := w.plan(tree, manager, force, true)
 	asked, _, refused := w.plan(tree, manager, force, false)
+	if strings.Contains(refused, "unexpected EOF") { // of the connection
+		asked, _, refused = w.plan(tree, manager, force, false)
+	}
 	after, err := w.client.Apply(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: manager, Force: force})
 	about := []any{"seed %d, manager %q, force %v, intent %s\nbefore %s\nafter %s: %v\nplanned %v: %s\noffline %v\nhistory %s", w.seed,
 		manager, force, jsonText(tree), jsonText(before), jsonText(after), err, outcomeOf(asked), refused, outcomeOf(offline),
