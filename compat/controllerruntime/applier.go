@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
@@ -40,9 +41,13 @@ type Options struct {
 	Reader client.Reader
 	// Config is how the schemas of the server are read.
 	Config *rest.Config
-	// Schemas are where schemas come from instead of the server of Config.
+	// Cache has the CustomResourceDefinitions and the configurations of admission (manager.GetCache): what changes them
+	// changes what the server answers. It starts informers for them. Nil: nothing is skipped, unless Schemas tell.
+	Cache cache.Cache
+	// Schemas are where schemas come from instead of the server of Config. Without a Cache, they tell when definitions
+	// change, and nothing is admitted.
 	Schemas Schemas
-	// Refresh is after how long changed schemas are looked for; 10 minutes if it is zero.
+	// Refresh is after how long changed schemas of built-in kinds are looked for; 10 minutes if it is zero.
 	Refresh time.Duration
 }
 
@@ -54,6 +59,8 @@ type Applier struct {
 	client  client.Client
 	options Options
 	schemas Schemas
+	watched *DryRuns // of Options.Cache; nil without one
+	answers applier.Answers
 
 	mu    sync.Mutex
 	kinds map[kindKey]*kindApplier
@@ -90,6 +97,9 @@ func New(c client.Client, options Options) (*Applier, error) {
 		}
 		a.schemas = published
 	}
+	if options.Cache != nil {
+		a.watched = newDryRuns(WrapOptions{Cache: options.Cache, Mapper: c.RESTMapper(), Refresh: options.Refresh}, a.schemas)
+	}
 	return a, nil
 }
 
@@ -117,7 +127,7 @@ func (a *Applier) Apply(
 		return applier.Result{}, fmt.Errorf("the intent of a %s has no name", key.Kind)
 	}
 	r := resource{client: a.client, object: client.ObjectKeyFromObject(obj), kind: key.GroupVersionKind}
-	kind, err := a.kind(ctx, key)
+	kind, ctx, err := a.kind(ctx, key)
 	if err != nil {
 		return applier.Result{}, err
 	}
@@ -152,36 +162,53 @@ func treeFrom(data []byte) (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
-// kind returns what applies intents of a kind, with the schemas of now.
-func (a *Applier) kind(ctx context.Context, key kindKey) (*kindApplier, error) {
-	registry, err := a.schemas.Types(ctx, key.Group)
+// kind returns what applies intents of a kind, with the schemas of now, and the context for it.
+func (a *Applier) kind(ctx context.Context, key kindKey) (*kindApplier, context.Context, error) {
+	group, isCertain, err := a.group(ctx, key)
 	if err != nil {
-		return nil, fmt.Errorf("schemas of group %q: %w", key.Group, err)
+		return nil, nil, fmt.Errorf("schemas of group %q: %w", key.Group, err)
+	}
+	var definition any
+	if isCertain {
+		definition = group.Types
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	known := a.kinds[key]
-	if known != nil && known.registry == registry.Types {
-		return known, nil
-	}
-	manager, err := newManager(key, registry, nil)
-	if err != nil {
-		return nil, err
-	}
-	if known != nil {
-		known.SetFieldManager(manager)
-		known.registry = registry.Types
-		return known, nil
-	}
-	known = &kindApplier{
-		Applier: applier.New(manager, applier.Options{
+	if known == nil {
+		known = &kindApplier{}
+		known.Applier = applier.New(nil, applier.Options{
 			Manager: a.options.Manager, Force: a.options.Force, Resolve: a.options.Resolve,
-			Subresource: key.subresource, Plan: planOptions(key.GroupVersionKind),
-		}),
-		registry: registry.Types,
+			Subresource: key.subresource, Plan: planOptions(key.GroupVersionKind), Answers: &a.answers,
+			Definition:       func(ctx context.Context) any { return ctx.Value(definitionKey{}) },
+			IsStoredAsStruct: openapi.Builtin().Versions(key.GroupKind()) != nil,
+		})
+		a.kinds[key] = known
 	}
-	a.kinds[key] = known
-	return known, nil
+	if known.registry != group.Types || group.Types == nil {
+		manager, err := newManager(key, group)
+		if err != nil {
+			return nil, nil, err
+		}
+		known.SetFieldManager(manager)
+		known.registry = group.Types
+	}
+	return known, context.WithValue(ctx, definitionKey{}, definition), nil
+}
+
+// definitionKey is the key of the definition of an apply's kind, in its context.
+type definitionKey struct{}
+
+// group returns the schemas of a kind. isCertain is false if something that is not watched may have a say in what the
+// server answers.
+func (a *Applier) group(ctx context.Context, key kindKey) (group Group, isCertain bool, err error) {
+	if a.watched != nil {
+		if group, why := a.watched.group(ctx, key.GroupVersionKind, key.subresource); why == "" {
+			return group, true, nil
+		}
+	}
+	group, err = a.schemas.Types(ctx, key.Group)
+	return group, err == nil && a.watched == nil && a.options.Config == nil && group.Types != nil, err
 }
 
 // planOptions say what a server does with a merged object of a kind.
@@ -196,7 +223,7 @@ func planOptions(kind schema.GroupVersionKind) plans.Options {
 
 // newManager returns a FieldManager that plans as the server applies; nil for a kind that has no
 // schema, whose applies are sent without a plan.
-func newManager(key kindKey, published Group, clock func() time.Time) (*fieldmanager.FieldManager, error) {
+func newManager(key kindKey, published Group) (*fieldmanager.FieldManager, error) {
 	if published.Types == nil {
 		return nil, nil
 	}
@@ -204,7 +231,7 @@ func newManager(key kindKey, published Group, clock func() time.Time) (*fieldman
 		return nil, nil
 	}
 	options := fieldmanager.Options{
-		Subresource: key.subresource, ResetFields: resetFields(key, published), Clock: clock,
+		Subresource: key.subresource, ResetFields: resetFields(key, published),
 	}
 	if empty, ok := defaults.New(key.GroupVersionKind); ok {
 		options.Empty = empty
@@ -236,6 +263,12 @@ func resetFields(key kindKey, published Group) map[string]fieldpath.Filter {
 		out[schema.GroupVersion{Group: key.Group, Version: version}.String()] = fieldpath.Excluding{Set: reset}
 	}
 	return out
+}
+
+// leavesStatus reports whether an apply leaves the status as it is.
+func leavesStatus(key kindKey, published Group) bool {
+	reset := resetFields(key, published)[key.GroupVersion().String()]
+	return key.subresource == "" && reset != nil && reset.Filter(fieldpath.NewSet(fieldpath.Fields("status"))).Empty()
 }
 
 // resource is one object, for package applier.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -43,7 +44,7 @@ type configurations struct {
 	looked time.Time // when served was last looked for
 	served map[schema.GroupKind]schema.GroupVersionKind
 	// expected are the resourceVersions of what this client wrote and the cache has not been seen to have yet.
-	expected    map[objectKey]string
+	expected    map[applier.Key]string
 	definitions map[schema.GroupResource]*definition
 }
 
@@ -80,9 +81,9 @@ func (c *configurations) sync(ctx context.Context) bool {
 		}
 	}
 	for key, version := range c.expected {
-		obj := newObject(nil, c.served[key.kind])
-		err := c.cache.Get(ctx, key.ObjectKey, obj, client.UnsafeDisableDeepCopy)
-		if err != nil || !isReached(obj.GetResourceVersion(), version) {
+		obj := newObject(nil, c.served[key.GroupKind])
+		err := c.cache.Get(ctx, key.NamespacedName, obj, client.UnsafeDisableDeepCopy)
+		if err != nil || !applier.IsReached(obj.GetResourceVersion(), version) {
 			return false
 		}
 		delete(c.expected, key)
@@ -91,10 +92,10 @@ func (c *configurations) sync(ctx context.Context) bool {
 }
 
 // wrote learns that this client wrote an object; version is empty if it is not known, as for a deletion.
-func (c *configurations) wrote(key objectKey, version string) {
+func (c *configurations) wrote(key applier.Key, version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch _, isServed := c.served[key.kind]; {
+	switch _, isServed := c.served[key.GroupKind]; {
 	case isServed && version != "":
 		c.expected[key] = version
 	case isServed:

@@ -1,7 +1,6 @@
 package controllerruntime
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/tenure-ssa/tenure/apiserver/defaults"
-	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -56,13 +54,13 @@ type WrapOptions struct {
 	Metrics prometheus.Registerer
 }
 
-// DryRuns answers dry runs of applies from a cache, where it is certain that the server would answer the same: section
-// Dry runs of doc/design.md lists when. It is safe for concurrent use.
+// DryRuns answers dry runs of applies from a cache, where the server is known to answer the same: [applier.Answers] have
+// the rule, and nothing may have a say that is not watched. It is safe for concurrent use.
 type DryRuns struct {
 	options    WrapOptions
 	schemas    Schemas
 	configured *configurations
-	objects    versions
+	objects    applier.Answers
 	counted    *prometheus.CounterVec
 	differs    *prometheus.CounterVec
 	answers    atomic.Uint64 // for Shadow
@@ -93,12 +91,20 @@ func NewDryRuns(options WrapOptions) (*DryRuns, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := newDryRuns(options, schemas)
+	if options.Metrics != nil {
+		err = errors.Join(options.Metrics.Register(d.counted), options.Metrics.Register(d.differs))
+	}
+	return d, err
+}
+
+func newDryRuns(options WrapOptions, schemas Schemas) *DryRuns {
 	kind := []string{"group", "version", "kind"}
-	d := &DryRuns{
+	return &DryRuns{
 		options: options, schemas: schemas,
 		configured: &configurations{
 			cache: options.Cache, mapper: options.Mapper, refresh: options.Refresh,
-			expected: map[objectKey]string{}, definitions: map[schema.GroupResource]*definition{},
+			expected: map[applier.Key]string{}, definitions: map[schema.GroupResource]*definition{},
 		},
 		counted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tenure_dry_runs_total", Help: "Dry runs of applies by kind and result: answered from the cache, or why sent.",
@@ -107,13 +113,10 @@ func NewDryRuns(options WrapOptions) (*DryRuns, error) {
 			Name: "tenure_dry_run_differences_total", Help: "Answers of the server that differ from the cached object.",
 		}, kind),
 	}
-	if options.Metrics != nil {
-		err = errors.Join(options.Metrics.Register(d.counted), options.Metrics.Register(d.differs))
-	}
-	return d, err
 }
 
-const answered = "answered" // from the cache, where another result says why a request was sent
+// The results of a request that could be answered; others say why it was sent.
+const answered, shadow = "answered", "shadow"
 
 // request is an apply.
 type request struct {
@@ -131,8 +134,7 @@ type request struct {
 	identity string
 }
 
-// isKnown reports whether a request is one that is planned. Preconditions are the server's to check. An empty list is
-// not stored, so that the server writes managed fields each time that it is applied inside an atomic list.
+// isKnown reports whether a request is one of which the answer is learned. Preconditions are the server's to check.
 func (r request) isKnown() bool {
 	in := r.intent
 	return r.manager != "" && (r.subresource == "" || r.subresource == "status") &&
@@ -140,37 +142,57 @@ func (r request) isKnown() bool {
 		r.form != reflect.TypeFor[*metav1.PartialObjectMetadata]() &&
 		in.GroupVersionKind() == r.kind && r.key.Name != "" && in.GetName() == r.key.Name &&
 		(in.GetNamespace() == "" || in.GetNamespace() == r.key.Namespace) &&
-		in.GetResourceVersion() == "" && len(in.GetManagedFields()) == 0 && !bytes.Contains(r.data, []byte("[]"))
+		in.GetResourceVersion() == "" && len(in.GetManagedFields()) == 0
 }
 
 // decision says how a request is answered.
 type decision struct {
 	request
 	result string
-	// answer is the cached object if the server should answer it, whether the request is sent or not.
-	answer client.Object
-	// types and object are what the decision was made on.
-	types  *openapi.Registry
-	object *record
-	asked  uint64
+	// answer is the cached object if the server may answer it, whether the request is sent or not.
+	answer   client.Object
+	question *applier.Question
 }
 
-func (r request) verifier() verifier {
-	return verifier{r.kind.Version, r.subresource, r.manager, r.force, r.form, r.identity}
+// by is what an answer of the server depends on besides the object and the intent.
+type by struct {
+	version, subresource, manager string
+	force                         bool
+	form                          reflect.Type
+	identity                      string
 }
 
 // decide decides on a request, counts it and logs it.
 func (d *DryRuns) decide(ctx context.Context, r request) decision {
 	out := decision{request: r}
-	out.object, out.asked = d.objects.ask(objectKey{r.kind.GroupKind(), r.key})
-	out.result = d.result(ctx, &out)
+	asked := applier.Request{
+		Object: keyOf(r.kind.GroupKind(), r.key), Intent: r.data,
+		By:      by{r.kind.Version, r.subresource, r.manager, r.force, r.form, r.identity},
+		Manager: r.manager, Subresource: r.subresource,
+	}
+	out.result = d.prepare(ctx, r, &asked)
+	out.question = d.objects.Ask(asked)
+	if out.result == "" {
+		out.answer, _ = asked.Cached.(client.Object)
+		switch {
+		case out.question.IsBehind():
+			out.result = "cache behind"
+		case !out.question.IsKnown():
+			out.result = "not verified"
+		case d.isSampled():
+			out.result = shadow
+		default:
+			out.result = answered
+		}
+	}
 	d.counted.WithLabelValues(r.kind.Group, r.kind.Version, r.kind.Kind, out.result).Inc()
 	log.FromContext(ctx).WithName("tenure").V(2).Info("Decided on a dry run", "kind", r.kind, "object", r.key,
 		"subresource", r.subresource, "fieldManager", r.manager, "result", out.result)
 	return out
 }
 
-func (d *DryRuns) result(ctx context.Context, r *decision) string {
+// prepare sets the definition and the cached object of a request, or returns why it is sent without a look at them.
+func (d *DryRuns) prepare(ctx context.Context, r request, asked *applier.Request) (why string) {
 	switch {
 	case len(r.dryRun) == 0 && !d.options.SkipUnchanged:
 		return "no dry run"
@@ -183,26 +205,14 @@ func (d *DryRuns) result(ctx context.Context, r *decision) string {
 	if why != "" {
 		return why
 	}
-	r.types = group.Types
 	cached, why := d.cached(ctx, r)
 	if why != "" {
 		return why
 	}
-	plan, err := d.plan(ctx, cached, r, group)
-	switch {
-	case err != nil:
-		return "no plan"
-	case plan.Outcome != plans.Unchanged:
-		return plan.Outcome.String()
-	}
-	r.answer = cached
-	switch {
-	case !d.objects.isVerified(r.object, r.verifier(), r.types):
-		return "not verified"
-	case d.isSampled():
-		return "shadow"
-	}
-	return answered
+	asked.Definition, asked.Cached = group.Types, cached
+	asked.LeavesStatus = leavesStatus(kindKey{r.kind, r.subresource}, group)
+	asked.IsStoredAsStruct = openapi.Builtin().Versions(r.kind.GroupKind()) != nil
+	return ""
 }
 
 // group returns the types of a kind, unless admission may have a say in its objects.
@@ -231,8 +241,8 @@ func (d *DryRuns) group(ctx context.Context, kind schema.GroupVersionKind, subre
 	return group, ""
 }
 
-// cached returns the cached object of a request, if it can be planned on.
-func (d *DryRuns) cached(ctx context.Context, r *decision) (client.Object, string) {
+// cached returns the cached object of a request, if it is whole.
+func (d *DryRuns) cached(ctx context.Context, r request) (client.Object, string) {
 	obj := newObject(d.options.Scheme, r.kind)
 	informer, err := d.options.Cache.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
 	if err != nil || !informer.HasSynced() {
@@ -247,34 +257,13 @@ func (d *DryRuns) cached(ctx context.Context, r *decision) (client.Object, strin
 			s.Spec.VolumeClaimTemplates[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
 		}
 	}
-	isOther := func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.kind.GroupVersion().String() }
-	switch entries := obj.GetManagedFields(); {
-	case len(entries) == 0 || slices.ContainsFunc(entries, isOther):
+	switch {
+	case len(obj.GetManagedFields()) == 0:
 		return nil, "cached object not whole"
 	case obj.GetDeletionTimestamp() != nil:
 		return nil, "deleting"
-	case !d.objects.hasWrites(r.object, obj.GetResourceVersion()):
-		return nil, "cache behind"
 	}
 	return obj, ""
-}
-
-func (d *DryRuns) plan(ctx context.Context, live client.Object, r *decision, group Group) (*plans.Plan, error) {
-	// The server decodes fields, too, that the write resets, and that the plan does not look at.
-	if obj, ok := defaults.New(r.kind); ok {
-		if err := json.Unmarshal(r.data, obj); err != nil {
-			return nil, err
-		}
-	}
-	// The server handles the request later, at its own time. So the manager's entry, if it gets a new time, is the last.
-	later := func() time.Time { return time.Now().AddDate(1, 0, 0) }
-	manager, err := newManager(kindKey{r.kind, r.subresource}, group, later)
-	if err != nil || manager == nil {
-		return nil, errors.Join(errors.New("no type"), err)
-	}
-	options := planOptions(r.kind)
-	options.Manager, options.Force = r.manager, r.force
-	return plans.New(ctx, manager, live, r.intent, options)
 }
 
 // isSampled reports whether the next answer is one for Shadow: they are spread evenly.
@@ -295,20 +284,11 @@ func (d *DryRuns) apply(
 	served, isPlain := send()
 	version := versionIn(served, r.subresource)
 	if len(r.dryRun) == 0 {
-		d.configured.wrote(objectKey{r.kind.GroupKind(), r.key}, version)
+		d.configured.wrote(keyOf(r.kind.GroupKind(), r.key), version)
 	}
-	if len(r.dryRun) == 0 || version != "" {
-		d.objects.wrote(out.object, version, out.asked)
-	}
-	if served != nil && (out.answer == nil || out.answer.GetResourceVersion() != version) {
-		return nil
-	}
-	isSame := served != nil && out.isAnswer(served)
-	if !isSame || !isPlain {
-		out.types = nil
-	}
-	d.objects.verify(out.object, r.verifier(), out.types, out.asked)
-	if served != nil && !isSame {
+	isSame := served != nil && out.answer != nil && out.isAnswer(served)
+	out.question.Answered(version, isSame && isPlain, len(r.dryRun) == 0)
+	if out.result == shadow && served != nil && out.answer.GetResourceVersion() == version && !isSame {
 		d.differs.WithLabelValues(r.kind.Group, r.kind.Version, r.kind.Kind).Inc()
 		log.FromContext(ctx).WithName("tenure").Info("The server answers an apply with another object than the cached one",
 			"kind", r.kind, "object", r.key, "subresource", r.subresource, "fieldManager", r.manager)
@@ -340,13 +320,17 @@ func (r decision) isAnswer(served map[string]any) bool {
 
 // write sends a write, and learns what send returns: the object, which the server may have named, and its version,
 // which is empty if it is not known.
-func (d *DryRuns) write(key objectKey, send func() (name, version string)) {
-	_, asked := d.objects.ask(key)
+func (d *DryRuns) write(key applier.Key, send func() (name, version string)) {
+	learn := d.objects.Begin(key)
 	var version string
 	key.Name, version = send()
 	d.configured.wrote(key, version)
-	object, _ := d.objects.ask(key)
-	d.objects.wrote(object, version, asked)
+	learn(key, version)
+}
+
+// keyOf names an object for [applier.Answers].
+func keyOf(kind schema.GroupKind, key client.ObjectKey) applier.Key {
+	return applier.Key{GroupKind: kind, NamespacedName: key}
 }
 
 // objectTree returns an object as the server would encode it.

@@ -9,16 +9,15 @@ import (
 )
 
 var applies = prometheus.NewDesc("tenure_applies_total",
-	"Applies by kind and result: planned on the cached object, skipped, sent to the server, sent without a plan "+
-		"because the cache was behind, resolved (conflicts were decided), conflict, failed.",
+	"Applies by kind and result: skipped, sent to the server, planned so that conflicts are decided, sent while the cache "+
+		"was behind, resolved (conflicts were decided), conflict, failed.",
 	[]string{"manager", "group", "version", "kind", "subresource", "result"}, nil)
 
 // Describe is prometheus.Collector's.
 func (a *Applier) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- applies }
 
 // Collect is prometheus.Collector's: metrics.Registry.MustRegister(applies) of controller-runtime shows
-// tenure_applies_total on the manager's metrics endpoint. An apply counts under several results: one
-// that was planned and then sent counts as planned and as sent.
+// tenure_applies_total on the manager's metrics endpoint. An apply may count under several results.
 func (a *Applier) Collect(metrics chan<- prometheus.Metric) {
 	a.mu.Lock()
 	kinds := maps.Clone(a.kinds)

@@ -49,11 +49,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case isApply && acceptsJSON(r):
 		return t.apply(r, target, kind)
 	case r.Method == http.MethodDelete && target.name == "":
-		defer t.dryRuns.objects.loseKind(kind.GroupKind())
+		defer t.dryRuns.objects.LoseKind(kind.GroupKind())
 		return t.next.RoundTrip(r)
 	}
 	var response *http.Response
-	t.dryRuns.write(objectKey{kind.GroupKind(), target.key()}, func() (name, version string) {
+	t.dryRuns.write(keyOf(kind.GroupKind(), target.key()), func() (name, version string) {
 		var served *unstructured.Unstructured
 		response, served, err = t.send(r)
 		switch r.Method {

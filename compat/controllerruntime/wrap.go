@@ -66,7 +66,7 @@ func (c *wrappedClient) Delete(ctx context.Context, obj client.Object, opts ...c
 
 func (c *wrappedClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
 	if kind, err := c.GroupVersionKindFor(obj); err == nil {
-		defer c.dryRuns.objects.loseKind(kind.GroupKind())
+		defer c.dryRuns.objects.LoseKind(kind.GroupKind())
 	}
 	return c.Client.DeleteAllOf(ctx, obj, opts...)
 }
@@ -124,7 +124,7 @@ func (c *wrappedClient) write(obj client.Object, hasObject bool, send func() err
 	if err != nil {
 		return send()
 	}
-	c.dryRuns.write(objectKey{kind.GroupKind(), client.ObjectKeyFromObject(obj)}, func() (name, version string) {
+	c.dryRuns.write(keyOf(kind.GroupKind(), client.ObjectKeyFromObject(obj)), func() (name, version string) {
 		if err = send(); err == nil && hasObject {
 			version = obj.GetResourceVersion()
 		}

@@ -1,12 +1,12 @@
-// Package applier applies intents only if that would change something. It is for controllers that apply the same
-// intent again and again, and have the object in a cache.
+// Package applier applies intents unless the server is known to do nothing with them. It is for controllers that apply
+// the same intent again and again, and have the object in a cache.
 //
 //	a := applier.New(manager, applier.Options{Manager: "my-controller", Force: true})
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
-// The Applier plans the apply on the cached object ([plans.New]), and sends it unless the outcome
-// of the plan is Unchanged. It also sends conflicts without a policy, invalid intents, and what can't be planned, so
-// that every error is the server's own.
+// An apply is skipped only if the server itself answered the same intent for the same object, see [Answers]. So the first
+// apply after a change of either is sent, and one more, which the server answers with the object as it is; then none is.
+// What is sent is planned ([plans.New]) only if its conflicts have to be decided, and every error is the server's own.
 //
 // # Conflicts
 //
@@ -29,33 +29,31 @@
 //   - If somebody changed the object and the cache has not seen it yet, an apply that would correct the change is
 //     skipped. A controller that watches the object gets the event of the change later, applies again, and corrects it
 //     then.
-//   - If this Applier changed the object and the cache has not seen it yet, a plan on the cached object would be
-//     wrong. So an Applier remembers the resourceVersion of its last write to each object, and sends all applies until
-//     the cache has it.
+//   - If this process changed the object and the cache has not seen it yet, the apply is sent.
 //   - A controller that applies once and does not watch must not skip: it must read the object from the server, or
 //     send the apply.
-//
-// A plan is exact only if it knows what the server does besides merging: its defaults, and what its Go structs of
-// built-in types leave out. See [Options].
 package applier
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // maxTries is how often the object is read again after a conflict.
@@ -77,11 +75,18 @@ type Options struct {
 	// For built-in types Semantics should be typed.Canonical(nil), and Defaults true
 	// for all types with defaults.
 	Plan plans.Options
+	// Definition identifies the definition of the kind, and what else the server's answers depend on, such as what admits
+	// its objects: see [Request]. Nil is for kinds that do not change but with [Applier.SetFieldManager].
+	Definition func(context.Context) any
+	// Answers are shared with whatever else writes to the same objects in this process; nil for some of its own.
+	Answers *Answers
+	// IsStoredAsStruct says that the server stores the kind as a Go struct, as those that are built in.
+	IsStoredAsStruct bool
 }
 
 // Stats count what an Applier did.
 type Stats struct {
-	// Planned are the applies that were planned on a cached object.
+	// Planned are the applies that were planned, so that their conflicts are decided.
 	Planned uint64
 	// Skipped are the applies that were not sent: the requests that were saved.
 	Skipped uint64
@@ -109,8 +114,8 @@ type Result struct {
 	Object Object
 	// Skipped is true when no request was sent.
 	Skipped bool
-	// Plan is the plan of what was sent or skipped; nil if there was none. Its live object is the cached one, or the
-	// one that was read again after a conflict.
+	// Plan is the plan of what was sent, if Options.Resolve needed one. Its live object is the cached one, or the one that
+	// was read again after a conflict.
 	Plan *plans.Plan
 	// Resolution has the intent that follows from Options.Resolve; nil if there were no conflicts.
 	Resolution *plans.Resolution
@@ -124,19 +129,23 @@ type Applier struct {
 	mu      sync.Mutex
 	manager *fieldmanager.FieldManager
 	stats   Stats
-	// The resourceVersions of the last writes, which the cache may not have yet: those of the last maxWritten names,
-	// and of up to as many before them.
-	written, before map[types.NamespacedName]string
+	found   map[Key]conflicts.Conflicts
 }
 
-// maxWritten bounds how many names an Applier remembers, whether caches come to have the objects or not.
-const maxWritten = 1 << 14
+// by is what an answer depends on besides the object and the intent.
+type by struct {
+	version, subresource, manager string
+	force                         bool
+}
 
 // New returns an Applier. manager must be for the version and subresource of the intents, and have the options of the
-// server: which fields it resets, how it converts objects. If manager is nil, every intent is sent without a plan.
+// server: which fields it resets, how it converts objects. If manager is nil, conflicts are not decided.
 func New(manager *fieldmanager.FieldManager, options Options) *Applier {
-	options.Plan.Force = options.Force
-	return &Applier{manager: manager, options: options, written: map[types.NamespacedName]string{}}
+	options.Plan.Force, options.Plan.Manager = options.Force, options.Manager
+	if options.Answers == nil {
+		options.Answers = &Answers{}
+	}
+	return &Applier{manager: manager, options: options}
 }
 
 // SetFieldManager replaces the FieldManager, for a kind whose schema changed.
@@ -159,8 +168,24 @@ func (a *Applier) Stats() Stats {
 	return a.stats
 }
 
-// Apply applies intent to the object of its name, unless that would change nothing in cached, the object of the cache;
-// nil if it has none. Apply changes neither. The error is the server's, or that of [plans.Resolve].
+// String returns what a log wants of a result: whether the apply was sent, and which conflicts were decided. It has no
+// values of objects.
+func (r Result) String() string {
+	if r.Skipped {
+		return "skipped"
+	}
+	text := "sent"
+	if r.Plan != nil {
+		text += ", " + r.Plan.String()
+	}
+	if r.Resolution != nil && r.Resolution.Force {
+		text += ", forced"
+	}
+	return text
+}
+
+// Apply applies intent to the object of its name, unless the server is known to answer with cached, the object of the
+// cache; nil if it has none. Apply changes neither. The error is the server's, or that of [plans.Resolve].
 func (a *Applier) Apply(
 	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,
 ) (Result, error) {
@@ -181,36 +206,37 @@ func (a *Applier) Apply(
 func (a *Applier) apply(
 	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,
 ) (result Result, err error) {
-	if !isNil(cached) && !a.isBehind(cached) {
-		if result, err = a.plan(ctx, cached, intent); err != nil {
+	question := a.ask(ctx, cached, intent)
+	if question.IsKnown() {
+		a.count(func(s *Stats) { s.Skipped++ })
+		return Result{Object: cached, Skipped: true}, nil
+	}
+	if isBehind := question.IsBehind(); isBehind && !isNil(cached) {
+		a.count(func(s *Stats) { s.Behind++ })
+	} else if !isBehind {
+		if result, err = a.plan(ctx, cached, intent, a.foundBefore(cached, intent)); err != nil {
 			return result, err
 		}
-		if result.Plan != nil {
-			result.Skipped = result.Plan.Outcome == plans.Unchanged
-			a.count(func(s *Stats) {
-				s.Planned++
-				if result.Skipped {
-					s.Skipped++
-				}
-			})
-		}
-	}
-	if result.Skipped {
-		result.Object = cached
-		return result, nil
 	}
 	for try := 0; ; try++ {
 		stored, err := a.send(ctx, r, intent, result.Resolution)
-		if err == nil {
+		if err == nil && stored != nil {
+			version := stored.GetResourceVersion()
+			question.Answered(version, !isNil(cached) && (question.IsByVersion() || IsSame(stored, cached)), true)
 			result.Object = stored
-			a.wrote(stored)
 			return result, nil
 		}
+		question.Answered("", false, mayHaveWritten(err))
 		live, again := a.readAgain(ctx, r, intent, err, try)
 		if !again {
 			return result, err
 		}
-		next, resolveErr := a.plan(ctx, live, intent)
+		found, unknown := plans.FoundBy(err, live, nil)
+		if unknown != nil {
+			found = nil // the object has changed since: the plan says what conflicts now
+		}
+		a.remember(KeyOf(intent.GroupVersionKind().GroupKind(), live), found)
+		next, resolveErr := a.plan(ctx, live, intent, found)
 		switch {
 		case resolveErr != nil:
 			return result, resolveErr
@@ -218,22 +244,92 @@ func (a *Applier) apply(
 			return result, err
 		}
 		result = next
-		if result.Plan.Outcome == plans.Unchanged {
-			result.Object = live
-			return result, nil
-		}
 	}
 }
 
-// plan plans an intent on an object, and resolves its conflicts if Options.Resolve decides all of them. The plan is nil
-// for an intent that can't be planned.
-func (a *Applier) plan(ctx context.Context, live runtime.Object, intent *unstructured.Unstructured) (Result, error) {
+// mayHaveWritten reports whether an apply that failed may have been done all the same: any but one that the server refused.
+func mayHaveWritten(err error) bool {
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError || status.Status().Code == 0
+}
+
+// ask starts a request.
+func (a *Applier) ask(ctx context.Context, cached Object, intent *unstructured.Unstructured) *Question {
+	kind := intent.GroupVersionKind()
+	r := Request{
+		Object: KeyOf(kind.GroupKind(), intent), IsStoredAsStruct: a.options.IsStoredAsStruct,
+		By:      by{kind.Version, a.options.Subresource, a.options.Manager, a.options.Force},
+		Manager: a.options.Manager, Subresource: a.options.Subresource,
+	}
+	if !isNil(cached) {
+		r.Object, r.Cached = KeyOf(kind.GroupKind(), cached), cached // an intent may leave the namespace out
+	}
 	manager := a.fieldManager()
-	if manager == nil {
+	if a.options.Definition != nil {
+		r.Definition = a.options.Definition(ctx)
+	} else if manager != nil {
+		r.Definition = manager
+	}
+	if manager != nil && a.options.Subresource == "" {
+		reset := manager.Options().ResetFields[kind.GroupVersion().String()]
+		r.LeavesStatus = reset != nil && reset.Filter(status).Empty()
+	}
+	// What can't be encoded can't be sent.
+	if r.Intent, _ = json.Marshal(intent.Object); r.Intent == nil {
+		r.Definition = nil
+	}
+	return a.options.Answers.Ask(r)
+}
+
+var status = fieldpath.NewSet(fieldpath.Fields("status"))
+
+// foundBefore returns the conflicts that the server found when it was last sent an intent of the object, if their owners
+// still own the fields: those that a plan can't find, because they are of other versions, are decided without a 409 then.
+func (a *Applier) foundBefore(cached Object, intent *unstructured.Unstructured) conflicts.Conflicts {
+	a.mu.Lock()
+	found := a.found[KeyOf(intent.GroupVersionKind().GroupKind(), cached)]
+	a.mu.Unlock()
+	list, _, err := managedfields.Read(cached)
+	for _, c := range found {
+		if e := list.Get(c.Owner); err != nil || e == nil || e.APIVersion != c.APIVersion || !e.Owned().Has(c.Path) {
+			return nil
+		}
+	}
+	return found
+}
+
+// remember remembers the conflicts with entries of other versions than the intent's; none forgets them.
+func (a *Applier) remember(key Key, found conflicts.Conflicts) {
+	version := ""
+	if m := a.fieldManager(); m != nil {
+		version = m.Kind().GroupVersion().String()
+	}
+	isOther := func(c conflicts.Conflict) bool { return c.APIVersion != version }
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case !slices.ContainsFunc(found, isOther):
+		delete(a.found, key)
+	case a.found == nil || len(a.found) == maxRecords:
+		a.found = map[Key]conflicts.Conflicts{key: found}
+	default:
+		a.found[key] = found
+	}
+}
+
+// plan plans an intent on an object, and resolves its conflicts if Options.Resolve decides all of them: those that a
+// server found, or else the plan's. The plan is nil if it does not matter, and for an intent that can't be planned.
+func (a *Applier) plan(
+	ctx context.Context, live runtime.Object, intent *unstructured.Unstructured, found conflicts.Conflicts,
+) (Result, error) {
+	manager, options := a.fieldManager(), a.options.Plan
+	if manager == nil || a.options.Resolve == nil || a.options.Force {
 		return Result{}, nil
 	}
-	options := a.options.Plan
-	options.Manager = a.options.Manager
+	if len(found) > 0 {
+		options.Found = found
+	}
+	a.count(func(s *Stats) { s.Planned++ })
 	plan, err := plans.New(ctx, manager, live, intent, options)
 	if err != nil {
 		return Result{}, nil // The server says what is wrong with it.
@@ -253,9 +349,6 @@ func (a *Applier) plan(ctx context.Context, live runtime.Object, intent *unstruc
 }
 
 func (a *Applier) decidesAll(all conflicts.Conflicts) bool {
-	if a.options.Resolve == nil {
-		return false
-	}
 	for _, c := range all {
 		if _, ok := a.options.Resolve(c); !ok {
 			return false
@@ -309,55 +402,4 @@ func (a *Applier) count(f func(*Stats)) {
 func isNil(obj Object) bool {
 	u, ok := obj.(*unstructured.Unstructured)
 	return obj == nil || ok && u == nil
-}
-
-// keyOf names an object as it is stored: an intent may leave the namespace out.
-func keyOf(stored metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: stored.GetNamespace(), Name: stored.GetName()}
-}
-
-// wrote remembers the resourceVersion of the last write.
-func (a *Applier) wrote(stored *unstructured.Unstructured) {
-	if stored == nil || stored.GetResourceVersion() == "" {
-		return
-	}
-	key, version := keyOf(stored), stored.GetResourceVersion()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	// The responses of concurrent applies may arrive in another order than the writes.
-	if order, err := resourceversion.CompareResourceVersion(a.lastWritten(key), version); err == nil && order > 0 {
-		return
-	}
-	if len(a.written) == maxWritten {
-		a.before, a.written = a.written, make(map[types.NamespacedName]string, maxWritten)
-	}
-	a.written[key] = version
-}
-
-// lastWritten returns the resourceVersion of the last write of an object; empty if it is not remembered.
-func (a *Applier) lastWritten(key types.NamespacedName) string {
-	if version, ok := a.written[key]; ok {
-		return version
-	}
-	return a.before[key]
-}
-
-// isBehind reports whether cached may be older than the last write. If it is not, the write is forgotten: a cache never
-// becomes older.
-func (a *Applier) isBehind(cached Object) bool {
-	key := keyOf(cached)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	written := a.lastWritten(key)
-	if written == "" {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(cached.GetResourceVersion(), written)
-	if cached.GetResourceVersion() == written || err == nil && order >= 0 {
-		delete(a.written, key)
-		delete(a.before, key)
-		return false
-	}
-	a.stats.Behind++
-	return true
 }

@@ -3,10 +3,12 @@ package applier_test
 import (
 	"context"
 	"errors"
-	"fmt"
+
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
@@ -85,7 +88,9 @@ func (s *server) apply(obj *unstructured.Unstructured, manager string, force boo
 	return s.live.DeepCopy(), nil
 }
 
-func TestApplier(t *testing.T) {
+func TestApplier(t *testing.T) { synctest.Test(t, testApplier) }
+
+func testApplier(t *testing.T) {
 	ctx := context.Background()
 	s := &server{t: t}
 	a := applier.New(fieldManager(t), applier.Options{Manager: "me", Force: true})
@@ -100,38 +105,114 @@ func TestApplier(t *testing.T) {
 
 	r := apply(nil, one)
 	require.False(t, r.Skipped)
-	require.Nil(t, r.Plan, "there is nothing to plan on")
 	require.Equal(t, "101", r.Object.GetResourceVersion())
 	first := r.Object
 
+	// What the server answered is about another object than this one.
+	require.False(t, apply(first, one).Skipped)
 	r = apply(first, one)
 	require.True(t, r.Skipped)
+	require.Equal(t, "skipped", r.String())
 	require.Same(t, first, r.Object)
-	require.Equal(t, plans.Unchanged, r.Plan.Outcome)
-	require.Equal(t, applier.Stats{Planned: 1, Skipped: 1, Applied: 1}, a.Stats())
+	require.Equal(t, applier.Stats{Skipped: 1, Applied: 2}, a.Stats())
 
 	r = apply(first, two)
 	require.False(t, r.Skipped)
-	require.Equal(t, plans.Changed, r.Plan.Outcome)
+	require.Equal(t, "sent", r.String())
 	second := r.Object
 
 	// The cache still has the first object, on which this would change nothing.
 	r = apply(first, one)
 	require.False(t, r.Skipped, "the write that the cache has not seen is undone")
-	require.Nil(t, r.Plan)
 	third := r.Object
 	require.Equal(t, "103", third.GetResourceVersion())
 	r = apply(second, one)
 	require.False(t, r.Skipped, "the cache is still behind")
 	require.Equal(t, uint64(2), a.Stats().Behind)
 
-	require.True(t, apply(third, one).Skipped)
-	// Somebody else's write is newer than ours.
+	require.True(t, apply(third, one).Skipped, "the same object as the first, but for its resourceVersion")
+	// Somebody else's write makes another object.
 	_, err := s.apply(configMap(map[string]any{"other": "x"}), "you", false)
 	require.NoError(t, err)
+	require.False(t, apply(s.live.DeepCopy(), one).Skipped)
+	time.Sleep(2 * time.Second) // another applier wrote in the same second
+	require.False(t, apply(s.live.DeepCopy(), one).Skipped)
 	require.True(t, apply(s.live.DeepCopy(), one).Skipped)
-	require.Equal(t, applier.Stats{Planned: 4, Skipped: 3, Applied: 4, Behind: 2}, a.Stats())
-	require.Equal(t, 4, s.requests)
+	// An object of the same name that was deleted and made again is another one.
+	again := s.live.DeepCopy()
+	again.SetUID("other")
+	require.False(t, apply(again, one).Skipped)
+	require.False(t, apply(s.live.DeepCopy(), two).Skipped)
+	a.SetFieldManager(fieldManager(t))
+	before := s.live.DeepCopy()
+	require.False(t, apply(before, two).Skipped)
+	require.True(t, apply(before, two).Skipped)
+	a.SetFieldManager(fieldManager(t))
+	require.False(t, apply(before, two).Skipped, "of another definition")
+}
+
+// TestWhatIsTheSame: the status of an object, and its writers, do not matter to applies that leave it alone; everything
+// else does.
+func TestWhatIsTheSame(t *testing.T) {
+	object := func(version string, edit func(u *unstructured.Unstructured)) *unstructured.Unstructured {
+		u := configMap(map[string]any{"k": "1"})
+		u.SetUID("uid")
+		u.SetResourceVersion(version)
+		u.SetManagedFields([]metav1.ManagedFieldsEntry{
+			{Manager: "m", Operation: "Apply"}, {Manager: "s", Operation: "Update", Subresource: "status"},
+		})
+		if edit != nil {
+			edit(u)
+		}
+		return u
+	}
+	for _, c := range []struct {
+		why             string
+		leaves, isKnown bool
+		edit            func(u *unstructured.Unstructured)
+	}{
+		{"the resourceVersion alone", false, true, nil},
+		{"a status", true, true, func(u *unstructured.Unstructured) { u.Object["status"] = "x" }},
+		{"a status that is written", false, false, func(u *unstructured.Unstructured) { u.Object["status"] = "x" }},
+		{"its writer", true, true, func(u *unstructured.Unstructured) { u.SetManagedFields(u.GetManagedFields()[:1]) }},
+		{"another writer", true, false, func(u *unstructured.Unstructured) { u.SetManagedFields(u.GetManagedFields()[1:]) }},
+		{"a field", true, false, func(u *unstructured.Unstructured) { u.Object["data"] = "x" }},
+		{"a label", true, false, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }},
+		{"another object", true, false, func(u *unstructured.Unstructured) { u.SetUID("other") }},
+	} {
+		var a applier.Answers
+		request := applier.Request{
+			By: "m", Manager: "m", Intent: []byte("{}"), Definition: 1, Cached: object("1", nil), LeavesStatus: c.leaves,
+		}
+		q := a.Ask(request)
+		require.False(t, q.IsKnown())
+		q.Answered("1", true, true)
+		request.Cached = object("2", c.edit)
+		require.Equal(t, c.isKnown, a.Ask(request).IsKnown(), c.why)
+		if !c.isKnown {
+			continue
+		}
+		for name, edit := range map[string]func(r *applier.Request){
+			"intent": func(r *applier.Request) { r.Intent = []byte("[]") }, "by": func(r *applier.Request) { r.By = "n" },
+			"definition": func(r *applier.Request) { r.Definition = 2 }, "unknown": func(r *applier.Request) { r.Definition = nil },
+			"no object": func(r *applier.Request) { r.Cached = nil },
+		} {
+			other := request
+			edit(&other)
+			require.False(t, a.Ask(other).IsKnown(), name)
+		}
+		// A Go struct of a kind that is not built in may lack what is stored.
+		typed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			UID: "uid", ResourceVersion: "5", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply"}},
+		}}
+		for _, isBuiltin := range []bool{true, false} {
+			r := applier.Request{By: isBuiltin, Manager: "m", Definition: 1, Cached: typed.DeepCopy(), IsStoredAsStruct: isBuiltin}
+			a.Ask(r).Answered("5", true, true)
+			require.True(t, a.Ask(r).IsKnown())
+			r.Cached.SetResourceVersion("6")
+			require.Equal(t, isBuiltin, a.Ask(r).IsKnown())
+		}
+	}
 }
 
 // What can't be planned, or is in conflict, is for the server to answer.
@@ -147,7 +228,7 @@ func TestWhatIsForTheServer(t *testing.T) {
 	_, err = a.Apply(ctx, s, s.live, configMap(map[string]any{"k": int64(2)}))
 	require.ErrorContains(t, err, "expected string")
 	require.Equal(t, 2, s.requests)
-	require.Equal(t, applier.Stats{Planned: 1, Applied: 2, Conflicts: 1, Failed: 1}, a.Stats())
+	require.Equal(t, applier.Stats{Applied: 2, Conflicts: 1, Failed: 1}, a.Stats())
 	_, err = a.Apply(ctx, s, nil, nil)
 	require.EqualError(t, err, "no intent")
 
@@ -157,8 +238,7 @@ func TestWhatIsForTheServer(t *testing.T) {
 	s.err = nil
 	r, err := a.Apply(ctx, s, s.live, configMap(map[string]any{"k": "1"}))
 	require.NoError(t, err)
-	require.Equal(t, plans.OwnershipOnly, r.Plan.Outcome, "a change of owners is written")
-	require.False(t, r.Skipped)
+	require.False(t, r.Skipped, "a change of owners is written")
 }
 
 func TestSubresource(t *testing.T) {
@@ -200,31 +280,63 @@ func TestAnswersThatComeLate(t *testing.T) {
 	require.False(t, r.Skipped, "the cache lacks the write that came to 107")
 }
 
-// TestWritesAreForgotten: objects that are never applied again take no memory for ever, and the last writes are
-// remembered.
-func TestWritesAreForgotten(t *testing.T) {
-	a := applier.New(nil, applier.Options{Manager: "m"})
-	write := func(i int) *unstructured.Unstructured {
-		intent := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
-		intent.SetName(fmt.Sprint(i))
-		result, err := a.Apply(context.Background(), &late{versions: []string{"5"}}, nil, intent)
-		require.NoError(t, err)
-		return result.Object.(*unstructured.Unstructured)
+// TestAnswersOfThisSecond: an entry that gets a new time moves behind those of other appliers, so that what a server
+// answers in the second of the last write need not be so later.
+func TestAnswersOfThisSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := configMap(nil)
+		u.SetUID("uid")
+		u.SetResourceVersion("1")
+		u.SetManagedFields([]metav1.ManagedFieldsEntry{
+			{Manager: "m", Operation: "Apply"}, {Manager: "other", Operation: "Apply"}, {Manager: "u", Operation: "Update"},
+		})
+		var a applier.Answers
+		known := func(manager string) bool {
+			r := applier.Request{By: manager, Manager: manager, Definition: 1, Cached: u}
+			a.Ask(r).Answered("1", true, true)
+			return a.Ask(r).IsKnown()
+		}
+		require.True(t, known("other"))
+		require.False(t, known("m"))
+		time.Sleep(2 * time.Second)
+		require.True(t, known("m"))
+	})
+}
+
+// TestVersions: a cache has the writes of a process that were answered; one of which the version is not known is told by
+// what is asked later.
+func TestVersions(t *testing.T) {
+	var a applier.Answers
+	key := applier.Key{GroupKind: schema.GroupKind{Kind: "Pod"}, NamespacedName: types.NamespacedName{Name: "a"}}
+	ask := func(version string) *applier.Question {
+		u := configMap(nil)
+		u.SetResourceVersion(version)
+		return a.Ask(applier.Request{Object: key, Cached: u})
 	}
-	var last *unstructured.Unstructured
-	for i := range 3 * applier.MaxWritten {
-		last = write(i)
-		require.LessOrEqual(t, a.Remembered(), 2*applier.MaxWritten)
-	}
-	for _, row := range []struct {
-		version string
-		behind  uint64
-	}{{"4", 1}, {"5", 1}, {"4", 1}} {
-		cached := last.DeepCopy()
-		cached.SetResourceVersion(row.version)
-		_, err := a.Apply(context.Background(), &late{versions: []string{""}}, cached, last)
-		require.NoError(t, err)
-		require.Equal(t, row.behind, a.Stats().Behind, "of %s", row.version)
+	first, early := ask("3"), a.Begin(key)
+	require.False(t, first.IsBehind(), "there was no write")
+	first.Answered("5", false, true)
+	require.True(t, ask("4").IsBehind())
+	require.False(t, ask("10").IsBehind(), "versions are numbers")
+	early(key, "4")
+	require.True(t, ask("4").IsBehind(), "answers come in any order")
+	before := ask("100")
+	early(key, "")
+	require.True(t, ask("100").IsBehind())
+	before.Answered("100", false, true)
+	require.True(t, ask("100").IsBehind(), "it was asked before the write that is not known")
+	ask("7").Answered("7", false, true)
+	require.False(t, ask("7").IsBehind())
+	a.LoseKind(key.GroupKind)
+	require.True(t, ask("7").IsBehind())
+}
+
+// TestAnswersAreForgotten: objects that are never applied again take no memory for ever.
+func TestAnswersAreForgotten(t *testing.T) {
+	var a applier.Answers
+	for i := range applier.MaxRecords + 10 {
+		a.Ask(applier.Request{Object: applier.Key{NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}})
+		require.LessOrEqual(t, a.Remembered(), applier.MaxRecords)
 	}
 }
 

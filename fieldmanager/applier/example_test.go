@@ -3,6 +3,7 @@ package applier_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -18,6 +21,7 @@ import (
 type engine struct {
 	manager *fieldmanager.FieldManager
 	live    *unstructured.Unstructured
+	writes  int
 }
 
 func (e *engine) Apply(
@@ -27,11 +31,18 @@ func (e *engine) Apply(
 	if err != nil {
 		return nil, err
 	}
-	e.live = applied.(*unstructured.Unstructured)
-	return e.live, nil
+	if next := applied.(*unstructured.Unstructured); !managedfields.Equal(e.live, next, true) || !typed.Equal(
+		managedfields.With(e.live.Object, nil), managedfields.With(next.Object, nil)) {
+		e.writes++
+		e.live = next.DeepCopy()
+		e.live.SetUID("1")
+		e.live.SetResourceVersion(strconv.Itoa(e.writes))
+	}
+	return e.live.DeepCopy(), nil
 }
 
-// A controller applies the same intent again and again. Only the applies that change something are sent.
+// A controller applies the same intent again and again. An apply is sent until the server answers with the object as it
+// is.
 func Example() {
 	manager, err := fieldmanager.New(
 		schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
@@ -43,7 +54,7 @@ func Example() {
 	}
 	server := &engine{manager: manager, live: configMap(map[string]any{"other": "1"})}
 	a := applier.New(manager, applier.Options{Manager: "my-controller"})
-	for _, value := range []string{"x", "x", "y"} {
+	for _, value := range []string{"x", "x", "x", "x", "y"} {
 		intent := configMap(map[string]any{"key": value})
 		result, err := a.Apply(context.Background(), server, server.live, intent)
 		if err != nil {
@@ -54,7 +65,9 @@ func Example() {
 	fmt.Printf("%+v\n", a.Stats())
 	// Output:
 	// skipped false data map[key:x other:1]
+	// skipped false data map[key:x other:1]
+	// skipped true data map[key:x other:1]
 	// skipped true data map[key:x other:1]
 	// skipped false data map[key:y other:1]
-	// {Planned:3 Skipped:1 Applied:2 Behind:0 Resolved:0 Conflicts:0 Failed:0}
+	// {Planned:0 Skipped:2 Applied:3 Behind:0 Resolved:0 Conflicts:0 Failed:0}
 }

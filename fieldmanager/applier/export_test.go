@@ -1,7 +1,7 @@
 package applier
 
-// MaxWritten is the bound on the names that an Applier remembers before the oldest are forgotten.
-const MaxWritten = maxWritten
+// MaxRecords is the bound on the objects that Answers remember.
+const MaxRecords = maxRecords
 
-// Remembered returns how many writes an Applier remembers.
-func (a *Applier) Remembered() int { return len(a.written) + len(a.before) }
+// Remembered returns how many objects Answers remember.
+func (a *Answers) Remembered() int { return len(a.records) }

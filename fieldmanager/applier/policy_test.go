@@ -3,6 +3,8 @@ package applier_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,41 +100,48 @@ func TestResolve(t *testing.T) {
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			for _, isCached := range []bool{true, false} {
-				s := &readable{server: &server{t: t}}
-				s.mustApply("you", map[string]any{"a": "theirs", "b": "theirs"})
-				var cached applier.Object
-				if isCached {
-					cached = s.live.DeepCopy()
-				}
-				a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: applier.Rules(row.rules...)})
-				intent := configMap(map[string]any{"a": "mine", "b": "mine", "c": "mine"})
-				given := intent.DeepCopy()
-				result, err := a.Apply(t.Context(), s, cached, intent)
-				require.Equal(t, given, intent)
-				require.Equal(t, row.want, s.live.Object["data"], row.why)
-				if row.conflict {
-					require.True(t, apierrors.IsConflict(err), row.why)
-					require.EqualValues(t, 1, a.Stats().Conflicts)
-					require.Zero(t, a.Stats().Resolved)
-					continue
-				}
-				require.NoError(t, err)
-				require.NotNil(t, result.Resolution)
-				for key, owners := range row.owners {
-					require.Equal(t, owners, ownersOf(t, result.Object, key), row.why)
-				}
-				if isCached {
-					require.Zero(t, s.reads, "the conflicts were known from the cache")
-				}
+			synctest.Test(t, func(t *testing.T) {
+				for _, isCached := range []bool{true, false} {
+					s := &readable{server: &server{t: t}}
+					s.mustApply("you", map[string]any{"a": "theirs", "b": "theirs"})
+					var cached applier.Object
+					if isCached {
+						cached = s.live.DeepCopy()
+					}
+					a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: applier.Rules(row.rules...)})
+					intent := configMap(map[string]any{"a": "mine", "b": "mine", "c": "mine"})
+					given := intent.DeepCopy()
+					result, err := a.Apply(t.Context(), s, cached, intent)
+					require.Equal(t, given, intent)
+					require.Equal(t, row.want, s.live.Object["data"], row.why)
+					if row.conflict {
+						require.True(t, apierrors.IsConflict(err), row.why)
+						require.EqualValues(t, 1, a.Stats().Conflicts)
+						require.Zero(t, a.Stats().Resolved)
+						continue
+					}
+					require.NoError(t, err)
+					require.NotNil(t, result.Resolution)
+					for key, owners := range row.owners {
+						require.Equal(t, owners, ownersOf(t, result.Object, key), row.why)
+					}
+					if isCached {
+						require.Zero(t, s.reads, "the conflicts were known from the cache")
+					}
 
-				// The same intent again: the same decisions, and no request.
-				requests := s.requests
-				result, err = a.Apply(t.Context(), s, s.live.DeepCopy(), intent)
-				require.NoError(t, err)
-				require.True(t, result.Skipped)
-				require.Equal(t, requests, s.requests)
-			}
+					// The same intent again: the same decisions, and no request once the server answered with the same object.
+					for range 2 {
+						result, err = a.Apply(t.Context(), s, s.live.DeepCopy(), intent)
+						require.NoError(t, err)
+						time.Sleep(2 * time.Second) // another applier wrote in the same second
+					}
+					requests := s.requests
+					result, err = a.Apply(t.Context(), s, s.live.DeepCopy(), intent)
+					require.NoError(t, err)
+					require.True(t, result.Skipped)
+					require.Equal(t, requests, s.requests)
+				}
+			})
 		})
 	}
 }

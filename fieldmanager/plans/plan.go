@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,6 +105,33 @@ type Plan struct {
 	semantics     *typed.Semantics
 	before, after map[string]any // live, nil for a create, and what a server would store
 }
+
+// String returns what a log wants of a plan: the outcome, the paths that change, and the owners of what is in conflict. It
+// has no values of objects.
+func (p *Plan) String() string {
+	var changes, found []string
+	for change := range p.Changes() {
+		if len(changes) == maxNamed {
+			changes = append(changes, "…")
+			break
+		}
+		changes = append(changes, string(change.Kind)+" "+change.Path.Short())
+	}
+	for _, c := range p.Conflicts[:min(len(p.Conflicts), maxNamed)] {
+		found = append(found, fmt.Sprintf("%s of %q", c.Path.Short(), c.Owner.Manager))
+	}
+	text := p.Outcome.String()
+	if len(changes) > 0 {
+		text += ": " + strings.Join(changes, ", ")
+	}
+	if len(found) > 0 {
+		text += "; in conflict: " + strings.Join(found, ", ")
+	}
+	return text
+}
+
+// maxNamed is how many changes and conflicts the text of a plan names.
+const maxNamed = 10
 
 // NoOp reports whether the outcome is Unchanged.
 func (p *Plan) NoOp() bool { return p.Outcome == Unchanged }

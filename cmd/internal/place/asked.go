@@ -7,16 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/secrets"
-	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Answer is what a server does with an apply. It is the truth: a plan explains it, and gives way where it differs.
@@ -54,27 +52,16 @@ func (w *Desired) Ask(
 func (w *Desired) conflictsOf(
 	ctx context.Context, p Place, err error, known conflicts.Conflicts,
 ) (out conflicts.Conflicts, _ error) {
-	var status apierrors.APIStatus
-	errors.As(err, &status)
-	list, _, err := managedfields.Read(Wrap(w.Object))
+	found, err := plans.FoundBy(err, Wrap(w.Object), known)
 	if err != nil {
 		return nil, err
 	}
 	versions := map[string]map[string]any{w.Kind.GroupVersion().String(): w.Object}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+	for _, c := range found {
+		isKnown := func(k conflicts.Conflict) bool { return k.Owner == c.Owner && k.Path.Equal(c.Path) }
+		if slices.ContainsFunc(known, isKnown) {
+			out = append(out, c)
 			continue
-		}
-		if i := slices.IndexFunc(known, func(c conflicts.Conflict) bool {
-			return c.Path.String() == cause.Field && isOwner(c.Entry(), cause)
-		}); i >= 0 {
-			out = append(out, known[i])
-			continue
-		}
-		c, ok := conflictOf(list, cause)
-		if !ok {
-			return nil, fmt.Errorf("%s: %s: the object has changed, or is written by an unknown server", cause.Field,
-				cause.Message)
 		}
 		live, ok := versions[c.APIVersion]
 		if !ok {
@@ -90,35 +77,7 @@ func (w *Desired) conflictsOf(
 		c.Applied, _ = w.Kind.Typ.Get(w.Tree, c.Path)
 		out = append(out, c)
 	}
-	out.Sort()
 	return out, nil
-}
-
-// isOwner reports whether a cause is about a conflict with the manager of an entry. Servers may add its time.
-func isOwner(e metav1.ManagedFieldsEntry, cause metav1.StatusCause) bool {
-	rest, ok := strings.CutPrefix(cause.Message, "conflict with "+conflicts.Describe(e))
-	return ok && (rest == "" || strings.HasPrefix(rest, " at "))
-}
-
-// conflictOf returns the conflict of a cause, without values: the entry that is described like its owner has the path.
-func conflictOf(list managedfields.Entries, cause metav1.StatusCause) (c conflicts.Conflict, ok bool) {
-	for _, e := range list.Encode() {
-		c = conflicts.Conflict{
-			Owner:      managedfields.KeyOf(e.Manager, e.Operation, e.APIVersion, e.Subresource),
-			APIVersion: e.APIVersion, Since: e.Time,
-		}
-		owned, err := fieldpath.Parse(e.FieldsV1.GetRawBytes())
-		if err != nil || !isOwner(e, cause) {
-			continue
-		}
-		for path := range owned.All() {
-			if path.String() == cause.Field {
-				c.Path = append(c.Path, path...)
-				return c, true
-			}
-		}
-	}
-	return c, false
 }
 
 // at returns the live object at another version.
@@ -150,7 +109,8 @@ func (w *Desired) Uncompared() error {
 	}
 	var names []string
 	for _, e := range (&unstructured.Unstructured{Object: w.Object}).GetManagedFields() {
-		if e.APIVersion != w.Kind.GroupVersion().String() && e.Subresource == "" && e.Manager != w.Manager {
+		isOwn := e.Manager == w.Manager && e.Operation == metav1.ManagedFieldsOperationApply
+		if e.APIVersion != w.Kind.GroupVersion().String() && e.Subresource == "" && !isOwn {
 			names = append(names, fmt.Sprintf("%q at %s", e.Manager, e.APIVersion))
 		}
 	}

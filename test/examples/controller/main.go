@@ -5,7 +5,7 @@
 //	kubectl apply -f site.yaml
 //	go run . --metrics-bind-address :8080
 //
-// The metric tenure_applies_total tells how many applies it planned, skipped and sent.
+// The metric tenure_applies_total tells how many applies it skipped and sent.
 package main
 
 import (
@@ -63,7 +63,7 @@ func newManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, *recon
 		return nil, nil, err
 	}
 	applies, err := controllerruntime.New(c, controllerruntime.Options{
-		Manager: manager, Resolve: policy, Config: config, Reader: m.GetAPIReader(),
+		Manager: manager, Resolve: policy, Config: config, Cache: m.GetCache(), Reader: m.GetAPIReader(),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,324 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+)
+
+// gizmo is a Go type that is older than its definition: it has no field extra, and normalizes the interval.
+type gizmo struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Size     int              `json:"size"` // newer definitions lack it
+		Interval *metav1.Duration `json:"interval,omitempty"`
+		Names    []string         `json:"names,omitempty"`
+	} `json:"spec,omitempty"`
+	Status struct {
+		Seen string `json:"seen,omitempty"`
+	} `json:"status,omitempty"`
+}
+
+func (g *gizmo) DeepCopyObject() runtime.Object {
+	out := *g
+	g.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Spec.Names = slices.Clone(g.Spec.Names)
+	return &out
+}
+
+type gizmoList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []gizmo `json:"items"`
+}
+
+func (l *gizmoList) DeepCopyObject() runtime.Object {
+	out := *l
+	out.Items = slices.Clone(l.Items)
+	return &out
+}
+
+const gizmoDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gizmos.certain.example.com}
+spec:
+  group: certain.example.com
+  scope: Namespaced
+  names: {plural: gizmos, kind: Gizmo}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer}
+              interval: {type: string}
+              extra: {type: string}
+              names: {type: array, x-kubernetes-list-type: LIST, items: {type: string}}
+              MORE: {type: string, default: x}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`
+
+// TestCertainty applies intents with an Applier and with a client that skips, in random histories of objects of all
+// built-in kinds and of custom ones: others write, definitions change, caches lag, processes begin anew. What is skipped,
+// a plain apply leaves as it is. E2E_DURATION says for how long, E2E_SEED begins other histories.
+func TestCertainty(t *testing.T) {
+	gv := schema.GroupVersion{Group: "certain.example.com", Version: "v1"}
+	scheme.Scheme.AddKnownTypeWithName(gv.WithKind("Gizmo"), &gizmo{})
+	scheme.Scheme.AddKnownTypeWithName(gv.WithKind("GizmoList"), &gizmoList{})
+	metav1.AddToGroupVersion(scheme.Scheme, gv)
+	w := newWrapped(t, controllerruntime.WrapOptions{SkipUnchanged: true})
+	dynamicClient, err := dynamic.NewForConfig(w.config)
+	require.NoError(t, err)
+	defineWidgets(t, dynamicClient)
+	seed := uint64(1)
+	if text := os.Getenv("E2E_SEED"); text != "" {
+		_, err := fmt.Sscan(text, &seed)
+		require.NoError(t, err)
+	}
+	c := &certainty{t: t, w: w, r: rand.New(rand.NewPCG(seed, 0))}
+	c.define()
+	c.restart()
+	data, err := os.ReadFile("../../cmd/internal/cli/testdata/kinds.jsonl")
+	require.NoError(t, err)
+	var documents []map[string]any
+	for line := range bytes.Lines(data) {
+		var tree map[string]any
+		require.NoError(t, utiljson.Unmarshal(line, &tree))
+		switch tree["kind"] {
+		case "Namespace", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
+			"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy": // they change what the others get
+		default:
+			documents = append(documents, tree)
+		}
+	}
+	gizmos := map[string]any{
+		"apiVersion": gv.String(), "kind": "Gizmo", "metadata": map[string]any{"name": "g"},
+		"spec": map[string]any{"size": int64(1), "interval": "60s", "extra": "e", "names": []any{"a", "b"}},
+	}
+	for range 6 { // of each ten documents, one is of this kind
+		documents = append(documents, gizmos)
+	}
+	documents = append(documents, widget("w", map[string]any{"color": "red"}).Object)
+	c.r.Shuffle(len(documents), func(i, j int) { documents[i], documents[j] = documents[j], documents[i] })
+	for end, round := time.Now().Add(duration(t)), 0; round < 12 || time.Now().Before(end); round++ {
+		c.steps = steps{t: t, w: w, document: documents[round%len(documents)]}
+		c.wait() // a cache that is held can't begin
+		for range 80 {
+			c.step()
+		}
+		c.letGo()
+		c.wait()
+		c.remove()
+	}
+	t.Logf("%d steps, %d applies, %d skipped, %d of them looked at", c.count, c.applies, c.skipped, c.checked)
+	require.Positive(t, c.checked)
+}
+
+type certainty struct {
+	steps
+	t *testing.T
+	w *wrapped
+	r *rand.Rand
+
+	applier *controllerruntime.Applier
+	skips   client.Client
+	isHeld  bool // the watches of the cache
+	changes int  // of the definition
+
+	count, applies, skipped, checked int
+}
+
+// restart begins as another process does, or another leader.
+func (c *certainty) restart() {
+	var err error
+	c.applier, err = controllerruntime.New(cachedClient{c.w.plain, c.w.options.Cache}, controllerruntime.Options{
+		Manager: "me", Force: true, Config: c.w.config, Cache: c.w.options.Cache,
+	})
+	require.NoError(c.t, err)
+	options := c.w.options
+	options.Metrics = nil
+	c.skips, err = controllerruntime.WrapClient(c.w.sender, options)
+	require.NoError(c.t, err)
+}
+
+// cachedClient reads from a cache.
+type cachedClient struct {
+	client.Client
+	client.Reader
+}
+
+func (c cachedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	return c.Reader.Get(ctx, key, obj, o...)
+}
+
+func (c cachedClient) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
+	return c.Reader.List(ctx, list, o...)
+}
+
+// define changes the definition of the gizmos: another type of list, another field with a default.
+func (c *certainty) define() {
+	c.changes++
+	text := strings.NewReplacer("LIST", []string{"set", "atomic"}[c.changes%2], "MORE",
+		[]string{"other", "more"}[c.changes/2%2]).Replace(gizmoDefinition)
+	crd := &unstructured.Unstructured{}
+	require.NoError(c.t, yaml.Unmarshal([]byte(text), &crd.Object))
+	require.NoError(c.t, c.w.plain.Apply(c.t.Context(), client.ApplyConfigurationFromUnstructured(crd),
+		client.FieldOwner("definer"), client.ForceOwnership))
+}
+
+func (c *certainty) letGo() {
+	if c.isHeld {
+		c.w.gate.Unlock()
+		c.isHeld = false
+	}
+}
+
+func (c *certainty) step() {
+	c.count++
+	ctx := c.t.Context()
+	few := byte(c.r.IntN(12) * c.r.IntN(2) * c.r.IntN(2)) // the document itself, mostly
+	switch n := c.r.IntN(100); {
+	case n < 45:
+		c.apply(few)
+	case n < 55:
+		c.skip(few)
+	case n < 60:
+		_ = c.w.plain.Apply(ctx, client.ApplyConfigurationFromUnstructured(c.intent(few)), client.FieldOwner("other"))
+	case n < 64:
+		c.patch(`{"metadata":{"labels":{"patched":"` + strings.Repeat("x", c.r.IntN(3)) + `"}}}`)
+	case n < 70:
+		_ = c.w.plain.Status().Patch(ctx, c.named(), client.RawPatch(types.MergePatchType,
+			[]byte(`{"status":{"seen":"`+strings.Repeat("x", c.r.IntN(5))+`"}}`)))
+	case n < 73:
+		interval := []string{"60s", "1m0s", "61s"}[c.r.IntN(3)]
+		c.patch(fmt.Sprintf(`{"spec":{"extra":%q,"interval":%q}}`, strings.Repeat("e", c.r.IntN(3)), interval))
+	case n < 75:
+		c.letGo()
+		c.remove()
+	case n < 82 && !c.isHeld:
+		c.w.gate.Lock()
+		c.isHeld = true
+	case n < 94:
+		c.letGo()
+		c.wait()
+	case n < 96:
+		c.restart()
+	case n < 97 && !c.isHeld && c.document["kind"] == "Gizmo":
+		c.define()
+		c.wait()
+		time.Sleep(100 * time.Millisecond)
+	case n < 98 && c.r.IntN(4) == 0:
+		time.Sleep(2 * time.Second) // times of entries are of another second then
+	}
+}
+
+func (c *certainty) patch(patch string) {
+	_ = c.w.plain.Patch(c.t.Context(), c.named(), client.RawPatch(types.MergePatchType, []byte(patch)),
+		client.FieldOwner([]string{"person", "me"}[c.r.IntN(2)]))
+}
+
+// intent returns a variant of the document, sometimes with an empty list in it.
+func (c *certainty) intent(variant byte) *unstructured.Unstructured {
+	if c.document["kind"] == "Gizmo" {
+		variant = 0 // an interval with an x in it is none for the Go type
+	}
+	obj := c.variant(variant)
+	if spec, ok := obj.Object["spec"].(map[string]any); ok && c.document["kind"] == "Gizmo" {
+		switch c.r.IntN(8) {
+		case 0:
+			spec["names"] = []any{}
+		case 1:
+			spec["interval"] = "1m0s"
+		case 2:
+			spec["extra"] = "f"
+		}
+	}
+	return obj
+}
+
+// apply applies an intent with the Applier, as unstructured data or as another configuration.
+func (c *certainty) apply(variant byte) {
+	obj := c.intent(variant)
+	var intent runtime.ApplyConfiguration = client.ApplyConfigurationFromUnstructured(obj.DeepCopy())
+	if c.r.IntN(2) == 0 {
+		data, err := json.Marshal(obj)
+		require.NoError(c.t, err)
+		intent = rawConfiguration(data)
+	}
+	c.applies++
+	result, err := c.applier.Apply(c.t.Context(), intent)
+	if err == nil && result.Skipped {
+		c.check(obj, result.Object.GetResourceVersion())
+	}
+}
+
+// rawConfiguration is an apply configuration of any kind.
+type rawConfiguration []byte
+
+func (rawConfiguration) IsApplyConfiguration()          {}
+func (r rawConfiguration) MarshalJSON() ([]byte, error) { return r, nil }
+
+// skip applies an intent with the client that skips.
+func (c *certainty) skip(variant byte) {
+	obj := c.intent(variant)
+	got, sent := obj.DeepCopy(), c.w.sent()
+	c.applies++
+	err := c.skips.Apply(c.t.Context(), client.ApplyConfigurationFromUnstructured(got), client.FieldOwner("me"),
+		client.ForceOwnership)
+	if err == nil && c.w.sent() == sent {
+		c.check(obj, got.GetResourceVersion())
+	}
+}
+
+// check checks that a plain apply leaves the object as it is. A skip is about the object that the cache has: where the
+// server has a newer one, the next apply corrects it.
+func (c *certainty) check(intent *unstructured.Unstructured, cached string) {
+	c.skipped++
+	live := c.named()
+	if c.w.plain.Get(c.t.Context(), client.ObjectKeyFromObject(live), live) != nil || live.GetResourceVersion() != cached {
+		return
+	}
+	c.checked++
+	applied := intent.DeepCopy()
+	err := c.w.plain.Apply(c.t.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("me"),
+		client.ForceOwnership)
+	require.NoError(c.t, err, "skipped %v", intent)
+	require.Equal(c.t, timeless(live.DeepCopy()), timeless(withVersion(applied, cached)), "skipped %v", intent)
+}
+
+// withVersion returns an object at another resourceVersion: a server may store the same object once more.
+func withVersion(obj *unstructured.Unstructured, version string) *unstructured.Unstructured {
+	obj = obj.DeepCopy()
+	obj.SetResourceVersion(version)
+	return obj
+}
