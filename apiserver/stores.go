@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -58,7 +59,13 @@ type observed struct {
 	storage.Interface
 	server *Server
 	prefix string
+	// deleting has the times at which objects got their deletionTimestamps, by key.
+	deleting sync.Map
 }
+
+// terminating is how long at least an object with a deletionTimestamp is there. A Pod without a node, or with a grace
+// period of 0, is deleted in two writes, between which a kube-apiserver waits for etcd: watchers see it terminate.
+const terminating = 10 * time.Millisecond
 
 func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
 	if err := ctx.Err(); err != nil {
@@ -79,6 +86,9 @@ func (o *observed) Delete(
 	if err := ctx.Err(); err != nil {
 		return unavailable(err)
 	}
+	if since, ok := o.deleting.LoadAndDelete(key); ok {
+		time.Sleep(time.Until(since.(time.Time).Add(terminating)))
+	}
 	err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options)
 	if err == nil {
 		o.server.written(ctx, o.prefix, path.Base(key))
@@ -94,9 +104,10 @@ func (o *observed) GuaranteedUpdate(
 		return unavailable(err)
 	}
 	var before uint64
+	var deleted *metav1.Time
 	stamped := func(live runtime.Object, m storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		before = m.ResourceVersion
-		deleted := deletionOf(live) // a deletion changes live in place
+		deleted = deletionOf(live) // a deletion changes live in place
 		obj, ttl, err := update(live, m)
 		switch {
 		case err != nil:
@@ -113,6 +124,9 @@ func (o *observed) GuaranteedUpdate(
 	}
 	if now, err := o.Versioner().ObjectResourceVersion(out); err != nil || now != before {
 		o.server.written(ctx, o.prefix, path.Base(key))
+	}
+	if deleted == nil && deletionOf(out) != nil {
+		o.deleting.Store(key, time.Now())
 	}
 	return nil
 }
