@@ -1,8 +1,11 @@
 package fake
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -12,7 +15,7 @@ import (
 
 // NewTypeConverter returns a TypeConverter for the kinds of CustomResourceDefinitions,
 // which are Go structs or unstructured objects, then for built-in kinds, and then for all
-// others, without a schema.
+// others, without a schema. A definition is compiled once in a process, whoever needs it.
 func NewTypeConverter(definitions ...runtime.Object) (apimachinery.TypeConverter, error) {
 	converters := make([]apimachinery.TypeConverter, 0, len(definitions)+1)
 	for i, definition := range definitions {
@@ -28,15 +31,48 @@ func NewTypeConverter(definitions ...runtime.Object) (apimachinery.TypeConverter
 				tree[name] = value
 			}
 		}
-		types, err := openapi.CompileCRD(tree)
+		converter, err := compiled.converter(tree)
 		if err != nil {
 			return nil, fmt.Errorf("definition %d: %w", i, err)
 		}
-		converters = append(converters, apimachinery.FromTypes(types))
+		converters = append(converters, converter)
 	}
 	return apimachinery.Union(append(converters, builtinOrDeduced())...), nil
 }
 
 func builtinOrDeduced() apimachinery.TypeConverter {
 	return apimachinery.Union(apimachinery.FromTypes(openapi.Builtin()), apimachinery.NewDeducedTypeConverter())
+}
+
+// compiled has the types of definitions, by their content: tests make a client each, of the same definitions.
+var compiled definitions
+
+type definitions struct {
+	mu     sync.Mutex
+	byHash map[[sha256.Size]byte]apimachinery.TypeConverter
+}
+
+// maxDefinitions bounds how many definitions are kept.
+const maxDefinitions = 1000
+
+func (d *definitions) converter(tree map[string]any) (apimachinery.TypeConverter, error) {
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	hash := sha256.Sum256(data)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known, ok := d.byHash[hash]; ok {
+		return known, nil
+	}
+	types, err := openapi.CompileCRD(tree)
+	if err != nil {
+		return nil, err
+	}
+	if d.byHash == nil || len(d.byHash) == maxDefinitions {
+		d.byHash = map[[sha256.Size]byte]apimachinery.TypeConverter{}
+	}
+	d.byHash[hash] = apimachinery.FromTypes(types)
+	return d.byHash[hash], nil
 }
