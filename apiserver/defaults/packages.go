@@ -21,13 +21,13 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Packages returns the functions that add the Go types of the built-in kinds to a scheme, by group version. Calling all
-// of them takes milliseconds, which a program saves that handles some.
+// of them takes milliseconds, which a program saves that handles some. They are the group versions that all supported
+// versions of k8s.io/api have: not storagemigration.k8s.io/v1, whose only kind has no defaults.
 func Packages() map[schema.GroupVersion]func(*runtime.Scheme) error { return packages }
 
 var packages = map[schema.GroupVersion]func(*runtime.Scheme) error{
@@ -50,6 +50,5 @@ var packages = map[schema.GroupVersion]func(*runtime.Scheme) error{
 	rbacv1.SchemeGroupVersion:                  rbacv1.AddToScheme,
 	resourcev1.SchemeGroupVersion:              resourcev1.AddToScheme,
 	schedulingv1.SchemeGroupVersion:            schedulingv1.AddToScheme,
-	storagemigrationv1.SchemeGroupVersion:      storagemigrationv1.AddToScheme,
 	storagev1.SchemeGroupVersion:               storagev1.AddToScheme,
 }

@@ -68,7 +68,7 @@ var prefixes = [...]byte{fieldKind: 'f', keyKind: 'k', valueKind: 'v', indexKind
 // FieldsV1 returns the FieldsV1 of s.
 func (s *Set) FieldsV1() *metav1.FieldsV1 {
 	out := &metav1.FieldsV1{}
-	withBuffer(s.AppendJSON, out.SetRawBytes) // copies the text
+	withBuffer(s.AppendJSON, func(text []byte) { _ = out.UnmarshalJSON(text) }) // copies the text; it has no errors
 	return out
 }
 

@@ -211,9 +211,9 @@ func (w *Writer) Truncate(n int) { w.text = w.text[:n] }
 func (w *Writer) FieldsV1() *metav1.FieldsV1 {
 	out := &metav1.FieldsV1{}
 	if w.filter != nil {
-		out.SetRawBytes(w.Set().AppendJSON(nil))
+		_ = out.UnmarshalJSON(w.Set().AppendJSON(nil)) // which has no errors
 	} else {
-		out.SetRawBytes(w.json()) // copies it
+		_ = out.UnmarshalJSON(w.json()) // copies it
 	}
 	return out
 }
