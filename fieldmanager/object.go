@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -122,7 +123,11 @@ func (m *FieldManager) emptyObject(ctx context.Context) (object, error) {
 		tree := map[string]any{"apiVersion": m.version, "kind": m.kind.Kind}
 		return object{tree, m.version, m.typ}, nil
 	}
-	return m.stripped(ctx, m.options.Empty)
+	o, err := m.stripped(ctx, m.options.Empty)
+	if _, ok := m.options.Empty.(runtime.Unstructured); ok && err == nil {
+		o.tree, _ = trees.Copy(o.tree).(map[string]any) // the result of a create is its caller's
+	}
+	return o, err
 }
 
 // At returns obj at a version (group/version) as a tree without its managed fields, and the type of its kind there. The

@@ -7,9 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // TestResult: what a result says of an object is what a comparison with live says, for Go structs and trees.
@@ -133,5 +135,30 @@ func TestManagedFieldsAreNoChange(t *testing.T) {
 			require.NoError(t, err)
 			require.False(t, got.Changed, "%s: %v", metadata, pair)
 		}
+	}
+}
+
+// TestEmptyIsNotShared: the result of a create is its caller's, who may set a status in it.
+func TestEmptyIsNotShared(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	empty := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
+		"spec": map[string]any{"template": map[string]any{}}, "status": map[string]any{}}}
+	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.Options{Empty: empty})
+	require.NoError(t, err)
+	before := empty.DeepCopy()
+	for _, isUpdate := range []bool{false, true} {
+		intent := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
+			"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"replicas": int64(1)}}}
+		var created runtime.Object
+		if isUpdate {
+			created, err = writetest.Update(m, nil, intent, "a")
+		} else {
+			created, err = writetest.Apply(m, nil, intent, "a", false)
+		}
+		require.NoError(t, err)
+		tree := created.(*unstructured.Unstructured).Object
+		require.NoError(t, unstructured.SetNestedField(tree, int64(5), "status", "readyReplicas"))
+		require.NoError(t, unstructured.SetNestedField(tree, "x", "spec", "template", "x"))
+		require.Equal(t, before, empty)
 	}
 }

@@ -185,7 +185,7 @@ func (l Entries) Cap(limit int) Entries {
 			continue
 		}
 		key := Key{Manager: Ancient, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: version}
-		if i, ok := at[key]; ok {
+		if i, ok := at[key]; ok && !slices.Contains(group, i) {
 			group[0] = i // the others are merged into it, and the oldest stays
 		}
 		sets := make([]*fieldpath.Set, len(group))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -57,7 +58,7 @@ func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.O
 	if own == nil {
 		own = map[string]string{}
 	}
-	intent = intent.DeepCopy()
+	intent = copyOf(intent).(*unstructured.Unstructured)
 	intent.SetAnnotations(own)
 	data, err := json.Marshal(intent.Object)
 	if err != nil {
@@ -82,11 +83,21 @@ func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.O
 		return nil, "", fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d",
 			limits.MaxAnnotations, size)
 	}
-	obj = obj.DeepCopyObject()
+	obj = copyOf(obj)
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, "", err
 	}
 	accessor.SetAnnotations(annotations)
 	return obj, text, nil
+}
+
+// copyOf returns a copy of an object. Unlike DeepCopyObject it does not panic for Go types such as int, which are common in
+// unstructured objects that a program builds.
+func copyOf(obj runtime.Object) runtime.Object {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		tree, _ := trees.Copy(u.Object).(map[string]any)
+		return &unstructured.Unstructured{Object: tree}
+	}
+	return obj.DeepCopyObject()
 }

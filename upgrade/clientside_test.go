@@ -83,6 +83,17 @@ func TestJoinsAnUpdate(t *testing.T) {
 	}, managed(t, r.Object))
 }
 
+// TestNumbersOfGo: an object that a program builds has an int easily.
+func TestNumbersOfGo(t *testing.T) {
+	s := newServer(t, configMapKind)
+	s.apply("flux", settings)
+	s.live.Object["count"] = map[string]any{"n": 3, "f": float32(1)}
+	r, err := upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Types: free{}, Manager: "flux"})
+	require.NoError(t, err)
+	require.Contains(t, r.Object.(*unstructured.Unstructured).GetAnnotations(), fieldmanager.LastAppliedAnnotation)
+	require.Nil(t, s.live.GetAnnotations(), "the input stays as it is")
+}
+
 // TestClientSideTimes: an Apply entry may have no time, and neither has the update
 // that comes of it; of two, the later one counts.
 func TestClientSideTimes(t *testing.T) {

@@ -40,6 +40,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -400,6 +401,6 @@ func (a *Applier) count(f func(*Stats)) {
 
 // isNil reports whether obj is nil or a nil pointer.
 func isNil(obj Object) bool {
-	u, ok := obj.(*unstructured.Unstructured)
-	return obj == nil || ok && u == nil
+	v := reflect.ValueOf(obj)
+	return obj == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }

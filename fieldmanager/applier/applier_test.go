@@ -231,6 +231,10 @@ func TestWhatIsForTheServer(t *testing.T) {
 	require.Equal(t, applier.Stats{Applied: 2, Conflicts: 1, Failed: 1}, a.Stats())
 	_, err = a.Apply(ctx, s, nil, nil)
 	require.EqualError(t, err, "no intent")
+	for _, none := range []applier.Object{(*unstructured.Unstructured)(nil), (*metav1.PartialObjectMetadata)(nil)} {
+		_, err = a.Apply(ctx, s, none, configMap(map[string]any{"k": "2"}))
+		require.True(t, apierrors.IsConflict(err), "%T is no object", none)
+	}
 
 	s.err = errors.New("down")
 	_, err = a.Apply(ctx, s, s.live, configMap(map[string]any{"z": "2"}))
