@@ -133,7 +133,7 @@ func (f *form) convert(v reflect.Value) (any, error) {
 // decode decodes JSON into a plain tree, with whole numbers as int64.
 func decode(data []byte) (any, error) {
 	if text := string(data); text != "" && plain.String(text) == len(text) { // such as a time
-		return text[1 : len(text)-1], nil
+		return plain.Unquote(text), nil
 	}
 	var v any
 	if err := utiljson.Unmarshal(data, &v); err != nil {

@@ -1,15 +1,19 @@
-// Package plain recognizes canonical texts of FieldsV1 that can be used as they are, without decoding them. It says no
-// for texts with escapes, fractions or exponents.
+// Package plain recognizes canonical texts of FieldsV1 that can be used as they are, without decoding them, and compares
+// them. It says no for texts with exponents, and for numbers that are not int64 or fractions.
 package plain
 
 import (
+	"cmp"
+	"math"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // IsMember reports whether the name of a member of FieldsV1 is as a server writes it. It allocates nothing. It is also
-// false for names with escapes or fractions, which it does not decode.
+// false for names that are not plain.
 func IsMember(name string) bool {
 	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
 		return name == "."
@@ -22,26 +26,26 @@ func IsMember(name string) bool {
 	case 'k':
 		return Key(text, func(_, _ string) {})
 	case 'i':
-		return text != "" && '0' <= text[0] && text[0] <= '9' && Scalar(text) == len(text)
+		return text != "" && '0' <= text[0] && text[0] <= '9' && Scalar(text) == len(text) && !strings.Contains(text, ".")
 	}
 	return false
 }
 
 // Key reports whether text is a key whose names are plain and sorted, and whose values are plain scalars. It calls
-// field with each name and the JSON of its value.
+// field with the JSON of each name and of its value.
 func Key(text string, field func(name, value string)) bool {
 	if !strings.HasPrefix(text, "{") {
 		return false
 	}
 	before := ""
-	for isFirst := true; ; isFirst = false {
+	for {
 		text = text[1:] // { or ,
-		n := String(text)
+		n := quoted(text, true)
 		if n == 0 || len(text) == n || text[n] != ':' {
 			return false
 		}
-		name := text[1 : n-1]
-		if !isFirst && name <= before {
+		name := text[:n]
+		if before != "" && compareStrings(name, before) <= 0 {
 			return false
 		}
 		before = name
@@ -70,29 +74,217 @@ func Scalar(text string) int {
 	case strings.HasPrefix(text, "false"):
 		return len("false")
 	}
-	n := 0
+	sign := 0
+	if strings.HasPrefix(text, "-") {
+		sign = 1
+	}
+	n := sign
 	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
 		n++
 	}
-	// Up to 18 digits are an int64.
-	if n > 18 || n > 1 && text[0] == '0' || n < len(text) && strings.IndexByte(".eE", text[n]) >= 0 {
+	digits := n - sign
+	switch {
+	case digits == 0 || digits > 18: // up to 18 digits are an int64
+		return 0
+	case n < len(text) && text[n] == '.':
+		return fraction(text, n)
+	case n < len(text) && (text[n] == 'e' || text[n] == 'E'):
+		return 0
+	case text[sign] == '0' && (digits > 1 || sign == 1):
 		return 0
 	}
 	return n
 }
 
-// String returns the length of the JSON string that text begins with if it needs no escapes, or 0.
-func String(text string) int {
+// fraction returns the length of the canonical fraction that text begins with, whose point is at n, or 0: of a number
+// that is not whole, the shortest digits that decode to it.
+func fraction(text string, n int) int {
+	for n++; n < len(text) && '0' <= text[n] && text[n] <= '9'; n++ {
+	}
+	if n < len(text) && (text[n] == 'e' || text[n] == 'E') {
+		return 0
+	}
+	f, err := strconv.ParseFloat(text[:n], 64)
+	var space [32]byte
+	if err != nil || f == math.Trunc(f) || math.Abs(f) < 1e-6 ||
+		string(strconv.AppendFloat(space[:0], f, 'f', -1, 64)) != text[:n] {
+		return 0
+	}
+	return n
+}
+
+// String returns the length of the JSON string that text begins with if it is as a server writes a value, or 0.
+func String(text string) int { return quoted(text, false) }
+
+// quoted is String, or the same for the name of a key field: servers escape <, > and & in values alone.
+func quoted(text string, isName bool) int {
 	if text == "" || text[0] != '"' {
 		return 0
 	}
-	for i := 1; i < len(text); i++ {
+	for i := 1; i < len(text); {
 		switch c := text[i]; {
 		case c == '"':
 			return i + 1
-		case c < ' ' || c > '~' || c == '\\' || c == '<' || c == '>' || c == '&':
+		case c == '\\':
+			n := escape(text[i:], isName)
+			if n == 0 {
+				return 0
+			}
+			i += n
+		case c < ' ' || !isName && (c == '<' || c == '>' || c == '&'):
 			return 0
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			r, size := utf8.DecodeRuneInString(text[i:])
+			if r == utf8.RuneError && size == 1 || !isName && (r == '\u2028' || r == '\u2029') {
+				return 0
+			}
+			i += size
 		}
 	}
 	return 0
+}
+
+// escape returns the length of the escape that text begins with, if a server writes it, or 0.
+func escape(text string, isName bool) int {
+	_, n := escaped(text)
+	if n == len(`\u0000`) {
+		switch c := text[2:6]; {
+		case !isName && (c == "003c" || c == "003e" || c == "0026" || c == "2028" || c == "2029"):
+		case c < "0020" && c != "0009" && c != "000a" && c != "000d" && strings.ToLower(c) == c:
+		default:
+			return 0
+		}
+	}
+	return n
+}
+
+// escaped returns the character of the escape that text begins with, and its length; 0 for none.
+func escaped(text string) (r rune, n int) {
+	if len(text) < 2 {
+		return 0, 0
+	}
+	switch text[1] {
+	case '"', '\\':
+		return rune(text[1]), 2
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	case 'u':
+		if len(text) >= 6 {
+			if code, err := strconv.ParseUint(text[2:6], 16, 16); err == nil {
+				return rune(code), 6
+			}
+		}
+	}
+	return 0, 0
+}
+
+// Unquote returns the value of a JSON string that [String] takes. It shares its memory if it has no escapes.
+func Unquote(text string) string {
+	text = text[1 : len(text)-1]
+	i := strings.IndexByte(text, '\\')
+	if i < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	for ; i >= 0; i = strings.IndexByte(text, '\\') {
+		r, n := escaped(text[i:])
+		out = utf8.AppendRune(append(out, text[:i]...), r)
+		text = text[i+n:]
+	}
+	return string(append(out, text...))
+}
+
+// compareStrings orders JSON strings that [String] takes by their values. It allocates nothing.
+func compareStrings(a, b string) int {
+	a, b = a[1:len(a)-1], b[1:len(b)-1]
+	if strings.IndexByte(a, '\\') < 0 && strings.IndexByte(b, '\\') < 0 {
+		return strings.Compare(a, b)
+	}
+	for a != "" && b != "" {
+		r, n := first(a)
+		s, m := first(b)
+		if r != s {
+			return cmp.Compare(r, s) // bytes of UTF-8 are in the order of its characters
+		}
+		a, b = a[n:], b[m:]
+	}
+	return len(a) - len(b)
+}
+
+// first returns the first character of a string with escapes, and its length.
+func first(text string) (rune, int) {
+	if text[0] == '\\' {
+		return escaped(text)
+	}
+	return utf8.DecodeRuneInString(text)
+}
+
+// CompareKeys orders two keys that [Key] takes. ok is false if it meets a name or value that is not plain.
+func CompareKeys(a, b string) (c int, ok bool) {
+	for {
+		a, b = a[1:], b[1:] // { or ,
+		n, m := quoted(a, true), quoted(b, true)
+		if n == 0 || m == 0 {
+			return 0, false
+		}
+		if c := compareStrings(a[:n], b[:m]); c != 0 {
+			return c, true
+		}
+		a, b = a[n+1:], b[m+1:]
+		n, m = Scalar(a), Scalar(b)
+		if n == 0 || m == 0 {
+			return 0, false
+		}
+		if c := Compare(a[:n], b[:m]); c != 0 {
+			return c, true
+		}
+		if a, b = a[n:], b[m:]; a == "}" || b == "}" {
+			return len(a) - len(b), true
+		}
+	}
+}
+
+// Compare orders the texts of plain scalars: numbers by size, then strings, then false and true. It allocates nothing.
+func Compare(a, b string) int {
+	rank := func(s string) int {
+		switch s[0] {
+		case '"':
+			return 1
+		case 't', 'f':
+			return 2
+		}
+		return 0
+	}
+	ra, rb := rank(a), rank(b)
+	switch {
+	case ra != rb:
+		return ra - rb
+	case ra == 1:
+		return compareStrings(a, b)
+	case ra == 2:
+		return strings.Compare(a, b)
+	}
+	return compareNumbers(a, b)
+}
+
+func compareNumbers(a, b string) int {
+	isBelow, isOtherBelow := a[0] == '-', b[0] == '-'
+	switch {
+	case isBelow != isOtherBelow && isBelow:
+		return -1
+	case isBelow != isOtherBelow:
+		return 1
+	case isBelow:
+		return compareNumbers(b[1:], a[1:])
+	}
+	whole, rest, _ := strings.Cut(a, ".")
+	other, otherRest, _ := strings.Cut(b, ".")
+	// Without leading zeros, and fractions without trailing ones.
+	return cmp.Or(len(whole)-len(other), strings.Compare(whole, other), strings.Compare(rest, otherRest))
 }

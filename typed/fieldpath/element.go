@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tenure-ssa/tenure/internal/plain"
 )
 
 // kind is the way in which an [Element] selects a child. A set orders its elements by kind, in the order of the
@@ -143,11 +145,14 @@ func (e Element) Compare(o Element) int {
 	}
 	switch e.kind {
 	case keyKind:
-		if c, ok := comparePlainKeys(e.text, o.text); ok {
+		if c, ok := plain.CompareKeys(e.text, o.text); ok {
 			return c
 		}
 		return compareKeys(keyFields(e.text), keyFields(o.text))
 	case valueKind:
+		if plain.Scalar(e.text) == len(e.text) && plain.Scalar(o.text) == len(o.text) {
+			return plain.Compare(e.text, o.text)
+		}
 		return compareJSON(valueOf(e.text), valueOf(o.text))
 	}
 	i, _ := e.Index()

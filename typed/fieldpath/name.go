@@ -2,7 +2,6 @@ package fieldpath
 
 import (
 	"strconv"
-	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -82,7 +81,9 @@ func fieldsOf(object map[string]any) []KeyField {
 
 // keyFields returns the fields of a key from its canonical text.
 func keyFields(text string) (fields []KeyField) {
-	if plain.Key(text, func(name, value string) { fields = append(fields, KeyField{name, plainValue(value)}) }) {
+	if plain.Key(text, func(name, value string) {
+		fields = append(fields, KeyField{plain.Unquote(name), plainValue(value)})
+	}) {
 		return fields
 	}
 	object, _ := valueOf(text).(map[string]any)
@@ -102,62 +103,17 @@ func valueOf(text string) (v any) {
 	return canonicalValue(v)
 }
 
-// comparePlainKeys compares two keys by their texts. ok is false if they differ in a name or value that is not plain.
-func comparePlainKeys(a, b string) (c int, ok bool) {
-	for {
-		a, b = a[1:], b[1:] // { or ,
-		n, m := plain.String(a), plain.String(b)
-		if n == 0 || m == 0 {
-			return 0, false
-		}
-		if c := strings.Compare(a[1:n-1], b[1:m-1]); c != 0 {
-			return c, true
-		}
-		a, b = a[n+1:], b[m+1:]
-		n, m = plain.Scalar(a), plain.Scalar(b)
-		if n == 0 || m == 0 {
-			return 0, false
-		}
-		if c := comparePlainScalars(a[:n], b[:m]); c != 0 {
-			return c, true
-		}
-		if a, b = a[n:], b[m:]; a == "}" || b == "}" {
-			return len(a) - len(b), true
-		}
-	}
-}
-
-// comparePlainScalars is [compareJSON] for the texts of plain scalars.
-func comparePlainScalars(a, b string) int {
-	rank := func(s string) int {
-		switch s[0] {
-		case '"':
-			return 1
-		case 't', 'f':
-			return 2
-		}
-		return 0
-	}
-	ra, rb := rank(a), rank(b)
-	switch {
-	case ra != rb:
-		return ra - rb
-	case ra == 1:
-		return strings.Compare(a[1:len(a)-1], b[1:len(b)-1])
-	case ra == 0 && len(a) != len(b): // without leading zeros
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
-}
-
 // plainValue returns the value of a plain scalar.
 func plainValue(text string) any {
 	switch text[0] {
 	case '"':
-		return text[1 : len(text)-1]
+		return plain.Unquote(text)
 	case 't', 'f':
 		return text[0] == 't'
 	}
-	i, _ := strconv.ParseInt(text, 10, 64) // it has at most 18 digits
-	return i
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return i
+	}
+	f, _ := strconv.ParseFloat(text, 64)
+	return f
 }
