@@ -225,19 +225,19 @@ func first(text string) (rune, int) {
 	return utf8.DecodeRuneInString(text)
 }
 
-// CompareKeys orders two keys that [Key] takes. ok is false if it meets a name or value that is not plain.
+// CompareKeys orders two keys by their canonical texts. ok is false if it meets a value that is not plain.
 func CompareKeys(a, b string) (c int, ok bool) {
+	if a == "{}" || b == "{}" {
+		return len(a) - len(b), true
+	}
 	for {
 		a, b = a[1:], b[1:] // { or ,
-		n, m := quoted(a, true), quoted(b, true)
-		if n == 0 || m == 0 {
-			return 0, false
-		}
+		n, m := stringIn(a), stringIn(b)
 		if c := compareStrings(a[:n], b[:m]); c != 0 {
 			return c, true
 		}
 		a, b = a[n+1:], b[m+1:]
-		n, m = Scalar(a), Scalar(b)
+		n, m = valueIn(a), valueIn(b)
 		if n == 0 || m == 0 {
 			return 0, false
 		}
@@ -250,17 +250,45 @@ func CompareKeys(a, b string) (c int, ok bool) {
 	}
 }
 
-// Compare orders the texts of plain scalars: numbers by size, then strings, then false and true. It allocates nothing.
-func Compare(a, b string) int {
-	rank := func(s string) int {
-		switch s[0] {
-		case '"':
-			return 1
-		case 't', 'f':
-			return 2
+// stringIn returns the length of the canonical string that text begins with.
+func stringIn(text string) int {
+	for n := 1; ; n++ {
+		n += strings.IndexByte(text[n:], '"')
+		slashes := 0
+		for text[n-1-slashes] == '\\' {
+			slashes++
 		}
+		if slashes%2 == 0 {
+			return n + 1
+		}
+	}
+}
+
+// valueIn returns the length of the canonical value in a key that text begins with, or 0 if it is not plain.
+func valueIn(text string) int {
+	if text[0] == '"' {
+		return stringIn(text)
+	}
+	n := strings.IndexAny(text, ",}")
+	if n < 0 || !IsScalar(text[:n]) {
 		return 0
 	}
+	return n
+}
+
+// IsScalar reports whether a canonical text is that of a scalar that [Compare] takes.
+func IsScalar(text string) bool {
+	switch c := text[0]; {
+	case c == '"' || c == 't' || c == 'f':
+		return true
+	case c == '-' || '0' <= c && c <= '9':
+		return strings.IndexByte(text, 'e') < 0
+	}
+	return false
+}
+
+// Compare orders the canonical texts of scalars: numbers by size, then strings, then false and true. It allocates nothing.
+func Compare(a, b string) int {
 	ra, rb := rank(a), rank(b)
 	switch {
 	case ra != rb:
@@ -271,6 +299,16 @@ func Compare(a, b string) int {
 		return strings.Compare(a, b)
 	}
 	return compareNumbers(a, b)
+}
+
+func rank(text string) int {
+	switch text[0] {
+	case '"':
+		return 1
+	case 't', 'f':
+		return 2
+	}
+	return 0
 }
 
 func compareNumbers(a, b string) int {

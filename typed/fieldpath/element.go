@@ -150,7 +150,7 @@ func (e Element) Compare(o Element) int {
 		}
 		return compareKeys(keyFields(e.text), keyFields(o.text))
 	case valueKind:
-		if plain.Scalar(e.text) == len(e.text) && plain.Scalar(o.text) == len(o.text) {
+		if plain.IsScalar(e.text) && plain.IsScalar(o.text) {
 			return plain.Compare(e.text, o.text)
 		}
 		return compareJSON(valueOf(e.text), valueOf(o.text))
