@@ -57,8 +57,8 @@ var layers = []layer{
 	{"fieldmanager/plans", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
 		"internal/gostruct", "internal/trees"}},
 	{"internal/writetest", []string{"typed", "typed/openapi", "fieldmanager"}}, // for tests
-	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "fieldmanager/plans",
-		"internal/trees"}},
+	{"fieldmanager/applier", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
+		"fieldmanager/plans", "internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "internal/gostruct"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
@@ -72,11 +72,12 @@ var layers = []layer{
 			"internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
-	{"upgrade", []string{"internal/limits", "internal/gostruct", "internal/printable", "typed/fieldpath", "typed",
-		"managedfields", "fieldmanager", "fieldmanager/plans", "ownership"}},
+	{"upgrade", []string{"internal/limits", "internal/gostruct", "internal/printable", "internal/trees", "typed/fieldpath",
+		"typed", "managedfields", "conflicts", "fieldmanager", "fieldmanager/plans", "ownership"}},
+	{"internal/defaulted", []string{"typed/fieldpath", "typed"}},
 	{
 		"ownership/report",
-		[]string{"internal/printable", "typed/fieldpath", "typed", "managedfields",
+		[]string{"internal/printable", "internal/defaulted", "typed/fieldpath", "typed", "managedfields",
 			"ownership/blame", "fieldmanager", "upgrade"},
 	},
 	{
@@ -164,7 +165,7 @@ var modules = []struct {
 	{"apiserver/defaults", []layer{{".", nil}}, nil},
 	{"apiserver", serverLayers, []string{"", "apiserver/defaults"}},
 	{"cmd", commandLayers, []string{"", "apiserver/defaults", "apiserver"}},
-	{"compat/controllerruntime", []layer{{".", nil}, {"fake", nil}}, []string{"", "apiserver/defaults"}},
+	{"compat/controllerruntime", []layer{{".", nil}, {"fake", nil}, {"fake/kubernetesfake", []string{"fake"}}}, []string{"", "apiserver/defaults"}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may

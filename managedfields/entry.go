@@ -127,7 +127,7 @@ func (e *Entry) IsEmpty() bool {
 	return err == nil && set.Empty()
 }
 
-// Reconcile adapts the entry to the topology of t (spec rules 8.1 to 8.4).
+// Reconcile adapts the entry to the topology of t (spec rules 8.1, 8.2, 8.3 and 8.4).
 func (e *Entry) Reconcile(t *typed.Type) error {
 	if !e.decoded && e.tree != nil && (e.current || t.IsReconciled(e.tree)) {
 		e.current = true

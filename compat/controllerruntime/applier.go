@@ -36,6 +36,11 @@ type Options struct {
 	Force bool
 	// Resolve decides conflicts, as in [applier.Options].
 	Resolve func(conflicts.Conflict) (way conflicts.Way, ok bool)
+	// Adopt are the managers whose Updates of the objects themselves were those of this controller, before it applied: often
+	// Manager's own name. What they own moves to Manager's Apply entry before the first apply of an object, in a write of
+	// its own, so that the applies remove what the intents do not have. Finalizers, the status, and owner references and
+	// annotations of other tools do not move. See [Applier.PreviewAdopt].
+	Adopt []string
 	// Reader reads objects past the cache after a conflict, which is when Resolve needs one
 	// (manager.GetAPIReader). Nil: conflicts that the cache does not show are not resolved.
 	Reader client.Reader
@@ -134,6 +139,15 @@ func (a *Applier) Apply(
 	cached, err := r.read(ctx, a.client, key.GroupVersionKind)
 	if err != nil {
 		return applier.Result{}, err
+	}
+	if len(a.options.Adopt) > 0 && cached != nil {
+		group, _, err := a.group(ctx, key)
+		if err == nil {
+			err = a.adopt(ctx, key, group, cached, obj)
+		}
+		if err != nil {
+			return applier.Result{}, err
+		}
 	}
 	if a.options.Reader != nil {
 		return kind.Apply(ctx, readable{r, a.options.Reader}, cached, obj)
