@@ -1,5 +1,15 @@
 package apiserver_test
 
-// Tests of Kubernetes' packages need this. Without it, go mod tidy fails in a module that imports apiserver: it finds
-// only the version v0.0.0 that k8s.io/kubernetes requires, which nobody published.
-import _ "k8s.io/cri-api/pkg/apis/runtime/v1"
+// Kubernetes requires its staging modules at v0.0.0, which nobody published. Without these imports, go list -m all, go mod
+// vendor and go mod tidy fail in a module that imports apiserver, and in this one.
+import (
+	_ "k8s.io/cloud-provider/controllers/service/config"
+	_ "k8s.io/cluster-bootstrap/token/api"
+	_ "k8s.io/cri-api/pkg/apis/runtime/v1"
+	_ "k8s.io/cri-streaming"
+	_ "k8s.io/externaljwt/apis/v1"
+	_ "k8s.io/kube-controller-manager/config/v1alpha1"
+	_ "k8s.io/kube-proxy/config/v1alpha1"
+	_ "k8s.io/kube-scheduler/config/v1"
+	_ "k8s.io/sample-apiserver/pkg/apis/wardle"
+)
