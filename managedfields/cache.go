@@ -1,6 +1,7 @@
 package managedfields
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -32,10 +33,11 @@ type cached struct {
 	size int // with the text, in bytes
 }
 
-// The sizes of a cached entry without its text and set, and of a path in a set, in bytes.
+// The sizes of a cached entry without its text and set, and of a member of a set, in bytes. A text has at least one brace
+// for each member, whether the path that ends with it is in the set or not.
 const (
 	cachedSize = 64
-	pathSize   = 160
+	memberSize = 160
 )
 
 func (c *cache) parse(data []byte) (*fieldpath.Set, error) {
@@ -57,7 +59,7 @@ func (c *cache) parse(data []byte) (*fieldpath.Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		found = cached{set, cachedSize + 2*len(data) + pathSize*set.Len()}
+		found = cached{set, cachedSize + 2*len(data) + memberSize*bytes.Count(data, []byte("{"))}
 	}
 	c.add(string(data), found)
 	return found.set, nil

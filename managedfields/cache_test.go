@@ -121,6 +121,42 @@ func TestCacheBound(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
+// TestCacheOfAnyShape: the heap stays as small as the cache says, whatever the sets are like.
+func TestCacheOfAnyShape(t *testing.T) {
+	const size = 4 << 20
+	for name, text := range map[string]func(i int) string{
+		"chains": func(i int) string {
+			return strings.Repeat(`{"f:a":`, 998) + fmt.Sprintf(`{"f:x%d":{}}`, i) + strings.Repeat("}", 998)
+		},
+		"wide sets": func(i int) string {
+			members := make([]string, 500)
+			for j := range members {
+				members[j] = fmt.Sprintf(`"f:x%d-%d":{}`, i, j)
+			}
+			return "{" + strings.Join(members, ",") + "}"
+		},
+		"long names": func(i int) string { return fmt.Sprintf(`{"f:%s%d":{}}`, strings.Repeat("x", 5000), i) },
+		"small sets": func(i int) string { return fmt.Sprintf(`{"f:x%d":{}}`, i) },
+		"items": func(i int) string {
+			return fmt.Sprintf(`{"f:a":{"k:{\"a\":%d}":{".":{},"f:a":{}},"v:%d":{}}}`, i, i)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := heap()
+			c := managedfields.NewCache(size)
+			for i := range 20_000 {
+				if i > 3000 && name != "small sets" && name != "items" {
+					break
+				}
+				_, err := c.Parse([]byte(text(i)))
+				require.NoError(t, err)
+			}
+			require.Less(t, int(heap())-int(before), size*5/4)
+			runtime.KeepAlive(c)
+		})
+	}
+}
+
 // heap returns how much memory is in use, in bytes.
 func heap() uint64 {
 	var m runtime.MemStats
