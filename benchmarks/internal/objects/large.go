@@ -205,6 +205,15 @@ func Shuffled(fleet *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
+// OtherAlphabets returns fleet with names that have letters beyond ASCII, and characters that JSON escapes.
+func OtherAlphabets(fleet *unstructured.Unstructured) *unstructured.Unstructured {
+	out := Fresh(fleet)
+	for i, item := range out.Object["spec"].(map[string]any)["items"].([]any) {
+		item.(map[string]any)["name"] = fmt.Sprintf("%s-%06d", []string{"é", "日本", "سفن", "😀", "a<b"}[i%5], i)
+	}
+	return out
+}
+
 // Ships returns fleet with only the items from one position to before another.
 func Ships(fleet *unstructured.Unstructured, from, to int) *unstructured.Unstructured {
 	items := fleet.Object["spec"].(map[string]any)["items"].([]any)

@@ -45,6 +45,11 @@ func fleetApply(live, intent func(*unstructured.Unstructured) *unstructured.Unst
 // inOrder leaves a fleet in the order of its keys.
 func inOrder(fleet *unstructured.Unstructured) *unstructured.Unstructured { return fleet }
 
+// withoutLast drops the last item of a fleet with other alphabets.
+func withoutLast(fleet *unstructured.Unstructured) *unstructured.Unstructured {
+	return objects.Ships(objects.OtherAlphabets(fleet), 0, listSize-1)
+}
+
 // fleetUpdate is an update that changes one label of the long list.
 func fleetUpdate() (*Case, error) {
 	live, err := liveFleet(objects.Fleet(listSize))

@@ -39,6 +39,9 @@ func All() []Workload {
 		{Name: "10,000 items: apply, no-op", Prepare: fleetApply(inOrder, inOrder)},
 		{Name: "10,000 shuffled items: apply, no-op", Prepare: fleetApply(objects.Shuffled, objects.Shuffled)},
 		{Name: "10,000 items: apply in another order", Prepare: fleetApply(inOrder, objects.Shuffled)},
+		{Name: "10,000 items, other alphabets: apply, no-op", Prepare: fleetApply(objects.OtherAlphabets,
+			objects.OtherAlphabets)},
+		{Name: "10,000 items, other alphabets: one is dropped", Prepare: fleetApply(objects.OtherAlphabets, withoutLast)},
 		{Name: "10,000 items, 100 managers: apply of 100, no-op", Prepare: func() (*Case, error) {
 			return managers(listSize, 100, 100)
 		}},

@@ -26,7 +26,7 @@ func NewClientset(objects ...runtime.Object) *Clientset {
 			panic(err)
 		}
 	}
-	//lint:ignore SA1019 its successor compiles all schemas for a tracker that is not used
+	// Its successor compiles all schemas for a tracker that is not used.
 	c := &Clientset{fake.NewSimpleClientset(), tracker}
 	tenurefake.React(&c.Fake, tracker)
 	return c
