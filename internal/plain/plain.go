@@ -1,9 +1,8 @@
-// Package plain recognizes canonical texts of FieldsV1 that can be used as they are, without decoding them, and compares
-// them. It says no for texts with exponents, and for numbers that are not int64 or fractions.
+// Package plain recognizes canonical texts of FieldsV1 that can be used as they are, without decoding them. It says no
+// for texts with exponents, and for numbers that are not int64 or fractions. It compares all canonical texts.
 package plain
 
 import (
-	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -45,7 +44,7 @@ func Key(text string, field func(name, value string)) bool {
 			return false
 		}
 		name := text[:n]
-		if before != "" && compareStrings(name, before) <= 0 {
+		if before != "" && Compare(name, before) <= 0 {
 			return false
 		}
 		before = name
@@ -198,131 +197,4 @@ func Unquote(text string) string {
 		text = text[i+n:]
 	}
 	return string(append(out, text...))
-}
-
-// compareStrings orders JSON strings that [String] takes by their values. It allocates nothing.
-func compareStrings(a, b string) int {
-	a, b = a[1:len(a)-1], b[1:len(b)-1]
-	if strings.IndexByte(a, '\\') < 0 && strings.IndexByte(b, '\\') < 0 {
-		return strings.Compare(a, b)
-	}
-	for a != "" && b != "" {
-		r, n := first(a)
-		s, m := first(b)
-		if r != s {
-			return cmp.Compare(r, s) // bytes of UTF-8 are in the order of its characters
-		}
-		a, b = a[n:], b[m:]
-	}
-	return len(a) - len(b)
-}
-
-// first returns the first character of a string with escapes, and its length.
-func first(text string) (rune, int) {
-	if text[0] == '\\' {
-		return escaped(text)
-	}
-	return utf8.DecodeRuneInString(text)
-}
-
-// CompareKeys orders two keys by their canonical texts. ok is false if it meets a value that is not plain.
-func CompareKeys(a, b string) (c int, ok bool) {
-	if a == "{}" || b == "{}" {
-		return len(a) - len(b), true
-	}
-	for {
-		a, b = a[1:], b[1:] // { or ,
-		n, m := stringIn(a), stringIn(b)
-		if c := compareStrings(a[:n], b[:m]); c != 0 {
-			return c, true
-		}
-		a, b = a[n+1:], b[m+1:]
-		n, m = valueIn(a), valueIn(b)
-		if n == 0 || m == 0 {
-			return 0, false
-		}
-		if c := Compare(a[:n], b[:m]); c != 0 {
-			return c, true
-		}
-		if a, b = a[n:], b[m:]; a == "}" || b == "}" {
-			return len(a) - len(b), true
-		}
-	}
-}
-
-// stringIn returns the length of the canonical string that text begins with.
-func stringIn(text string) int {
-	for n := 1; ; n++ {
-		n += strings.IndexByte(text[n:], '"')
-		slashes := 0
-		for text[n-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return n + 1
-		}
-	}
-}
-
-// valueIn returns the length of the canonical value in a key that text begins with, or 0 if it is not plain.
-func valueIn(text string) int {
-	if text[0] == '"' {
-		return stringIn(text)
-	}
-	n := strings.IndexAny(text, ",}")
-	if n < 0 || !IsScalar(text[:n]) {
-		return 0
-	}
-	return n
-}
-
-// IsScalar reports whether a canonical text is that of a scalar that [Compare] takes.
-func IsScalar(text string) bool {
-	switch c := text[0]; {
-	case c == '"' || c == 't' || c == 'f':
-		return true
-	case c == '-' || '0' <= c && c <= '9':
-		return strings.IndexByte(text, 'e') < 0
-	}
-	return false
-}
-
-// Compare orders the canonical texts of scalars: numbers by size, then strings, then false and true. It allocates nothing.
-func Compare(a, b string) int {
-	ra, rb := rank(a), rank(b)
-	switch {
-	case ra != rb:
-		return ra - rb
-	case ra == 1:
-		return compareStrings(a, b)
-	case ra == 2:
-		return strings.Compare(a, b)
-	}
-	return compareNumbers(a, b)
-}
-
-func rank(text string) int {
-	switch text[0] {
-	case '"':
-		return 1
-	case 't', 'f':
-		return 2
-	}
-	return 0
-}
-
-func compareNumbers(a, b string) int {
-	isBelow, isOtherBelow := a[0] == '-', b[0] == '-'
-	switch {
-	case isBelow != isOtherBelow && isBelow:
-		return -1
-	case isBelow != isOtherBelow:
-		return 1
-	case isBelow:
-		return compareNumbers(b[1:], a[1:])
-	}
-	whole, rest, _ := strings.Cut(a, ".")
-	other, otherRest, _ := strings.Cut(b, ".")
-	// Without leading zeros, and fractions without trailing ones.
-	return cmp.Or(len(whole)-len(other), strings.Compare(whole, other), strings.Compare(rest, otherRest))
 }

@@ -1,15 +1,13 @@
 package plain_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/tenure-ssa/tenure/internal/plain"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -37,75 +35,78 @@ func TestScalar(t *testing.T) {
 	}
 }
 
-// TestCompare: texts are in the order of their values, decoded.
+// TestCompare: texts of random values are in upstream's order of the values, and comparing them allocates nothing.
 func TestCompare(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	letters := []string{"a", "b", "é", "z", "<", "&", "\\", "\"", "\n", "\x01", "\u2028", "日", "😀", "\uffff", "~", "\x7f", "ا"}
-	value := func() any {
-		switch r.IntN(6) {
-		case 0:
-			return int64(r.IntN(2000)) - 1000
-		case 1:
-			return float64(r.IntN(2000)-1000) / float64([]int{2, 3, 7, 100}[r.IntN(4)])
-		case 2:
-			return r.IntN(2) == 0
-		}
+	letters := []string{"a", "b", "é", "z", "<", "&", "\\", "\"", "\n", "\x01", ",", "}", "\u2028", "日", "😀", "\uffff", "~", "\x7f", "ا"}
+	text := func() string {
 		var text strings.Builder
 		for range r.IntN(4) {
 			text.WriteString(letters[r.IntN(len(letters))])
 		}
 		return text.String()
 	}
-	number := func(v any) (float64, bool) {
-		switch v := v.(type) {
-		case int64:
-			return float64(v), true
-		case float64:
-			return v, true
+	var random func(depth int) any
+	random = func(depth int) any {
+		switch n := r.IntN(8 + depth); n {
+		case 0:
+			return int64(r.IntN(200)) - 100
+		case 1:
+			return float64(r.IntN(200)-100) / []float64{2, 3, 7, 100, 1e9, 1e-20, 1e-23}[r.IntN(7)]
+		case 2:
+			return r.IntN(2) == 0
+		case 3:
+			return nil
+		case 4, 5, 6, 7:
+			return text()
+		default:
+			list := make([]any, r.IntN(3))
+			fields := map[string]any{}
+			for i := range list {
+				list[i] = random(depth - 1)
+				fields[text()] = list[i]
+			}
+			if n%2 == 0 {
+				return fields
+			}
+			return list
 		}
-		return 0, false
-	}
-	// naive orders decoded values.
-	naive := func(a, b any) int {
-		x, isNumber := number(a)
-		y, isOther := number(b)
-		switch {
-		case isNumber && isOther:
-			return slices.Compare([]float64{x}, []float64{y})
-		case isNumber:
-			return -1
-		case isOther:
-			return 1
-		}
-		s, isText := a.(string)
-		u, isOtherText := b.(string)
-		switch {
-		case isText && isOtherText:
-			return strings.Compare(s, u)
-		case isText:
-			return -1
-		case isOtherText:
-			return 1
-		}
-		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 	}
 	sign := func(n int) int { return max(-1, min(1, n)) }
-	for range 100_000 {
-		a, b := value(), value()
-		x, y := fieldpath.Value(a), fieldpath.Value(b)
-		if plain.Scalar(x.Text()) == 0 || plain.Scalar(y.Text()) == 0 {
-			data, _ := json.Marshal([]any{a, b})
-			require.Contains(t, string(data), "e", "only what has an exponent is not plain: %s", data)
-			continue
+	for range 50_000 {
+		a, b := random(3), random(3)
+		if r.IntN(3) == 0 { // they differ late
+			c := random(1)
+			a, b = []any{c, a, 1}, []any{c, b, 2}
 		}
-		require.Equal(t, sign(naive(a, b)), sign(plain.Compare(x.Text(), y.Text())), "%s %s", x.Text(), y.Text())
-		k, l := fieldpath.Key(fieldpath.KeyField{Name: "k<é", Value: a}), fieldpath.Key(fieldpath.KeyField{Name: "k<é", Value: b})
-		c, ok := plain.CompareKeys(k.Text(), l.Text())
-		require.True(t, ok, "%s %s", k.Text(), l.Text())
-		require.Equal(t, sign(naive(a, b)), sign(c), "%s %s", k.Text(), l.Text())
-		require.True(t, plain.IsMember("k:"+k.Text()))
+		want := value.Compare(value.NewValueInterface(a), value.NewValueInterface(b))
+		x, y := fieldpath.Value(a), fieldpath.Value(b)
+		require.Equal(t, want, sign(plain.Compare(x.Text(), y.Text())), "%s %s", x.Text(), y.Text())
+		k, l := fieldpath.Key(fieldpath.KeyField{Name: "k<é", Value: a}, fieldpath.KeyField{Name: "b", Value: 1}),
+			fieldpath.Key(fieldpath.KeyField{Name: "k<é", Value: b}, fieldpath.KeyField{Name: "b", Value: 1})
+		require.Equal(t, want, sign(plain.Compare(k.Text(), l.Text())), "%s %s", k.Text(), l.Text())
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		plain.CompareKeys(`{"k\u003c":"é\u0026a","p":-1}`, `{"k\u003c":"é\u0026a","p":-1.5}`)
+		for _, pair := range [][2]string{
+			{`"é\u003c\"日😀"`, `"é\u003c\"日😁"`}, {`-1`, `-1.5`}, {`1e+21`, `1e-07`}, {`[[1],{"a":null}]`, `[[1],{"a":true}]`},
+			{`{"k\u003c":"é\u0026a","p":-1,"q":true}`, `{"k\u003c":"é\u0026a","p":-1.5,"q":true}`},
+		} {
+			plain.Compare(pair[0], pair[1])
+		}
+	}))
+}
+
+// TestIsMember: the names of members are recognized in any alphabet, without allocations.
+func TestIsMember(t *testing.T) {
+	names := []string{
+		`v:"válue"`, `v:"a\u003cb"`, `v:"😀"`, `v:"سفن"`, `v:-1`, `v:0.5`, `k:{"name":"válue"}`, `k:{"a":"a\u003cb","b":-1,"c":"日本"}`,
+	}
+	for _, name := range names {
+		require.True(t, plain.IsMember(name), name)
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for _, name := range names {
+			plain.IsMember(name)
+		}
 	}))
 }

@@ -1,7 +1,6 @@
 package fieldpath
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,8 +133,9 @@ func (e Element) Text() string { return e.text }
 // Equal reports whether e and o select the same child.
 func (e Element) Equal(o Element) bool { return e == o }
 
-// Compare orders elements: by kind; fields by name; keys by the names and values of their fields in turn; values by
-// [compareJSON]; positions by number. It is 0 if and only if the elements are equal.
+// Compare orders elements: by kind; fields by name; keys by the names and values of their fields in turn; values as
+// upstream orders the items of a set ([plain.Compare]); positions by number. It is 0 if and only if the elements are
+// equal.
 func (e Element) Compare(o Element) int {
 	if e.kind != o.kind {
 		return int(e.kind) - int(o.kind)
@@ -143,27 +143,7 @@ func (e Element) Compare(o Element) int {
 	if e.kind == fieldKind || e.text == o.text {
 		return strings.Compare(e.text, o.text)
 	}
-	switch e.kind {
-	case keyKind:
-		if c, ok := plain.CompareKeys(e.text, o.text); ok {
-			return c
-		}
-		return compareKeys(keyFields(e.text), keyFields(o.text))
-	case valueKind:
-		if plain.IsScalar(e.text) && plain.IsScalar(o.text) {
-			return plain.Compare(e.text, o.text)
-		}
-		return compareJSON(valueOf(e.text), valueOf(o.text))
-	}
-	i, _ := e.Index()
-	j, _ := o.Index()
-	return cmp.Compare(i, j)
-}
-
-func compareKeys(a, b []KeyField) int {
-	return slices.CompareFunc(a, b, func(a, b KeyField) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), compareJSON(a.Value, b.Value))
-	})
+	return plain.Compare(e.text, o.text)
 }
 
 // String returns e as in the path of a conflict: .name, [name="a",port=80], [="a"], [3].

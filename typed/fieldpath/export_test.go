@@ -2,8 +2,7 @@ package fieldpath
 
 import "fmt"
 
-// CheckInvariants reports which of the invariants of [Set],
-// [Element] and [compareJSON] s breaks, if any.
+// CheckInvariants reports which of the invariants of [Set] and [Element] s breaks, if any.
 func CheckInvariants(s *Set) error {
 	if s == nil {
 		return nil
@@ -51,6 +50,3 @@ func ParseElement(name string) (Element, error) {
 	}
 	return e, nil
 }
-
-// CompareValues is the order of values.
-var CompareValues = compareJSON

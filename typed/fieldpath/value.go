@@ -1,13 +1,11 @@
 package fieldpath
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
@@ -19,8 +17,7 @@ import (
 // leaves out parts of a value that is nested deeper than MaxDepth or is too large for an element. It shares no
 // container with v.
 //
-//	canonicalValue(a) equals canonicalValue(b)  ⇔  compareJSON of them is 0
-//	                                            ⇔  appendValue of them is the same
+//	canonicalValue(a) equals canonicalValue(b)  ⇔  appendValue of them is the same
 func canonicalValue(v any) any {
 	switch t := v.(type) {
 	case nil, bool, int64:
@@ -95,105 +92,6 @@ func canonicalFloat(f float64) any {
 		return i
 	}
 	return f
-}
-
-// valueRank orders JSON values of different types: numbers, strings, booleans,
-// lists, maps, null.
-func valueRank(v any) int {
-	switch v.(type) {
-	case int64, float64:
-		return 0
-	case string:
-		return 1
-	case bool:
-		return 2
-	case []any:
-		return 3
-	case map[string]any:
-		return 4
-	}
-	return 5
-}
-
-// compareJSON orders JSON values as upstream orders the items of a set: numbers by size, then strings, booleans
-// (false first), lists, maps, null. Numbers must be int64 or float64. Parts of a value that are too large or too deep
-// for an element are ignored.
-func compareJSON(a, b any) int {
-	left := limits.MaxElement
-	return compareValues(a, b, 0, &left)
-}
-
-// compareValues is compareJSON at a depth. left is the number of values that may still be visited.
-func compareValues(a, b any, depth int, left *int) int {
-	ra, rb := valueRank(a), valueRank(b)
-	if ra != rb {
-		return ra - rb
-	}
-	switch x := a.(type) {
-	case int64:
-		if y, ok := b.(int64); ok {
-			return cmp.Compare(x, y)
-		}
-		return compareIntFloat(x, b.(float64))
-	case float64:
-		if y, ok := b.(int64); ok {
-			return -compareIntFloat(y, x)
-		}
-		return cmp.Compare(x, b.(float64))
-	case string:
-		return strings.Compare(x, b.(string))
-	case bool:
-		y := b.(bool)
-		switch {
-		case x == y:
-			return 0
-		case y:
-			return -1
-		}
-		return 1
-	}
-	if *left--; *left < 0 || depth > limits.MaxDepth {
-		return 0
-	}
-	switch x := a.(type) {
-	case []any:
-		return slices.CompareFunc(x, b.([]any), func(a, b any) int { return compareValues(a, b, depth+1, left) })
-	case map[string]any:
-		return compareMaps(x, b.(map[string]any), depth+1, left)
-	}
-	return 0
-}
-
-// compareIntFloat compares without rounding i: if it was rounded, two integers could equal one float, and the order
-// would not be transitive. A canonical float is never a whole number in the range of int64. The float -1<<63 means
-// its decimal digits, which are less than the smallest int64. NaN sorts before all numbers.
-func compareIntFloat(i int64, f float64) int {
-	switch {
-	case f >= 1<<63:
-		return -1
-	case f <= -1<<63 || math.IsNaN(f):
-		return 1
-	}
-	whole := math.Trunc(f)
-	if c := cmp.Compare(i, int64(whole)); c != 0 {
-		return c
-	}
-	return cmp.Compare(whole, f)
-}
-
-// compareMaps orders maps by their sorted keys and values in turn. A map that lacks a key of the other sorts after
-// it, unless it has no more keys at all.
-func compareMaps(a, b map[string]any, depth int, left *int) int {
-	ka, kb := slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))
-	for i := range min(len(ka), len(kb)) {
-		if c := strings.Compare(ka[i], kb[i]); c != 0 {
-			return c
-		}
-		if c := compareValues(a[ka[i]], b[kb[i]], depth, left); c != 0 {
-			return c
-		}
-	}
-	return len(ka) - len(kb)
 }
 
 // appendReadable appends v as it reads in a path: strings are quoted as in Go.

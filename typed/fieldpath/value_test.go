@@ -151,22 +151,6 @@ func TestCompareIsATotalOrder(t *testing.T) {
 	}
 }
 
-// TestCompareValuesAsGiven compares numbers that are not canonical.
-func TestCompareValuesAsGiven(t *testing.T) {
-	require.Zero(t, fieldpath.CompareValues(int64(1), 1.0))
-	require.Zero(t, fieldpath.CompareValues(1.0, int64(1)))
-	require.Zero(t, fieldpath.CompareValues(math.Copysign(0, -1), int64(0)))
-	require.Zero(t, fieldpath.CompareValues(math.NaN(), math.NaN()))
-	require.Zero(t, fieldpath.CompareValues(nil, nil))
-	require.Zero(t, fieldpath.CompareValues(true, true))
-	require.Zero(t, fieldpath.CompareValues(map[string]any{"a": int64(1)}, map[string]any{"a": 1.0}))
-	require.Negative(t, fieldpath.CompareValues(map[string]any{"a": int64(1)}, map[string]any{"a": 1.5}))
-	require.Negative(t, fieldpath.CompareValues(math.NaN(), int64(math.MinInt64)))
-	require.Positive(t, fieldpath.CompareValues(int64(math.MinInt64), math.NaN()))
-	require.Negative(t, fieldpath.CompareValues(int64(math.MaxInt64), math.Inf(1)))
-	require.Positive(t, fieldpath.CompareValues(int64(math.MinInt64), math.Inf(-1)))
-}
-
 // TestValueIsCopied changes the argument of Value: the element does not change.
 func TestValueIsCopied(t *testing.T) {
 	given := map[string]any{"a": []any{"b"}}

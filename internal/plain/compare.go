@@ -1,0 +1,122 @@
+package plain
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Compare orders the canonical texts of two JSON values as upstream orders the values: numbers by size, then strings,
+// booleans (false first), lists, maps, null. Keys of list items are maps: they are ordered by the names and values of
+// their fields in turn. Compare decodes nothing and allocates nothing.
+//
+// Equal values have equal texts, and the fields of a map are sorted. So the character or the number in which the texts
+// first differ decides:
+//
+//	{"name":"a","port":80}    {"name":"a","port":443}    80 < 443
+//	"é\n"                     "é\u003c"                  a line feed is before <
+//	{"name":"a"}              {"name":"a","port":80}     what ends sorts first
+//
+// It costs O(length of what the texts begin with in common).
+func Compare(a, b string) int {
+	i, start, isString := 0, 0, false // start is where the name or value begins that i is in, or the one before i
+	for ; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
+		switch c := a[i]; {
+		case c == '"':
+			isString = !isString
+		case c == '\\':
+			r, n := escaped(a[i:])
+			if s, _ := escaped(b[i:]); r != s {
+				return cmp.Compare(r, s)
+			}
+			i += n - 1
+		case !isString && (c == '{' || c == '[' || c == ':' || c == ','):
+			start = i + 1
+		}
+	}
+	if isString {
+		return compareCharacters(a[i:], b[i:])
+	}
+	x, y := scalar(a[start:]), scalar(b[start:])
+	switch {
+	case x == y && i < len(a) && i < len(b): // one of the containers ends, after a comma comes more
+		return cmp.Compare(b[i], a[i])
+	case x == "" || y == "":
+		return len(x) - len(y)
+	case rank(x) != rank(y):
+		return rank(x) - rank(y)
+	case rank(x) == 0:
+		return compareNumbers(x, y)
+	}
+	return strings.Compare(x, y) // false and true
+}
+
+// compareCharacters orders what two strings begin with, which differs. A quote is the end of a string.
+func compareCharacters(a, b string) int {
+	switch {
+	case a[0] == '"':
+		return -1
+	case b[0] == '"':
+		return 1
+	}
+	// The order of characters is that of their bytes, of which the first ones may be equal.
+	return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a[0], b[0]))
+}
+
+// first returns the character that a text in a string begins with.
+func first(text string) rune {
+	if text[0] == '\\' {
+		r, _ := escaped(text)
+		return r
+	}
+	r, _ := utf8.DecodeRuneInString(text)
+	return r
+}
+
+// scalar returns what a text begins with, up to the end of a scalar.
+func scalar(text string) string {
+	for i := range len(text) {
+		if c := text[i]; c == ',' || c == ']' || c == '}' {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// rank orders values of different types by what their texts begin with.
+func rank(text string) int {
+	switch text[0] {
+	case '"':
+		return 1
+	case 'f', 't':
+		return 2
+	case '[':
+		return 3
+	case '{':
+		return 4
+	case 'n':
+		return 5
+	}
+	return 0
+}
+
+func compareNumbers(a, b string) int {
+	switch isNegative := a[0] == '-'; {
+	case isNegative != (b[0] == '-'):
+		if isNegative {
+			return -1
+		}
+		return 1
+	case isNegative:
+		return compareNumbers(b[1:], a[1:])
+	case strings.Contains(a, "e") || strings.Contains(b, "e"): // it is larger or smaller than all int64 but 0
+		x, _ := strconv.ParseFloat(a, 64)
+		y, _ := strconv.ParseFloat(b, 64)
+		return cmp.Compare(x, y)
+	}
+	// Without leading zeros, and fractions without trailing ones.
+	whole, fraction, _ := strings.Cut(a, ".")
+	otherWhole, otherFraction, _ := strings.Cut(b, ".")
+	return cmp.Or(len(whole)-len(otherWhole), strings.Compare(whole, otherWhole), strings.Compare(fraction, otherFraction))
+}
