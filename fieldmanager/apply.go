@@ -122,13 +122,13 @@ type applyWrite struct {
 	others    managedfields.Entries // entries without own, reconciled
 	kept      managedfields.Entries // entries without own that can't be compared, and are stored as they are
 
-	owned   *metav1.FieldsV1 // what the intent owns
-	dropped *fieldpath.Set   // what its manager owned before and the intent does not
-	merged  object           // live itself unless changed
-	changed bool             // merged differs from live
-	changes *comparisons     // how it differs
-	isNoOp  bool             // nothing changes, entries included; found early for most writes
-	lost    losses           // what others lose, or what is in conflict
+	owned   managedfields.Entry // what the intent owns
+	dropped *fieldpath.Set      // what its manager owned before and the intent does not
+	merged  object              // live itself unless changed
+	changed bool                // merged differs from live
+	changes *comparisons        // how it differs
+	isNoOp  bool                // nothing changes, entries included; found early for most writes
+	lost    losses              // what others lose, or what is in conflict
 }
 
 // read checks the request, and reads both objects and the entries (spec rules 1.1, 1.2 and 1.3).
@@ -258,11 +258,11 @@ func (w *applyWrite) merge() error {
 	}
 	w.merged = object{merged.Value.(map[string]any), m.version, m.typ}
 	w.changed = merged.Changed
-	w.owned = merged.FieldsV1
+	w.owned = managedfields.NewEncoded(w.key, m.version, nil, merged.FieldsV1)
 	w.reconcileOwn()
-	isOwned := w.own != nil && w.own.APIVersion == m.version && w.own.Owns(w.owned)
+	isOwned := w.own != nil && w.own.APIVersion == m.version && w.own.OwnsSame(&w.owned)
 	if !isOwned && w.own != nil && w.own.APIVersion == m.version {
-		w.dropped = w.own.Owned().Difference(w.ownedSet())
+		w.dropped = w.own.Owned().Difference(w.owned.Owned())
 	}
 	// An apply that changes nothing ends here, and returns live as it is. So nothing may be left to do: the entry is of
 	// this version, all entries would be written as they are, the intent owns what it did, and kubectl's annotation
@@ -270,12 +270,6 @@ func (w *applyWrite) merge() error {
 	w.isNoOp = isOwned && w.isCurrent && w.own.IsUnchanged() && !w.changed && !w.own.IsEmpty() &&
 		!(w.key.Manager == kubectl && lastApplied(w.live.tree) != "")
 	return nil
-}
-
-// ownedSet returns what the intent owns.
-func (w *applyWrite) ownedSet() *fieldpath.Set {
-	e := managedfields.NewEncoded(w.key, w.m.version, nil, w.owned)
-	return e.Owned()
 }
 
 // reconcileOwn adapts the manager's entry to the topology of today's type, if it is of this version. An entry that
@@ -319,12 +313,12 @@ func (w *applyWrite) setOwners() error {
 
 // ownEntry returns the manager's entry after the write. Its time is set only if the object changed (spec rule 2.3).
 func (w *applyWrite) ownEntry() managedfields.Entry {
-	mine := managedfields.Entry{Key: w.key}
+	mine := w.owned
 	if w.own != nil {
-		mine = *w.own
-	}
-	if mine.APIVersion != w.m.version || !mine.Owns(w.owned) {
-		mine = managedfields.NewEncoded(w.key, w.m.version, mine.Time, w.owned)
+		mine.Time = w.own.Time
+		if w.own.APIVersion == w.m.version && w.own.OwnsSame(&w.owned) {
+			mine = *w.own
+		}
 	}
 	if w.changed {
 		mine.SetTime(w.m.timestamp())

@@ -30,7 +30,7 @@ func (w *applyWrite) prune() error {
 	if !isDone {
 		// The removal may have emptied what the intent owns, and a conversion may have lost it. With the intent merged
 		// again, the same apply changes nothing next time (spec rule 6.4).
-		if intent := w.m.typ.Extract(w.intent.tree, w.ownedSet().Leaves(), true); intent != nil {
+		if intent := w.m.typ.Extract(w.intent.tree, w.owned.Owned().Leaves(), true); intent != nil {
 			merged, err := w.m.options.Semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
 			if err != nil {
 				return &ObjectError{AppliedObject, w.intent.name(), err}
@@ -216,7 +216,7 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	if err != nil {
 		return last, nil, err
 	}
-	now := managedfields.NewEntry(w.key, w.m.version, nil, w.ownedSet().Union(managedfields.Unowned()))
+	now := managedfields.NewEntry(w.key, w.m.version, nil, w.owned.Owned().Union(managedfields.Unowned()))
 	return *w.own, append(slices.Clip(w.others), now), nil
 }
 

@@ -94,7 +94,7 @@ func (e *Entry) encodeTree() map[string]any {
 		out["time"] = e.Time.UTC().Format(time.RFC3339)
 	}
 	switch {
-	case e.tree != nil: // only its time has changed
+	case e.tree != nil: // its time has changed, or paths were removed from it
 		out["fieldsV1"] = e.tree
 	case e.fields != nil:
 		out["fieldsV1"] = fieldpath.Tree(e.fields.GetRawBytes())

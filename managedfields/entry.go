@@ -150,14 +150,13 @@ func (e *Entry) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	return own.Intersection(set)
 }
 
-// Owns reports whether the entry owns the paths of a FieldsV1, in canonical form, and nothing else; false if it can't
-// be decoded.
-func (e *Entry) Owns(fields *metav1.FieldsV1) bool {
-	fieldsV1 := fields.GetRawBytes()
-	if text, ok := e.encoded(); ok && bytes.Equal(text, fieldsV1) {
-		return e.err == nil
+// OwnsSame reports whether the entry owns the same paths as o; false if one of them can't be decoded.
+func (e *Entry) OwnsSame(o *Entry) bool {
+	text, ok := e.encoded()
+	if other, isEncoded := o.encoded(); ok && isEncoded && bytes.Equal(text, other) {
+		return e.err == nil && o.err == nil
 	}
-	set, err := shared.parse(fieldsV1)
+	set, err := o.Fields()
 	if err == nil && e.isInTree() {
 		return set.EqualTree(e.tree)
 	}
@@ -167,7 +166,10 @@ func (e *Entry) Owns(fields *metav1.FieldsV1) bool {
 
 // Subtract removes the paths of set from the entry.
 func (e *Entry) Subtract(set *fieldpath.Set) {
-	if e.isInTree() && e.Intersection(set).Empty() {
+	if e.isInTree() {
+		if taken := e.Intersection(set); !taken.Empty() {
+			e.tree, e.asTree = taken.RemoveFromTree(e.tree), nil
+		}
 		return
 	}
 	if own, err := e.Fields(); err == nil {

@@ -1,5 +1,7 @@
 package fieldpath
 
+import "maps"
+
 // Most operations of this file walk two sets side by side, in the order of their elements. They share every branch
 // that stays the same with their operands. For example, with sets written as paths:
 //
@@ -239,6 +241,47 @@ func (s *Set) IntersectTree(tree map[string]any) *Set {
 		}
 	}
 	return b.Set()
+}
+
+// RemoveFromTree returns tree, a FieldsV1 of an unstructured object in canonical form, without the paths of s. It does not
+// change tree, and shares with it the maps that are not on these paths. It costs O(nodes of s), and a copy of the others:
+// maps have no order, so nothing is sorted.
+//
+//	FromTree(s.RemoveFromTree(tree))  ==  FromTree(tree).Difference(s)
+func (s *Set) RemoveFromTree(tree map[string]any) map[string]any { return s.removeFrom(tree, false) }
+
+// removeFrom is RemoveFromTree for what is below a path, which is removed as well if isMember is true.
+func (s *Set) removeFrom(tree map[string]any, isMember bool) map[string]any {
+	if s == nil && !isMember {
+		return tree
+	}
+	out := maps.Clone(tree)
+	if isMember {
+		delete(out, ".")
+	}
+	if s == nil {
+		return out
+	}
+	var space [64]byte
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		name := n.appendName(space[:0])
+		before, ok := tree[string(name)].(map[string]any)
+		if !ok {
+			continue
+		}
+		below := n.sub.removeFrom(before, n.member)
+		_, isMarked := below["."]
+		switch {
+		case len(below) > 1 || len(below) == 1 && !isMarked:
+			out[string(name)] = below
+		case isMarked || len(before) == 0 && !n.member:
+			out[string(name)] = map[string]any{} // is short for a marker alone
+		default:
+			delete(out, string(name))
+		}
+	}
+	return out
 }
 
 // EqualTree reports whether s is the set of tree, a FieldsV1 of an unstructured object in canonical form.

@@ -23,6 +23,9 @@ var alphabet = []fieldpath.Element{
 	key("n", "a"), key("n", "b"), key("n", 1), key("n", "a", "p", 80), key("p", 80.0, "n", "a"), key("p", 80),
 	fieldpath.Value("a"), fieldpath.Value(1), fieldpath.Value(true), fieldpath.Value(nil), fieldpath.Value(1.5),
 	fieldpath.Index(0), fieldpath.Index(10), fieldpath.Index(9),
+	fieldpath.Field("é"), key("n", "é<"), key("n", "日本", "p", -1, "q", true), key("n", "日本", "p", -1.5, "q", true),
+	fieldpath.Value("a<b"), fieldpath.Value("😀"), fieldpath.Value("سفن"), fieldpath.Value(-1), fieldpath.Value(-0.5),
+	fieldpath.Value(1e-7), fieldpath.Value([]any{"a", nil}), fieldpath.Value([]any{"a"}),
 }
 
 // pathsFrom makes two lists of paths of bytes: each byte is an element, and its
@@ -172,6 +175,12 @@ func FuzzSetAlgebra(f *testing.F) {
 		requireSame(t, "recursive difference", twinA.recursiveDifference(twinB), theirsA.RecursiveDifference(theirsB),
 			a.RecursiveDifference(b))
 		requireSame(t, "leaves", twinA.leaves(), theirsA.Leaves(), a.Leaves())
+
+		tree := a.Tree()
+		require.Equal(t, less.Tree(), b.RemoveFromTree(tree), "difference of a tree")
+		require.Equal(t, a.Tree(), tree, "the tree changed")
+		require.True(t, both.Equal(b.IntersectTree(tree)), "intersection with a tree")
+		require.Equal(t, a.Equal(b), b.EqualTree(tree))
 
 		require.True(t, union.Equal(b.Union(a)), "A∪B = B∪A")
 		require.True(t, both.Equal(b.Intersection(a)), "A∩B = B∩A")
