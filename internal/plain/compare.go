@@ -26,9 +26,12 @@ func Compare(a, b string) int {
 		case c == '"':
 			isString = !isString
 		case c == '\\':
-			r, n := escaped(a[i:])
-			if s, _ := escaped(b[i:]); r != s {
-				return cmp.Compare(r, s)
+			n := len(`\n`)
+			if a[i+1] == 'u' {
+				n = len(`\u0000`)
+			}
+			if !strings.HasPrefix(b[i:], a[i:i+n]) {
+				return cmp.Compare(first(a[i:]), first(b[i:]))
 			}
 			i += n - 1
 		case !isString && (c == '{' || c == '[' || c == ':' || c == ','):
@@ -110,13 +113,19 @@ func compareNumbers(a, b string) int {
 		return 1
 	case isNegative:
 		return compareNumbers(b[1:], a[1:])
-	case strings.Contains(a, "e") || strings.Contains(b, "e"): // it is larger or smaller than all int64 but 0
+	case strings.IndexByte(a, 'e') >= 0 || strings.IndexByte(b, 'e') >= 0: // no integer is as large, or as close to 0
 		x, _ := strconv.ParseFloat(a, 64)
 		y, _ := strconv.ParseFloat(b, 64)
 		return cmp.Compare(x, y)
 	}
-	// Without leading zeros, and fractions without trailing ones.
-	whole, fraction, _ := strings.Cut(a, ".")
-	otherWhole, otherFraction, _ := strings.Cut(b, ".")
-	return cmp.Or(len(whole)-len(otherWhole), strings.Compare(whole, otherWhole), strings.Compare(fraction, otherFraction))
+	// Neither has leading zeros.
+	return cmp.Or(wholeDigits(a)-wholeDigits(b), strings.Compare(a, b))
+}
+
+// wholeDigits returns how many digits of a number are before its fraction.
+func wholeDigits(text string) int {
+	if n := strings.IndexByte(text, '.'); n >= 0 {
+		return n
+	}
+	return len(text)
 }
