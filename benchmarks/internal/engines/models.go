@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// fleetModel is the schema of the custom type: a list keyed by one field.
+// fleetModel is the schema of the custom type: a list keyed by one field, one keyed by three, and sets.
 const fleetModel = `{
   "type": "object",
   "x-kubernetes-group-version-kind": [{"group": "example.dev", "version": "v1", "kind": "Fleet"}],
@@ -30,7 +30,18 @@ const fleetModel = `{
           "replicas": {"type": "integer", "format": "int32"},
           "labels": {"type": "object", "additionalProperties": {"type": "string"}}
         }}
-      }
+      },
+      "berths": {
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "pier", "tide"],
+        "items": {"type": "object", "required": ["port", "pier", "tide"], "properties": {
+          "port": {"type": "string"},
+          "pier": {"type": "string"},
+          "tide": {"type": "integer"},
+          "ship": {"type": "string"}
+        }}
+      },
+      "names": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+      "weights": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}}
     }}
   }
 }`

@@ -214,6 +214,13 @@ func OtherAlphabets(fleet *unstructured.Unstructured) *unstructured.Unstructured
 	return out
 }
 
+// WithList returns an object of the type of [Fleet] that has one list in its spec.
+func WithList(field string, items []any) *unstructured.Unstructured {
+	out := Fleet(0)
+	out.Object["spec"] = map[string]any{field: items}
+	return out
+}
+
 // Ships returns fleet with only the items from one position to before another.
 func Ships(fleet *unstructured.Unstructured, from, to int) *unstructured.Unstructured {
 	items := fleet.Object["spec"].(map[string]any)["items"].([]any)

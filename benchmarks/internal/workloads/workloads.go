@@ -16,7 +16,7 @@ const (
 
 // All returns the workloads in the order of the table.
 func All() []Workload {
-	return []Workload{
+	return append([]Workload{
 		{Name: "Pod: apply, no-op", Prepare: podApply(engines.Pod, nil)},
 		{Name: "Pod: apply, one field changes", Prepare: podApply(engines.Pod, newImage)},
 		{Name: "Pod: apply, one field is dropped", Prepare: podApply(engines.Pod, withoutArgs)},
@@ -52,7 +52,7 @@ func All() []Workload {
 		{Name: "FieldsV1 of a Pod: decode (v4)", Prepare: decodeSet, V4: true},
 		{Name: "FieldsV1 of a Pod: encode (v4)", Prepare: encodeSet, V4: true},
 		{Name: "managedFields of a Pod seen before: decode", Prepare: decodeEntries},
-	}
+	}, inAlphabets()...)
 }
 
 // livePod returns the Pod that was applied by one manager, and whose status
