@@ -2,6 +2,7 @@ package managedfields_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,30 @@ func TestCap(t *testing.T) {
 			require.ElementsMatch(t, row.want, text(in.Cap(row.limit)), row.why)
 			require.Equal(t, row.in, text(in), "the entries that it was given stay")
 		})
+	}
+}
+
+// TestCapLosesNothing: whatever the times, few enough entries of updates are left, and all is owned at its version.
+func TestCapLosesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		versions := 1 + r.IntN(2)
+		seen := map[string]bool{}
+		var lines []string
+		for i := range 1 + r.IntN(8) {
+			manager := []string{"a", managedfields.Ancient, "b", "z"}[r.IntN(4)]
+			key := fmt.Sprintf("%s Update v%d", manager, 1+r.IntN(versions))
+			if !seen[key] {
+				seen[key] = true
+				lines = append(lines, fmt.Sprintf("%s %d f%d", key, r.IntN(3), i))
+			}
+		}
+		in, limit := entries(lines...), versions+r.IntN(3)
+		out := in.Cap(limit)
+		require.LessOrEqual(t, len(out), limit, lines)
+		for _, version := range []string{"v1", "v2"} {
+			require.Equal(t, in.Owned(version).String(), out.Owned(version).String(), lines)
+		}
 	}
 }
 

@@ -262,6 +262,7 @@ func TestRecordSets(t *testing.T) {
 				check(r, set, "nothing")
 				r = record()
 				r.Subtract(other)
+				require.Equal(t, name != "reconciled tree", r.IsDecoded(), "a reconciled tree is not decoded for it")
 				check(r, set.Difference(other), "Subtract")
 				r = record()
 				r.Add(other)

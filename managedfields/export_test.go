@@ -18,3 +18,6 @@ func (c *Cache) Size() (n int) {
 	}
 	return n
 }
+
+// IsDecoded reports whether the fields of e were decoded.
+func (e *Entry) IsDecoded() bool { return e.decoded }
