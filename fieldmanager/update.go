@@ -29,8 +29,8 @@ type UpdateOptions struct {
 // for a subresource. A single empty entry drops them all. An object without managed fields that was not just created
 // stays untracked until the first apply (spec rule 1.4).
 //
-// The object of the result is of now's Go type and shares memory with it. The error is an [ObjectError], which says
-// which object is at fault; live and now are never changed. ctx goes to the Converter.
+// The object of the result is of now's Go type and shares memory with it, and managed fields with live. The error is an
+// [ObjectError], which says which object is at fault; live and now are never changed. ctx goes to the Converter.
 func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, options UpdateOptions) (Result, error) {
 	if !hasMetadata(now) || live != nil && !hasMetadata(live) {
 		return Result{Object: now, Changed: true}, nil

@@ -56,8 +56,8 @@ func (e *Entry) encode() metav1.ManagedFieldsEntry {
 	}
 }
 
-// EncodeTree returns the entries as maps of an unstructured object, sorted; nil for none. It sorts l. Unchanged entries
-// share memory with the object that they were read from. The empty maps of a FieldsV1 may be one map
+// EncodeTree returns the entries as maps of an unstructured object, sorted; nil for none. It sorts l. The entries share
+// memory with the object that they were read from. The empty maps of a FieldsV1 may be one map
 // ([fieldpath.Set.Tree]).
 func (l Entries) EncodeTree() []any {
 	if len(l) == 0 {

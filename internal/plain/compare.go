@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Compare orders the canonical texts of two JSON values as upstream orders the values: numbers by size, then strings,
@@ -69,11 +68,7 @@ func compareCharacters(a, b string) int {
 
 // first returns the character that a text in a string begins with.
 func first(text string) rune {
-	if text[0] == '\\' {
-		r, _ := escaped(text)
-		return r
-	}
-	r, _ := utf8.DecodeRuneInString(text)
+	r, _, _, _ := strconv.UnquoteChar(text, '"')
 	return r
 }
 

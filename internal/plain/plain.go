@@ -73,43 +73,35 @@ func Scalar(text string) int {
 	case strings.HasPrefix(text, "false"):
 		return len("false")
 	}
-	sign := 0
-	if strings.HasPrefix(text, "-") {
-		sign = 1
-	}
-	n := sign
-	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
-		n++
-	}
-	digits := n - sign
-	switch {
-	case digits == 0 || digits > 18: // up to 18 digits are an int64
-		return 0
-	case n < len(text) && text[n] == '.':
-		return fraction(text, n)
-	case n < len(text) && (text[n] == 'e' || text[n] == 'E'):
-		return 0
-	case text[sign] == '0' && (digits > 1 || sign == 1):
-		return 0
-	}
-	return n
+	return number(text)
 }
 
-// fraction returns the length of the canonical fraction that text begins with, whose point is at n, or 0: of a number
-// that is not whole, the shortest digits that decode to it.
-func fraction(text string, n int) int {
-	for n++; n < len(text) && '0' <= text[n] && text[n] <= '9'; n++ {
-	}
-	if n < len(text) && (text[n] == 'e' || text[n] == 'E') {
+// number returns the length of the canonical number that text begins with, or 0: of an int64, or of a fraction without
+// an exponent.
+func number(text string) int {
+	text = scalar(text)
+	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
 		return 0
 	}
-	f, err := strconv.ParseFloat(text[:n], 64)
 	var space [32]byte
-	if err != nil || f == math.Trunc(f) || math.Abs(f) < 1e-6 ||
-		string(strconv.AppendFloat(space[:0], f, 'f', -1, 64)) != text[:n] {
+	again := space[:0]
+	if strings.IndexByte(text, '.') >= 0 {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || f == math.Trunc(f) || math.Abs(f) < 1e-6 {
+			return 0
+		}
+		again = strconv.AppendFloat(again, f, 'f', -1, 64)
+	} else {
+		i, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 0
+		}
+		again = strconv.AppendInt(again, i, 10)
+	}
+	if string(again) != text {
 		return 0
 	}
-	return n
+	return len(text)
 }
 
 // String returns the length of the JSON string that text begins with if it is as a server writes a value, or 0.
@@ -121,80 +113,50 @@ func quoted(text string, isName bool) int {
 		return 0
 	}
 	for i := 1; i < len(text); {
-		switch c := text[i]; {
-		case c == '"':
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+		}
+		switch {
+		case r == '"':
 			return i + 1
-		case c == '\\':
-			n := escape(text[i:], isName)
-			if n == 0 {
+		case r == '\\':
+			if size = escape(text[i:], isName); size == 0 {
 				return 0
 			}
-			i += n
-		case c < ' ' || !isName && (c == '<' || c == '>' || c == '&'):
+		case r < ' ' || r == utf8.RuneError && size == 1 || !isName && isEscapedInValues(r):
 			return 0
-		case c < utf8.RuneSelf:
-			i++
-		default:
-			r, size := utf8.DecodeRuneInString(text[i:])
-			if r == utf8.RuneError && size == 1 || !isName && (r == '\u2028' || r == '\u2029') {
-				return 0
-			}
-			i += size
+		}
+		i += size
+	}
+	return 0
+}
+
+func isEscapedInValues(r rune) bool {
+	return r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'
+}
+
+// escape returns the length of the escape that text begins with, if a server writes it, or 0.
+func escape(text string, isName bool) int {
+	if len(text) < len(`\n`) {
+		return 0
+	}
+	switch text[1] {
+	case '"', '\\', 'n', 'r', 't':
+		return len(`\n`)
+	case 'u':
+		r, _, rest, err := strconv.UnquoteChar(text, '"')
+		n := len(text) - len(rest)
+		isControl := r < ' ' && r != '\n' && r != '\r' && r != '\t'
+		if err == nil && (isControl || !isName && isEscapedInValues(r)) && strings.ToLower(text[:n]) == text[:n] {
+			return n
 		}
 	}
 	return 0
 }
 
-// escape returns the length of the escape that text begins with, if a server writes it, or 0.
-func escape(text string, isName bool) int {
-	_, n := escaped(text)
-	if n == len(`\u0000`) {
-		switch c := text[2:6]; {
-		case !isName && (c == "003c" || c == "003e" || c == "0026" || c == "2028" || c == "2029"):
-		case c < "0020" && c != "0009" && c != "000a" && c != "000d" && strings.ToLower(c) == c:
-		default:
-			return 0
-		}
-	}
-	return n
-}
-
-// escaped returns the character of the escape that text begins with, and its length; 0 for none.
-func escaped(text string) (r rune, n int) {
-	if len(text) < 2 {
-		return 0, 0
-	}
-	switch text[1] {
-	case '"', '\\':
-		return rune(text[1]), 2
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
-	case 'u':
-		if len(text) >= 6 {
-			if code, err := strconv.ParseUint(text[2:6], 16, 16); err == nil {
-				return rune(code), 6
-			}
-		}
-	}
-	return 0, 0
-}
-
 // Unquote returns the value of a JSON string that [String] takes. It shares its memory if it has no escapes.
 func Unquote(text string) string {
-	text = text[1 : len(text)-1]
-	i := strings.IndexByte(text, '\\')
-	if i < 0 {
-		return text
-	}
-	out := make([]byte, 0, len(text))
-	for ; i >= 0; i = strings.IndexByte(text, '\\') {
-		r, n := escaped(text[i:])
-		out = utf8.AppendRune(append(out, text[:i]...), r)
-		text = text[i+n:]
-	}
-	return string(append(out, text...))
+	value, _ := strconv.Unquote(text) // in such strings, Go's escapes are those of JSON
+	return value
 }
