@@ -3,6 +3,7 @@ package apiserver_test
 // Kubernetes requires its staging modules at v0.0.0, which nobody published. Without these imports, go list -m all, go mod
 // vendor and go mod tidy fail in a module that imports apiserver, and in this one.
 import (
+	_ "k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/cloud-provider/controllers/service/config"
 	_ "k8s.io/cluster-bootstrap/token/api"
 	_ "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -11,5 +12,7 @@ import (
 	_ "k8s.io/kube-controller-manager/config/v1alpha1"
 	_ "k8s.io/kube-proxy/config/v1alpha1"
 	_ "k8s.io/kube-scheduler/config/v1"
+	_ "k8s.io/kubectl/pkg/apps"
+	_ "k8s.io/metrics/pkg/apis/metrics"
 	_ "k8s.io/sample-apiserver/pkg/apis/wardle"
 )

@@ -72,7 +72,9 @@ func TestBrokenScenarios(t *testing.T) {
 			}
 			f := &failures{}
 			fieldmanagertest.Run(f, s.Path)
-			require.Equal(t, []string{s.Err().Error()}, f.said)
+			// The decoder words its error now like this and now like that.
+			same := strings.NewReplacer("unable to unmarshal", "cannot unmarshal")
+			require.Equal(t, same.Replace(s.Err().Error()), same.Replace(strings.Join(f.said, "\n")))
 		})
 	}
 }
