@@ -42,6 +42,7 @@ var layers = []layer{
 	{"managedfields", []string{"internal/limits", "typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
 	{"internal/scale", []string{"typed/fieldpath", "managedfields"}},
 	{"conflicts", []string{"typed/fieldpath", "managedfields"}},
+	{"conflicts/policy", []string{"typed/fieldpath", "conflicts"}},
 	{"ownership/internal/items", []string{"typed/fieldpath", "typed"}},
 	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields", "ownership/internal/items"}},
 	{
