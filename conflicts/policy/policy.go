@@ -187,15 +187,20 @@ func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, path []s
 	if p != nil {
 		for i, r := range p.Rules {
 			if r.whyNot(obj, owner, path) == "" {
-				v := Verdict{Decision: r.Decision, Rule: i, Reason: r.Reason}
-				if i < len(p.lines) {
-					v.line = p.lines[i]
-				}
-				return v
+				return p.Verdict(i)
 			}
 		}
 	}
 	return Verdict{Decision: Refuse, Rule: -1}
+}
+
+// Verdict returns the verdict of a rule, by its number in Rules.
+func (p *Policy) Verdict(rule int) Verdict {
+	v := Verdict{Decision: p.Rules[rule].Decision, Rule: rule, Reason: p.Rules[rule].Reason}
+	if rule < len(p.lines) {
+		v.line = p.lines[rule]
+	}
+	return v
 }
 
 // Test returns the verdict on the conflict of an example.

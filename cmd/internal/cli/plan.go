@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
@@ -32,6 +33,7 @@ type planFlags struct {
 	summary       bool
 	format        string
 	unasked       int // objects that the user may not apply
+	rules         *policy.Policy
 	suggest       func(args ...string) string
 }
 
@@ -80,6 +82,10 @@ With --applyset, it lists the members of an ApplySet instead, of the kinds and i
 the namespaces that its parent names, as kubectl apply --prune --applyset deletes
 them; the intents get the label of the members. The parent itself is not planned.
 
+With --policy, the rules of a file decide conflicts (tenure policy --help): it is
+that of what follows, and shows each decision with its rule. Conflicts that no rule
+decides, and those that it refuses, remain.
+
 Values of Secrets are not shown.
 
 --apply asks and then applies what was planned, if there are no conflicts and no
@@ -107,6 +113,7 @@ the first of 3, 2, 4, 1 that one of them has.`,
 	flags.add(env, cmd)
 	flags.addSubresource(cmd)
 	flags.addPlain(cmd)
+	flags.addPolicy(cmd)
 	flags.pruning.add(cmd)
 	cmd.Flags().BoolVar(&flags.offline, "offline", false, "send no dry runs: do not ask what the server refuses")
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
@@ -140,6 +147,9 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 		return errors.New("--summary only counts: --show-unchanged and -o diff do not go with it")
 	}
 	candidates, prunes, err := f.pruning.check(f.selector)
+	if err == nil {
+		f.rules, err = f.readPolicy(env)
+	}
 	if err != nil {
 		return err
 	}
@@ -229,6 +239,9 @@ func (f *planFlags) planDocuments(
 	done()
 	f.askServer(ctx, env, p, all, errs)
 	for i, err := range errs {
+		if err == nil {
+			err = all[i].Decide(ctx, p, f.rules, f.subresource)
+		}
 		if err == nil && all[i].Desired.Object != nil && f.subresource == "" {
 			err = all[i].FindLeftovers(ctx)
 		}
