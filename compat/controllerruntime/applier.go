@@ -299,15 +299,11 @@ func (r resource) read(
 	reader client.Reader,
 	kind schema.GroupVersionKind,
 ) (applier.Object, error) {
-	obj := newObject(r.client.Scheme(), kind)
-	if err := reader.Get(ctx, r.object, obj); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, err
+	obj, err := readObject(ctx, reader, r.client.Scheme(), kind, r.object)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	obj.GetObjectKind().SetGroupVersionKind(kind)
-	return obj, nil
+	return obj, err
 }
 
 // Apply is [applier.Resource]'s.
