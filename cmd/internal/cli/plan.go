@@ -34,11 +34,15 @@ type planFlags struct {
 	format        string
 	unasked       int // objects that the user may not apply
 	rules         *policy.Policy
+	moves         bool             // plan what the manager updated as it is after it moved to server-side apply
+	removed       []map[string]any // objects that will be deleted
+	planned       []view.Planned   // after it ran
 	suggest       func(args ...string) string
 }
 
-func newPlan(env *process.Env) *cobra.Command {
-	var flags planFlags
+func newPlan(env *process.Env) *cobra.Command { return newPlanWith(env, &planFlags{}) }
+
+func newPlanWith(env *process.Env, flags *planFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
 		Short: "Show what an apply would do, and whether it would do anything",
@@ -168,7 +172,13 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	}
 	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
 	plans, failed := f.planDocuments(cmd.Context(), env, p, docs)
+	f.planned = plans
 	var deleted []view.Pruned
+	for _, tree := range f.removed {
+		if t, _, err := p.Live(cmd.Context(), tree); err == nil && t.Object != nil {
+			deleted = append(deleted, view.Pruned{Target: t, By: f.manager})
+		}
+	}
 	switch {
 	case prunes && failed > 0:
 		fmt.Fprintln(env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
@@ -219,6 +229,9 @@ func (f *planFlags) planDocuments(
 	all, errs := make([]view.Planned, len(docs)), make([]error, len(docs))
 	for i, read := range f.readAllDesired(ctx, env, p, docs) {
 		all[i].Desired, errs[i] = read.desired, read.err
+		if f.moves && errs[i] == nil {
+			errs[i] = moveToApply(ctx, &all[i])
+		}
 	}
 	step, done := view.Progress(env, "planning", len(docs))
 	var mu sync.Mutex
@@ -286,6 +299,9 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 			continue
 		}
 		switch isServed, canDryRun := all[i].IsServed(); {
+		case all[i].Moved:
+			fmt.Fprintf(env.Stderr, "note: %s: what %q updated moves to its applies first; planned without the server\n",
+				all[i].Title(), f.manager)
 		case isServed && canDryRun && !f.offline:
 			asked = append(asked, i)
 		case isServed && errs[i] == nil:

@@ -73,7 +73,7 @@ var secretRuns = map[string][]string{
 	"delete":    {"OBJ"},
 	"watch":     {"--audit-log audit.log", "--audit-log audit.log --returns 1"},
 	"test":      {"scenario.txtar", "-v scenario.txtar"},
-	"serve":     nil, "envtest": nil, "version": nil,
+	"serve":     nil, "envtest": nil, "version": nil, "helm": nil,
 }
 
 // isManifest reports whether what a command prints was asked for as a manifest, or as the next live object.

@@ -10,6 +10,7 @@ import (
 	"github.com/fatih/color"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/conflicts"
@@ -25,27 +26,31 @@ type Decided struct {
 	policy.Verdict
 }
 
-// Decide decides the conflicts of a plan by a policy; nil leaves them. If none is refused, intent and plan are those that
+// Decide decides the conflicts of a plan by a policy; nil leaves them. So it does with the values of others that stringData
+// of a Secret would overwrite, which are no conflicts for a server. If none is refused, intent and plan are those that
 // follow, as the server answers them, where there is one. Else only the refused ones are conflicts of the plan.
 func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy, subresource string) error {
-	if by == nil || p.Plan == nil || p.Outcome != plans.Conflict {
+	if by == nil || p.Plan == nil {
 		return nil
 	}
-	all := p.Conflicts
-	verdicts := by.Decide(p.Metadata(), all)
+	found := p.Conflicts
+	all := append(slices.Clone(found), p.overwritten()...)
 	var refused conflicts.Conflicts
-	for i, c := range all {
-		p.Decided = append(p.Decided, Decided{c, verdicts[i]})
-		if _, ok := verdicts[i].Decision.Way(); !ok {
-			refused = append(refused, c)
+	for i, v := range by.Decide(p.Metadata(), all) {
+		p.Decided = append(p.Decided, Decided{all[i], v})
+		if _, ok := v.Decision.Way(); !ok {
+			refused = append(refused, all[i])
 		}
 	}
 	if len(refused) > 0 {
 		plan := *p.Plan
-		plan.Conflicts = refused
+		plan.Conflicts, plan.Outcome = refused, plans.Conflict
 		p.Plan, p.Options.Found = &plan, refused
+	}
+	if len(refused) > 0 || len(all) == 0 {
 		return nil
 	}
+	p.leaveStringData(p.Decided[len(found):])
 	resolution, intent, err := p.resolve(ctx, p.Desired)
 	if err != nil {
 		return err
@@ -57,10 +62,50 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy,
 	}
 	p.Desired, p.Plan = p.With(intent), resolution.Plan
 	p.Options.Force, p.Options.Found = resolution.Force, nil
-	if isServed, canDryRun := p.IsServed(); isServed && canDryRun && p.Outcome != plans.Unchanged {
+	if isServed, canDryRun := p.IsServed(); isServed && canDryRun && !p.Moved && p.Outcome != plans.Unchanged {
 		_, err = p.Ask(ctx, at, subresource)
 	}
 	return err
+}
+
+// overwritten returns the values of others that stringData would overwrite, as conflicts.
+func (p *Planned) overwritten() (out conflicts.Conflicts) {
+	given, _ := p.Tree["stringData"].(map[string]any)
+	for _, one := range p.StringData() {
+		if one.Owner.Manager == "" {
+			continue
+		}
+		name, _ := one.Field[len(one.Field)-1].Field()
+		live, _ := p.Kind.Typ.Get(p.Desired.Object, one.Field)
+		out = append(out, conflicts.Conflict{
+			Path: one.Field, Owner: one.Owner, APIVersion: p.Kind.GroupVersion().String(), Live: live, Applied: given[name],
+		})
+	}
+	return out
+}
+
+// leaveStringData leaves out of stringData what is given up, and of what is shared it puts the live value into data.
+func (p *Planned) leaveStringData(decided []Decided) {
+	intent := runtime.DeepCopyJSON(p.Stored().Tree)
+	given, _ := intent["stringData"].(map[string]any)
+	stored, _ := p.Stored().Object["data"].(map[string]any)
+	for _, d := range decided {
+		name, _ := d.Path[len(d.Path)-1].Field()
+		if d.Decision == policy.Force {
+			continue
+		}
+		delete(given, name)
+		if d.Decision == policy.Share {
+			data, _ := intent["data"].(map[string]any)
+			if data == nil {
+				data = map[string]any{}
+			}
+			data[name], intent["data"] = stored[name], data
+		}
+	}
+	if len(decided) > 0 {
+		p.Desired = p.With(intent)
+	}
 }
 
 // Metadata returns the metadata of the live object, for a policy.

@@ -33,6 +33,9 @@ type Planned struct {
 	Migration []plans.Change
 	// Decided are the conflicts that a policy decided, see [Planned.Decide].
 	Decided []Decided
+	// Moved says that the live object is the one after its fields moved to server-side apply, which the server does not
+	// have yet: it can't be asked.
+	Moved bool
 }
 
 // Changes returns the fields that change: by the dry run, if there was one.
