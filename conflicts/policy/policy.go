@@ -62,8 +62,8 @@ func (d Decision) Way() (way conflicts.Way, ok bool) {
 // and a nil one refuse every conflict.
 type Policy struct {
 	// APIVersion and Kind are those of this package.
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion" jsonschema:"enum=tenure-ssa.github.io/v1alpha1"`
+	Kind       string `json:"kind" jsonschema:"enum=ConflictPolicy"`
 	// Rules are asked in their order: the first that matches a conflict decides it.
 	Rules []Rule `json:"rules"`
 	// Examples are conflicts with the decision that is expected of them. "tenure policy test" checks them.
@@ -78,7 +78,7 @@ type Rule struct {
 	// Managers are names of the owner of the field, such as kubectl-edit or kubectl-*. One of them has to match.
 	Managers []string `json:"managers,omitempty"`
 	// Operation is the operation of the owner: Apply or Update.
-	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty"`
+	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
 	// Subresource is the subresource that the owner wrote through, such as scale; "" is for writes of the object itself.
 	Subresource *string `json:"subresource,omitempty"`
 	// Kinds are kinds of the object, as Deployment, or with the group, as Deployment.apps. One of them has to match.
@@ -93,7 +93,7 @@ type Rule struct {
 	// .spec.template.spec.containers[*].image, .metadata.annotations.example.com/*. Quotes may be left out.
 	Fields []string `json:"fields,omitempty"`
 	// Decision is what happens to the field: force, giveUp, share or refuse.
-	Decision Decision `json:"decision"`
+	Decision Decision `json:"decision" jsonschema:"enum=force,enum=giveUp,enum=share,enum=refuse"`
 	// Reason is printed with the decision.
 	Reason string `json:"reason,omitempty"`
 }
@@ -109,13 +109,13 @@ type Example struct {
 	// Field is the path of the field.
 	Field string `json:"field"`
 	// Decision is what is expected.
-	Decision Decision `json:"decision"`
+	Decision Decision `json:"decision" jsonschema:"enum=force,enum=giveUp,enum=share,enum=refuse"`
 }
 
 // Owner is an owner of a field in conflict.
 type Owner struct {
 	Manager     string                            `json:"manager"`
-	Operation   metav1.ManagedFieldsOperationType `json:"operation,omitempty"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
 	Subresource string                            `json:"subresource,omitempty"`
 }
 

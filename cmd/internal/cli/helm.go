@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -449,8 +450,12 @@ func (f *postRenderFlags) decide(
 		return "", fmt.Errorf("conflict with %q over %s is refused: %s", d.Owner.Manager, d.Path.Short(), d.Verdict)
 	}
 	out := &unstructured.Unstructured{Object: one.Manifest(one.Stored().Tree)}
-	out.SetLabels(before.GetLabels())
-	out.SetAnnotations(before.GetAnnotations())
+	out.SetLabels(without(helmLabels, out.GetLabels(), before.GetLabels()))
+	annotations := without(helmAnnotations, out.GetAnnotations(), before.GetAnnotations())
+	if note, ok := before.GetAnnotations()[fileNote]; ok {
+		annotations = labels.Merge(annotations, labels.Set{fileNote: note})
+	}
+	out.SetAnnotations(annotations)
 	if before.GetResourceVersion() == "" {
 		out.SetResourceVersion("")
 	}
@@ -490,20 +495,28 @@ func helmDocuments(r io.Reader) (out []helmDocument, err error) {
 	}
 }
 
-// addHelmMetadata adds what Helm adds to each object of a release.
+// What Helm adds to each object of a release.
+var (
+	helmLabels      = []string{"app.kubernetes.io/managed-by"}
+	helmAnnotations = []string{"meta.helm.sh/release-name", "meta.helm.sh/release-namespace"}
+)
+
 func addHelmMetadata(tree map[string]any, name, namespace string) {
 	u := unstructured.Unstructured{Object: tree}
-	labels, annotations := u.GetLabels(), u.GetAnnotations()
-	if labels == nil {
-		labels = map[string]string{}
+	u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{helmLabels[0]: "Helm"}))
+	u.SetAnnotations(labels.Merge(u.GetAnnotations(), labels.Set{helmAnnotations[0]: name, helmAnnotations[1]: namespace}))
+}
+
+// without returns texts without those of some names that were not there before.
+func without(names []string, texts, before map[string]string) map[string]string {
+	maps.DeleteFunc(texts, func(name, _ string) bool {
+		_, was := before[name]
+		return !was && slices.Contains(names, name)
+	})
+	if len(texts) == 0 {
+		return nil
 	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	labels["app.kubernetes.io/managed-by"] = "Helm"
-	annotations["meta.helm.sh/release-name"], annotations["meta.helm.sh/release-namespace"] = name, namespace
-	u.SetLabels(labels)
-	u.SetAnnotations(annotations)
+	return texts
 }
 
 // moveToApply replaces the live object by the one after its fields moved to server-side apply, if a manager only updated
