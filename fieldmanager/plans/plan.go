@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -380,7 +381,7 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 
 // topmost returns the paths of set that are not below another path of it.
 func topmost(set *fieldpath.Set) *fieldpath.Set {
-	return set.Rewrite(func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
+	return fieldsets.Rewrite(set, func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
 		if e.Member {
 			return fieldpath.Entry{Member: true}
 		}
