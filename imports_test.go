@@ -32,8 +32,8 @@ var layers = []layer{
 	{"internal/secrets", nil}, // for the commands
 	{"internal/txtar", nil},
 	{"internal/folder", nil}, // for the commands
-	{"internal/trees", nil},
 	{"internal/limits", nil},
+	{"internal/trees", []string{"internal/limits"}},
 	{"internal/plain", []string{"internal/limits"}},
 	{"internal/hooks", nil},
 	{"typed/fieldpath", []string{"internal/hooks", "internal/limits", "internal/plain", "internal/trees"}},
@@ -61,7 +61,7 @@ var layers = []layer{
 		"fieldmanager", "internal/gostruct", "internal/trees"}},
 	{"internal/writetest", []string{"typed", "typed/openapi", "fieldmanager"}}, // for tests
 	{"fieldmanager/applier", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
-		"fieldmanager/plans", "internal/trees"}},
+		"fieldmanager/plans", "internal/gostruct", "internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "internal/gostruct"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
@@ -77,7 +77,7 @@ var layers = []layer{
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"upgrade", []string{"internal/limits", "internal/gostruct", "internal/printable", "internal/trees", "typed/fieldpath",
 		"typed", "managedfields", "conflicts", "fieldmanager", "fieldmanager/plans", "ownership"}},
-	{"internal/defaulted", []string{"typed/fieldpath", "typed"}},
+	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
 	{
 		"ownership/report",
 		[]string{"internal/printable", "internal/defaulted", "typed/fieldpath", "typed", "managedfields",
@@ -87,7 +87,7 @@ var layers = []layer{
 		"fieldmanager/fieldmanagertest",
 		[]string{"internal/printable", "internal/txtar", "typed/fieldpath", "typed", "typed/openapi", "managedfields",
 			"conflicts", "fieldmanager", "fieldmanager/plans", "ownership/conflictreport", "internal/scale",
-			"internal/trees"},
+			"internal/gostruct", "internal/trees"},
 	},
 	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership", "internal/writetest"}},

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
@@ -34,6 +37,18 @@ func Tree(obj any, except ...string) (map[string]any, error) {
 func IsNil(obj any) bool {
 	v := reflect.ValueOf(obj)
 	return !v.IsValid() || isNil(v)
+}
+
+// Accessor returns the metadata of an object. The error has the object's Go type.
+func Accessor(obj any) (metav1.Object, error) {
+	if IsNil(obj) {
+		return nil, fmt.Errorf("expected an object, got a nil %T", obj)
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", obj, err)
+	}
+	return accessor, nil
 }
 
 // structOf returns the struct that obj points to.
