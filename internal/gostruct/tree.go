@@ -8,11 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Tree returns the JSON value of obj, a pointer to a struct or something with unstructured content, as a plain tree.
 // Its maps and lists are new, except for plain trees inside the Go value, which are shared; so is unstructured content.
-// except is the path of a field that is left out and not read. The error is an [Error] with the path of a value that
+// except is the path of a field that is left out and not read. The error is a *[typed.Error] with the path of a value that
 // has no JSON value.
 func Tree(obj any, except ...string) (map[string]any, error) {
 	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok && !IsNil(obj) {
@@ -123,16 +124,17 @@ func mapTree(f *form, v reflect.Value, depth int) (any, error) {
 	}
 	// Each entry is copied to this variable in turn, which has an address.
 	value := reflect.New(f.typ.Elem()).Elem()
+	var failed entryError
 	for it := v.MapRange(); it.Next(); {
 		name := it.Key().String()
 		value.SetIterValue(it)
 		entry, err := tree(f.elem, value, nil, depth+1)
-		if err != nil {
-			return nil, atField(name, err)
+		if failed.add(name, err) {
+			break
 		}
 		out[name] = entry
 	}
-	return out, nil
+	return out, failed.err
 }
 
 func listTree(f *form, v reflect.Value, depth int) (any, error) {
@@ -140,7 +142,7 @@ func listTree(f *form, v reflect.Value, depth int) (any, error) {
 	for i := range out {
 		item, err := tree(f.elem, v.Index(i), nil, depth+1)
 		if err != nil {
-			return nil, atItem(i, err)
+			return nil, at(fieldpath.Index(i), err)
 		}
 		out[i] = item
 	}
