@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 )
 
 // Encode returns the entries as Go structs, sorted; nil for none. It sorts l.
@@ -97,7 +97,7 @@ func (e *Entry) encodeTree() map[string]any {
 	case e.tree != nil: // its time has changed, or paths were removed from it
 		out["fieldsV1"] = e.tree
 	case e.fields != nil:
-		out["fieldsV1"] = fieldpath.Tree(e.fields.GetRawBytes())
+		out["fieldsV1"] = hooks.Tree(e.fields.GetRawBytes())
 	case e.decoded:
 		out["fieldsV1"] = e.set.Tree()
 	default:
