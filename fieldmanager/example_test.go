@@ -68,7 +68,7 @@ data: {color: blue, size: large}
 	u := live.(*unstructured.Unstructured)
 	fmt.Println(u.Object["data"])
 	for _, e := range u.GetManagedFields() {
-		fmt.Println(e.Manager, string(e.FieldsV1.GetRawBytes()))
+		fmt.Println(e.Manager, e.FieldsV1.String())
 	}
 	// Output:
 	// .data.color of alice: red, not blue

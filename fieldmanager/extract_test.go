@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -101,7 +102,7 @@ func TestExtractRestates(t *testing.T) {
 	)
 	require.NoError(t, err)
 	for _, e := range live.(metav1.Object).GetManagedFields() {
-		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes())
+		set, err := fieldpath.Parse(fieldsv1.Bytes(e.FieldsV1))
 		require.NoError(t, err)
 		intent, err := m.Extract(t.Context(), live, set)
 		require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -27,7 +28,7 @@ func owners(t testing.TB, obj runtime.Object) string {
 	var b strings.Builder
 	for _, e := range obj.(metav1.Object).GetManagedFields() {
 		b.WriteString(
-			e.Manager + " " + string(e.Operation) + " " + e.APIVersion + " " + string(e.FieldsV1.GetRawBytes()) + "\n",
+			e.Manager + " " + string(e.Operation) + " " + e.APIVersion + " " + e.FieldsV1.String() + "\n",
 		)
 	}
 	return b.String()
@@ -281,7 +282,7 @@ func TestVersionThatIsGone(t *testing.T) {
 	live := stored(object(t, "v1", "spec: {text: a}"))
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: "old", Operation: "Apply", APIVersion: "example.dev/v1alpha1", FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:gone":{}}}`),
+		FieldsV1: fieldsv1.New(`{"f:spec":{"f:gone":{}}}`),
 	}})
 	var warnings []fieldmanager.Warning
 	m := newManager(t, "v1", func(o *fieldmanager.Options) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -332,7 +333,7 @@ func TestEntriesOfGoStructs(t *testing.T) {
 			FieldsType: "FieldsV1",
 		}
 		if fields != "" {
-			out.FieldsV1 = metav1.NewFieldsV1(fields)
+			out.FieldsV1 = fieldsv1.New(fields)
 		}
 		return []metav1.ManagedFieldsEntry{out}
 	}
@@ -405,7 +406,7 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 	live.UID, now.UID = "uid", "uid"
 	live.ManagedFields = []metav1.ManagedFieldsEntry{
 		{Manager: "alice", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/v2",
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:text":{}}}`)},
+			FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(`{"f:spec":{"f:text":{}}}`)},
 	}
 	out, err := writetest.Update(m, live, now, "ctl")
 	require.NoError(t, err)

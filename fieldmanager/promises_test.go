@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -95,7 +96,7 @@ func TestWhatAConverterIsHanded(t *testing.T) {
 	live.UID = "u"
 	live.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "b", Operation: "Update", APIVersion: "example.dev/v2", FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:x":{}}}`),
+		FieldsV1: fieldsv1.New(`{"f:spec":{"f:x":{}}}`),
 	}}
 	_, err = m.Apply(t.Context(), live, newLoose(map[string]any{"x": "z"}), fieldmanager.ApplyOptions{Manager: "a", Force: true})
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -22,9 +23,9 @@ func holder(list ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
 func TestReadThroughACache(t *testing.T) {
 	obj := holder(
 		metav1.ManagedFieldsEntry{Manager: "a", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1",
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:a":{"f:b":{},"x:y":{}}}`)},
+			FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(`{"f:a":{"f:b":{},"x:y":{}}}`)},
 		metav1.ManagedFieldsEntry{Manager: "b", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:c":{}}`)},
+			FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(`{"f:c":{}}`)},
 		metav1.ManagedFieldsEntry{Manager: "c", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
 			FieldsType: "FieldsV1"},
 	)
@@ -37,7 +38,7 @@ func TestReadThroughACache(t *testing.T) {
 		require.Equal(t, `{"f:c":{}}`, string(l[1].Owned().AppendJSON(nil)))
 		require.Equal(t, obj.ManagedFields, l.Encode(), "as it was read")
 	}
-	obj.ManagedFields[1].FieldsV1 = metav1.NewFieldsV1(`{"f:c":1}`)
+	obj.ManagedFields[1].FieldsV1 = fieldsv1.New(`{"f:c":1}`)
 	for range 3 {
 		l, _, err := managedfields.Read(obj)
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/hooks"
 )
 
@@ -43,7 +44,7 @@ func (e *Entry) encode() metav1.ManagedFieldsEntry {
 		if err != nil {
 			text = []byte("{}")
 		}
-		fields = metav1.NewFieldsV1(string(text))
+		fields = fieldsv1.New(string(text))
 	}
 	return metav1.ManagedFieldsEntry{
 		Manager:     e.Manager,
@@ -97,14 +98,14 @@ func (e *Entry) encodeTree() map[string]any {
 	case e.tree != nil: // its time has changed, or paths were removed from it
 		out["fieldsV1"] = e.tree
 	case e.fields != nil:
-		out["fieldsV1"] = hooks.Tree(e.fields.GetRawBytes())
+		out["fieldsV1"] = hooks.Tree(fieldsv1.Bytes(e.fields))
 	case e.decoded:
 		out["fieldsV1"] = e.set.Tree()
 	default:
 		// The entry of a Go struct that was not decoded, or can't be, goes into an unstructured object. Bytes that are
 		// not JSON can't be represented there.
 		var fields any
-		if utiljson.Unmarshal(e.asStruct.FieldsV1.GetRawBytes(), &fields) == nil {
+		if utiljson.Unmarshal(fieldsv1.Bytes(e.asStruct.FieldsV1), &fields) == nil {
 			out["fieldsV1"] = fields
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -226,7 +227,7 @@ func TestManyEntries(t *testing.T) {
 		add := func(manager string, field string) {
 			list = append(list,
 				metav1.ManagedFieldsEntry{Manager: manager, Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
-					FieldsV1: metav1.NewFieldsV1(`{"f:` + field + `":{}}`)})
+					FieldsV1: fieldsv1.New(`{"f:` + field + `":{}}`)})
 			tree = append(tree,
 				map[string]any{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
 					"fieldsV1": map[string]any{"f:" + field: map[string]any{}}})

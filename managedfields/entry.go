@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -77,9 +78,9 @@ func (e *Entry) Fields() (*fieldpath.Set, error) {
 // encoded returns the FieldsV1 of the entry if it is at hand.
 func (e *Entry) encoded() (fieldsV1 []byte, ok bool) {
 	if e.asStruct != nil {
-		return e.asStruct.FieldsV1.GetRawBytes(), true // of no FieldsV1, no bytes: the empty set
+		return fieldsv1.Bytes(e.asStruct.FieldsV1), true // of no FieldsV1, no bytes: the empty set
 	}
-	return e.fields.GetRawBytes(), e.fields != nil
+	return fieldsv1.Bytes(e.fields), e.fields != nil
 }
 
 // Owned returns what the entry owns: nothing if it is nil, or can't be decoded.
@@ -124,7 +125,7 @@ func (e *Entry) IsEmpty() bool {
 		return len(e.tree) == 0
 	}
 	if e.fields != nil {
-		return len(e.fields.GetRawBytes()) <= len("{}")
+		return len(fieldsv1.Bytes(e.fields)) <= len("{}")
 	}
 	set, err := e.Fields()
 	return err == nil && set.Empty()
@@ -212,7 +213,7 @@ func (e *Entry) isSame(o *Entry) bool {
 	if e.asStruct != nil && o.asStruct != nil {
 		a, b := e.asStruct, o.asStruct
 		return a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&
-			bytes.Equal(a.FieldsV1.GetRawBytes(), b.FieldsV1.GetRawBytes())
+			bytes.Equal(fieldsv1.Bytes(a.FieldsV1), fieldsv1.Bytes(b.FieldsV1))
 	}
 	// Entries that no server writes have no asTree ([Read]).
 	return e.asTree != nil && typed.Equal(e.asTree, o.asTree)

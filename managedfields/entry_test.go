@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -179,7 +180,7 @@ func TestListErrors(t *testing.T) {
 	_, _, err = managedfields.Read(objectWith(make([]any, limits.MaxEntries+1)...))
 	require.ErrorContains(t, err, "entries")
 	bytes := structOf(t, good)
-	bytes.ManagedFields[0].FieldsV1.SetRawBytes([]byte("{no JSON"))
+	bytes.ManagedFields[0].FieldsV1 = fieldsv1.New("{no JSON")
 	l, _, err := managedfields.Read(bytes)
 	require.NoError(t, err)
 	_, err = l[0].Fields()

@@ -1,6 +1,7 @@
 package managedfields_test
 
 import (
+	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,10 +13,13 @@ import (
 
 // Decode tells which fields each manager owns.
 func ExampleDecode() {
-	entries, err := managedfields.Decode([]metav1.ManagedFieldsEntry{{
-		Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1",
-		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:paused":{}}}`),
-	}})
+	var obj metav1.ObjectMeta
+	err := json.Unmarshal([]byte(`{"managedFields":[{"manager":"kubectl","operation":"Apply","apiVersion":"apps/v1",
+		"fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{},"f:paused":{}}}}]}`), &obj)
+	if err != nil {
+		panic(err)
+	}
+	entries, err := managedfields.Decode(obj.ManagedFields)
 	if err != nil {
 		panic(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -116,7 +117,7 @@ func TestSelects(t *testing.T) {
 			live := deployment(t, `spec: {replicas: 3}`)
 			entry := func(op metav1.ManagedFieldsOperationType, version, subresource string) metav1.ManagedFieldsEntry {
 				return metav1.ManagedFieldsEntry{Manager: "ctl", Operation: op, APIVersion: version, Subresource: subresource,
-					FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)}
+					FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(`{"f:spec":{"f:replicas":{}}}`)}
 			}
 			live.SetManagedFields([]metav1.ManagedFieldsEntry{
 				entry("Apply", "apps/v1", ""), entry("Update", "apps/v1", ""),
@@ -388,7 +389,7 @@ func TestGoStructsMove(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "3", Labels: map[string]string{"k": "v"},
 			ManagedFields: []metav1.ManagedFieldsEntry{
 				{Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
-					FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:k":{}}}}`)}}},
+					FieldsV1: fieldsv1.New(`{"f:metadata":{"f:labels":{"f:k":{}}}}`)}}},
 	}
 	r, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), live,
 		ownership.Transfer{All: true, From: manager("one"), To: manager("two")})

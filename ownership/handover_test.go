@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
@@ -170,7 +171,7 @@ func TestHandoverErrors(t *testing.T) {
 				live.SetManagedFields(
 					append(list,
 						metav1.ManagedFieldsEntry{Manager: "bob", Operation: "Apply", APIVersion: "apps/v1", FieldsType: "FieldsV1",
-							FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:paused":{}}}`)}))
+							FieldsV1: fieldsv1.New(`{"f:spec":{"f:paused":{}}}`)}))
 			}, `the apply of "alice": Apply failed with 1 conflict: conflict with "bob": .spec.paused`},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func owners(t testing.TB, obj runtime.Object) string {
 		}
 		lines = append(lines,
 			strings.Join(
-				[]string{e.Manager, string(e.Operation), e.APIVersion, e.Subresource, at, string(e.FieldsV1.GetRawBytes())}, " "))
+				[]string{e.Manager, string(e.Operation), e.APIVersion, e.Subresource, at, e.FieldsV1.String()}, " "))
 	}
 	return strings.Join(lines, "\n")
 }

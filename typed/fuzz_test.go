@@ -208,8 +208,8 @@ func (d differential) merge(upLive, upApplied *smd.TypedValue, live, applied any
 	if same := live != nil && typed.Equal(live, ours.Value); same == ours.Changed { // what is nil is created
 		return fmt.Errorf("merge: changed is %v, and that live is the same is %v", ours.Changed, same)
 	}
-	if want := d.ours.FieldSet(applied).FieldsV1().GetRawString(); ours.FieldsV1.GetRawString() != want {
-		return fmt.Errorf("merge: owned is\n%s\nexpected\n%s", ours.FieldsV1.GetRawString(), want)
+	if want := d.ours.FieldSet(applied).FieldsV1().String(); ours.FieldsV1.String() != want {
+		return fmt.Errorf("merge: owned is\n%s\nexpected\n%s", ours.FieldsV1.String(), want)
 	}
 	if again, err := d.ours.Merge(ours.Value, applied,
 		typed.Rules{Unknown: true}); err != nil || again.Changed && ours.Value != nil {
@@ -267,6 +267,9 @@ func (d differential) remove(up *smd.TypedValue, v any, s *fieldpath.Set) error 
 }
 
 func (d differential) extract(up *smd.TypedValue, v any, s *fieldpath.Set) error {
+	if !upstreamExtracts() {
+		return nil
+	}
 	for _, set := range []*fieldpath.Set{s, s.Leaves()} {
 		if d.reaches(v, set, ownedContainer) || d.reaches(v, set, nothingThere) {
 			continue // extractedNull

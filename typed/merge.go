@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -20,7 +21,7 @@ type Merged struct {
 
 // Owned returns what the intent owns as a set, which it decodes.
 func (m Merged) Owned() *fieldpath.Set {
-	set, _ := fieldpath.Parse(m.FieldsV1.GetRawBytes())
+	set, _ := fieldpath.Parse(fieldsv1.Bytes(m.FieldsV1))
 	return set
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smd "sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/tenure-ssa/tenure/typed"
@@ -94,6 +95,14 @@ func TestRemoveShares(t *testing.T) {
 		"what is not touched is shared")
 }
 
+// upstreamExtracts reports whether upstream is an oracle of Extract: structured-merge-diff before v6.4 extracts null in
+// place of an empty map or list, and adds null to a list of which it extracts an item.
+func upstreamExtracts() bool {
+	labels := smdpath.NewSet(smdpath.MakePathOrDie("labels"))
+	extracted, _ := plain(upstream(map[string]any{"labels": map[string]any{}}).ExtractItems(labels)).(map[string]any)
+	return extracted["labels"] != nil
+}
+
 func TestExtract(t *testing.T) {
 	for _, row := range []struct {
 		name, why, value, set string
@@ -144,6 +153,9 @@ func TestExtract(t *testing.T) {
 			require.Equal(t, row.withKeys, js(t, root.Extract(v, s, true)), row.why)
 			if row.differs == "" {
 				row.differs = row.withKeys
+			}
+			if !upstreamExtracts() {
+				return
 			}
 			require.Equal(t, row.differs, js(t, plain(upstream(v).ExtractItems(upstreamSet(s), smd.WithAppendKeyFields()))),
 				"upstream")

@@ -134,11 +134,8 @@ func setAdmissionDefaults(obj runtime.Object) {
 		defaultMatch(o.Spec.MatchConstraints)
 	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
 		defaultMatch(o.Spec.MatchResources)
-	case *admissionregistrationv1.MutatingAdmissionPolicy:
-		setPointer(&o.Spec.FailurePolicy, admissionregistrationv1.Fail)
-		defaultMatch(o.Spec.MatchConstraints)
-	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
-		defaultMatch(o.Spec.MatchResources)
+	default:
+		defaultMutatingPolicy(obj)
 	}
 }
 
@@ -430,7 +427,9 @@ func defaultCSIDriver(o *storagev1.CSIDriver) {
 	s := &o.Spec
 	setPointer(&s.AttachRequired, true)
 	setPointer(&s.PodInfoOnMount, false)
-	setPointer(&s.PreventPodSchedulingIfMissing, false)
+	if prevent := fieldOf[*bool](s, "PreventPodSchedulingIfMissing"); prevent != nil { // since v0.36
+		setPointer(prevent, false)
+	}
 	setPointer(&s.StorageCapacity, false)
 	setPointer(&s.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
 	if len(s.VolumeLifecycleModes) == 0 {

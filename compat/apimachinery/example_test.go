@@ -64,7 +64,7 @@ func ExampleNewDefaultFieldManager() {
 	}
 	w := out.(*Widget)
 	fmt.Println(*w.Note, w.Ports[0].Name, *w.Ports[0].Protocol)
-	fmt.Println(string(w.ManagedFields[0].FieldsV1.GetRawBytes()))
+	fmt.Println(w.ManagedFields[0].FieldsV1.String())
 	// Output:
 	// n http TCP
 	// {"f:spec":{"f:note":{},"f:ports":{"k:{\"name\":\"http\"}":{".":{},"f:name":{}}}}}
@@ -117,7 +117,7 @@ func ExampleTypes() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(string(out.(metav1.Object).GetManagedFields()[0].FieldsV1.GetRawBytes()))
+	fmt.Println(out.(metav1.Object).GetManagedFields()[0].FieldsV1.String())
 	// Output: {"f:spec":{"f:note":{}}}
 }
 
@@ -141,7 +141,7 @@ func ExampleFromTypes() {
 	now := parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
 		"spec": {"replicas": 1}, "status": {"replicas": 1}}`)
 	m.UpdateNoErrors(parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}`), now, "me")
-	fmt.Println(string(now.GetManagedFields()[0].FieldsV1.GetRawBytes()))
+	fmt.Println(now.GetManagedFields()[0].FieldsV1.String())
 	// Output: {"f:spec":{".":{},"f:replicas":{}}}
 }
 
@@ -171,9 +171,12 @@ func ExampleExtractInto() {
 }
 
 func ExampleNewScaleHandler() {
+	fields := &metav1.FieldsV1{}
+	if err := fields.UnmarshalJSON([]byte(`{"f:spec":{"f:replicas":{}}}`)); err != nil {
+		panic(err)
+	}
 	parent := []metav1.ManagedFieldsEntry{{
-		Manager: "me", Operation: "Apply", APIVersion: "apps/v1", FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+		Manager: "me", Operation: "Apply", APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: fields,
 	}}
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
 	mappings := apimachinery.ResourcePathMappings{"apps/v1": smd.MakePathOrDie("spec", "replicas")}
@@ -182,7 +185,7 @@ func ExampleNewScaleHandler() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(scale[0].APIVersion, string(scale[0].FieldsV1.GetRawBytes()))
+	fmt.Println(scale[0].APIVersion, scale[0].FieldsV1.String())
 	// Output: autoscaling/v1 {"f:spec":{"f:replicas":{}}}
 }
 

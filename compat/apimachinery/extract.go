@@ -9,6 +9,7 @@ import (
 	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/tenure-ssa/tenure/compat/smdv6"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
@@ -52,7 +53,7 @@ func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string
 	}
 	var owned *fieldpath.Set
 	if entry.FieldsV1 != nil {
-		if owned, err = fieldpath.Parse(entry.FieldsV1.GetRawBytes()); err != nil {
+		if owned, err = fieldpath.Parse(fieldsv1.Bytes(entry.FieldsV1)); err != nil {
 			return fmt.Errorf("managed fields of %q: %w", manager, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
@@ -85,7 +86,7 @@ func TestExtractIntoErrors(t *testing.T) {
 			Operation:  "Apply",
 			APIVersion: "example.dev/v1",
 			FieldsType: "FieldsV1",
-			FieldsV1:   metav1.NewFieldsV1(fields),
+			FieldsV1:   fieldsv1.New(fields),
 		}
 	}
 	rows := []struct {
@@ -253,8 +254,7 @@ func TestValidateManagedFields(t *testing.T) {
 	err := apimachinery.ValidateManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Patch"}})
 	require.EqualError(t, err, `managedFields[0] of manager "m": operation must be Apply or Update, got "Patch"`)
 	for _, text := range []string{"", " \n"} {
-		fields := &metav1.FieldsV1{}
-		fields.SetRawBytes([]byte(text))
+		fields := fieldsv1.New(text)
 		list := []metav1.ManagedFieldsEntry{
 			{Manager: "m", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields},
 		}

@@ -10,6 +10,7 @@ import (
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/tenure-ssa/tenure/compat/smdv6"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -23,7 +24,7 @@ func ValidateManagedFields(entries []metav1.ManagedFieldsEntry) error {
 		return err
 	}
 	for i := range entries {
-		if f := entries[i].FieldsV1; f != nil && len(bytes.TrimSpace(f.GetRawBytes())) == 0 {
+		if f := entries[i].FieldsV1; f != nil && len(bytes.TrimSpace(fieldsv1.Bytes(f))) == 0 {
 			err := errors.New("fieldsV1: expected an object, got no bytes")
 			return &managedfields.Error{Index: i, Manager: entries[i].Manager, Err: err}
 		}

@@ -14,6 +14,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -65,7 +66,7 @@ func TestScaleOfCustomResources(t *testing.T) {
 	}
 	entries := []metav1.ManagedFieldsEntry{{
 		Manager: "a", Operation: "Apply", APIVersion: "autoscaling/v1", FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+		FieldsV1: fieldsv1.New(`{"f:spec":{"f:replicas":{}}}`),
 	}}
 	for _, row := range []struct {
 		name, why string
@@ -133,7 +134,7 @@ func TestScaleHandler(t *testing.T) {
 			APIVersion:  version,
 			Subresource: subresource,
 			FieldsType:  "FieldsV1",
-			FieldsV1:    metav1.NewFieldsV1(fields),
+			FieldsV1:    fieldsv1.New(fields),
 			Time:        &metav1.Time{Time: time.Unix(1, 0)},
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -29,7 +30,7 @@ func intent(version string, spec tree) *unstructured.Unstructured {
 func owned(obj runtime.Object) []string {
 	var out []string
 	for _, e := range obj.(metav1.Object).GetManagedFields() {
-		out = append(out, e.Manager+" "+string(e.Operation)+" "+e.APIVersion+" "+string(e.FieldsV1.GetRawBytes()))
+		out = append(out, e.Manager+" "+string(e.Operation)+" "+e.APIVersion+" "+e.FieldsV1.String())
 	}
 	return out
 }
@@ -147,7 +148,8 @@ func TestConflictAtAnotherVersion(t *testing.T) {
 }
 
 // TestOutage: while conversions fail, writes go on and no entry is lost
-// (doc/differences.md, 2). Upstream refuses them, or keeps the managed fields of live.
+// (doc/differences.md, 2). Upstream refuses them, or keeps the managed fields of live; before
+// k8s.io/apimachinery v0.37, it removes them all.
 func TestOutage(t *testing.T) {
 	h := servedCustoms()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}}, step{"v2", "b", tree{"look": tree{"size": int64(1)}}})
@@ -163,7 +165,9 @@ func TestOutage(t *testing.T) {
 	require.ErrorContains(t, err, errDown.Error())
 	require.Nil(t, up)
 	untracked := h.upstream("v2", "").UpdateNoErrors(live.DeepCopyObject(), now.DeepCopyObject(), "editor")
-	require.Equal(t, before, owned(untracked))
+	if entries := owned(untracked); len(entries) > 0 {
+		require.Equal(t, before, entries)
+	}
 
 	own, err := h.tenure("v2", "", start).Update(live, now, "editor")
 	require.NoError(t, err)
@@ -288,7 +292,7 @@ func TestItemsThatLoseTheirKey(t *testing.T) {
 			require.NoError(t, unstructured.SetNestedField(u, append(ports, port), "spec", "ports"))
 			entry := metav1.ManagedFieldsEntry{Manager: "c", Operation: metav1.ManagedFieldsOperationUpdate,
 				APIVersion: "example.dev/v1", FieldsType: "FieldsV1",
-				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:ports":{"k:{\"name\":\"1\"}":{}}}}`)}
+				FieldsV1: fieldsv1.New(`{"f:spec":{"f:ports":{"k:{\"name\":\"1\"}":{}}}}`)}
 			obj := unstructuredWidget(u, "v1")
 			obj.SetManagedFields(append(obj.GetManagedFields(), entry))
 			live = h.at(obj, h.hub("v1"))

@@ -144,8 +144,12 @@ func (v Verdict) String() string {
 }
 
 // Decide returns a verdict on each conflict of an apply to obj, as it is on the server. A field of several owners, and what
-// is in it, gets the verdict of them all that changes least: one rule takes nothing that another one leaves.
+// is in it, gets the verdict of them all that changes least: one rule takes nothing that another one leaves. A nil obj has
+// no kind, name and labels.
 func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) []Verdict {
+	if obj == nil {
+		obj = &metav1.PartialObjectMetadata{}
+	}
 	out := make([]Verdict, len(all))
 	least := map[string]Verdict{}
 	for i, c := range all {

@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -43,7 +44,7 @@ func (s *server) mustApply(manager string, data map[string]any) {
 // ownersOf returns who owns a key of the data, in the order of the entries.
 func ownersOf(t *testing.T, obj applier.Object, key string) (owners []string) {
 	for _, e := range obj.GetManagedFields() {
-		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes())
+		set, err := fieldpath.Parse(fieldsv1.Bytes(e.FieldsV1))
 		require.NoError(t, err)
 		if set.Has(fieldpath.Fields("data", key)) {
 			owners = append(owners, e.Manager)

@@ -22,6 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/compat/smdv4"
 	"github.com/tenure-ssa/tenure/compat/smdv6"
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
@@ -356,7 +357,18 @@ func everyFunction() map[string]func(odd) {
 			_, _ = x.Apply(ctx, stores{}, cached, asUnstructured(b))
 			_, _ = x.Apply(ctx, stores{}, cached, asUnstructured(b))
 		}),
-		"fieldmanager/applier.IsSame": pair(func(_ *typed.Type, a, b any) { applier.IsSame(a, b) }),
+		"conflicts/policy.Policy.Decide": live(func(a, _ runtime.Object) {
+			obj, _ := a.(*metav1.PartialObjectMetadata)
+			decider.Decide(obj, conflicts.Conflicts{{Live: a}})
+			decider.Decide(nil, conflicts.Conflicts{{Applied: a, Path: fieldpath.Fields("a")}})
+		}),
+		"conflicts/policy.Policy.Resolve": live(func(a, _ runtime.Object) {
+			obj, _ := a.(*metav1.PartialObjectMetadata)
+			decider.Resolve(obj, conflicts.Conflicts{{Live: a}})
+		}),
+		"conflicts/policy.Policy.Test":    live(func(a, _ runtime.Object) { decider.Test(exampleOf(a)) }),
+		"conflicts/policy.Policy.Explain": live(func(a, _ runtime.Object) { decider.Explain(exampleOf(a)) }),
+		"fieldmanager/applier.IsSame":     pair(func(_ *typed.Type, a, b any) { applier.IsSame(a, b) }),
 		"fieldmanager/applier.KeyOf": live(func(a, _ runtime.Object) {
 			obj, _ := a.(metav1.Object)
 			applier.KeyOf(kind.GroupKind(), obj)
@@ -479,4 +491,17 @@ func TestEveryObject(t *testing.T) {
 			}
 		})
 	}
+}
+
+var decider = &policy.Policy{Rules: []policy.Rule{{
+	Kinds: []string{"*"}, Fields: []string{".a"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+	Decision: policy.Force,
+}}}
+
+func exampleOf(obj runtime.Object) policy.Example {
+	out := policy.Example{Field: ".a"}
+	if p, ok := obj.(*metav1.PartialObjectMetadata); ok && p != nil {
+		out.Object = *p
+	}
+	return out
 }

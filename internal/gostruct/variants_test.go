@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
@@ -209,7 +210,7 @@ func TestAdded(t *testing.T) {
 			}
 			want, ok := (*typed.Semantics)(nil).CompareAndValidate(mixedType, old, now)
 			require.True(t, ok)
-			require.Equal(t, string(want.Added.AppendJSON(nil)), added.GetRawString(), "%v to %v", old, now)
+			require.Equal(t, string(want.Added.AppendJSON(nil)), added.String(), "%v to %v", old, now)
 			require.Empty(t, want.Modified.String()+want.Removed.String(), "%v to %v", old, now)
 		}
 	}
@@ -222,10 +223,10 @@ func TestAdded(t *testing.T) {
 	deep := fieldpath.NewSet(fieldpath.Fields("inner", "deep"))
 	added, ok := gostruct.Added(mixedType, &mixed{}, inner, deep, nil)
 	require.True(t, ok)
-	require.Equal(t, `{"f:inner":{"f:key":{}}}`, added.GetRawString())
+	require.Equal(t, `{"f:inner":{"f:key":{}}}`, added.String())
 	added, ok = gostruct.Added(mixedType, &mixed{}, inner, nil, fieldpath.Excluding{Set: deep})
 	require.True(t, ok)
-	require.Equal(t, `{"f:inner":{"f:key":{}}}`, added.GetRawString())
+	require.Equal(t, `{"f:inner":{"f:key":{}}}`, added.String())
 }
 
 // TestDiffIsSmall: what is equal is left out, and so is the field that is excepted.
@@ -280,7 +281,7 @@ func TestAddedTooDeep(t *testing.T) {
 		fields, ok := gostruct.Added(typ, &node{}, root, nil, nil)
 		require.Equal(t, want, ok, depth)
 		if ok {
-			_, err := fieldpath.Parse(fields.GetRawBytes())
+			_, err := fieldpath.Parse(fieldsv1.Bytes(fields))
 			require.NoError(t, err)
 		}
 	}

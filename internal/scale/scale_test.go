@@ -65,7 +65,7 @@ func requireSameScale(t testing.TB, why, version string,
 
 	got, err = ours.ToParent(owners)
 	if replicas[version] == nil && slices.ContainsFunc(owners, func(e metav1.ManagedFieldsEntry) bool {
-		return string(e.FieldsV1.GetRawBytes()) != "{}"
+		return e.FieldsV1.String() != "{}"
 	}) && err != nil {
 		// Upstream adds an entry that owns nothing; without a path there is no
 		// scale subresource to write to.

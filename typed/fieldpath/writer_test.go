@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -59,13 +60,13 @@ func requireWritten(t *testing.T, a, b *fieldpath.Set, seed uint64) {
 		w.Omit(row.except, row.filter)
 		writeSet(t, &w, a, random)
 		want := string(row.want.AppendJSON(nil))
-		require.Equal(t, want, w.FieldsV1().GetRawString(), "%s\n%s\nand\n%s", row.what, a, b)
+		require.Equal(t, want, w.FieldsV1().String(), "%s\n%s\nand\n%s", row.what, a, b)
 		require.Equal(t, row.want.String(), w.Set().String(), row.what)
-		require.Equal(t, row.want.Tree(), hooks.Tree(w.FieldsV1().GetRawBytes()), row.what)
+		require.Equal(t, row.want.Tree(), hooks.Tree(fieldsv1.Bytes(w.FieldsV1())), row.what)
 		w.Enter(fieldpath.Field("a"), "", true) // a walk that ends early
 		w.Reset()
 		writeSet(t, &w, a, random)
-		require.Equal(t, string(a.AppendJSON(nil)), w.FieldsV1().GetRawString(), "again, with nothing left out")
+		require.Equal(t, string(a.AppendJSON(nil)), w.FieldsV1().String(), "again, with nothing left out")
 	}
 }
 
@@ -88,7 +89,7 @@ func TestWriterTwice(t *testing.T) {
 	}
 	require.Equal(t, []fieldpath.Element{a, a, b}, w.Sort(level), "once for each time but the first")
 	w.Leave(true)
-	require.Equal(t, `{"f:x":{".":{},"v:\"a\"":{},"v:\"b\"":{}}}`, w.FieldsV1().GetRawString(), "without what is below")
-	require.Equal(t, `{}`, new(fieldsets.Writer).FieldsV1().GetRawString())
+	require.Equal(t, `{"f:x":{".":{},"v:\"a\"":{},"v:\"b\"":{}}}`, w.FieldsV1().String(), "without what is below")
+	require.Equal(t, `{}`, new(fieldsets.Writer).FieldsV1().String())
 	require.Nil(t, new(fieldsets.Writer).Set())
 }

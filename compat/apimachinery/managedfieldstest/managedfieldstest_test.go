@@ -118,7 +118,7 @@ func ExampleNewTestFieldManager() {
 	}
 	err := m.Apply(deployment(`{"spec": {"replicas": 2}}`), "you", false)
 	fmt.Println(err)
-	fmt.Println(string(m.ManagedFields()[0].FieldsV1.GetRawBytes()))
+	fmt.Println(m.ManagedFields()[0].FieldsV1.String())
 	// Output:
 	// Apply failed with 1 conflict: conflict with "me": .spec.replicas
 	// {"f:spec":{".":{},"f:replicas":{}}}

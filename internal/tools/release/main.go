@@ -3,6 +3,8 @@
 //	cd internal/tools && GOWORK=off go run ./release COMMAND
 //
 //	tidy [-w]         check that go.mod and go.sum of every module are tidy; -w tidies them
+//	compatibility [-w] [MINOR…]
+//	                  test with versions of Kubernetes, and check the table of doc/compatibility.md; -w writes it
 //	rehearse          install the command and build a program as users do, from the modules of the tree
 //	prepare VERSION   make the modules require each other at VERSION, and print the commands that tag them
 //
@@ -38,12 +40,12 @@ func main() {
 }
 
 func run(args []string) error {
-	usage := errors.New("usage: release tidy [-w] | rehearse | prepare VERSION")
+	usage := errors.New("usage: release tidy [-w] | compatibility [-w] [MINOR…] | rehearse | prepare VERSION")
 	if len(args) == 0 {
 		return usage
 	}
 	flags := flag.NewFlagSet("release "+args[0], flag.ContinueOnError)
-	write := flags.Bool("w", false, "tidy: write go.mod and go.sum")
+	write := flags.Bool("w", false, "tidy, compatibility: write what differs")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -58,6 +60,8 @@ func run(args []string) error {
 	switch command := args[0]; {
 	case command == "tidy" && flags.NArg() == 0:
 		return modules.tidy(*write)
+	case command == "compatibility":
+		return modules.compatibility(flags.Args(), *write)
 	case command == "rehearse" && flags.NArg() == 0:
 		return modules.rehearse(tenure)
 	case command == "prepare" && flags.NArg() == 1:

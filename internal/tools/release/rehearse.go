@@ -77,6 +77,7 @@ func (all *modules) rehearse(r rehearsal) error {
 	for _, command := range [][]string{
 		{"go", "install", root + r.command + "@" + version}, run,
 		{"go", "mod", "init", "example.com/program"}, get, {"go", "mod", "tidy"}, {"go", "run", "."},
+		{"go", "list", "-m", "all"}, {"go", "doc", root + r.imports[0]}, {"go", "mod", "vendor"}, {"go", "build", "."},
 	} {
 		fmt.Println(strings.Join(command, " "))
 		printed, err := output(dir, env, command[0], command[1:]...)

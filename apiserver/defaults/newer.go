@@ -1,0 +1,38 @@
+package defaults
+
+import (
+	"reflect"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// fieldOf returns a pointer to a field of the struct that obj points to, or nil if its Go type does not have the field.
+// It finds the fields that the oldest supported version of k8s.io/api does not have.
+func fieldOf[T any](obj any, path ...string) *T {
+	v := reflect.ValueOf(obj).Elem()
+	for _, name := range path {
+		if v = v.FieldByName(name); !v.IsValid() {
+			return nil
+		}
+	}
+	field, _ := v.Addr().Interface().(*T)
+	return field
+}
+
+// defaultMutatingPolicy sets the defaults of a MutatingAdmissionPolicy and its binding, which k8s.io/api has at version
+// v1 since v0.36.
+func defaultMutatingPolicy(obj runtime.Object) {
+	t := reflect.TypeOf(obj)
+	if t.Kind() != reflect.Pointer || t.Elem().PkgPath() != reflect.TypeFor[admissionregistrationv1.Rule]().PkgPath() {
+		return
+	}
+	switch t.Elem().Name() {
+	case "MutatingAdmissionPolicy":
+		setPointer(fieldOf[*admissionregistrationv1.FailurePolicyType](obj, "Spec", "FailurePolicy"),
+			admissionregistrationv1.Fail)
+		defaultMatch(*fieldOf[*admissionregistrationv1.MatchResources](obj, "Spec", "MatchConstraints"))
+	case "MutatingAdmissionPolicyBinding":
+		defaultMatch(*fieldOf[*admissionregistrationv1.MatchResources](obj, "Spec", "MatchResources"))
+	}
+}
