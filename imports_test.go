@@ -270,7 +270,7 @@ func TestRootModuleIsLight(t *testing.T) {
 		"k8s.io/kube-openapi",
 		"sigs.k8s.io/structured-merge-diff/v4", // smdv4
 		"sigs.k8s.io/structured-merge-diff/v6", // smdv6, as apimachinery; the oracle of tests
-		"sigs.k8s.io/json", // what apimachinery decodes with: strict decoding with paths
+		"sigs.k8s.io/json",                     // what apimachinery decodes with: strict decoding with paths
 		"sigs.k8s.io/yaml",
 		"go.yaml.in/yaml/v2", // what sigs.k8s.io/yaml is made of
 		"go.yaml.in/yaml/v3", // where values are in a text, which v2 does not tell
