@@ -32,18 +32,21 @@ var layers = []layer{
 	{"internal/secrets", nil}, // for the commands
 	{"internal/txtar", nil},
 	{"internal/folder", nil}, // for the commands
-	{"internal/trees", nil},
 	{"internal/limits", nil},
+	{"internal/trees", []string{"internal/limits"}},
 	{"internal/fieldsv1", nil},
 	{"internal/plain", []string{"internal/limits"}},
-	{"typed/fieldpath", []string{"internal/limits", "internal/plain", "internal/trees"}},
-	{"typed", []string{"internal/fieldsv1", "internal/limits", "internal/plain", "typed/fieldpath", "internal/trees"}},
+	{"internal/hooks", nil},
+	{"typed/fieldpath", []string{"internal/hooks", "internal/limits", "internal/plain", "internal/trees"}},
+	{"internal/fieldsets", []string{"internal/hooks", "internal/limits", "internal/plain", "typed/fieldpath"}},
+	{"typed", []string{"internal/fieldsv1", "internal/limits", "internal/plain", "typed/fieldpath", "internal/fieldsets", "internal/trees"}},
 	{"typed/openapi", []string{"typed", "internal/trees"}},
-	{"internal/gostruct", []string{"internal/limits", "internal/plain", "typed/fieldpath", "typed"}},
-	{"managedfields", []string{"internal/fieldsv1", "internal/limits", "typed/fieldpath", "typed", "internal/gostruct",
-		"internal/trees"}},
+	{"internal/gostruct", []string{"internal/limits", "internal/plain", "typed/fieldpath", "internal/fieldsets", "typed"}},
+	{"managedfields", []string{"internal/fieldsv1", "internal/hooks", "internal/limits", "typed/fieldpath", "internal/fieldsets", "typed",
+		"internal/gostruct", "internal/trees"}},
 	{"internal/scale", []string{"typed/fieldpath", "managedfields"}},
 	{"conflicts", []string{"typed/fieldpath", "managedfields"}},
+	{"conflicts/policy", []string{"typed/fieldpath", "conflicts"}},
 	{"ownership/internal/items", []string{"typed/fieldpath", "typed"}},
 	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields", "ownership/internal/items"}},
 	{
@@ -53,14 +56,14 @@ var layers = []layer{
 	},
 	{
 		"fieldmanager",
-		[]string{"internal/limits", "typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct",
-			"internal/trees"},
+		[]string{"internal/hooks", "internal/limits", "typed/fieldpath", "typed", "managedfields", "conflicts",
+			"internal/gostruct", "internal/trees"},
 	},
-	{"fieldmanager/plans", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
-		"internal/gostruct", "internal/trees"}},
+	{"fieldmanager/plans", []string{"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts",
+		"fieldmanager", "internal/gostruct", "internal/trees"}},
 	{"internal/writetest", []string{"typed", "typed/openapi", "fieldmanager"}}, // for tests
 	{"fieldmanager/applier", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
-		"fieldmanager/plans", "internal/trees"}},
+		"fieldmanager/plans", "internal/gostruct", "internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "internal/gostruct"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
@@ -76,7 +79,7 @@ var layers = []layer{
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"upgrade", []string{"internal/limits", "internal/gostruct", "internal/printable", "internal/trees", "typed/fieldpath",
 		"typed", "managedfields", "conflicts", "fieldmanager", "fieldmanager/plans", "ownership"}},
-	{"internal/defaulted", []string{"typed/fieldpath", "typed"}},
+	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
 	{
 		"ownership/report",
 		[]string{"internal/printable", "internal/defaulted", "typed/fieldpath", "typed", "managedfields",
@@ -86,7 +89,7 @@ var layers = []layer{
 		"fieldmanager/fieldmanagertest",
 		[]string{"internal/printable", "internal/txtar", "typed/fieldpath", "typed", "typed/openapi", "managedfields",
 			"conflicts", "fieldmanager", "fieldmanager/plans", "ownership/conflictreport", "internal/scale",
-			"internal/trees"},
+			"internal/gostruct", "internal/trees"},
 	},
 	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership", "internal/writetest"}},
@@ -267,6 +270,7 @@ func TestRootModuleIsLight(t *testing.T) {
 		"k8s.io/kube-openapi",
 		"sigs.k8s.io/structured-merge-diff/v4", // smdv4
 		"sigs.k8s.io/structured-merge-diff/v6", // smdv6, as apimachinery; the oracle of tests
+		"sigs.k8s.io/json",                     // what apimachinery decodes with: strict decoding with paths
 		"sigs.k8s.io/yaml",
 		"go.yaml.in/yaml/v2", // what sigs.k8s.io/yaml is made of
 		"go.yaml.in/yaml/v3", // where values are in a text, which v2 does not tell

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -258,7 +259,8 @@ func (w *applyWrite) merge() error {
 	}
 	w.merged = object{merged.Value.(map[string]any), m.version, m.typ}
 	w.changed = merged.Changed
-	w.owned = managedfields.NewEncoded(w.key, m.version, nil, merged.FieldsV1)
+	w.owned = managedfields.NewEntry(w.key, m.version, nil, nil)
+	hooks.SetEncoded(&w.owned, merged.FieldsV1)
 	w.reconcileOwn()
 	isOwned := w.own != nil && w.own.APIVersion == m.version && w.own.OwnsSame(&w.owned)
 	if !isOwned && w.own != nil && w.own.APIVersion == m.version {

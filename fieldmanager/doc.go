@@ -10,12 +10,15 @@
 //   - Nothing that a FieldManager is given is changed (spec rule 1.6). What it returns may share
 //     memory with it, so that neither may be changed in place afterwards:
 //     deep-copy first.
-//   - An error changes nothing, and carries the path that it is about. A conflict
-//     is a [conflicts.Conflicts], which apierrors.IsConflict knows.
+//   - An error changes nothing, and carries the path that it is about: errors.As finds
+//     a *[typed.Error] in that of a value that does not fit its type, or has no JSON. A
+//     conflict is a [conflicts.Conflicts], which apierrors.IsConflict knows.
 //   - Managed fields are never lost because of an error: entries that can't be
 //     converted or compared now are kept as they are, and the host is told
 //     through the Warnings of [Options].
 //   - Nothing is random, and the time is the host's (the Clock of [Options]).
+//     Only of several values in maps of a Go struct that are nested too deep, the
+//     error is about any one.
 //   - A FieldManager is safe for concurrent use.
 //
 // # How a write goes

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -217,9 +218,9 @@ func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool)
 		return nil, false
 	}
 	key := m.key(manager, metav1.ManagedFieldsOperationUpdate)
-	mine := managedfields.NewEncoded(key, m.version, m.timestamp(), fieldsV1)
-	if !mine.IsEmpty() {
-		l = managedfields.Entries{mine}
+	l = managedfields.Entries{managedfields.NewEntry(key, m.version, m.timestamp(), nil)}
+	if hooks.SetEncoded(&l[0], fieldsV1); l[0].IsEmpty() {
+		return nil, true
 	}
 	return l, true
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
@@ -40,7 +40,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // kinds, which a later version of FieldsV1 may have added, are ignored. The error of Read is an *[Error] for an entry
 // without a valid key, and for too many entries (spec rule 12.4).
 func Read(obj runtime.Object) (l Entries, isCurrent bool, err error) {
-	if u, ok := obj.(runtime.Unstructured); ok {
+	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		tree := u.UnstructuredContent()
 		if _, ok := tree["metadata"].(map[string]any); !ok && tree["metadata"] != nil {
 			return nil, false, fmt.Errorf("metadata: expected a map, got %T", tree["metadata"])
@@ -52,9 +52,9 @@ func Read(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 		}
 		return readTrees(list)
 	}
-	accessor, err := meta.Accessor(obj)
+	accessor, err := gostruct.Accessor(obj)
 	if err != nil {
-		return nil, false, fmt.Errorf("%T: %w", obj, err)
+		return nil, false, err
 	}
 	return readStructs(accessor.GetManagedFields())
 }

@@ -8,7 +8,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 )
 
 // Encode returns the entries as Go structs, sorted; nil for none. It sorts l.
@@ -98,7 +98,7 @@ func (e *Entry) encodeTree() map[string]any {
 	case e.tree != nil: // its time has changed, or paths were removed from it
 		out["fieldsV1"] = e.tree
 	case e.fields != nil:
-		out["fieldsV1"] = fieldpath.Tree(fieldsv1.Bytes(e.fields))
+		out["fieldsV1"] = hooks.Tree(fieldsv1.Bytes(e.fields))
 	case e.decoded:
 		out["fieldsV1"] = e.set.Tree()
 	default:

@@ -5,7 +5,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -47,10 +49,11 @@ func NewEntry(k Key, version string, at *metav1.Time, fields *fieldpath.Set) Ent
 	return Entry{Key: k, APIVersion: version, Time: at, set: fields, decoded: true}
 }
 
-// NewEncoded is [NewEntry] for fields that are FieldsV1 already, as this project writes them: no other text may be
-// given. The entry shares them.
-func NewEncoded(k Key, version string, at *metav1.Time, fields *metav1.FieldsV1) Entry {
-	return Entry{Key: k, APIVersion: version, Time: at, fields: fields}
+func init() {
+	hooks.SetEncoded = func(entry any, fieldsV1 *metav1.FieldsV1) {
+		e := entry.(*Entry)
+		e.fields, e.decoded = fieldsV1, false
+	}
 }
 
 // Fields returns what the entry owns. An error is an *[Error].
@@ -145,7 +148,7 @@ func (e *Entry) Reconcile(t *typed.Type) error {
 // Intersection returns the paths of set that the entry owns; none if it can't be decoded.
 func (e *Entry) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	if e.isInTree() {
-		return set.IntersectTree(e.tree)
+		return fieldsets.IntersectTree(set, e.tree)
 	}
 	own, _ := e.Fields()
 	return own.Intersection(set)
@@ -159,7 +162,7 @@ func (e *Entry) OwnsSame(o *Entry) bool {
 	}
 	set, err := o.Fields()
 	if err == nil && e.isInTree() {
-		return set.EqualTree(e.tree)
+		return fieldsets.EqualTree(set, e.tree)
 	}
 	own, ownErr := e.Fields()
 	return err == nil && ownErr == nil && own.Equal(set)
@@ -169,7 +172,7 @@ func (e *Entry) OwnsSame(o *Entry) bool {
 func (e *Entry) Subtract(set *fieldpath.Set) {
 	if e.isInTree() {
 		if taken := e.Intersection(set); !taken.Empty() {
-			e.tree, e.asTree = taken.RemoveFromTree(e.tree), nil
+			e.tree, e.asTree = fieldsets.RemoveFromTree(taken, e.tree), nil
 		}
 		return
 	}

@@ -1,11 +1,9 @@
 package managedfields
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +15,7 @@ import (
 // Into returns obj, an unstructured object or a Go struct, with the entries of l. It shares everything else with obj.
 // It sorts l.
 func (l Entries) Into(obj runtime.Object) (runtime.Object, error) {
-	if u, ok := obj.(runtime.Unstructured); ok {
+	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		return &unstructured.Unstructured{Object: With(u.UnstructuredContent(), l.EncodeTree())}, nil
 	}
 	return withStructs(obj, l.Encode())
@@ -26,12 +24,12 @@ func (l Entries) Into(obj runtime.Object) (runtime.Object, error) {
 // Copy returns obj with the managed fields of from, even if they are malformed. It shares everything else with obj.
 // Both may be unstructured or Go structs.
 func Copy(obj, from runtime.Object) (runtime.Object, error) {
-	if into, ok := obj.(runtime.Unstructured); ok {
+	if into, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		list, err := listOf(from)
 		if err != nil {
 			return nil, err
 		}
-		if accessor, err := meta.Accessor(from); err == nil && list == nil && accessor.GetManagedFields() != nil {
+		if accessor, err := gostruct.Accessor(from); err == nil && list == nil && accessor.GetManagedFields() != nil {
 			list = []any{} // of a Go struct: it asks for a reset
 		}
 		return &unstructured.Unstructured{Object: With(into.UnstructuredContent(), list)}, nil
@@ -46,10 +44,10 @@ func Copy(obj, from runtime.Object) (runtime.Object, error) {
 // structsOf returns the managed fields of an object as Go structs.
 func structsOf(obj runtime.Object) ([]metav1.ManagedFieldsEntry, error) {
 	u, ok := obj.(runtime.Unstructured)
-	if !ok {
-		accessor, err := meta.Accessor(obj)
+	if !ok || gostruct.IsNil(obj) {
+		accessor, err := gostruct.Accessor(obj)
 		if err != nil {
-			return nil, fmt.Errorf("%T: %w", obj, err)
+			return nil, err
 		}
 		return accessor.GetManagedFields(), nil
 	}
@@ -64,10 +62,13 @@ func structsOf(obj runtime.Object) ([]metav1.ManagedFieldsEntry, error) {
 }
 
 func withStructs(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.Object, error) {
+	if _, err := gostruct.Accessor(obj); err != nil {
+		return nil, err
+	}
 	out := gostruct.Copy(obj)
-	accessor, err := meta.Accessor(out)
+	accessor, err := gostruct.Accessor(out)
 	if err != nil {
-		return nil, fmt.Errorf("%T: %w", obj, err)
+		return nil, err
 	}
 	accessor.SetManagedFields(list)
 	return out, nil
@@ -88,7 +89,7 @@ func Equal(a, b runtime.Object, ignoreTimes bool) bool {
 // listOf returns the managed fields of an object as they are in an unstructured one; nil for none, also for an empty
 // list of a Go struct, which has the same JSON.
 func listOf(obj runtime.Object) ([]any, error) {
-	if u, ok := obj.(runtime.Unstructured); ok {
+	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		v, _ := Of(u.UnstructuredContent())
 		list, _ := v.([]any)
 		return list, nil
@@ -131,7 +132,8 @@ func With(tree map[string]any, list any) map[string]any {
 	if _, there := metadata["managedFields"]; !there && list == nil || !ok && tree["metadata"] != nil {
 		return tree
 	}
-	out := maps.Clone(tree)
+	out := make(map[string]any, len(tree)+1)
+	maps.Copy(out, tree)
 	copied := make(map[string]any, len(metadata)+1)
 	maps.Copy(copied, metadata)
 	if list == nil {

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 )
 
 // ErrNoResourceVersion reports that an object has no resourceVersion: a patch without one might undo the writes of
@@ -21,9 +22,9 @@ var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
 // since, and clients retry. (A failed test operation would be a 422.) The error is [ErrNoResourceVersion] if live has
 // none.
 func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([]byte, error) {
-	accessor, err := meta.Accessor(live)
+	accessor, err := gostruct.Accessor(live)
 	if err != nil {
-		return nil, fmt.Errorf("%T: %w", live, err)
+		return nil, err
 	}
 	version := accessor.GetResourceVersion()
 	if version == "" {
@@ -52,7 +53,7 @@ func hasEntries(obj runtime.Object) bool {
 		_, ok := Of(u.UnstructuredContent())
 		return ok
 	}
-	accessor, err := meta.Accessor(obj)
+	accessor, err := gostruct.Accessor(obj)
 	return err == nil && len(accessor.GetManagedFields()) > 0
 }
 

@@ -166,6 +166,8 @@ func TestEqual(t *testing.T) {
 		{"int64", "", int64(1), int64(1), true},
 		{"int64 and float", "numbers are equal when their values are", int64(1), 1.0, true},
 		{"float and int64", "", 2.0, int64(2), true},
+		{"beyond 2^53", "an integer and a float are compared as floats", int64(1<<53 + 1), float64(1 << 53), true},
+		{"beyond 2^53, integers", "so it is not transitive", int64(1<<53 + 1), int64(1 << 53), false},
 		{"not whole", "", 1.5, int64(1), false},
 		{"large integers", "integers are compared as integers", int64(math.MaxInt64), int64(math.MaxInt64 - 1), false},
 		{"large Go integers", "", math.MaxInt64, int64(math.MaxInt64 - 1), false},

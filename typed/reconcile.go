@@ -3,6 +3,7 @@ package typed
 import (
 	"strings"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/plain"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -39,7 +40,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 	if l := t.keyedList(); l != nil {
 		set = l.withGrownKeys(set)
 	}
-	return set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
+	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		if entry.Below.Empty() { // as most are: their types are not looked up
 			return entry
 		}
@@ -89,7 +90,7 @@ func (t *Type) topology() topology {
 // WithDeclared returns set with all declared fields that have paths of set below them, so that removing the paths
 // from a value also removes the structs around them (spec rule 6.2). Of .spec.image, it makes .spec and .spec.image.
 func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
-	return set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
+	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		if entry.Below.Empty() {
 			return entry
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -75,7 +76,7 @@ type Map struct {
 // namedField is one of the Fields of a Map, or an entry without head that is not declared.
 type namedField struct {
 	name string
-	head string // see [fieldpath.Element.AppendHead]
+	head string // see [fieldsets.AppendHead]
 	typ  *Type
 }
 
@@ -88,7 +89,7 @@ func (m *Map) fieldsInOrder() []namedField {
 	sorted := make([]namedField, 0, len(m.Fields))
 	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
 		if t := m.Fields[name].Type; t != nil {
-			sorted = append(sorted, namedField{name, string(fieldpath.Field(name).AppendHead(nil)), t})
+			sorted = append(sorted, namedField{name, string(fieldsets.AppendHead(nil, fieldpath.Field(name))), t})
 		}
 	}
 	m.inOrder.Store(&sorted)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -67,7 +68,7 @@ type validator struct {
 	everyPath bool
 	semantics *Semantics
 
-	fields  fieldpath.Writer
+	fields  fieldsets.Writer
 	names   []string // of the entries of the maps around the current value, of each sorted
 	values  int      // values visited so far
 	depth   int      // of the value in the object
@@ -129,7 +130,7 @@ func (w *validator) up() {
 	}
 }
 
-// enter is down for what has a path in the set, and leave is up; see [fieldpath.Writer.Enter] for the arguments.
+// enter is down for what has a path in the set, and leave is up; see [fieldsets.Writer.Enter] for the arguments.
 func (w *validator) enter(e fieldpath.Element, head string, isMember bool) {
 	w.down(e)
 	w.fields.Enter(e, head, isMember)

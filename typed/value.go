@@ -118,8 +118,9 @@ func asList(v any) []any {
 }
 
 // Equal reports whether a and b are the same JSON value. Numbers are equal if their values are, whatever their Go
-// types. A missing map entry differs from null. Values beyond the limits
-// (spec rules 12.1 and 12.2) are not equal, unless they are one value in memory.
+// types: integers are compared exactly, and an integer and a float as floats, as upstream does, so that 2^53+1 equals
+// the float 2^53. A missing map entry differs from null. Values beyond the limits (spec rules 12.1 and 12.2) are not
+// equal, unless they are one value in memory.
 func Equal(a, b any) bool {
 	left := limits.MaxValues
 	return equal(a, b, 0, &left)

@@ -42,8 +42,12 @@ var ErrNoApplyEntry = errors.New("the manager has applied nothing")
 // Nulls and empty lists of the intent are lost: live has no nulls, and an empty list owns nothing.
 //
 // The error is ErrNoApplyEntry if the manager has applied nothing, and *managedfields.Error if an entry that must
-// change is malformed. The Patch must be sent as the manager To.
+// change is malformed. The name To must be valid (spec rule 2.2). The Patch must be sent as the manager To.
 func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) (Result, error) {
+	to := cmp.Or(o.To, ClientSideManager)
+	if err := managedfields.ValidateManager(to); err != nil {
+		return Result{}, err
+	}
 	e, err := startEdit(ctx, obj, o.Types, o.Converter)
 	if err != nil {
 		return Result{}, err
@@ -82,7 +86,7 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 		return Result{}, err
 	}
 	intent.SetAnnotations(annotations)
-	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), metav1.ManagedFieldsOperationUpdate, version, "")
+	updater := managedfields.KeyOf(to, metav1.ManagedFieldsOperationUpdate, version, "")
 	held := heldBy(t, empty, intent.Object).Union(owned)
 	entries, err := asUpdate(e.Entries.Without(key), updater, mine, held)
 	if err != nil {

@@ -28,6 +28,14 @@ func (free) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.De
 
 // TestToClientSide: what was only ever applied server-side becomes what kubectl apply
 // would have left, next to what others own.
+// TestClientSideManagerIsValid: no entry gets a name that a server would refuse.
+func TestClientSideManagerIsValid(t *testing.T) {
+	for _, to := range []string{strings.Repeat("x", 129), "a\nb", "\x00"} {
+		_, err := upgrade.ToClientSide(t.Context(), &unstructured.Unstructured{}, upgrade.ClientSideOptions{Manager: "m", To: to})
+		require.ErrorContains(t, err, "manager name: ")
+	}
+}
+
 func TestToClientSide(t *testing.T) {
 	s := newServer(t, configMapKind)
 	s.apply("flux", settings)

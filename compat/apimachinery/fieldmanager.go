@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/compat/smdv6"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -242,11 +243,11 @@ func statusError(err error) error {
 // An error leaves now as it was. Nothing is tracked, and now returned as it is, when either
 // object has no metadata.
 func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
-	if _, err := meta.Accessor(now); err != nil {
+	if _, err := gostruct.Accessor(now); err != nil {
 		return now, nil
 	}
 	if live != nil {
-		stored, err := meta.Accessor(live)
+		stored, err := gostruct.Accessor(live)
 		if err != nil {
 			return now, nil
 		}

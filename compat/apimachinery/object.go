@@ -17,11 +17,11 @@ import (
 
 // carries reports whether obj has managed fields, be it an empty list.
 func carries(obj runtime.Object) bool {
-	if u, ok := obj.(runtime.Unstructured); ok {
+	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		list, there := managedfields.Of(u.UnstructuredContent())
 		return there && list != nil
 	}
-	accessor, err := meta.Accessor(obj)
+	accessor, err := gostruct.Accessor(obj)
 	return err == nil && accessor.GetManagedFields() != nil
 }
 

@@ -34,8 +34,8 @@ type Options struct {
 	Manager string
 	// Force takes fields in conflict from their owners.
 	Force bool
-	// Resolve decides conflicts, as in [applier.Options].
-	Resolve func(conflicts.Conflict) (way conflicts.Way, ok bool)
+	// Resolve decides conflicts, as in [applier.Options]: policy.Policy.Resolve does, by rules in Go or in a file.
+	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) (ways []conflicts.Way, ok bool)
 	// Adopt are the managers whose Updates of the objects themselves were those of this controller, before it applied: often
 	// Manager's own name. What they own moves to Manager's Apply entry before the first apply of an object, in a write of
 	// its own, so that the applies remove what the intents do not have. Finalizers, the status, and owner references and
@@ -299,15 +299,11 @@ func (r resource) read(
 	reader client.Reader,
 	kind schema.GroupVersionKind,
 ) (applier.Object, error) {
-	obj := newObject(r.client.Scheme(), kind)
-	if err := reader.Get(ctx, r.object, obj); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, err
+	obj, err := readObject(ctx, reader, r.client.Scheme(), kind, r.object)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	obj.GetObjectKind().SetGroupVersionKind(kind)
-	return obj, nil
+	return obj, err
 }
 
 // Apply is [applier.Resource]'s.

@@ -5,7 +5,7 @@
 //		Config:  mgr.GetConfig(),
 //		Manager: "widgets",
 //		Reader:  mgr.GetAPIReader(),
-//		Resolve: applier.Rules(applier.Rule{Path: fieldpath.Fields("spec", "replicas"), Way: conflicts.GiveUp}),
+//		Resolve: rules.Resolve, // a policy.Policy: .spec.replicas are given up
 //	})
 //	...
 //	result, err := applies.Apply(ctx, appsv1apply.Deployment(name, namespace).WithSpec(...))

@@ -248,14 +248,8 @@ func (d *DryRuns) cached(ctx context.Context, r request) (client.Object, string)
 	if err != nil || !informer.HasSynced() {
 		return nil, "cache not synced"
 	}
-	if d.options.Cache.Get(ctx, r.key, obj) != nil {
+	if obj, err = readObject(ctx, d.options.Cache, d.options.Scheme, r.kind, r.key); err != nil {
 		return nil, "not in the cache"
-	}
-	obj.GetObjectKind().SetGroupVersionKind(r.kind)
-	if s, ok := obj.(*appsv1.StatefulSet); ok { // protobuf drops the kinds of embedded objects
-		for i := range s.Spec.VolumeClaimTemplates {
-			s.Spec.VolumeClaimTemplates[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-		}
 	}
 	switch {
 	case len(obj.GetManagedFields()) == 0:
@@ -345,6 +339,23 @@ func objectTree(obj any, kind schema.GroupVersionKind) (map[string]any, error) {
 	}
 	out.SetGroupVersionKind(kind)
 	return out.Object, nil
+}
+
+// readObject reads an object as a server would encode it, in the form that a cache has it. A nil object comes with an error.
+func readObject(
+	ctx context.Context, reader client.Reader, scheme *runtime.Scheme, kind schema.GroupVersionKind, key client.ObjectKey,
+) (client.Object, error) {
+	obj := newObject(scheme, kind)
+	if err := reader.Get(ctx, key, obj); err != nil {
+		return nil, err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+	if s, ok := obj.(*appsv1.StatefulSet); ok { // protobuf drops the kinds of embedded objects
+		for i := range s.Spec.VolumeClaimTemplates {
+			s.Spec.VolumeClaimTemplates[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+		}
+	}
+	return obj, nil
 }
 
 // newObject returns an object of a kind as a cache has it.

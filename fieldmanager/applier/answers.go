@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -100,6 +101,9 @@ type Question struct {
 
 // Ask starts a request. Its end is told by [Question.Answered].
 func (a *Answers) Ask(r Request) *Question {
+	if gostruct.IsNil(r.Cached) {
+		r.Cached = nil
+	}
 	q := &Question{answers: a, request: r}
 	if r.Cached != nil {
 		q.intent, q.state = sha256.Sum256(r.Intent), r.stateOf()
@@ -203,8 +207,8 @@ func (q *Question) IsKnown() bool {
 		q.record.answers[q.request.By] == answer{q.intent, q.request.Definition, q.state}
 }
 
-// Answered learns the server's answer. served is the object in it, nil for an error; hasWritten is false for a dry run.
-// isSame says that served is the cached object, as far as the caller can tell; use [IsSame] for a whole object.
+// Answered learns the server's answer. version is the resourceVersion of the object in it, empty for an error; hasWritten
+// is false for a dry run. isSame says that the object in it is the cached one, as far as the caller can tell; use [IsSame] for a whole object.
 func (q *Question) Answered(version string, isSame, hasWritten bool) {
 	a := q.answers
 	a.mu.Lock()
@@ -281,8 +285,11 @@ func (a *Answers) LoseKind(kind schema.GroupKind) {
 	}
 }
 
-// KeyOf names an object of a kind.
+// KeyOf names an object of a kind; an object without a name if it is nil.
 func KeyOf(kind schema.GroupKind, obj metav1.Object) Key {
+	if gostruct.IsNil(obj) {
+		return Key{GroupKind: kind}
+	}
 	return Key{kind, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 }
 

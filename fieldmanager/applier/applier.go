@@ -12,12 +12,14 @@
 //
 // With Options.Resolve, each conflict of an apply is decided: the field is forced, given up or shared with the owner
 // ([plans.Resolve]). The intent that follows is planned and sent instead. A controller that gives a field up does so as
-// long as the other manager owns it, and sends no request for it. [Rules] makes a policy by path and owner:
+// long as the other manager owns it, and sends no request for it. Package policy decides by fields and owners, in Go or by
+// a file:
 //
-//	Resolve: applier.Rules(
-//		applier.Rule{Path: fieldpath.Fields("spec", "replicas"), Way: conflicts.GiveUp}, // an autoscaler's
-//		applier.Rule{Owner: "kubectl-edit", Way: conflicts.Force},
-//	),
+//	p := &policy.Policy{Rules: []policy.Rule{
+//		{Fields: []string{".spec.replicas"}, Decision: policy.GiveUp, Reason: "an autoscaler's"},
+//		{Managers: []string{"kubectl-*"}, Decision: policy.Force},
+//	}}
+//	applier.Options{Manager: "my-controller", Resolve: p.Resolve}
 //
 // A 409 of the server means that the cache was old. If the Resource is a [Getter], the object is read again and its
 // conflicts are decided again, at most three times.
@@ -39,6 +41,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -66,9 +69,10 @@ type Options struct {
 	Manager string
 	// Force takes fields in conflict from their owners. Resolve is not called then.
 	Force bool
-	// Resolve decides a conflict. If ok is false for one of them, the intent is sent as it is, and the server responds
-	// with the conflicts. So it does if Resolve is nil.
-	Resolve func(conflicts.Conflict) (way conflicts.Way, ok bool)
+	// Resolve decides the conflicts of an apply to live, of which it gets the metadata: policy.Policy.Resolve does. It returns
+	// a way out for each. If ok is false, or Resolve nil, the intent is sent as it is, and the server responds with the
+	// conflicts.
+	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) (ways []conflicts.Way, ok bool)
 	// Subresource is the one of the FieldManager; empty for the main resource.
 	Subresource string
 	// Plan says what the server does with a merged object. Its Manager and Force are
@@ -321,7 +325,7 @@ func (a *Applier) remember(key Key, found conflicts.Conflicts) {
 // plan plans an intent on an object, and resolves its conflicts if Options.Resolve decides all of them: those that a
 // server found, or else the plan's. The plan is nil if it does not matter, and for an intent that can't be planned.
 func (a *Applier) plan(
-	ctx context.Context, live runtime.Object, intent *unstructured.Unstructured, found conflicts.Conflicts,
+	ctx context.Context, live Object, intent *unstructured.Unstructured, found conflicts.Conflicts,
 ) (Result, error) {
 	manager, options := a.fieldManager(), a.options.Plan
 	if manager == nil || a.options.Resolve == nil || a.options.Force {
@@ -335,11 +339,18 @@ func (a *Applier) plan(
 	if err != nil {
 		return Result{}, nil // The server says what is wrong with it.
 	}
-	if plan.Outcome != plans.Conflict || !a.decidesAll(plan.Conflicts) {
+	if plan.Outcome != plans.Conflict {
 		return Result{Plan: plan}, nil
 	}
-	resolution, err := plans.Resolve(ctx, manager, live, intent, func(c conflicts.Conflict) conflicts.Way {
-		way, _ := a.options.Resolve(c)
+	ways, ok := a.options.Resolve(metadataOf(live, intent), slices.Clone(plan.Conflicts))
+	if !ok {
+		return Result{Plan: plan}, nil
+	}
+	if len(ways) != len(plan.Conflicts) {
+		return Result{Plan: plan}, fmt.Errorf("resolve conflicts: expected %d ways out, got %d", len(plan.Conflicts), len(ways))
+	}
+	resolution, err := plans.Resolve(ctx, manager, live, intent, func(conflicts.Conflict) (way conflicts.Way) {
+		way, ways = ways[0], ways[1:]
 		return way
 	}, options)
 	if err != nil {
@@ -349,13 +360,13 @@ func (a *Applier) plan(
 	return Result{Plan: resolution.Plan, Resolution: resolution}, nil
 }
 
-func (a *Applier) decidesAll(all conflicts.Conflicts) bool {
-	for _, c := range all {
-		if _, ok := a.options.Resolve(c); !ok {
-			return false
-		}
-	}
-	return true
+// metadataOf returns the metadata of the live object, with the kind of the intent.
+func metadataOf(live Object, intent *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: live.GetNamespace(), Name: live.GetName(), Labels: maps.Clone(live.GetLabels()),
+	}}
+	out.SetGroupVersionKind(intent.GroupVersionKind())
+	return out
 }
 
 // send sends an intent, or what its conflicts were resolved to.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -53,49 +54,49 @@ func ownersOf(t *testing.T, obj applier.Object, key string) (owners []string) {
 }
 
 func TestResolve(t *testing.T) {
-	data := func(key string) fieldpath.Path { return fieldpath.Fields("data", key) }
 	for _, row := range []struct {
 		name, why string
-		rules     []applier.Rule
+		rules     []policy.Rule
 		want      map[string]any // the data that is stored
 		owners    map[string][]string
 		conflict  bool
 	}{
 		{
 			name: "give up", why: "the other keeps its value",
-			rules:  []applier.Rule{{Way: conflicts.GiveUp}},
+			rules:  []policy.Rule{{Decision: policy.GiveUp}},
 			want:   map[string]any{"a": "theirs", "b": "theirs", "c": "mine"},
 			owners: map[string][]string{"a": {"you"}, "b": {"you"}, "c": {"me"}},
 		},
 		{
 			name: "force", why: "the field changes hands",
-			rules:  []applier.Rule{{Way: conflicts.Force}},
+			rules:  []policy.Rule{{Decision: policy.Force}},
 			want:   map[string]any{"a": "mine", "b": "mine", "c": "mine"},
 			owners: map[string][]string{"a": {"me"}, "b": {"me"}, "c": {"me"}},
 		},
 		{
 			name: "share", why: "both own the value of the other",
-			rules:  []applier.Rule{{Way: conflicts.Share}},
+			rules:  []policy.Rule{{Decision: policy.Share}},
 			want:   map[string]any{"a": "theirs", "b": "theirs", "c": "mine"},
 			owners: map[string][]string{"a": {"me", "you"}, "b": {"me", "you"}, "c": {"me"}},
 		},
 		{
 			name: "by path", why: "the first rule that is about a conflict decides it",
-			rules: []applier.Rule{
-				{Path: data("a"), Way: conflicts.Force}, {Path: fieldpath.Fields("data"), Owner: "you", Way: conflicts.GiveUp},
+			rules: []policy.Rule{
+				{Fields: []string{".data.a"}, Decision: policy.Force},
+				{Fields: []string{".data"}, Managers: []string{"you"}, Decision: policy.GiveUp},
 			},
 			want:   map[string]any{"a": "mine", "b": "theirs", "c": "mine"},
 			owners: map[string][]string{"a": {"me"}, "b": {"you"}, "c": {"me"}},
 		},
 		{
 			name: "by another owner", why: "no rule is about the conflicts",
-			rules:    []applier.Rule{{Owner: "somebody", Way: conflicts.Force}},
+			rules:    []policy.Rule{{Managers: []string{"somebody"}, Decision: policy.Force}},
 			want:     map[string]any{"a": "theirs", "b": "theirs"},
 			conflict: true,
 		},
 		{
 			name: "one of two", why: "what is not decided is for the server to answer, whole",
-			rules:    []applier.Rule{{Path: data("a"), Way: conflicts.Force}},
+			rules:    []policy.Rule{{Fields: []string{".data.a"}, Decision: policy.Force}},
 			want:     map[string]any{"a": "theirs", "b": "theirs"},
 			conflict: true,
 		},
@@ -109,7 +110,8 @@ func TestResolve(t *testing.T) {
 					if isCached {
 						cached = s.live.DeepCopy()
 					}
-					a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: applier.Rules(row.rules...)})
+					rules := &policy.Policy{Rules: row.rules}
+					a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: rules.Resolve})
 					intent := configMap(map[string]any{"a": "mine", "b": "mine", "c": "mine"})
 					given := intent.DeepCopy()
 					result, err := a.Apply(t.Context(), s, cached, intent)
@@ -149,7 +151,9 @@ func TestResolve(t *testing.T) {
 
 // Between the read and the apply others may write: the object is read again, at most three times.
 func TestResolveAgain(t *testing.T) {
-	policy := applier.Rules(applier.Rule{Path: fieldpath.Fields("data", "a"), Way: conflicts.Force}, applier.Rule{})
+	rules := &policy.Policy{Rules: []policy.Rule{
+		{Fields: []string{".data.a"}, Decision: policy.Force}, {Decision: policy.GiveUp},
+	}}
 	for _, row := range []struct {
 		writes, reads int
 		fails         bool
@@ -166,7 +170,7 @@ func TestResolveAgain(t *testing.T) {
 		// Some conflicts are forced and some are not, so the intent has live's resourceVersion, for
 		// which this server looks here.
 		checked := &checkedServer{s}
-		a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: policy})
+		a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: rules.Resolve})
 		_, err := a.Apply(t.Context(), checked, nil, configMap(map[string]any{"a": "mine", "b": "mine"}))
 		require.Equal(t, row.reads, s.reads)
 		require.Equal(t, row.fails, apierrors.IsConflict(err), err)
@@ -190,12 +194,18 @@ func TestResolveThatCannotBe(t *testing.T) {
 	s := &server{t: t}
 	s.mustApply("you", map[string]any{"a": "theirs"})
 	s.mustApply("they", map[string]any{"a": "theirs"})
-	a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: applier.Rules(
-		applier.Rule{Owner: "you", Way: conflicts.Force}, applier.Rule{Owner: "they", Way: conflicts.GiveUp},
-	)})
+	ways := []conflicts.Way{conflicts.Force, conflicts.GiveUp}
+	a := applier.New(fieldManager(t), applier.Options{
+		Manager: "me", Resolve: func(*metav1.PartialObjectMetadata, conflicts.Conflicts) ([]conflicts.Way, bool) {
+			return ways, true
+		},
+	})
 	requests := s.requests
 	_, err := a.Apply(t.Context(), s, s.live, configMap(map[string]any{"a": "mine"}))
 	require.ErrorContains(t, err, "resolve conflicts: ")
 	require.Equal(t, requests, s.requests)
 	require.EqualValues(t, 1, a.Stats().Failed)
+	ways = ways[:1]
+	_, err = a.Apply(t.Context(), s, s.live, configMap(map[string]any{"a": "mine"}))
+	require.EqualError(t, err, "resolve conflicts: expected 2 ways out, got 1")
 }

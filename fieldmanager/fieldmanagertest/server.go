@@ -325,7 +325,7 @@ func (s *server) convert(tree map[string]any, version string) (map[string]any, e
 	}
 	u, ok := out.(runtime.Unstructured)
 	if !ok {
-		return runtime.DefaultUnstructuredConverter.ToUnstructured(out)
+		return sent(out)
 	}
 	return u.UnstructuredContent(), nil
 }

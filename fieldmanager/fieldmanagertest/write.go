@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 )
 
 type verb string
@@ -91,16 +93,18 @@ func decode(object any) (map[string]any, error) {
 	case map[string]any:
 		return sent(o)
 	case runtime.Unstructured:
-		return sent(o.UnstructuredContent())
+		if !gostruct.IsNil(o) {
+			return sent(o.UnstructuredContent())
+		}
 	case runtime.Object:
-		return runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		return sent(o)
 	}
 	return nil, fmt.Errorf("expected YAML, a tree or a runtime.Object, got %T", object)
 }
 
-// sent returns a tree as a server decodes it from a request: with JSON numbers, whatever their Go types.
-func sent(tree map[string]any) (map[string]any, error) {
-	text, err := json.Marshal(tree)
+// sent returns an object as a server decodes it from a request: with JSON numbers, whatever their Go types.
+func sent(object any) (map[string]any, error) {
+	text, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}

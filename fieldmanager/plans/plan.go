@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -89,15 +90,14 @@ type Options struct {
 var ErrPrecondition = errors.New("precondition failed")
 
 // Plan is what an apply would do. Nothing in it may be changed: it shares memory with the objects that it was made of.
-//
-// Its Object is the one that [fieldmanager.FieldManager.Apply] returns, for a conflict with force. A server may store
-// another one, since it puts back what the write must not change, such as the status, and sets defaults. Outcome,
-// Changed and NoOp are about what the server stores. For the outcome Conflict, Conflicts are those of the apply without
-// force.
 type Plan struct {
-	fieldmanager.Result
 	// Outcome is what a server would do.
 	Outcome Outcome
+	// Object is the object that [fieldmanager.FieldManager.Apply] returns, for a conflict with force. A server may store
+	// another one, since it puts back what the write must not change, such as the status, and sets defaults.
+	Object runtime.Object
+	// Conflicts are those of the apply without force, whether or not it is planned with force.
+	Conflicts conflicts.Conflicts
 	// Ownership has the managers who gain or lose fields, in the order of managedfields.Key.
 	Ownership []OwnershipChange
 
@@ -132,9 +132,6 @@ func (p *Plan) String() string {
 
 // maxNamed is how many changes and conflicts the text of a plan names.
 const maxNamed = 10
-
-// NoOp reports whether the outcome is Unchanged.
-func (p *Plan) NoOp() bool { return p.Outcome == Unchanged }
 
 // ChangeKind says how a field changes.
 type ChangeKind string
@@ -179,7 +176,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	if options.Found != nil {
 		result.Conflicts = slices.Clone(options.Found)
 	}
-	p := &Plan{Result: result, semantics: options.Semantics}
+	p := &Plan{Object: result.Object, Conflicts: result.Conflicts, semantics: options.Semantics}
 	if result.NoOp() {
 		return p, nil
 	}
@@ -190,13 +187,11 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	if err := p.compare(w, options); err != nil {
 		return nil, err
 	}
-	same := p.before != nil && p.semantics.Equal(p.typ, p.before, p.after)
-	p.Changed = !same
 	switch {
 	case len(p.Conflicts) > 0 && !options.Force:
 		p.Outcome = Conflict
 		p.markEqual(w.version)
-	case p.Changed:
+	case p.before == nil || !p.semantics.Equal(p.typ, p.before, p.after):
 		p.Outcome = Changed
 	case !managedfields.Equal(live, p.Object, true):
 		p.Outcome = OwnershipOnly
@@ -380,7 +375,7 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 
 // topmost returns the paths of set that are not below another path of it.
 func topmost(set *fieldpath.Set) *fieldpath.Set {
-	return set.Rewrite(func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
+	return fieldsets.Rewrite(set, func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
 		if e.Member {
 			return fieldpath.Entry{Member: true}
 		}

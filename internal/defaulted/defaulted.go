@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -21,7 +22,7 @@ func Without(
 	if !ok {
 		return fields
 	}
-	filled := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(bare)}
+	filled := &unstructured.Unstructured{Object: trees.Copy(bare).(map[string]any)}
 	if defaulter != nil {
 		defaulter(filled)
 	}

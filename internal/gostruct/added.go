@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -15,7 +16,7 @@ import (
 // the Added of [typed.Semantics.CompareAndValidate] of their trees, without making these. ok is false if something was
 // modified or removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are
 // pointers to structs of one Go type. Fields of which except has the path, but none below, are not read. See
-// [fieldpath.Writer.Omit] for except and filter.
+// [fieldsets.Writer.Omit] for except and filter.
 //
 // It is for objects that are created, where all but a few fields of a are left out.
 func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filter) (
@@ -45,7 +46,7 @@ func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filt
 
 // writer writes the paths of a Go value. Its functions return false if the caller has to compare trees.
 type writer struct {
-	out  fieldpath.Writer
+	out  fieldsets.Writer
 	left int // values that may still be visited
 }
 

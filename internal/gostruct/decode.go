@@ -7,6 +7,8 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Decode sets obj, a pointer to a zero struct, to the JSON value tree, as
@@ -122,16 +124,15 @@ func (f *form) decodeMap(to reflect.Value, v map[string]any) error {
 	out := reflect.MakeMapWithSize(to.Type(), len(v))
 	// The map copies both.
 	key, entry := reflect.New(to.Type().Key()).Elem(), reflect.New(to.Type().Elem()).Elem()
+	var failed entryError
 	for name, item := range v {
 		key.SetString(name)
 		entry.SetZero()
-		if err := f.elem.decode(entry, item); err != nil {
-			return atField(name, err)
-		}
+		failed.add(name, f.elem.decode(entry, item))
 		out.SetMapIndex(key, entry)
 	}
 	to.Set(out)
-	return nil
+	return failed.err
 }
 
 func (f *form) decodeList(to reflect.Value, v []any) error {
@@ -143,7 +144,7 @@ func (f *form) decodeList(to reflect.Value, v []any) error {
 	to.SetLen(len(v))
 	for i, item := range v {
 		if err := f.elem.decode(to.Index(i), item); err != nil {
-			return atItem(i, err)
+			return at(fieldpath.Index(i), err)
 		}
 	}
 	return nil

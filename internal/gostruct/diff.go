@@ -154,21 +154,22 @@ func diffMaps(t *typed.Type, f *form, a, b reflect.Value, depth int) (out sides,
 	if a.UnsafePointer() == b.UnsafePointer() {
 		return out, nil
 	}
+	var failed entryError
 	for it := a.MapRange(); it.Next(); {
 		name := it.Key().String()
 		both := [2]side{{f.elem, it.Value()}, {f.elem, b.MapIndex(it.Key())}}
-		if err := out.entry(entryType(t, name), name, both[0], both[1], nil, depth+1); err != nil {
-			return out, atField(name, err)
+		if failed.add(name, out.entry(entryType(t, name), name, both[0], both[1], nil, depth+1)) {
+			return out, failed.err
 		}
 	}
 	for it := b.MapRange(); it.Next(); {
 		if name := it.Key().String(); !a.MapIndex(it.Key()).IsValid() {
-			if err := out.entry(nil, name, side{}, side{f.elem, it.Value()}, nil, depth+1); err != nil {
-				return out, atField(name, err)
+			if failed.add(name, out.entry(nil, name, side{}, side{f.elem, it.Value()}, nil, depth+1)) {
+				break
 			}
 		}
 	}
-	return out, nil
+	return out, failed.err
 }
 
 // diffItems returns the items of two keyed lists without what is equal in both, but with their key fields. ok is false

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -259,7 +260,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 		} else {
 			next.form = c.form(sf.Type)
 		}
-		next.head = string(fieldpath.Field(next.name).AppendHead(nil))
+		next.head = string(fieldsets.AppendHead(nil, fieldpath.Field(next.name)))
 		f.add(next)
 	}
 }

@@ -388,7 +388,7 @@ func TestErrors(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := gostruct.Tree(row.obj)
 			require.ErrorContains(t, err, row.want, row.why)
-			var located *gostruct.Error
+			var located *typed.Error
 			require.ErrorAs(t, err, &located)
 			_, _, err = gostruct.Diff(nil, row.obj, changedCopy(row.obj))
 			require.ErrorContains(t, err, row.want[max(0, len(row.want)-4):])

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Tree returns the JSON value of obj, a pointer to a struct or something with unstructured content, as a plain tree.
 // Its maps and lists are new, except for plain trees inside the Go value, which are shared; so is unstructured content.
-// except is the path of a field that is left out and not read. The error is an [Error] with the path of a value that
+// except is the path of a field that is left out and not read. The error is a *[typed.Error] with the path of a value that
 // has no JSON value.
 func Tree(obj any, except ...string) (map[string]any, error) {
 	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok && !IsNil(obj) {
@@ -34,6 +38,18 @@ func Tree(obj any, except ...string) (map[string]any, error) {
 func IsNil(obj any) bool {
 	v := reflect.ValueOf(obj)
 	return !v.IsValid() || isNil(v)
+}
+
+// Accessor returns the metadata of an object. The error has the object's Go type.
+func Accessor(obj any) (metav1.Object, error) {
+	if IsNil(obj) {
+		return nil, fmt.Errorf("expected an object, got a nil %T", obj)
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", obj, err)
+	}
+	return accessor, nil
 }
 
 // structOf returns the struct that obj points to.
@@ -108,16 +124,17 @@ func mapTree(f *form, v reflect.Value, depth int) (any, error) {
 	}
 	// Each entry is copied to this variable in turn, which has an address.
 	value := reflect.New(f.typ.Elem()).Elem()
+	var failed entryError
 	for it := v.MapRange(); it.Next(); {
 		name := it.Key().String()
 		value.SetIterValue(it)
 		entry, err := tree(f.elem, value, nil, depth+1)
-		if err != nil {
-			return nil, atField(name, err)
+		if failed.add(name, err) {
+			break
 		}
 		out[name] = entry
 	}
-	return out, nil
+	return out, failed.err
 }
 
 func listTree(f *form, v reflect.Value, depth int) (any, error) {
@@ -125,7 +142,7 @@ func listTree(f *form, v reflect.Value, depth int) (any, error) {
 	for i := range out {
 		item, err := tree(f.elem, v.Index(i), nil, depth+1)
 		if err != nil {
-			return nil, atItem(i, err)
+			return nil, at(fieldpath.Index(i), err)
 		}
 		out[i] = item
 	}

@@ -7,42 +7,48 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strconv"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/plain"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 var errTooDeep = fmt.Errorf("nested deeper than %d", limits.MaxDepth)
 
-// Error is an error at a path of an object.
-type Error struct {
-	// Path is the path from the object, such as .spec.containers[0].name.
-	Path string
-	// Err is the cause.
-	Err error
-}
-
-func (e *Error) Error() string { return e.Path + ": " + e.Err.Error() }
-
-// Unwrap returns e.Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-// at adds a step to the front of the path of err.
-func at(step string, err error) error {
-	var located *Error
+// at returns err with a step in front of its path.
+func at(step fieldpath.Element, err error) *typed.Error {
+	var located *typed.Error
 	if errors.As(err, &located) {
-		return &Error{step + located.Path, located.Err}
+		return &typed.Error{Path: slices.Insert(located.Path, 0, step), Detail: located.Detail}
 	}
-	return &Error{step, err}
+	return &typed.Error{Path: fieldpath.Path{step}, Detail: err.Error()}
 }
 
-func atField(name string, err error) error { return at("."+name, err) }
+func atField(name string, err error) error { return at(fieldpath.Field(name), err) }
 
-func atItem(i int, err error) error { return at("["+strconv.Itoa(i)+"]", err) }
+// entryError is the error of the entry of a map whose name sorts first: maps have no order, and errors are the same
+// every time. Only of entries that are nested too deep, the first one that is found is returned.
+type entryError struct {
+	name string
+	err  error
+}
+
+// add adds an error, or nil. It reports whether the walk has to end, as it may be one of a map that holds itself.
+func (e *entryError) add(name string, err error) (isEnd bool) {
+	if err == nil {
+		return false
+	}
+	located := at(fieldpath.Field(name), err)
+	if isEnd = located.Detail == errTooDeep.Error(); isEnd || e.err == nil || name < e.name {
+		*e = entryError{name, located}
+	}
+	return isEnd
+}
 
 // indirect follows pointers and interfaces to their value. The form that it returns is neither pointerKind nor
 // interfaceKind; it is null for a nil on the way.

@@ -4,31 +4,36 @@ package trees
 import (
 	"math"
 	"reflect"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
 // Copy copies the maps and lists of a tree and shares all other values. Unlike runtime.DeepCopyJSON it does not panic
 // for Go types such as int, which are common in objects that a program builds.
 func Copy(v any) any { return CopyWith(v, func(leaf any) any { return leaf }) }
 
-// CopyWith copies the maps and lists of a tree, with f applied to everything else.
-func CopyWith(v any, f func(leaf any) any) any {
+// CopyWith copies the maps and lists of a tree, with f applied to everything else. What is nested deeper than a value may
+// be (spec rule 12.1), as in a map that holds itself, is shared.
+func CopyWith(v any, f func(leaf any) any) any { return copyWith(v, f, limits.MaxDepth) }
+
+func copyWith(v any, f func(leaf any) any, depth int) any {
 	switch x := v.(type) {
 	case map[string]any:
-		if x == nil {
+		if x == nil || depth == 0 {
 			return x
 		}
 		out := make(map[string]any, len(x))
 		for k, item := range x {
-			out[k] = CopyWith(item, f)
+			out[k] = copyWith(item, f, depth-1)
 		}
 		return out
 	case []any:
-		if x == nil {
+		if x == nil || depth == 0 {
 			return x
 		}
 		out := make([]any, len(x))
 		for i, item := range x {
-			out[i] = CopyWith(item, f)
+			out[i] = copyWith(item, f, depth-1)
 		}
 		return out
 	}

@@ -67,7 +67,8 @@ func (d *difference) find(path string, a, b any, depth int) {
 		if !ok {
 			break
 		}
-		names := maps.Clone(x)
+		names := map[string]any{}
+		maps.Copy(names, x)
 		maps.Copy(names, y)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			at := path + "." + name
@@ -131,7 +132,7 @@ func text(v any, bytes int) string {
 	if v == nil {
 		return absent
 	}
-	v = head(v, &bytes)
+	v = head(v, &bytes, maxDepth)
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -144,9 +145,12 @@ func text(v any, bytes int) string {
 // maxText is how many bytes of a string are compared.
 const maxText = 64 << 10
 
-// head returns the beginning of v, with left bytes or a little more. It does not visit the rest of large values, and
-// of values that contain themselves.
-func head(v any, left *int) any {
+// head returns the beginning of v, with left bytes or a little more, and null for what is nested deeper. It does not
+// visit the rest of large values, and of values that contain themselves.
+func head(v any, left *int, depth int) any {
+	if depth == 0 {
+		return nil
+	}
 	switch t := v.(type) {
 	case string:
 		t = t[:min(len(t), max(*left, 0))]
@@ -159,14 +163,14 @@ func head(v any, left *int) any {
 				break
 			}
 			*left -= len(name) + len(`"":,`)
-			out[name] = head(t[name], left)
+			out[name] = head(t[name], left, depth-1)
 		}
 		return out
 	case []any:
 		out := []any{}
 		for i := 0; i < len(t) && *left > 0; i++ {
 			*left -= len(`,`)
-			out = append(out, head(t[i], left))
+			out = append(out, head(t[i], left, depth-1))
 		}
 		return out
 	}

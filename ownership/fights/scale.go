@@ -26,7 +26,8 @@ var replicas = fieldpath.Fields("spec", "replicas")
 func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Time) []Finding {
 	u := &unstructured.Unstructured{Object: scale}
 	h := t.objects[t.byUID[string(u.GetUID())]]
-	count, ok, _ := unstructured.NestedFieldNoCopy(scale, "spec", "replicas")
+	spec, _ := scale["spec"].(map[string]any)
+	count, ok := spec["replicas"]
 	if h == nil || !ok || u.GetResourceVersion() == h.last.version {
 		return nil
 	}

@@ -26,7 +26,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/compat/controllerruntime"
-	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -165,8 +165,9 @@ func TestAppliesInConflict(t *testing.T) {
 		_, err = c.applier(t, cached, controllerruntime.Options{}).Apply(t.Context(), changed)
 		require.True(t, apierrors.IsConflict(err), "without a policy the conflict is the server's")
 
+		rules := &policy.Policy{Rules: []policy.Rule{{Fields: []string{replicas.String()}, Decision: policy.GiveUp}}}
 		a := c.applier(t, cached, controllerruntime.Options{
-			Reader: c, Resolve: applier.Rules(applier.Rule{Path: replicas, Way: conflicts.GiveUp}),
+			Reader: c, Resolve: rules.Resolve,
 		})
 		result, err := a.Apply(t.Context(), changed)
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -89,14 +91,27 @@ spec:
 `
 
 // TestCertainty applies intents with an Applier and with a client that skips, in random histories of objects of all
-// built-in kinds and of custom ones: others write, definitions change, caches lag, processes begin anew. What is skipped,
-// a plain apply leaves as it is. E2E_DURATION says for how long, E2E_SEED begins other histories.
+// built-in kinds and of custom ones: others write, definitions change, caches lag, processes begin anew, the server is
+// killed, and its store restored from a backup. What is skipped, a plain apply leaves as it is; and what changes nothing
+// is skipped at last. E2E_DURATION says for how long, E2E_SEED begins other histories; with another server, that is not
+// killed:
+//
+//	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback E2E_DURATION=10m go test ./test/e2e -run TestCertainty -v
 func TestCertainty(t *testing.T) {
 	gv := schema.GroupVersion{Group: "certain.example.com", Version: "v1"}
 	scheme.Scheme.AddKnownTypeWithName(gv.WithKind("Gizmo"), &gizmo{})
 	scheme.Scheme.AddKnownTypeWithName(gv.WithKind("GizmoList"), &gizmoList{})
 	metav1.AddToGroupVersion(scheme.Scheme, gv)
-	w := newWrapped(t, controllerruntime.WrapOptions{SkipUnchanged: true})
+	c := &certainty{t: t}
+	config := &rest.Config{
+		Host: os.Getenv("KUBE_APISERVER"), BearerToken: os.Getenv("KUBE_TOKEN"),
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+	}
+	if config.Host == "" {
+		c.server = startProcesses(t, served{File: filepath.Join(t.TempDir(), "store")}, 1)[0]
+		config = c.server.config
+	}
+	w := wrapServer(t, config, controllerruntime.WrapOptions{SkipUnchanged: true})
 	dynamicClient, err := dynamic.NewForConfig(w.config)
 	require.NoError(t, err)
 	defineWidgets(t, dynamicClient)
@@ -105,7 +120,7 @@ func TestCertainty(t *testing.T) {
 		_, err := fmt.Sscan(text, &seed)
 		require.NoError(t, err)
 	}
-	c := &certainty{t: t, w: w, r: rand.New(rand.NewPCG(seed, 0))}
+	c.w, c.r = w, rand.New(rand.NewPCG(seed, 0))
 	c.define()
 	c.restart()
 	data, err := os.ReadFile("../../cmd/internal/cli/testdata/kinds.jsonl")
@@ -131,16 +146,18 @@ func TestCertainty(t *testing.T) {
 	documents = append(documents, widget("w", map[string]any{"color": "red"}).Object)
 	c.r.Shuffle(len(documents), func(i, j int) { documents[i], documents[j] = documents[j], documents[i] })
 	for end, round := time.Now().Add(duration(t)), 0; round < 12 || time.Now().Before(end); round++ {
-		c.steps = steps{t: t, w: w, document: documents[round%len(documents)]}
+		c.steps = steps{t: t, w: c.w, document: documents[round%len(documents)]}
 		c.wait() // a cache that is held can't begin
 		for range 80 {
 			c.step()
 		}
 		c.letGo()
 		c.wait()
+		c.settle()
 		c.remove()
 	}
-	t.Logf("%d steps, %d applies, %d skipped, %d of them looked at", c.count, c.applies, c.skipped, c.checked)
+	t.Logf("%d steps, %d applies, %d skipped, %d of them looked at; %d kills of the server, %d backups restored",
+		c.count, c.applies, c.skipped, c.checked, c.kills, c.restored)
 	require.Positive(t, c.checked)
 }
 
@@ -150,12 +167,57 @@ type certainty struct {
 	w *wrapped
 	r *rand.Rand
 
+	server  *process // nil for one that is not killed
+	backup  []byte   // of its store
 	applier *controllerruntime.Applier
 	skips   client.Client
 	isHeld  bool // the watches of the cache
 	changes int  // of the definition
 
-	count, applies, skipped, checked int
+	count, applies, skipped, checked, kills, restored int
+}
+
+// kill kills the server and starts it again, sometimes with the store of an earlier backup. Controllers begin anew then:
+// the watches of their caches would wait for what was lost, as those of kube-apiserver do.
+func (c *certainty) kill() {
+	c.server.kill()
+	c.kills++
+	switch file := c.server.served.File; {
+	case c.backup != nil && c.r.IntN(2) == 0:
+		require.NoError(c.t, os.WriteFile(file, c.backup, 0o600))
+		c.backup = nil
+		c.restored++
+		c.server.restart()
+		c.w = wrapServer(c.t, c.server.config, controllerruntime.WrapOptions{SkipUnchanged: true})
+		c.steps.w = c.w
+		c.restart()
+	default:
+		var err error
+		c.backup, err = os.ReadFile(file)
+		require.NoError(c.t, err)
+		c.server.restart()
+	}
+}
+
+// settle applies the document until it is skipped: if nobody else writes, that takes a few seconds. There are intents that
+// change an object whenever they are applied, as at kube-apiserver.
+func (c *certainty) settle() {
+	if c.document["kind"] == "Event" { // they are always sent
+		return
+	}
+	var version string
+	changes := 0
+	for end := time.Now().Add(patience); changes < 10; time.Sleep(200 * time.Millisecond) {
+		result, err := c.applier.Apply(c.t.Context(), client.ApplyConfigurationFromUnstructured(c.variant(0)))
+		if err != nil || result.Skipped {
+			return
+		}
+		c.wait()
+		if now := result.Object.GetResourceVersion(); now != version {
+			changes, version = changes+1, now
+		}
+		require.True(c.t, time.Now().Before(end), "sent, although it changes nothing:\n%v", result.Object)
+	}
 }
 
 // restart begins as another process does, or another leader.
@@ -237,7 +299,10 @@ func (c *certainty) step() {
 		c.define()
 		c.wait()
 		time.Sleep(100 * time.Millisecond)
-	case n < 98 && c.r.IntN(4) == 0:
+	case n < 98 && c.server != nil && !c.isHeld && c.r.IntN(8) == 0:
+		c.kill()
+		c.wait()
+	case n < 99 && c.r.IntN(4) == 0:
 		time.Sleep(2 * time.Second) // times of entries are of another second then
 	}
 }

@@ -160,7 +160,8 @@ func (s steps) wait() {
 		if (err == nil) == (cachedErr == nil) && cached.GetResourceVersion() == live.GetResourceVersion() {
 			return
 		}
-		require.True(s.t, time.Now().Before(end), "%v", cachedErr)
+		require.True(s.t, time.Now().Before(end), "%s: stored %q (%v), cached %q (%v)", s.document["kind"],
+			live.GetResourceVersion(), err, cached.GetResourceVersion(), cachedErr)
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/plain"
 )
 
 // The grammar of FieldsV1, over JSON (RFC 8259):
@@ -124,7 +126,7 @@ func newMembers(maxDepth, maxMembers int) members {
 }
 
 func (m *members) release() {
-	m.Reset()
+	m.reset()
 	builders.Put(m.Builder)
 }
 
@@ -197,7 +199,7 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 	if d.space(); d.skipByte('}') {
 		return true, nil, nil
 	}
-	level := d.Level()
+	level := d.level()
 	for {
 		isSelf, err := d.member()
 		if err != nil {
@@ -216,7 +218,7 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 		}
 		d.space()
 	}
-	set = d.Pop(level)
+	set = d.pop(level)
 	return self || set == nil, set, nil
 }
 
@@ -268,7 +270,7 @@ func (d *decoder) plainField() (Element, bool) {
 		return Element{}, false
 	}
 	name := rest[len(before):]
-	n := plainBytes(name)
+	n := plain.UnescapedBytes(name)
 	if n > limits.MaxElement || n+len(after) > len(name) || name[n:n+len(after)] != after {
 		return Element{}, false
 	}
@@ -282,7 +284,7 @@ func (d *decoder) name() (string, *SyntaxError) {
 	if !d.skipByte('"') {
 		return "", d.expected("a string")
 	}
-	end := d.pos + plainBytes(d.data[d.pos:])
+	end := d.pos + plain.UnescapedBytes(d.data[d.pos:])
 	if end < len(d.data) && d.data[end] == '"' { // no escapes
 		d.pos = end + 1
 		return d.data[start+1 : end], nil
@@ -338,7 +340,7 @@ func FromTree(tree map[string]any) (*Set, error) {
 	_, set, err := d.set(tree)
 	if err != nil {
 		// Maps have no order: walk again, sorted, to return the same error every time.
-		d.Reset()
+		d.reset()
 		d.depth, d.count, d.ordered = 0, 0, true
 		_, _, err = d.set(tree)
 		return nil, located(err)
@@ -353,7 +355,7 @@ type treeDecoder struct {
 }
 
 func (d *treeDecoder) set(tree map[string]any) (self bool, set *Set, err *SyntaxError) {
-	level := d.Level()
+	level := d.level()
 	if d.ordered {
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
 			if err := d.member(name, tree[name]); err != nil {
@@ -368,7 +370,7 @@ func (d *treeDecoder) set(tree map[string]any) (self bool, set *Set, err *Syntax
 		}
 	}
 	_, self = tree["."]
-	set = d.Pop(level)
+	set = d.pop(level)
 	return self || set == nil, set, nil
 }
 
@@ -398,8 +400,13 @@ func (d *treeDecoder) member(name string, value any) *SyntaxError {
 	return nil
 }
 
-// Tree is [Set.Tree] for a FieldsV1 that this package wrote.
-func Tree(fieldsV1 []byte) map[string]any {
+func init() {
+	hooks.Tree = treeOf
+	hooks.DecodeSet = func(text string, maxDepth, maxMembers int) (any, error) { return decode(text, maxDepth, maxMembers) }
+}
+
+// treeOf is [Set.Tree] for a FieldsV1 that this project wrote.
+func treeOf(fieldsV1 []byte) map[string]any {
 	d := treeReader{
 		decoder: decoder{data: string(fieldsV1)}, empty: map[string]any{}, stack: make([]treeMember, 0, 16),
 	}

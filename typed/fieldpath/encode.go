@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/internal/plain"
 )
 
 // AppendJSON appends the FieldsV1 of s to b, in the bytes that upstream writes. The empty set is {}.
@@ -50,7 +52,7 @@ func (s *Set) appendMembers(b []byte, self bool) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, '"', prefixes[n.kind], ':')
-		b = appendNameBody(b, n.text)
+		b = plain.AppendEscaped(b, n.text)
 		if n.sub == nil {
 			b = append(b, `":{}`...)
 			continue
@@ -75,11 +77,11 @@ func (s *Set) FieldsV1() *metav1.FieldsV1 {
 // Tree returns the FieldsV1 of s as maps of maps, the form of an unstructured object. The caller owns it. Its empty
 // maps, which are most of it, are one map: whoever adds to one has to replace it.
 func (s *Set) Tree() (tree map[string]any) {
-	withBuffer(s.AppendJSON, func(fieldsV1 []byte) { tree = Tree(fieldsV1) })
+	withBuffer(s.AppendJSON, func(fieldsV1 []byte) { tree = treeOf(fieldsV1) })
 	return tree
 }
 
-// appendName appends the name of n in a FieldsV1 of maps.
-func (n *node) appendName(b []byte) []byte {
-	return append(append(b, prefixes[n.kind], ':'), n.text...)
+// AppendName appends the name of e in a FieldsV1 of maps, such as f:spec. The zero Element must not be given.
+func (e Element) AppendName(b []byte) []byte {
+	return append(append(b, prefixes[e.kind], ':'), e.text...)
 }

@@ -32,7 +32,7 @@ func CheckInvariants(s *Set) error {
 
 // checkElement compares an element with the one that its text decodes to.
 func checkElement(e Element) error {
-	again, err := ParseElement(string((&node{text: e.text, kind: e.kind}).appendName(nil)))
+	again, err := ParseElement(string(e.AppendName(nil)))
 	if err != nil {
 		return err
 	}
@@ -40,13 +40,4 @@ func checkElement(e Element) error {
 		return fmt.Errorf("reads back as %s", again)
 	}
 	return nil
-}
-
-// ParseElement decodes a member name of FieldsV1; the zero Element is one of an unknown kind.
-func ParseElement(name string) (Element, error) {
-	e, err := parseName(name)
-	if err != nil {
-		return Element{}, err
-	}
-	return e, nil
 }

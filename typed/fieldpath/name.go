@@ -10,6 +10,16 @@ import (
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
+// ParseElement decodes the name of a member of FieldsV1, such as f:spec or k:{"name":"a"} ([Element.AppendName]). It
+// returns the zero Element for a kind that a later version may have added. An error is a *[SyntaxError].
+func ParseElement(name string) (Element, error) {
+	e, err := parseName(name)
+	if err != nil {
+		return Element{}, err
+	}
+	return e, nil
+}
+
 // parseName decodes the name of a member of FieldsV1. It returns the zero Element for a kind that a later version may
 // have added. The element may share memory with name.
 func parseName(name string) (Element, *SyntaxError) {

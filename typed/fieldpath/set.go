@@ -64,18 +64,14 @@ func (p Path) set() (out *Set) {
 	return out
 }
 
-// Builder collects the elements of sets, in any order. The zero value is ready to use. Levels nest, so that one Builder
-// serves a walk of a value: Pop removes what was added since a call of Level, as a set, before the walk goes on above.
+// Builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
+// the length of paths: operations on a set recurse as deep as its paths are long, so the caller must bound them.
 //
-//	at := b.Level()
-//	b.Add(…)
-//	set := b.Pop(at)
-//
-// It does not check the length of paths: operations on a set recurse as deep as its paths are long, so the caller must
-// bound them.
+// Levels nest inside of this package, so that one Builder serves a decoder: pop removes what was added since a call of
+// level, as a set, before the walk goes on above.
 //
 // The sets of one walk are parts of a few large pieces of memory, since most are small. So a set keeps the memory of
-// others that were popped since the last Reset.
+// others that were popped since the last reset.
 type Builder struct {
 	nodes []node
 	// room and sets are the current pieces, and size is how many nodes the next room has.
@@ -95,17 +91,17 @@ func (b *Builder) Add(e Element, member bool, sub *Set) {
 	}
 }
 
-// Set is Pop for all that was added.
-func (b *Builder) Set() *Set { return b.Pop(0) }
+// Set returns the set of what was added, nil for nothing, and removes it from b.
+func (b *Builder) Set() *Set { return b.pop(0) }
 
-// Level returns where the level begins that is added to next.
-func (b *Builder) Level() int { return len(b.nodes) }
+// level returns where the level begins that is added to next.
+func (b *Builder) level() int { return len(b.nodes) }
 
 // builders are reused.
 var builders = sync.Pool{New: func() any { return &Builder{} }}
 
-// Reset removes all that was added, but keeps some memory for what is added next.
-func (b *Builder) Reset() {
+// reset removes all that was added, but keeps some memory for what is added next.
+func (b *Builder) reset() {
 	const most = 1024
 	clear(b.nodes)
 	b.nodes = b.nodes[:0]
@@ -115,8 +111,8 @@ func (b *Builder) Reset() {
 	b.room, b.sets, b.size = nil, nil, 0
 }
 
-// Pop returns the set of what was added since Level returned level, nil for nothing, and removes it from b.
-func (b *Builder) Pop(level int) *Set {
+// pop returns the set of what was added since level returned level, nil for nothing, and removes it from b.
+func (b *Builder) pop(level int) *Set {
 	nodes := b.nodes[level:]
 	b.nodes = b.nodes[:level]
 	if len(nodes) == 0 {

@@ -207,24 +207,6 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-func TestRewrite(t *testing.T) {
-	set := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("b", "c"), fieldpath.Fields("d"))
-	keep := func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry { return e }
-	require.Same(t, set, set.Rewrite(keep))
-	require.Nil(t, (*fieldpath.Set)(nil).Rewrite(keep))
-	require.Nil(t, set.Rewrite(func(fieldpath.Element, fieldpath.Entry) fieldpath.Entry {
-		return fieldpath.Entry{Below: new(fieldpath.Set)}
-	}))
-	swapped := set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
-		if e.Equal(fieldpath.Field("b")) {
-			return fieldpath.Entry{Member: true}
-		}
-		return entry
-	})
-	require.NoError(t, fieldpath.CheckInvariants(swapped))
-	require.Equal(t, `{"f:a":{},"f:b":{},"f:d":{}}`, string(swapped.AppendJSON(nil)))
-}
-
 func TestExcluding(t *testing.T) {
 	set := fieldpath.NewSet(fieldpath.Fields("spec", "a"), fieldpath.Fields("status"), fieldpath.Fields("status", "b"))
 	kept := fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))}.Filter(set)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/plain"
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
@@ -161,8 +162,6 @@ func appendValue(b []byte, v any) []byte {
 	return append(b, "null"...)
 }
 
-const hexDigits = "0123456789abcdef"
-
 // appendString appends s, which is UTF-8, as a JSON string that is safe inside HTML.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
@@ -173,7 +172,7 @@ func appendString(b []byte, s string) []byte {
 			r, size := utf8.DecodeRuneInString(s[i:])
 			if r == '\u2028' || r == '\u2029' {
 				b = append(append(b, s[start:i]...), `\u202`...)
-				b = append(b, hexDigits[r&0xf])
+				b = append(b, plain.HexDigits[r&0xf])
 				start = i + size
 			}
 			i += size
@@ -181,7 +180,7 @@ func appendString(b []byte, s string) []byte {
 		}
 		if c < 0x20 || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			b = append(b, s[start:i]...)
-			b = appendEscape(b, c)
+			b = plain.AppendEscape(b, c)
 			start = i + 1
 		}
 		i++
@@ -193,43 +192,6 @@ func appendString(b []byte, s string) []byte {
 // characters, quotes and backslashes.
 func appendName(b []byte, s string) []byte {
 	b = append(b, '"')
-	b = appendNameBody(b, s)
+	b = plain.AppendEscaped(b, s)
 	return append(b, '"')
-}
-
-func appendNameBody(b []byte, s string) []byte {
-	for s != "" {
-		n := plainBytes(s)
-		b = append(b, s[:n]...)
-		if n == len(s) {
-			break
-		}
-		b = appendEscape(b, s[n])
-		s = s[n+1:]
-	}
-	return b
-}
-
-// plainBytes returns the number of bytes of s before the first that must be escaped in a member name.
-func plainBytes(s string) int {
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
-			return i
-		}
-	}
-	return len(s)
-}
-
-func appendEscape(b []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(b, '\\', c)
-	case '\n':
-		return append(b, '\\', 'n')
-	case '\r':
-		return append(b, '\\', 'r')
-	case '\t':
-		return append(b, '\\', 't')
-	}
-	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
 }

@@ -6,12 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // writeSet writes a set as a walk of a value would, in any order.
-func writeSet(t *testing.T, w *fieldpath.Writer, s *fieldpath.Set, random *rand.Rand) {
+func writeSet(t *testing.T, w *fieldsets.Writer, s *fieldpath.Set, random *rand.Rand) {
 	type child struct {
 		e     fieldpath.Element
 		entry fieldpath.Entry
@@ -27,7 +29,7 @@ func writeSet(t *testing.T, w *fieldpath.Writer, s *fieldpath.Set, random *rand.
 			w.Add(c.e, "")
 			continue
 		}
-		w.Enter(c.e, string(c.e.AppendHead(nil)), c.entry.Member)
+		w.Enter(c.e, string(fieldsets.AppendHead(nil, c.e)), c.entry.Member)
 		start := w.Len()
 		writeSet(t, w, c.entry.Below, random)
 		if random.IntN(4) == 0 { // as what is below a value that is owned as a whole
@@ -54,13 +56,13 @@ func requireWritten(t *testing.T, a, b *fieldpath.Set, seed uint64) {
 		{"but both", a.Leaves(), fieldpath.Excluding{Set: b}, a.Difference(a.Leaves()).RecursiveDifference(b)},
 		{"what a filter keeps", nil, keeping{b}, a.Intersection(b)},
 	} {
-		var w fieldpath.Writer
+		var w fieldsets.Writer
 		w.Omit(row.except, row.filter)
 		writeSet(t, &w, a, random)
 		want := string(row.want.AppendJSON(nil))
 		require.Equal(t, want, w.FieldsV1().String(), "%s\n%s\nand\n%s", row.what, a, b)
 		require.Equal(t, row.want.String(), w.Set().String(), row.what)
-		require.Equal(t, row.want.Tree(), fieldpath.Tree(fieldsv1.Bytes(w.FieldsV1())), row.what)
+		require.Equal(t, row.want.Tree(), hooks.Tree(fieldsv1.Bytes(w.FieldsV1())), row.what)
 		w.Enter(fieldpath.Field("a"), "", true) // a walk that ends early
 		w.Reset()
 		writeSet(t, &w, a, random)
@@ -75,19 +77,19 @@ func (k keeping) Filter(set *fieldpath.Set) *fieldpath.Set { return set.Intersec
 
 func TestWriterTwice(t *testing.T) {
 	a, b, x := fieldpath.Value("a"), fieldpath.Value("b"), fieldpath.Field("x")
-	var w fieldpath.Writer
+	var w fieldsets.Writer
 	w.Enter(x, "", true)
 	level := w.Level()
 	for _, e := range []fieldpath.Element{b, a, b, a, a} {
 		w.Enter(e, "", true)
 		below := w.Level()
-		w.Add(x, string(x.AppendHead(nil)))
+		w.Add(x, string(fieldsets.AppendHead(nil, x)))
 		w.Close(below)
 		w.Leave(true)
 	}
 	require.Equal(t, []fieldpath.Element{a, a, b}, w.Sort(level), "once for each time but the first")
 	w.Leave(true)
 	require.Equal(t, `{"f:x":{".":{},"v:\"a\"":{},"v:\"b\"":{}}}`, w.FieldsV1().String(), "without what is below")
-	require.Equal(t, `{}`, new(fieldpath.Writer).FieldsV1().String())
-	require.Nil(t, new(fieldpath.Writer).Set())
+	require.Equal(t, `{}`, new(fieldsets.Writer).FieldsV1().String())
+	require.Nil(t, new(fieldsets.Writer).Set())
 }

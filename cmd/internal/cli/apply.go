@@ -1,9 +1,16 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 )
 
 func newApply(env *process.Env) *cobra.Command {
@@ -21,6 +28,8 @@ out now are removed, unless another manager owns them.
 
 Manifests are read as kubectl reads them. A field that the schema does not declare
 is an error.
+
+With --policy, the rules of a file decide conflicts, see tenure policy --help.
 
 With --store, the objects are those of a store, which is created if it does not
 exist. Its server is in this process: it knows the built-in kinds, and those of
@@ -46,6 +55,26 @@ conflict or any other error. The other documents are applied all the same.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.writeDocuments(env, cmd, true) },
 	}
 	flags.add(env, cmd)
+	flags.addPolicy(cmd)
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "take over the fields in conflict")
 	return cmd
+}
+
+// decided returns the intent of a document as a policy decides its conflicts, and whether it has to be forced. A conflict
+// that is refused is left to the apply.
+func (f *writeFlags) decided(
+	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document, rules *policy.Policy,
+) (intent map[string]any, force bool, err error) {
+	w, err := f.readDesired(ctx, env, p, doc)
+	if err != nil {
+		return nil, false, err
+	}
+	one := view.Planned{Desired: w}
+	if err = f.find(ctx, env, p, &one); err == nil {
+		err = one.Decide(ctx, p, rules, f.subresource)
+	}
+	for _, d := range one.Decided {
+		fmt.Fprintf(env.Stderr, "%s: %s %s of %s, by %s\n", w.Title(), d.Decision, d.Path.Short(), d.Owner.Manager, d.Verdict)
+	}
+	return one.Manifest(one.Stored().Tree), one.Options.Force, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +16,11 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 type conflictsFlags struct {
@@ -32,13 +33,6 @@ type conflictsFlags struct {
 	dryRun    bool
 	confirm   view.Confirmation
 	format    string
-}
-
-// resolved is an intent with its conflicts resolved.
-type resolved struct {
-	*place.Desired
-	*plans.Resolution
-	intent map[string]any // of the Resolution, with the values of a Secret
 }
 
 func newConflicts(env *process.Env) *cobra.Command {
@@ -63,6 +57,11 @@ the intent is only printed.
 
 Of several documents, those without a conflict are counted, not listed, unless
 --show-unchanged is given; -o json lists them.
+
+With --policy, the rules of a file decide conflicts, see tenure policy --help. Each
+is shown with its rule, and those that no rule decides remain. plan --apply applies
+what was decided. -o argocd and -o flux print what is given up as ignoreDifferences
+of an Application, and as the ignore rules of a HelmRelease's drift detection.
 
 Live objects are chosen as for plan, see tenure plan --help. The conflicts are those
 of the server's dry run, where there is a server. Values of Secrets are printed only
@@ -92,27 +91,41 @@ asked about entries of other versions. With several documents, the first of 3, 2
 	cmd.Flags().StringVar(&flags.others, "others", conflicts.GiveUp.String(),
 		"the `WAY` out of the conflicts that --field does not name")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list objects without a conflict too, of several")
+	flags.addPolicy(cmd)
 	addDryRun(cmd, &flags.dryRun, true, "apply nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
-	addFormat(env, cmd, &flags.format, "yaml", "json", "status")
+	addFormat(env, cmd, &flags.format, "yaml", "json", "status", "argocd", "flux")
 	for _, name := range []string{"resolve", "others"} {
 		completeChoices(env, cmd, name, conflicts.Force.String(), conflicts.GiveUp.String(), conflicts.Share.String())
 	}
 	return withErrorStatus(statusFailed, cmd)
 }
 
-// ways parses --resolve and --others.
-func (f *conflictsFlags) ways(cmd *cobra.Command) (way, others conflicts.Way, err error) {
-	if err := way.UnmarshalText([]byte(f.resolve)); err != nil {
-		return way, others, fmt.Errorf("--resolve: %w", err)
+// rules returns --resolve, --field and --others as a policy.
+func (f *conflictsFlags) rules(cmd *cobra.Command) (*policy.Policy, error) {
+	decisions := map[string]policy.Decision{
+		conflicts.Force.String(): policy.Force, conflicts.GiveUp.String(): policy.GiveUp, conflicts.Share.String(): policy.Share,
 	}
-	if err := others.UnmarshalText([]byte(f.others)); err != nil {
-		return way, others, fmt.Errorf("--others: %w", err)
+	for flag, way := range map[string]string{"resolve": f.resolve, "others": f.others} {
+		if err := new(conflicts.Way).UnmarshalText([]byte(way)); err != nil {
+			return nil, fmt.Errorf("--%s: %w", flag, err)
+		}
 	}
 	if cmd.Flags().Changed("others") && len(f.fields) == 0 {
-		err = errors.New("--others needs --field")
+		return nil, errors.New("--others needs --field")
 	}
-	return way, others, err
+	if len(f.fields) == 0 {
+		return &policy.Policy{Rules: []policy.Rule{{Decision: decisions[f.resolve]}}}, nil
+	}
+	out := &policy.Policy{}
+	for _, text := range f.fields { // the first dot is optional
+		if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
+			text = "." + text
+		}
+		out.Rules = append(out.Rules, policy.Rule{Fields: []string{text}, Decision: decisions[f.resolve]})
+	}
+	out.Rules = append(out.Rules, policy.Rule{Decision: decisions[f.others]})
+	return out, nil
 }
 
 func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) error {
@@ -124,7 +137,14 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 			return fmt.Errorf("--%s needs --resolve", name)
 		}
 	}
-	if err := checkFormat(f.format, "json", "status"); err != nil {
+	if err := checkFormat(f.format, "json", "status", "argocd", "flux"); err != nil {
+		return err
+	}
+	rules, err := f.readPolicy(env)
+	if err == nil && rules == nil && (f.format == "argocd" || f.format == "flux") {
+		err = fmt.Errorf("-o %s needs --policy", f.format)
+	}
+	if err != nil {
 		return err
 	}
 	p, docs, err := f.open(env, cmd, process.NoStore)
@@ -132,106 +152,100 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 		return err
 	}
 	suggest := func(args ...string) string { return f.place.suggest(env, cmd, args...) }
-	reports, failed := f.reports(cmd.Context(), env, p, docs, view.PlanView{Suggest: suggest})
-	if err := errors.Join(f.print(env, reports, len(docs)), p.Close()); err != nil {
+	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: suggest}
+	planned, failed := f.planned(cmd.Context(), env, p, docs, rules)
+	if err := errors.Join(f.print(cmd.Context(), env, shown, planned, len(docs)), p.Close()); err != nil {
 		return err
 	}
 	switch {
 	case failed > 0:
 		return &statusError{status: statusFailed}
-	case slices.ContainsFunc(reports, func(r conflictreport.Report) bool { return len(r.Conflicts) > 0 }):
+	case slices.ContainsFunc(planned, func(p view.Planned) bool { return p.Outcome == plans.Conflict }):
 		return &statusError{status: statusConflict}
 	}
 	return nil
 }
 
-// reports returns a report for every document, also for those without conflicts, and the number of
+// planned returns a plan for every document, with the conflicts that the server finds, decided by rules, and the number of
 // documents that have none because of an error.
-func (f *conflictsFlags) reports(
-	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document, notes view.PlanView,
-) (reports []conflictreport.Report, failed int) {
+func (f *conflictsFlags) planned(
+	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document, rules *policy.Policy,
+) (planned []view.Planned, failed int) {
 	for _, read := range f.readAllDesired(ctx, env, p, docs) {
-		w, err := read.desired, read.err
+		one, err := view.Planned{Desired: read.desired}, read.err
 		if err == nil {
-			var report conflictreport.Report
-			live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
-			var options plans.Options
-			if options, err = f.asked(ctx, env, p, w); err == nil {
-				report, err = conflictreport.New(ctx, w.Fields, live, intent, w.Title(), options)
-			}
-			report.Conflicts = view.HideConflicts(report.Conflicts)
-			for i := range report.Ways {
-				if secrets.Is(w.Tree) {
-					report.Ways[i].Intent = nil // --resolve -o yaml prints it
-				}
-			}
-			report.Object, report.Manager = w.Title(), w.Manager
-			if planned := (&view.Planned{Desired: w}); len(planned.StringData()) > 0 {
-				fmt.Fprintf(env.Stderr, "note: %s:\n", w.Title())
-				notes.WriteStringData(env.Stderr, planned)
-			}
-			reports = append(reports, report)
+			err = f.find(ctx, env, p, &one)
+		}
+		if err == nil {
+			err = one.Decide(ctx, p, rules, f.subresource)
 		}
 		if err != nil {
-			view.ExplainDesired(env, w, err)
+			view.ExplainDesired(env, one.Desired, err)
 			failed++
+			continue
+		}
+		planned = append(planned, one)
+	}
+	return planned, failed
+}
+
+// reportOf returns the report of the conflicts of a plan.
+func reportOf(ctx context.Context, one view.Planned) (conflictreport.Report, error) {
+	out, err := conflictreport.New(ctx, one.Fields, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Title(), one.Options)
+	out.Conflicts = view.HideConflicts(out.Conflicts)
+	for i := range out.Ways {
+		if secrets.Is(one.Tree) {
+			out.Ways[i].Intent = nil // --resolve -o yaml prints it
 		}
 	}
-	return reports, failed
+	return out, err
 }
 
-// asked returns the options of plans of an intent, with the conflicts that the server finds. It is not asked about an
-// apply that changes nothing.
-func (f *conflictsFlags) asked(
-	ctx context.Context, env *process.Env, p place.Place, w *place.Desired,
-) (plans.Options, error) {
-	options := w.PlanOptions(false)
-	plan, err := plans.New(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
-	if err == nil && plan.Outcome == plans.Unchanged {
-		return options, nil
+func (f *conflictsFlags) print(
+	ctx context.Context, env *process.Env, shown view.PlanView, planned []view.Planned, documents int,
+) error {
+	switch f.format {
+	case "argocd":
+		return view.Encode(env.Stdout, "yaml", view.ArgoCD(planned))
+	case "flux":
+		return view.Encode(env.Stdout, "yaml", view.Flux(planned))
 	}
-	if isServed, canDryRun := w.IsServed(); !isServed || !canDryRun {
-		noteUncompared(env, w)
-		return options, nil
-	}
-	planned := view.Planned{Desired: w, Options: options}
-	if err == nil {
-		planned.Plan = plan
-	}
-	isAllowed, err := planned.Ask(ctx, p, f.subresource)
-	if !isAllowed {
-		env.NoteUnread(fmt.Errorf("%s: you may not apply it: the server was not asked for conflicts", w.Title()))
-		noteUncompared(env, w)
-	}
-	return planned.Options, err
-}
-
-func (f *conflictsFlags) print(env *process.Env, reports []conflictreport.Report, documents int) error {
 	var values []any
 	var calm int
-	for _, report := range reports {
-		switch {
+	for _, one := range planned {
+		if len(one.StringData()) > 0 {
+			fmt.Fprintf(env.Stderr, "note: %s:\n", one.Title())
+			shown.WriteStringData(env.Stderr, &one)
+		}
+		report, err := reportOf(ctx, one)
+		switch hasConflict := one.Outcome == plans.Conflict; {
+		case err != nil:
 		case f.format == "json":
-			values = append(values, report)
-		case f.format == "status" && len(report.Conflicts) == 0:
+			values = append(values, struct {
+				conflictreport.Report
+				Decisions []view.DecidedJSON `json:"decisions,omitempty"`
+			}{report, one.DecidedJSON()})
+		case f.format == "status" && !hasConflict:
 			values = append(values, metav1.Status{Status: metav1.StatusSuccess})
 		case f.format == "status":
-			values = append(values, report.Conflicts.Status())
-		case len(report.Conflicts) == 0 && documents > 1 && !f.unchanged:
-			calm++
-		case len(report.Conflicts) == 0:
-			calm++
-			fmt.Fprintf(env.Stdout, "%s: no conflict\n", report.Object)
+			values = append(values, one.Conflicts.Status())
+		case hasConflict:
+			err = shown.WriteConflicts(env.Stdout, &one, report)
 		default:
-			if err := report.Render(env.Stdout, view.PaletteFor(env, env.Stdout).Conflicts()); err != nil {
-				return err
+			calm++
+			if documents == 1 || f.unchanged {
+				fmt.Fprintf(env.Stdout, "%s: no conflict\n", one.Title())
 			}
+			shown.WriteDecided(env.Stdout, &one)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if f.format == "" {
 		if documents > 1 {
 			fmt.Fprintf(env.Stdout, "%d objects: %d with conflicts, %d without, %d failed\n", documents,
-				len(reports)-calm, calm, documents-len(reports))
+				len(planned)-calm, calm, documents-len(planned))
 		}
 		return nil
 	}
@@ -243,9 +257,12 @@ func (f *conflictsFlags) print(env *process.Env, reports []conflictreport.Report
 }
 
 func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) error {
-	way, others, err := f.ways(cmd)
+	rules, err := f.rules(cmd)
 	if err == nil {
 		err = checkFormat(f.format, "yaml", "json")
+	}
+	if err == nil && f.policy != "" {
+		err = errors.New("--policy does not go with --resolve: plan --apply applies what a policy decides")
 	}
 	if err != nil {
 		return err
@@ -261,42 +278,18 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 		return err
 	}
 	ctx := cmd.Context()
-	var list []resolved
-	failed := false
-	met := map[string]bool{} // of --field
-	for _, read := range f.readAllDesired(ctx, env, p, docs) {
-		w, err := read.desired, read.err
-		if err == nil {
-			r, with := resolved{Desired: w}, w.Stored()
-			var options plans.Options
-			if options, err = f.asked(ctx, env, p, w); err == nil {
-				r.Resolution, err = f.resolution(ctx, w, way, others, met, options)
-			}
-			if err == nil {
-				r.intent = r.Intent.Object
-			}
-			if err == nil && with != w {
-				var of *plans.Resolution
-				if of, err = f.resolution(ctx, with, way, others, met, options); err == nil {
-					r.intent = of.Intent.Object
-				}
-			}
-			if err == nil {
-				list = append(list, r)
-			}
-		}
-		if err != nil {
-			view.ExplainDesired(env, w, err)
-			failed = true
-		}
-	}
-	for _, text := range f.fields {
-		if !met[text] && !failed {
+	planned, failures := f.planned(ctx, env, p, docs, rules)
+	failed := failures > 0
+	for i, text := range f.fields { // with several documents, a path does not have to be in each
+		isMet := slices.ContainsFunc(planned, func(one view.Planned) bool {
+			return slices.ContainsFunc(one.Decided, func(d view.Decided) bool { return d.Rule == i })
+		})
+		if !isMet && !failed {
 			err = errors.Join(err, &fieldError{text: text})
 		}
 	}
 	if err == nil && !failed {
-		failed, err = f.applyResolved(ctx, env, p, list, offline)
+		failed, err = f.applyResolved(ctx, env, p, planned, offline)
 	}
 	err = errors.Join(err, p.Close())
 	if err == nil && failed {
@@ -305,68 +298,18 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 	return err
 }
 
-// resolution decides the conflicts of an intent, and sets met for the paths of --field that are among
-// them: with several documents, a path does not have to be in each.
-func (f *conflictsFlags) resolution(
-	ctx context.Context, w *place.Desired, way, others conflicts.Way, met map[string]bool, options plans.Options,
-) (*plans.Resolution, error) {
-	live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
-	var chosen *fieldpath.Set
-	if len(f.fields) > 0 {
-		plan, err := plans.New(ctx, w.Fields, live, intent, options)
-		if err != nil {
-			return nil, err
-		}
-		for _, text := range f.fields {
-			fields, err := namedFields([]string{text}, plan.Conflicts.Paths())
-			var none *fieldError
-			if errors.As(err, &none) && len(none.found) == 0 {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			met[text] = true
-			chosen = chosen.Union(fields)
-		}
-	}
-	return plans.Resolve(ctx, w.Fields, live, intent, func(c conflicts.Conflict) conflicts.Way {
-		if len(f.fields) == 0 || isUnder(chosen, c.Path) {
-			return way
-		}
-		return others
-	}, options)
-}
-
-// isUnder reports whether a path, or one above it, is in a set.
-func isUnder(set *fieldpath.Set, path fieldpath.Path) bool {
-	for i := range path {
-		if set.Has(path[:i+1]) {
-			return true
-		}
-	}
-	return false
-}
-
 // applyResolved shows what the ways out do, asks, and applies them.
 func (f *conflictsFlags) applyResolved(
-	ctx context.Context, env *process.Env, p place.Place, list []resolved, offline bool,
+	ctx context.Context, env *process.Env, p place.Place, list []view.Planned, offline bool,
 ) (failed bool, err error) {
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}
 	for _, r := range list {
-		planned := view.Planned{Desired: r.Desired.With(r.intent), Plan: r.Plan, Options: plans.Options{Force: r.Force}}
-		if isServed, canDryRun := r.IsServed(); isServed && canDryRun && r.Plan.Outcome != plans.Unchanged {
-			if _, err := planned.Ask(ctx, p, f.subresource); err != nil {
-				view.ExplainDesired(env, r.Desired, err)
-				return true, nil
-			}
-		}
 		forced := ""
-		if r.Force {
+		if r.Options.Force {
 			forced = ", with force"
 		}
-		fmt.Fprintf(env.Stderr, "%s: %s%s\n", r.Title(), planned.Outcome, forced)
-		shown.WriteEffects(env.Stderr, planned)
+		fmt.Fprintf(env.Stderr, "%s: %s%s\n", r.Title(), r.Outcome, forced)
+		shown.WriteEffects(env.Stderr, r)
 	}
 	if !f.dryRun && !offline {
 		question := fmt.Sprintf("Apply this to %s in %s?", printable.Counted(len(list), "object", "objects"), p)
@@ -380,9 +323,10 @@ func (f *conflictsFlags) applyResolved(
 	}
 	for i, r := range list {
 		var err error
+		intent := r.Stored().Tree
 		if !f.dryRun && !offline {
-			_, err = place.ApplyShown(ctx, p, r.Target, r.intent, cluster.WriteOptions{
-				Manager: r.Desired.Manager, Force: r.Force, Subresource: f.subresource,
+			_, err = place.ApplyShown(ctx, p, r.Target, intent, cluster.WriteOptions{
+				Manager: r.Desired.Manager, Force: r.Options.Force, Subresource: f.subresource,
 			})
 		}
 		switch {
@@ -390,7 +334,7 @@ func (f *conflictsFlags) applyResolved(
 			view.ExplainDesired(env, r.Desired, err)
 			failed = true
 		case format != "":
-			err = view.EncodeNext(env.Stdout, format, r.Manifest(r.intent), i)
+			err = view.EncodeNext(env.Stdout, format, r.Manifest(intent), i)
 		case f.dryRun:
 			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", printable.Text(r.Reference()))
 		default:

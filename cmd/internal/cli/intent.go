@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
@@ -27,6 +29,7 @@ type intentFlags struct {
 	force       bool
 	selector    string
 	plain       bool
+	policy      string
 	concurrency int
 }
 
@@ -41,6 +44,23 @@ func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
 func (f *intentFlags) addSubresource(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`: status, or scale, "+
 		"which takes the replicas of the manifest")
+}
+
+// policyVariable names a policy for all commands.
+const policyVariable = "TENURE_POLICY"
+
+func (f *intentFlags) addPolicy(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.policy, "policy", "",
+		"decide conflicts by the rules in `FILE`; the file of $"+policyVariable+" if empty")
+}
+
+// readPolicy reads the policy of --policy; nil without one.
+func (f *intentFlags) readPolicy(env *process.Env) (*policy.Policy, error) {
+	file := cmp.Or(f.policy, env.Getenv(policyVariable))
+	if file == "" {
+		return nil, nil
+	}
+	return readPolicy(env, file)
 }
 
 func (f *intentFlags) addPlain(cmd *cobra.Command) {
@@ -168,6 +188,25 @@ func (f *intentFlags) readDesired(
 		err = f.defineKind(ctx, p, w)
 	}
 	return w, err
+}
+
+// find plans an intent, and asks the server for conflicts. It is not asked about an apply that changes nothing.
+func (f *intentFlags) find(ctx context.Context, env *process.Env, p place.Place, one *view.Planned) (err error) {
+	one.Options = one.PlanOptions(false)
+	one.Plan, err = plans.New(ctx, one.Fields, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Options)
+	if err == nil && one.Outcome == plans.Unchanged {
+		return nil
+	}
+	if isServed, canDryRun := one.IsServed(); !isServed || !canDryRun {
+		noteUncompared(env, one.Desired)
+		return err
+	}
+	isAllowed, err := one.Ask(ctx, p, f.subresource)
+	if !isAllowed {
+		env.NoteUnread(fmt.Errorf("%s: you may not apply it: the server was not asked for conflicts", one.Title()))
+		noteUncompared(env, one.Desired)
+	}
+	return err
 }
 
 // defineKind adds the kind that an intent defines, unless the intent is in conflict.

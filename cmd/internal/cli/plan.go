@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
@@ -32,11 +33,16 @@ type planFlags struct {
 	summary       bool
 	format        string
 	unasked       int // objects that the user may not apply
+	rules         *policy.Policy
+	moves         bool             // plan what the manager updated as it is after it moved to server-side apply
+	removed       []map[string]any // objects that will be deleted
+	planned       []view.Planned   // after it ran
 	suggest       func(args ...string) string
 }
 
-func newPlan(env *process.Env) *cobra.Command {
-	var flags planFlags
+func newPlan(env *process.Env) *cobra.Command { return newPlanWith(env, &planFlags{}) }
+
+func newPlanWith(env *process.Env, flags *planFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
 		Short: "Show what an apply would do, and whether it would do anything",
@@ -80,6 +86,10 @@ With --applyset, it lists the members of an ApplySet instead, of the kinds and i
 the namespaces that its parent names, as kubectl apply --prune --applyset deletes
 them; the intents get the label of the members. The parent itself is not planned.
 
+With --policy, the rules of a file decide conflicts (tenure policy --help): it is
+that of what follows, and shows each decision with its rule. Conflicts that no rule
+decides, and those that it refuses, remain.
+
 Values of Secrets are not shown.
 
 --apply asks and then applies what was planned, if there are no conflicts and no
@@ -107,6 +117,7 @@ the first of 3, 2, 4, 1 that one of them has.`,
 	flags.add(env, cmd)
 	flags.addSubresource(cmd)
 	flags.addPlain(cmd)
+	flags.addPolicy(cmd)
 	flags.pruning.add(cmd)
 	cmd.Flags().BoolVar(&flags.offline, "offline", false, "send no dry runs: do not ask what the server refuses")
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
@@ -140,6 +151,9 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 		return errors.New("--summary only counts: --show-unchanged and -o diff do not go with it")
 	}
 	candidates, prunes, err := f.pruning.check(f.selector)
+	if err == nil {
+		f.rules, err = f.readPolicy(env)
+	}
 	if err != nil {
 		return err
 	}
@@ -158,7 +172,13 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	}
 	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
 	plans, failed := f.planDocuments(cmd.Context(), env, p, docs)
+	f.planned = plans
 	var deleted []view.Pruned
+	for _, tree := range f.removed {
+		if t, _, err := p.Live(cmd.Context(), tree); err == nil && t.Object != nil {
+			deleted = append(deleted, view.Pruned{Target: t, By: f.manager})
+		}
+	}
 	switch {
 	case prunes && failed > 0:
 		fmt.Fprintln(env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
@@ -209,6 +229,9 @@ func (f *planFlags) planDocuments(
 	all, errs := make([]view.Planned, len(docs)), make([]error, len(docs))
 	for i, read := range f.readAllDesired(ctx, env, p, docs) {
 		all[i].Desired, errs[i] = read.desired, read.err
+		if f.moves && errs[i] == nil {
+			errs[i] = moveToApply(ctx, &all[i])
+		}
 	}
 	step, done := view.Progress(env, "planning", len(docs))
 	var mu sync.Mutex
@@ -229,6 +252,9 @@ func (f *planFlags) planDocuments(
 	done()
 	f.askServer(ctx, env, p, all, errs)
 	for i, err := range errs {
+		if err == nil {
+			err = all[i].Decide(ctx, p, f.rules, f.subresource)
+		}
 		if err == nil && all[i].Desired.Object != nil && f.subresource == "" {
 			err = all[i].FindLeftovers(ctx)
 		}
@@ -273,6 +299,9 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 			continue
 		}
 		switch isServed, canDryRun := all[i].IsServed(); {
+		case all[i].Moved:
+			fmt.Fprintf(env.Stderr, "note: %s: what %q updated moves to its applies first; planned without the server\n",
+				all[i].Title(), f.manager)
 		case isServed && canDryRun && !f.offline:
 			asked = append(asked, i)
 		case isServed && errs[i] == nil:

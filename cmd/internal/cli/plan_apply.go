@@ -34,11 +34,17 @@ func (f *planFlags) applyPlans(
 	// Others may be of these kinds or in these namespaces.
 	slices.SortStableFunc(changes, func(a, b view.Planned) int { return cmp.Compare(rank(a), rank(b)) })
 	w := &place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{
-		Manager: f.manager, Force: f.force, Subresource: f.subresource,
+		Manager: f.manager, Subresource: f.subresource,
 	}}
 	failed := 0
 	for _, one := range changes {
-		out, err := w.WriteShown(ctx, one.Desired)
+		w.Options.Force = f.force || one.Options.Force
+		out, err := place.Outcome{Verb: "serverside-applied"}, error(nil)
+		if len(one.Decided) > 0 {
+			_, err = place.ApplyShown(ctx, p, one.Target, one.Stored().Tree, w.Options)
+		} else {
+			out, err = w.WriteShown(ctx, one.Desired)
+		}
 		if err != nil {
 			failed++
 			view.ExplainDesired(env, one.Desired, err)

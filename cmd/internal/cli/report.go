@@ -78,17 +78,15 @@ func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) e
 	if err := checkManager(f.applier); err != nil {
 		return err
 	}
-	var summary *report.Summary
-	var err error
-	namesObjects := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
-	if f.place.live != nil || !f.inputs.Empty() || f.selector != "" || f.fields != "" || namesObjects {
-		summary, err = f.ofTargets(env, cmd, args)
-	} else {
-		summary, err = f.ofKinds(env, cmd, args)
-	}
-	if summary == nil {
+	var r *report.Report
+	err := f.each(env, cmd, args, func(namespace string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
+		r = report.New(f.options(env, cmd, namespace, isServed))
+		return func(t *place.Target) { r.Add(cmd.Context(), objectOf(t)) }
+	})
+	if r == nil {
 		return err
 	}
+	summary := r.Summary()
 	if f.format == "json" {
 		return errors.Join(view.Encode(env.Stdout, f.format, summary), err)
 	}
@@ -158,11 +156,23 @@ func objectOf(t *place.Target) report.Object {
 	return o
 }
 
-// ofTargets reports on files, or on objects that are named or selected by labels.
-func (f *reportFlags) ofTargets(env *process.Env, cmd *cobra.Command, args []string) (*report.Summary, error) {
+// visit begins a look at objects, of a namespace or of all, and returns what looks at one.
+type visit func(namespace string, isServed func(schema.GroupVersionKind) bool) (look func(*place.Target))
+
+// each looks at all objects that the arguments name. The error says what could not be read.
+func (f *reportFlags) each(env *process.Env, cmd *cobra.Command, args []string, begin visit) error {
+	namesObjects := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
+	if f.place.live != nil || !f.inputs.Empty() || f.selector != "" || f.fields != "" || namesObjects {
+		return f.eachTarget(env, cmd, args, begin)
+	}
+	return f.eachOfKinds(env, cmd, args, begin)
+}
+
+// eachTarget looks at files, or at objects that are named or selected by labels.
+func (f *reportFlags) eachTarget(env *process.Env, cmd *cobra.Command, args []string, begin visit) error {
 	p, targets, missing := f.open(env, cmd, args)
 	if p == nil || len(targets) == 0 {
-		return nil, missing
+		return missing
 	}
 	namespace := *f.place.cluster.Namespace
 	isServed := func(schema.GroupVersionKind) bool { return true }
@@ -174,21 +184,21 @@ func (f *reportFlags) ofTargets(env *process.Env, cmd *cobra.Command, args []str
 	if c, ok := p.(*place.Cluster); ok {
 		var err error
 		if namespace, err = f.namespaceOf(c); err != nil {
-			return nil, errors.Join(missing, err, p.Close())
+			return errors.Join(missing, err, p.Close())
 		}
 	}
-	r := report.New(f.options(env, cmd, namespace, isServed))
+	look := begin(namespace, isServed)
 	for _, t := range targets {
-		r.Add(cmd.Context(), objectOf(t))
+		look(t)
 	}
-	return r.Summary(), errors.Join(missing, p.Close())
+	return errors.Join(missing, p.Close())
 }
 
-// ofKinds reports on whole kinds, in chunks.
-func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []string) (_ *report.Summary, err error) {
+// eachOfKinds looks at whole kinds, in chunks.
+func (f *reportFlags) eachOfKinds(env *process.Env, cmd *cobra.Command, args []string, begin visit) (err error) {
 	opened, err := f.place.open(env, cmd, process.NoStore)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	var c *place.Cluster
@@ -205,22 +215,21 @@ func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []strin
 		kinds, err = kindsOf(env, c.Client, args)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	namespace, err := f.namespaceOf(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	kinds = reported(kinds, namespace, len(args) > 0)
-	r := report.New(f.options(env, cmd, namespace, c.IsServed))
+	look := begin(namespace, c.IsServed)
 	step, done := view.Progress(env, "reading kinds", len(kinds))
-	add := func(t *place.Target) { r.Add(cmd.Context(), objectOf(t)) }
-	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, add, step)
+	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, look, step)
 	done()
 	if len(args) == 0 {
 		err = noteUnlisted(env, err)
 	}
-	return r.Summary(), err
+	return err
 }
 
 // reported returns the kinds to report on: of a namespace, only those in namespaces, unless they were named;

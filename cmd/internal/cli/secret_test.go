@@ -32,6 +32,8 @@ const (
 	shortValue  = "zq9"
 )
 
+const policyHead = "apiVersion: tenure-ssa.github.io/v1alpha1\nkind: ConflictPolicy\n"
+
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
 // secretRuns are the arguments of all commands that read objects, without where these are and how they are printed: OBJ
@@ -39,18 +41,21 @@ func encoded(text string) string { return base64.StdEncoding.EncodeToString([]by
 var secretRuns = map[string][]string{
 	"apply": {"-f intent.yaml --field-manager bob", "-f intent.yaml --field-manager bob --force-conflicts",
 		"-f intent.yaml --field-manager bob --force-conflicts --dry-run",
-		"-f wrong.yaml --field-manager bob --force-conflicts"},
+		"-f wrong.yaml --field-manager bob --force-conflicts", "-f intent.yaml --field-manager bob --policy policy.yaml"},
 	"replace": {"-f intent.yaml", "-f stale.yaml", "-f wrong.yaml"},
 	"plan": {"-f intent.yaml --field-manager bob", "-f intent.yaml --field-manager bob --force-conflicts",
 		"-f intent.yaml --field-manager bob --force-conflicts --show-managed-fields", "-f intent.yaml --summary",
 		"-f intent.yaml --field-manager bob --force-conflicts --offline", "-f wrong.yaml --force-conflicts",
 		"-f intent.yaml --field-manager bob --force-conflicts --apply --yes",
 		"-f intent.yaml --field-manager bob --apply --yes",
-		"-f other.yaml --field-manager alice --prune --all", "-f other.yaml --field-manager bob"},
+		"-f other.yaml --field-manager alice --prune --all", "-f other.yaml --field-manager bob",
+		"-f intent.yaml --field-manager bob --policy policy.yaml", "-f intent.yaml --field-manager bob --policy refuse.yaml"},
 	"conflicts": {"-f intent.yaml --field-manager bob", "-f intent.yaml --field-manager bob --resolve force --yes",
 		"-f intent.yaml --field-manager bob --resolve share --yes",
 		"-f intent.yaml --field-manager bob --resolve give-up --dry-run",
-		"-f intent.yaml --field-manager bob --resolve force --field .data --yes"},
+		"-f intent.yaml --field-manager bob --resolve force --field .data --yes",
+		"-f intent.yaml --field-manager bob --policy policy.yaml", "-f intent.yaml --field-manager bob --policy refuse.yaml"},
+	"policy":   {"init OBJ --field-manager alice", "test policy.yaml -f intent.yaml --field-manager bob"},
 	"handover": {"-f mine.yaml --field-manager alice --field .data.password --yes", "-f mine.yaml --field .none --yes"},
 	"blame":    {"OBJ", "OBJ --show-managed-fields", "OBJ --time", "OBJ --manager alice"},
 	"extract":  {"OBJ --manager alice", "OBJ --manager nobody"},
@@ -68,7 +73,7 @@ var secretRuns = map[string][]string{
 	"delete":    {"OBJ"},
 	"watch":     {"--audit-log audit.log", "--audit-log audit.log --returns 1"},
 	"test":      {"scenario.txtar", "-v scenario.txtar"},
-	"serve":     nil, "envtest": nil, "version": nil,
+	"serve":     nil, "envtest": nil, "version": nil, "helm": nil,
 }
 
 // isManifest reports whether what a command prints was asked for as a manifest, or as the next live object.
@@ -125,7 +130,9 @@ func writeSecretFiles(t *testing.T, dir string) (live []byte) {
 		"other.yaml":  fmt.Sprintf(intent, "new", intentValue),
 		"mine.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: c, namespace: default}\ndata: {password: " +
 			encoded(liveValue) + ", short: " + encoded(shortValue) + "}\n",
-		"stale.yaml": strings.Replace(fmt.Sprintf(intent, "c", intentValue), "{name", "{resourceVersion: '1', name", 1),
+		"policy.yaml": policyHead + "rules: [{fields: [.data.password], decision: share}, {decision: giveUp}]\n",
+		"refuse.yaml": policyHead + "rules: [{fields: [.data.password], decision: refuse}, {decision: force}]\n",
+		"stale.yaml":  strings.Replace(fmt.Sprintf(intent, "c", intentValue), "{name", "{resourceVersion: '1', name", 1),
 		"wrong.yaml": fmt.Sprintf(intent, "c", intentValue) + "unknown: " + intentValue + "\nimmutable: " + intentValue +
 			"\n",
 		"scenario.txtar": "A Secret.\n\n-- apply alice --\n" + fmt.Sprintf(intent, "c", intentValue) + "-- want --\nx: y\n" +

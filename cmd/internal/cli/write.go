@@ -32,6 +32,13 @@ func (f *writeFlags) writeDocuments(env *process.Env, cmd *cobra.Command, isAppl
 	if err := f.output.Check(); err != nil {
 		return err
 	}
+	rules, err := f.readPolicy(env)
+	if err == nil && isApply && f.policy != "" && f.subresource == place.Scale {
+		err = errors.New("--policy does not go with --subresource scale")
+	}
+	if err != nil {
+		return err
+	}
 	missing := process.CreateStore
 	if f.dryRun {
 		missing = process.EmptyStore
@@ -55,9 +62,14 @@ func (f *writeFlags) writeDocuments(env *process.Env, cmd *cobra.Command, isAppl
 	var written []map[string]any
 	for _, doc := range docs {
 		var out place.Outcome
-		err := doc.Err
+		err, intent := doc.Err, doc.Tree
+		if err == nil && isApply && rules != nil && f.subresource != place.Scale {
+			var force bool
+			intent, force, err = f.decided(cmd.Context(), env, p, doc, rules)
+			w.Options.Force = f.force || force
+		}
 		if err == nil {
-			out, err = w.Write(cmd.Context(), doc.Tree)
+			out, err = w.Write(cmd.Context(), intent)
 		}
 		if err != nil {
 			failed = true

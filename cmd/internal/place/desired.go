@@ -48,6 +48,23 @@ func (w *Desired) With(intent map[string]any) *Desired {
 	return &with
 }
 
+// WithManagedFields returns the intent for the live object with the managed fields of another one.
+func (w *Desired) WithManagedFields(of map[string]any) *Desired {
+	with, target := *w, *w.Target
+	list := manifest.ManagedFields(of)
+	for _, tree := range []*map[string]any{&target.Object, &target.stored} {
+		if *tree == nil {
+			continue
+		}
+		metadata, _ := (*tree)["metadata"].(map[string]any)
+		metadata, *tree = maps.Clone(metadata), maps.Clone(*tree)
+		metadata["managedFields"] = list
+		(*tree)["metadata"] = metadata
+	}
+	with.Target = &target
+	return &with
+}
+
 // Manifest returns an intent without a namespace that the document did not have.
 func (w *Desired) Manifest(intent map[string]any) map[string]any {
 	metadata, ok := intent["metadata"].(map[string]any)

@@ -31,6 +31,11 @@ type Planned struct {
 	// applied client-side.
 	Leftovers []Leftover
 	Migration []plans.Change
+	// Decided are the conflicts that a policy decided, see [Planned.Decide].
+	Decided []Decided
+	// Moved says that the live object is the one after its fields moved to server-side apply, which the server does not
+	// have yet: it can't be asked.
+	Moved bool
 }
 
 // Changes returns the fields that change: by the dry run, if there was one.
@@ -148,8 +153,7 @@ func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
 		if err != nil {
 			return err
 		}
-		report.Conflicts = HideConflicts(report.Conflicts)
-		return report.Render(w, v.Palette.Conflicts())
+		return v.WriteConflicts(w, &p, report)
 	}
 	outcome := p.Outcome.String()
 	if p.Desired.Object == nil {
@@ -161,6 +165,7 @@ func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
 		v.Palette.paint(p.Title(), color.Bold),
 		v.Palette.paint(outcome, outcomeColors[p.Outcome]),
 	)
+	v.WriteDecided(w, &p)
 	// In a new object, everything is new, and owned by its creator.
 	if p.Desired.Object != nil {
 		v.WriteEffects(w, p)
@@ -252,6 +257,7 @@ type planJSON struct {
 	Changes   []changeJSON        `json:"changes,omitempty"`
 	Ownership []ownershipJSON     `json:"ownership,omitempty"`
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
+	Decisions []DecidedJSON       `json:"decisions,omitempty"`
 	// Leftovers are fields of earlier updaters that stay, Migration what kubectl apply --server-side changes besides.
 	Leftovers []leftoverJSON `json:"leftovers,omitempty"`
 	// StringData says what the stringData of a Secret overwrites, and what of it stays.
@@ -305,6 +311,7 @@ func (v PlanView) Data(all []Planned) any {
 		one := planJSON{
 			File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
 			Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(&p),
+			Decisions: p.DecidedJSON(),
 		}
 		one.Changes, one.Migration = changesJSON(p.Changes()), changesJSON(slices.Values(p.Migration))
 		for _, l := range p.Leftovers {

@@ -56,6 +56,10 @@ func (p *Planned) StringData() (out []StringData) {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		path := fieldpath.Fields("data", key)
 		was := fieldpath.Fields("stringData", key)
+		isDecided := func(d Decided) bool { return d.Path.Equal(path) }
+		if slices.ContainsFunc(p.Decided, isDecided) {
+			continue // it is left to its owner
+		}
 		if mine.Owned().Has(was) && !mine.Owned().Has(path) && !intended.Has(was) && !intended.Has(path) {
 			out = append(out, StringData{Field: path})
 		}

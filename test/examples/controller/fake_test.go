@@ -45,7 +45,7 @@ func TestFake(t *testing.T) {
 	c := crfake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).
 		WithStatusSubresource(&Site{}, &appsv1.Deployment{}).WithReturnManagedFields().Build()
 	applies, err := controllerruntime.New(c, controllerruntime.Options{
-		Manager: manager, Resolve: policy, Schemas: schemas{sites}, Reader: c,
+		Manager: manager, Resolve: rules.Resolve, Schemas: schemas{sites}, Reader: c,
 	})
 	require.NoError(t, err)
 	r := &reconciler{client: c, applies: applies}

@@ -63,7 +63,7 @@ func newManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, *recon
 		return nil, nil, err
 	}
 	applies, err := controllerruntime.New(c, controllerruntime.Options{
-		Manager: manager, Resolve: policy, Config: config, Cache: m.GetCache(), Reader: m.GetAPIReader(),
+		Manager: manager, Resolve: rules.Resolve, Config: config, Cache: m.GetCache(), Reader: m.GetAPIReader(),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -15,19 +15,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenure-ssa/tenure/compat/controllerruntime"
-	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 const manager = "sites"
 
-// policy leaves the replicas to an autoscaler, or to whoever else took them, and insists on
+// rules leave the replicas to an autoscaler, or to whoever else took them, and insist on
 // everything else.
-var policy = applier.Rules(
-	applier.Rule{Path: fieldpath.Fields("spec", "replicas"), Way: conflicts.GiveUp},
-	applier.Rule{Way: conflicts.Force},
-)
+var rules = policy.Policy{Rules: []policy.Rule{
+	{Fields: []string{".spec.replicas"}, Decision: policy.GiveUp},
+	{Decision: policy.Force},
+}}
 
 // reconciler makes a Deployment and a Service of each Site. It applies the same intents whenever
 // something happened, and only those that would change something reach the server.

@@ -1,15 +1,20 @@
-package fieldpath
+// Package fieldsets has what the engine does with sets of paths, and nobody else: it writes FieldsV1 during walks, looks
+// paths up in FieldsV1 that is maps, and rewrites levels.
+package fieldsets
 
 import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/plain"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Writer writes the FieldsV1 of a value during a walk, in the bytes of [Set.AppendJSON], without a [Set] in between.
-// Elements come in any order. The zero value is ready to use; Reset keeps its memory.
+// Writer writes the FieldsV1 of a value during a walk, in the bytes of [fieldpath.Set.AppendJSON], without a set in
+// between. Elements come in any order. The zero value is ready to use; Reset keeps its memory.
 //
 //	level := w.Level()
 //	w.Enter(e, head, isMember)
@@ -33,25 +38,22 @@ type Writer struct {
 	members []textMember
 	scratch []byte
 
-	omitted omitted   // of the paths below the innermost open member
-	outer   []omitted // the same outside of the open members that isOmitting marks
-	filter  Filter    // is applied to the whole set, and then except is removed; nil for none
-	except  *Set
+	omitted omitted          // of the paths below the innermost open member
+	outer   []omitted        // the same outside of the open members that isOmitting marks
+	filter  fieldpath.Filter // is applied to the whole set, and then except is removed; nil for none
+	except  *fieldpath.Set
 }
 
 // textMember is a member of FieldsV1 that is part of a text.
 type textMember struct {
-	text             string // with kind, its element
+	elem             fieldpath.Element
 	start, body, end uint32
-	kind             kind
 	isOmitting       bool // Writer.outer has an element for it
 }
 
-func (m *textMember) elem() Element { return Element{m.kind, m.text} }
-
 // omitted are paths that a [Writer] leaves out: those of except, and those of reset with all paths below them.
 type omitted struct {
-	except, reset     *Set
+	except, reset     *fieldpath.Set
 	isExcept, isReset bool // the path of the member itself
 }
 
@@ -60,12 +62,12 @@ const marker = `".":{}`
 
 // Omit leaves out what filter removes, and then the paths of except, but not those below them; nil is none. It is
 // called before anything is written.
-func (w *Writer) Omit(except *Set, filter Filter) {
+func (w *Writer) Omit(except *fieldpath.Set, filter fieldpath.Filter) {
 	w.omitted, w.filter, w.except = omitted{}, nil, nil
 	switch f := filter.(type) {
 	case nil:
 		w.omitted.except = except
-	case Excluding:
+	case fieldpath.Excluding:
 		w.omitted = omitted{except: except, reset: f.Set}
 	default:
 		w.filter, w.except = filter, except
@@ -76,7 +78,7 @@ func (w *Writer) Omit(except *Set, filter Filter) {
 func (w *Writer) Level() int { return len(w.members) }
 
 // Add is Enter and Leave of a member with nothing below it.
-func (w *Writer) Add(e Element, head string) {
+func (w *Writer) Add(e fieldpath.Element, head string) {
 	if w.omitted.except != nil || w.omitted.reset != nil {
 		w.Enter(e, head, true)
 		w.Leave(true)
@@ -85,11 +87,11 @@ func (w *Writer) Add(e Element, head string) {
 	start := w.begin(e, head)
 	w.text = append(w.text, '}')
 	end := uint32(len(w.text))
-	w.members = append(w.members, textMember{text: e.text, kind: e.kind, start: start, body: end - 1, end: end})
+	w.members = append(w.members, textMember{elem: e, start: start, body: end - 1, end: end})
 }
 
 // begin writes a member, up to what is below it, and returns where it begins.
-func (w *Writer) begin(e Element, head string) (start uint32) {
+func (w *Writer) begin(e fieldpath.Element, head string) (start uint32) {
 	text := w.text
 	if len(text) == 0 {
 		text = append(text, '{')
@@ -99,7 +101,7 @@ func (w *Writer) begin(e Element, head string) (start uint32) {
 		text = append(text, ',')
 	}
 	if head == "" {
-		w.text = e.AppendHead(text)
+		w.text = AppendHead(text, e)
 	} else {
 		w.text = append(text, head...)
 	}
@@ -107,15 +109,24 @@ func (w *Writer) begin(e Element, head string) (start uint32) {
 }
 
 // AppendHead appends what the member e of FieldsV1 begins with, up to what is below it, such as "f:spec":{.
-func (e Element) AppendHead(b []byte) []byte {
-	b = append(b, '"', prefixes[e.kind], ':')
-	return append(appendNameBody(b, e.text), `":{`...)
+func AppendHead(b []byte, e fieldpath.Element) []byte {
+	kind := byte('i')
+	switch {
+	case e.IsField():
+		kind = 'f'
+	case e.IsKey():
+		kind = 'k'
+	case e.IsValue():
+		kind = 'v'
+	}
+	b = plain.AppendEscaped(append(b, '"', kind, ':'), e.Text())
+	return append(b, `":{`...)
 }
 
-// Enter begins the member e. head is what [Element.AppendHead] appends, or empty if the caller does not keep it.
+// Enter begins the member e. head is what [AppendHead] appends, or empty if the caller does not keep it.
 // isMember says that the path that ends with e is in the set, whatever is below it.
-func (w *Writer) Enter(e Element, head string, isMember bool) {
-	m := textMember{text: e.text, kind: e.kind}
+func (w *Writer) Enter(e fieldpath.Element, head string, isMember bool) {
+	m := textMember{elem: e}
 	if o := w.omitted; o.except != nil || o.reset != nil {
 		m.isOmitting = true
 		w.outer = append(w.outer, o)
@@ -158,7 +169,7 @@ func (w *Writer) Close(level int) { w.members = w.members[:level] }
 
 // Sort ends a level, and brings its members into order. An element that was entered more than once is in the set
 // without what is below it, and in twice once for each time but the first.
-func (w *Writer) Sort(level int) (twice []Element) {
+func (w *Writer) Sort(level int) (twice []fieldpath.Element) {
 	members := w.members[level:]
 	w.members = w.members[:level]
 	if len(members) < 2 {
@@ -166,10 +177,10 @@ func (w *Writer) Sort(level int) (twice []Element) {
 	}
 	start := members[0].start
 	isFirst := w.text[start] != ',' // of the object: no marker is before it
-	slices.SortFunc(members, func(a, b textMember) int { return a.elem().Compare(b.elem()) })
+	slices.SortFunc(members, func(a, b textMember) int { return a.elem.Compare(b.elem) })
 	isSorted := true
 	for i := 1; i < len(members) && isSorted; i++ {
-		isSorted = members[i-1].start < members[i].start && members[i-1].elem() != members[i].elem()
+		isSorted = members[i-1].start < members[i].start && members[i-1].elem != members[i].elem
 	}
 	if isSorted {
 		return nil
@@ -178,8 +189,8 @@ func (w *Writer) Sort(level int) (twice []Element) {
 	for i := 0; i < len(members); {
 		m := &members[i]
 		same := 1
-		for ; i+same < len(members) && members[i+same].elem().Equal(m.elem()); same++ {
-			twice = append(twice, m.elem())
+		for ; i+same < len(members) && members[i+same].elem.Equal(m.elem); same++ {
+			twice = append(twice, m.elem)
 		}
 		if i > 0 || !isFirst {
 			out = append(out, ',')
@@ -227,15 +238,16 @@ func (w *Writer) json() []byte {
 }
 
 // Set returns the set of what was written.
-func (w *Writer) Set() *Set {
+func (w *Writer) Set() *fieldpath.Set {
 	if len(w.text) == 0 {
 		return nil
 	}
 	// A walk may end one value after a limit, and this one depends on none.
-	set, err := decode(string(w.json()), limits.MaxDepth+1, 2*limits.MaxMembers)
+	decoded, err := hooks.DecodeSet(string(w.json()), limits.MaxDepth+1, 2*limits.MaxMembers)
 	if err != nil {
-		panic("fieldpath: bug: a Writer wrote what can't be decoded: " + err.Error())
+		panic("fieldsets: bug: a Writer wrote what can't be decoded: " + err.Error())
 	}
+	set := decoded.(*fieldpath.Set)
 	if w.filter != nil {
 		set = w.filter.Filter(set).Difference(w.except)
 	}
@@ -244,7 +256,7 @@ func (w *Writer) Set() *Set {
 
 // Reset removes all that was written, but keeps some memory for what is written next.
 func (w *Writer) Reset() {
-	const mostMembers = 256
+	const mostMembers, largestBuffer = 256, 64 << 10 // bytes
 	if cap(w.members) > mostMembers {
 		w.members = nil
 	}

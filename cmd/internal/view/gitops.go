@@ -1,0 +1,162 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// left returns the fields that a policy leaves to their owners: those that an apply gives up or takes the value of.
+func (p *Planned) left() (paths []fieldpath.Path) {
+	for _, d := range p.Decided {
+		isThere := slices.ContainsFunc(paths, d.Path.Equal)
+		if (d.Decision == policy.GiveUp || d.Decision == policy.Share) && !isThere {
+			paths = append(paths, d.Path)
+		}
+	}
+	return paths
+}
+
+// ArgoCD returns the part of an Application that leaves to others what a policy leaves to them.
+func ArgoCD(all []Planned) any {
+	type ignored struct {
+		Group     string   `json:"group,omitempty"`
+		Kind      string   `json:"kind"`
+		Name      string   `json:"name"`
+		Namespace string   `json:"namespace,omitempty"`
+		Pointers  []string `json:"jsonPointers,omitempty"`
+		JQ        []string `json:"jqPathExpressions,omitempty"`
+	}
+	list := []ignored{}
+	for _, p := range all {
+		one := ignored{Group: p.Kind.Group, Kind: p.Kind.Kind, Name: p.Name, Namespace: p.Namespace}
+		for _, path := range p.left() {
+			if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
+				one.JQ = append(one.JQ, jq(path)) // an item is found by its key, wherever it is in the list
+			} else {
+				one.Pointers = append(one.Pointers, pointer(path, nil))
+			}
+		}
+		if len(one.Pointers)+len(one.JQ) > 0 {
+			list = append(list, one)
+		}
+	}
+	return map[string]any{"spec": map[string]any{
+		"ignoreDifferences": list,
+		"syncPolicy":        map[string]any{"syncOptions": []string{"RespectIgnoreDifferences=true", "ServerSideApply=true"}},
+	}}
+}
+
+// Flux returns the part of a HelmRelease whose drift detection leaves to others what a policy leaves to them.
+func Flux(all []Planned) any {
+	type rule struct {
+		Paths  []string       `json:"paths"`
+		Target map[string]any `json:"target"`
+	}
+	list := []rule{}
+	for _, p := range all {
+		one := rule{Target: map[string]any{"kind": p.Kind.Kind, "name": p.Name}}
+		if p.Kind.Group != "" {
+			one.Target["group"] = p.Kind.Group
+		}
+		if p.Namespace != "" {
+			one.Target["namespace"] = p.Namespace
+		}
+		for _, path := range p.left() {
+			one.Paths = append(one.Paths, pointer(path, p.Desired.Object))
+		}
+		if len(one.Paths) > 0 {
+			list = append(list, one)
+		}
+	}
+	return map[string]any{"spec": map[string]any{
+		"driftDetection": map[string]any{"mode": "enabled", "ignore": list},
+	}}
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointer returns a path as a JSON pointer (RFC 6901). An item of a list has the index that it has in the object; the
+// pointer is that of the list for one that the object does not have.
+func pointer(path fieldpath.Path, value any) (text string) {
+	for _, e := range path {
+		if name, ok := e.Field(); ok {
+			text += "/" + pointerEscapes.Replace(name)
+			fields, _ := value.(map[string]any)
+			value = fields[name]
+			continue
+		}
+		items, _ := value.([]any)
+		i := slices.IndexFunc(items, func(item any) bool { return selects(e, item) })
+		if at, ok := e.Index(); ok {
+			i = at
+		}
+		if i < 0 || i >= len(items) {
+			return text
+		}
+		text += "/" + strconv.Itoa(i)
+		value = items[i]
+	}
+	return text
+}
+
+// selects reports whether an element selects an item by its key or value.
+func selects(e fieldpath.Element, item any) bool {
+	if value, ok := e.Value(); ok {
+		return typed.Equal(value, item)
+	}
+	key, ok := e.Key()
+	fields, isMap := item.(map[string]any)
+	return ok && isMap && !slices.ContainsFunc(key, func(f fieldpath.KeyField) bool {
+		return !typed.Equal(f.Value, fields[f.Name])
+	})
+}
+
+var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// jq returns a path as an expression of jq: .spec.containers[] | select(.name == "a") | .image.
+func jq(path fieldpath.Path) (text string) {
+	for i, e := range path {
+		name, isField := e.Field()
+		value, isValue := e.Value()
+		at, isIndex := e.Index()
+		key, _ := e.Key()
+		if i > 0 && !path[i-1].IsField() && isField {
+			text += " | "
+		}
+		switch {
+		case isField:
+			text += jqField(name)
+		case isIndex:
+			text += fmt.Sprintf("[%d]", at)
+		case isValue:
+			text += "[] | select(. == " + jqValue(value) + ")"
+		default:
+			var conditions []string
+			for _, f := range key {
+				conditions = append(conditions, jqField(f.Name)+" == "+jqValue(f.Value))
+			}
+			text += "[] | select(" + strings.Join(conditions, " and ") + ")"
+		}
+	}
+	return text
+}
+
+func jqField(name string) string {
+	if jqName.MatchString(name) {
+		return "." + name
+	}
+	return ".[" + jqValue(name) + "]"
+}
+
+func jqValue(value any) string {
+	data, _ := json.Marshal(value)
+	return string(data)
+}

@@ -1,0 +1,222 @@
+// Package policy decides the conflicts of applies once, for every tool: a file says which fields a manager takes, leaves
+// or shares, and from whom.
+//
+//	apiVersion: tenure-ssa.github.io/v1alpha1
+//	kind: ConflictPolicy
+//	rules:
+//	- fields: [.spec.replicas]
+//	  managers: [kube-controller-manager, keda-*]
+//	  decision: giveUp
+//	  reason: autoscalers set the replicas
+//	- managers: [kubectl-*]
+//	  decision: force
+//	  reason: what people change by hand is in the manifests, or does not last
+//
+// The first rule that matches a conflict decides it. A conflict that no rule matches is refused.
+//
+// [Parse] reads a file. [Policy.Resolve] is what fieldmanager/applier and compat/controllerruntime take as their
+// Options.Resolve. Rules can be written in Go as well:
+//
+//	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: policy.GiveUp}}}
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+)
+
+// What a file says of itself.
+const (
+	APIVersion = "tenure-ssa.github.io/v1alpha1"
+	Kind       = "ConflictPolicy"
+)
+
+// Decision is what happens to a field in conflict.
+type Decision string
+
+// The decisions. Those but Refuse are the ways out of package conflicts.
+const (
+	// Force takes the field from its owners.
+	Force Decision = "force"
+	// GiveUp leaves the field out of the intent: its value and its owners stay.
+	GiveUp Decision = "giveUp"
+	// Share puts the live value into the intent: both own the field.
+	Share Decision = "share"
+	// Refuse leaves the conflict to be decided by a person.
+	Refuse Decision = "refuse"
+)
+
+// Way returns the way out of the conflict; ok is false for Refuse, and for what is no decision.
+func (d Decision) Way() (way conflicts.Way, ok bool) {
+	way, ok = map[Decision]conflicts.Way{
+		Force: conflicts.Force, GiveUp: conflicts.GiveUp, Share: conflicts.Share,
+	}[d]
+	return way, ok
+}
+
+// Policy decides conflicts. It must not be changed while it is used; then it is safe for concurrent use. The zero Policy
+// and a nil one refuse every conflict.
+type Policy struct {
+	// APIVersion and Kind are those of this package.
+	APIVersion string `json:"apiVersion" jsonschema:"enum=tenure-ssa.github.io/v1alpha1"`
+	Kind       string `json:"kind" jsonschema:"enum=ConflictPolicy"`
+	// Rules are asked in their order: the first that matches a conflict decides it.
+	Rules []Rule `json:"rules"`
+	// Examples are conflicts with the decision that is expected of them. "tenure policy test" checks them.
+	Examples []Example `json:"examples,omitempty"`
+
+	lines []int // of the rules, if they were read
+}
+
+// Rule decides the conflicts that it matches: those that match all of it. What is empty matches everything. In texts, a *
+// stands for any characters, none included.
+type Rule struct {
+	// Managers are names of the owner of the field, such as kubectl-edit or kubectl-*. One of them has to match.
+	Managers []string `json:"managers,omitempty"`
+	// Operation is the operation of the owner: Apply or Update.
+	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
+	// Subresource is the subresource that the owner wrote through, such as scale; "" is for writes of the object itself.
+	Subresource *string `json:"subresource,omitempty"`
+	// Kinds are kinds of the object, as Deployment, or with the group, as Deployment.apps. One of them has to match.
+	Kinds []string `json:"kinds,omitempty"`
+	// Namespaces and Names are those of the object. One of each has to match.
+	Namespaces []string `json:"namespaces,omitempty"`
+	Names      []string `json:"names,omitempty"`
+	// LabelSelector selects objects by the labels that they have, not by those of the intent.
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	// Fields are paths as conflicts name them, such as .spec.template.spec.containers[name="app"].image. One of them has to
+	// match the field, or what it is in. A * stands for characters of one name, or of what is in one pair of brackets:
+	// .spec.template.spec.containers[*].image, .metadata.annotations.example.com/*. Quotes may be left out.
+	Fields []string `json:"fields,omitempty"`
+	// Decision is what happens to the field: force, giveUp, share or refuse.
+	Decision Decision `json:"decision" jsonschema:"enum=force,enum=giveUp,enum=share,enum=refuse"`
+	// Reason is printed with the decision.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Example is a conflict with the decision that is expected of it.
+type Example struct {
+	// Name says what the example is about.
+	Name string `json:"name,omitempty"`
+	// Object is the object in conflict, of which its kind, name, namespace and labels count.
+	Object metav1.PartialObjectMetadata `json:"object"`
+	// Owner is the owner of the field.
+	Owner Owner `json:"owner"`
+	// Field is the path of the field.
+	Field string `json:"field"`
+	// Decision is what is expected.
+	Decision Decision `json:"decision" jsonschema:"enum=force,enum=giveUp,enum=share,enum=refuse"`
+}
+
+// Owner is an owner of a field in conflict.
+type Owner struct {
+	Manager     string                            `json:"manager"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
+	Subresource string                            `json:"subresource,omitempty"`
+}
+
+// Verdict is what a policy says of a conflict.
+type Verdict struct {
+	Decision Decision
+	// Rule is the number of the rule in Policy.Rules; -1 if none matches.
+	Rule   int
+	Reason string
+	line   int
+}
+
+// String names the rule and its reason, as in "rule 1 (line 4): autoscalers set the replicas".
+func (v Verdict) String() string {
+	if v.Rule < 0 {
+		return "no rule matches"
+	}
+	text := fmt.Sprintf("rule %d", v.Rule+1)
+	if v.line > 0 {
+		text += fmt.Sprintf(" (line %d)", v.line)
+	}
+	if v.Reason != "" {
+		text += ": " + v.Reason
+	}
+	return text
+}
+
+// Decide returns a verdict on each conflict of an apply to obj, as it is on the server. A field of several owners, and what
+// is in it, gets the verdict of them all that changes least: one rule takes nothing that another one leaves. A nil obj has
+// no kind, name and labels.
+func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) []Verdict {
+	if obj == nil {
+		obj = &metav1.PartialObjectMetadata{}
+	}
+	out := make([]Verdict, len(all))
+	least := map[string]Verdict{}
+	for i, c := range all {
+		out[i] = p.decide(obj, Owner{c.Owner.Manager, c.Owner.Operation, c.Owner.Subresource}, elements(c.Path))
+		path := c.Path.String()
+		if before, ok := least[path]; !ok || out[i].changesLess(before) {
+			least[path] = out[i]
+		}
+	}
+	for i, c := range all {
+		for n := range c.Path {
+			if v, ok := least[c.Path[:n+1].String()]; ok && v.changesLess(out[i]) {
+				out[i] = v
+			}
+		}
+	}
+	return out
+}
+
+// changesLess reports whether v leaves more to the owners of a field than o.
+func (v Verdict) changesLess(o Verdict) bool {
+	order := []Decision{Refuse, GiveUp, Share, Force}
+	return slices.Index(order, v.Decision) < slices.Index(order, o.Decision)
+}
+
+// Resolve is Decide for the Options.Resolve of appliers: ok is false if one of the conflicts is refused.
+func (p *Policy) Resolve(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) (ways []conflicts.Way, ok bool) {
+	for _, v := range p.Decide(obj, all) {
+		way, ok := v.Decision.Way()
+		if !ok {
+			return nil, false
+		}
+		ways = append(ways, way)
+	}
+	return ways, true
+}
+
+func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, path []string) Verdict {
+	if p != nil {
+		for i, r := range p.Rules {
+			if r.whyNot(obj, owner, path) == "" {
+				return p.Verdict(i)
+			}
+		}
+	}
+	return Verdict{Decision: Refuse, Rule: -1}
+}
+
+// Verdict returns the verdict of a rule, by its number in Rules.
+func (p *Policy) Verdict(rule int) Verdict {
+	v := Verdict{Decision: p.Rules[rule].Decision, Rule: rule, Reason: p.Rules[rule].Reason}
+	if rule < len(p.lines) {
+		v.line = p.lines[rule]
+	}
+	return v
+}
+
+// Test returns the verdict on the conflict of an example.
+func (p *Policy) Test(e Example) Verdict {
+	return p.decide(&e.Object, e.Owner, split(e.Field))
+}
+
+// Explain says for each rule why it does not match the conflict of an example: the name of what does not, such as
+// "managers"; empty if the rule matches.
+func (p *Policy) Explain(e Example) (whyNot []string) {
+	for _, r := range p.Rules {
+		whyNot = append(whyNot, r.whyNot(&e.Object, e.Owner, split(e.Field)))
+	}
+	return whyNot
+}

@@ -1,0 +1,239 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+var (
+	app      = fieldpath.Key(fieldpath.KeyField{Name: "name", Value: "app"})
+	image    = append(fieldpath.Fields("spec", "template", "spec", "containers"), app, fieldpath.Field("image"))
+	tcp      = fieldpath.Key(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
+	port     = append(fieldpath.Fields("spec", "ports"), tcp)
+	replicas = fieldpath.Fields("spec", "replicas")
+)
+
+func deployment() *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"tier": "front"}},
+	}
+}
+
+func conflict(path fieldpath.Path, manager string) conflicts.Conflict {
+	return conflicts.Conflict{Path: path, Owner: managedfields.Key{Manager: manager, Operation: "Update"}}
+}
+
+// TestRules asks one rule about one conflict.
+func TestRules(t *testing.T) {
+	scale, main := "scale", ""
+	for _, row := range []struct {
+		why     string
+		rule    policy.Rule
+		matches bool
+	}{
+		{"an empty rule matches all", policy.Rule{}, true},
+		{"a name", policy.Rule{Managers: []string{"kubectl-edit"}}, true},
+		{"one of two names", policy.Rule{Managers: []string{"helm", "kubectl-edit"}}, true},
+		{"another name", policy.Rule{Managers: []string{"kubectl"}}, false},
+		{"a glob", policy.Rule{Managers: []string{"kubectl-*"}}, true},
+		{"a glob with two stars", policy.Rule{Managers: []string{"*bec*l-ed*t"}}, true},
+		{"a glob that ends elsewhere", policy.Rule{Managers: []string{"kubectl*x"}}, false},
+		{"a glob whose parts overlap", policy.Rule{Managers: []string{"kubectl-edit*edit"}}, false},
+		{"the operation", policy.Rule{Operation: "Update"}, true},
+		{"another operation", policy.Rule{Operation: "Apply"}, false},
+		{"the object itself", policy.Rule{Subresource: &main}, true},
+		{"another subresource", policy.Rule{Subresource: &scale}, false},
+		{"a kind", policy.Rule{Kinds: []string{"Deployment"}}, true},
+		{"a kind of a group", policy.Rule{Kinds: []string{"Deployment.apps"}}, true},
+		{"a group", policy.Rule{Kinds: []string{"*.apps"}}, true},
+		{"a kind of another group", policy.Rule{Kinds: []string{"Deployment.example.com"}}, false},
+		{"a namespace", policy.Rule{Namespaces: []string{"sh*"}}, true},
+		{"another namespace", policy.Rule{Namespaces: []string{"prod"}}, false},
+		{"the object's name", policy.Rule{Names: []string{"web"}}, true},
+		{"another object's name", policy.Rule{Names: []string{"we"}}, false},
+		{"labels", policy.Rule{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}}, true},
+		{"other labels", policy.Rule{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "x"}}}, false},
+		{
+			"a selector that can't be", policy.Rule{LabelSelector: &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Is"}},
+			}}, false,
+		},
+		{"a field", policy.Rule{Fields: []string{image.String()}}, true},
+		{"what the field is in", policy.Rule{Fields: []string{".spec.template"}}, true},
+		{"a beginning of a name", policy.Rule{Fields: []string{".spec.temp"}}, false},
+		{"more than the field", policy.Rule{Fields: []string{image.String() + ".x"}}, false},
+		{"all matches and one does not", policy.Rule{Fields: []string{".spec"}, Names: []string{"x"}}, false},
+	} {
+		row.rule.Decision = policy.Force
+		p := &policy.Policy{Rules: []policy.Rule{row.rule}}
+		got := p.Decide(deployment(), conflicts.Conflicts{conflict(image, "kubectl-edit")})[0]
+		require.Equal(t, row.matches, got.Rule == 0, row.why)
+		require.Equal(t, row.matches, got.Decision == policy.Force, row.why)
+	}
+}
+
+// TestFields matches paths. In the end each is the text of an example, too: there it gives the same.
+func TestFields(t *testing.T) {
+	annotation := append(fieldpath.Fields("metadata", "annotations"), fieldpath.Field("example.com/a.b"))
+	finalizer := append(fieldpath.Fields("metadata", "finalizers"), fieldpath.Value("example.com/x[1].y"))
+	item := append(fieldpath.Fields("spec", "args"), fieldpath.Index(3))
+	for _, row := range []struct {
+		pattern string
+		path    fieldpath.Path
+		matches bool
+	}{
+		{".spec.template.spec.containers[*].image", image, true},
+		{`.spec.template.spec.containers[name="app"].image`, image, true},
+		{".spec.template.spec.containers[name=app].image", image, true},
+		{".spec.template.spec.containers[name=a*]", image, true},
+		{".spec.template.spec.containers[name=b*]", image, false},
+		{".spec.template.spec.containers.*.image", image, false}, // a list has no names
+		{".spec.*.spec.containers[*].image", image, true},
+		{".spec.*.containers[*].image", image, false}, // one name only
+		{"*", image, false},
+		{".*", image, true},
+		{`.spec.ports[port=80,protocol="TCP"]`, port, true},
+		{".spec.ports[port=80,*]", port, true},
+		{".spec.ports[*,protocol=UDP]", port, false},
+		{".metadata.annotations.example.com/a.b", annotation, true},
+		{".metadata.annotations.example.com/*", annotation, true},
+		{".metadata.annotations.*", annotation, true},
+		{".metadata.annotations.example", annotation, false},
+		{".metadata.annotations.*.org/*", annotation, false},
+		{`.metadata.finalizers[="example.com/x[1].y"]`, finalizer, true},
+		{".metadata.finalizers[=example.com/*]", finalizer, true},
+		{".metadata.finalizers[=example.org/*]", finalizer, false},
+		{".spec.args[3]", item, true},
+		{".spec.args[*]", item, true},
+		{".spec.args[30]", item, false},
+		{".spec.replicas", replicas, true},
+		{".spec.replicas", replicas[:1], false},
+	} {
+		p := &policy.Policy{Rules: []policy.Rule{{Fields: []string{row.pattern}, Decision: policy.GiveUp}}}
+		got := p.Decide(deployment(), conflicts.Conflicts{conflict(row.path, "x")})
+		require.Equal(t, row.matches, got[0].Rule == 0, "%s of %s", row.pattern, row.path)
+		if strings.Contains(row.path.String(), "/x[") {
+			continue // the text of this value is that of several elements
+		}
+		test := p.Test(policy.Example{Object: *deployment(), Owner: policy.Owner{Manager: "x"}, Field: row.path.String()})
+		require.Equal(t, got[0], test, "%s of %s", row.pattern, row.path)
+	}
+}
+
+// TestSeveralOwners: of a field, and of what is in it, the verdict that changes least is the one.
+func TestSeveralOwners(t *testing.T) {
+	p := &policy.Policy{Rules: []policy.Rule{
+		{Managers: []string{"forced"}, Decision: policy.Force, Reason: "people"},
+		{Managers: []string{"shared"}, Decision: policy.Share},
+		{Managers: []string{"left"}, Decision: policy.GiveUp},
+	}}
+	template := fieldpath.Fields("spec", "template")
+	for _, row := range []struct {
+		all  conflicts.Conflicts
+		want string
+	}{
+		{conflicts.Conflicts{conflict(replicas, "forced"), conflict(replicas, "left")}, "giveUp giveUp"},
+		{conflicts.Conflicts{conflict(replicas, "left"), conflict(replicas, "forced")}, "giveUp giveUp"},
+		{conflicts.Conflicts{conflict(replicas, "shared"), conflict(replicas, "forced")}, "share share"},
+		{conflicts.Conflicts{conflict(replicas, "other"), conflict(replicas, "left")}, "refuse refuse"},
+		{conflicts.Conflicts{conflict(template, "left"), conflict(image, "forced")}, "giveUp giveUp"},
+		{conflicts.Conflicts{conflict(template, "forced"), conflict(image, "left")}, "force giveUp"},
+		{conflicts.Conflicts{conflict(replicas, "left"), conflict(image, "forced")}, "giveUp force"},
+	} {
+		var got []string
+		for _, v := range p.Decide(deployment(), row.all) {
+			got = append(got, string(v.Decision))
+		}
+		require.Equal(t, row.want, strings.Join(got, " "))
+		ways, ok := p.Resolve(deployment(), row.all)
+		require.Equal(t, !strings.Contains(row.want, "refuse"), ok)
+		require.Equal(t, ok, len(ways) == len(row.all))
+	}
+	var none *policy.Policy
+	require.Equal(t, "no rule matches", none.Decide(deployment(), conflicts.Conflicts{conflict(replicas, "x")})[0].String())
+}
+
+const file = `# a comment
+apiVersion: tenure-ssa.github.io/v1alpha1
+kind: ConflictPolicy
+rules:
+- fields: [.spec.replicas]
+  managers: [kube-controller-manager]
+  decision: giveUp
+  reason: autoscalers set them
+
+- decision: force
+examples:
+- object: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}
+  owner: {manager: kube-controller-manager, operation: Update, subresource: scale}
+  field: .spec.replicas
+  decision: giveUp
+`
+
+func TestParse(t *testing.T) {
+	p, err := policy.Parse([]byte(file))
+	require.NoError(t, err)
+	all := p.Decide(deployment(), conflicts.Conflicts{conflict(replicas, "kube-controller-manager"), conflict(image, "x")})
+	require.Equal(t, "rule 1 (line 5): autoscalers set them", all[0].String())
+	require.Equal(t, "rule 2 (line 10)", all[1].String())
+	require.Equal(t, policy.GiveUp, p.Test(p.Examples[0]).Decision)
+	require.Equal(t, []string{"", ""}, p.Explain(p.Examples[0]))
+	p.Examples[0].Field = ".spec.x"
+	require.Equal(t, []string{"fields", ""}, p.Explain(p.Examples[0]))
+	for _, row := range []struct{ old, new, want string }{
+		{file, "", "expected a policy, got an empty file"},
+		{"# a comment", "a: b\n---", "line 2: expected one document, got more"},
+		{"/v1alpha1", "/v1", `line 2: apiVersion: Unsupported value: "tenure-ssa.github.io/v1": supported values: ` +
+			`"tenure-ssa.github.io/v1alpha1"`},
+		{"kind: Conf", "kind: conf", `line 3: kind: Unsupported value: "conflictPolicy": supported values: "ConflictPolicy"`},
+		{"  managers:", "  manager:", `line 6: rules[0].manager: Forbidden: unknown field`},
+		{"decision: giveUp\n  reason", "decision: giveup\n  reason",
+			`line 7: rules[0].decision: Unsupported value: "giveup": supported values: "force", "giveUp", "refuse", "share"`},
+		{"- decision: force", "- reason: x", `line 10: rules[1].decision: Required value: expected force, giveUp, refuse or share`},
+		{"fields: [.spec.replicas]", "fields: .spec.replicas", `line 5: rules[0].fields: expected []string, got string`},
+		{"fields: [.spec.replicas]", "fields: [.spec, spec]",
+			`line 5: rules[0].fields[1]: Invalid value: "spec": expected a path as conflicts name it, such as .spec.replicas`},
+		{"fields: [.spec.replicas]", "fields: [.spec., '.spec[a']",
+			`line 5: rules[0].fields[0]: Invalid value: ".spec.": expected a path as conflicts name it, such as .spec.replicas
+line 5: rules[0].fields[1]: Invalid value: ".spec[a": expected a path as conflicts name it, such as .spec.replicas`},
+		{"[kube-controller-manager]", "[a, '']", `line 6: rules[0].managers[1]: Required value`},
+		{"- decision: force", "- decision: force\n  operation: Patch",
+			`line 11: rules[1].operation: Unsupported value: "Patch": supported values: "Apply", "Update"`},
+		{"- decision: force", "- decision: force\n  labelSelector: {matchExpressions: [{key: a, operator: Is}]}",
+			`line 11: rules[1].labelSelector: Invalid value: "": "Is" is not a valid label selector operator`},
+		{"kind: Deployment, ", "", `line 12: examples[0].object.kind: Required value`},
+		{"field: .spec", "field: spec",
+			`line 14: examples[0].field: Invalid value: "spec.replicas": expected a path as conflicts name it, such as .spec.replicas`},
+		{"owner: {manager: kube-controller-manager,", "owner: {", `line 13: examples[0].owner.manager: Required value`},
+		{"decision: giveUp\n  reason", "decision: giveUp\n  decision: force\n  reason", `line 8: key "decision" already set in map`},
+		{file, "rules: x", `line 1: rules: expected []policy.Rule, got string`},
+		{file, "- x", `cannot unmarshal array`},
+	} {
+		_, err := policy.Parse([]byte(strings.Replace(file, row.old, row.new, 1)))
+		require.ErrorContains(t, err, row.want)
+	}
+}
+
+// FuzzParse: no text makes Parse panic, and what it accepts decides.
+func FuzzParse(f *testing.F) {
+	f.Add(file, ".spec.replicas")
+	f.Add("{}", "[")
+	f.Fuzz(func(t *testing.T, text, field string) {
+		p, err := policy.Parse([]byte(text))
+		if err != nil {
+			return
+		}
+		v := p.Test(policy.Example{Object: *deployment(), Field: field})
+		require.NotEmpty(t, v.Decision)
+		p.Decide(deployment(), conflicts.Conflicts{conflict(image, field)})
+	})
+}

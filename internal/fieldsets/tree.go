@@ -1,0 +1,106 @@
+package fieldsets
+
+import (
+	"maps"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// IntersectTree returns the paths of s that are also in tree, a FieldsV1 of an unstructured object in canonical form
+// ([plain.IsMember]). It walks the smaller of the two and looks up its members in the other: a write changes little of
+// what an entry owns, and one of many managers owns little of what a write changes.
+//
+//	IntersectTree(s, tree)  ==  s.Intersection(FromTree(tree))
+func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
+	if s.Empty() || len(tree) == 0 {
+		return nil
+	}
+	var b fieldpath.Builder
+	both := func(e fieldpath.Element, isMember bool, below *fieldpath.Set, v any) {
+		member, _ := v.(map[string]any)
+		_, isMarked := member["."]
+		b.Add(e, isMember && (isMarked || len(member) == 0), IntersectTree(below, member))
+	}
+	size := 0 // of the level; no more than one larger than tree
+	for range s.Level() {
+		if size++; size > len(tree) {
+			break
+		}
+	}
+	if size > len(tree) {
+		for name, v := range tree {
+			if e, err := fieldpath.ParseElement(name); err == nil {
+				isMember, below := s.At(e)
+				both(e, isMember, below, v)
+			}
+		}
+		return b.Set()
+	}
+	var space [64]byte
+	for e, entry := range s.Level() {
+		if v, ok := tree[string(e.AppendName(space[:0]))]; ok {
+			both(e, entry.Member, entry.Below, v)
+		}
+	}
+	return b.Set()
+}
+
+// RemoveFromTree returns tree, a FieldsV1 of an unstructured object in canonical form, without the paths of s. It does not
+// change tree, and shares with it the maps that are not on these paths. It costs O(nodes of s), and a copy of the others:
+// maps have no order, so nothing is sorted.
+//
+//	FromTree(RemoveFromTree(s, tree))  ==  FromTree(tree).Difference(s)
+func RemoveFromTree(s *fieldpath.Set, tree map[string]any) map[string]any {
+	return removeFrom(s, tree, false)
+}
+
+// removeFrom is RemoveFromTree for what is below a path, which is removed as well if isMember is true.
+func removeFrom(s *fieldpath.Set, tree map[string]any, isMember bool) map[string]any {
+	if s.Empty() && !isMember {
+		return tree
+	}
+	out := maps.Clone(tree)
+	if isMember {
+		delete(out, ".")
+	}
+	var space [64]byte
+	for e, entry := range s.Level() {
+		name := e.AppendName(space[:0])
+		before, ok := tree[string(name)].(map[string]any)
+		if !ok {
+			continue
+		}
+		below := removeFrom(entry.Below, before, entry.Member)
+		_, isMarked := below["."]
+		switch {
+		case len(below) > 1 || len(below) == 1 && !isMarked:
+			out[string(name)] = below
+		case isMarked || len(before) == 0 && !entry.Member:
+			out[string(name)] = map[string]any{} // is short for a marker alone
+		default:
+			delete(out, string(name))
+		}
+	}
+	return out
+}
+
+// EqualTree reports whether s is the set of tree, a FieldsV1 of an unstructured object in canonical form.
+//
+//	EqualTree(s, tree)  ==  s.Equal(FromTree(tree))
+func EqualTree(s *fieldpath.Set, tree map[string]any) bool {
+	n := len(tree)
+	if _, ok := tree["."]; ok {
+		n--
+	}
+	var space [64]byte
+	for e, entry := range s.Level() {
+		v, ok := tree[string(e.AppendName(space[:0]))]
+		member, _ := v.(map[string]any)
+		_, isMarked := member["."]
+		if !ok || entry.Member != (isMarked || len(member) == 0) || !EqualTree(entry.Below, member) {
+			return false
+		}
+		n--
+	}
+	return n == 0
+}

@@ -1,0 +1,15 @@
+// Package hooks lets the engine reach what public packages must not promise. Each function is set by the package that
+// its comment names, before main begins; nothing else may set one.
+package hooks
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+var (
+	// DecodeSet is fieldpath.Parse, whose *Set it returns, for a text of any length, and for other limits.
+	DecodeSet func(text string, maxDepth, maxMembers int) (any, error)
+	// Tree is the Tree of a fieldpath.Set, for the FieldsV1 that this project wrote of it.
+	Tree func(fieldsV1 []byte) map[string]any
+	// SetEncoded makes fieldsV1 the fields of a *managedfields.Entry that NewEntry returned, without decoding them. They
+	// must be as this project writes them: any other text would own other fields. The entry shares them.
+	SetEncoded func(entry any, fieldsV1 *metav1.FieldsV1)
+)
