@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,9 +12,8 @@ import (
 )
 
 // whyNot returns the name of what does not match a conflict; empty if everything does.
-func (r Rule) whyNot(obj *metav1.PartialObjectMetadata, owner Owner, path []string) string {
+func (r Rule) whyNot(obj *metav1.PartialObjectMetadata, owner Owner, path string) string {
 	group := obj.GroupVersionKind().GroupKind()
-	isKind := func(pattern string) bool { return glob(pattern, group.Kind) || glob(pattern, group.String()) }
 	isField := func(pattern string) bool { return isAt(pattern, path) }
 	switch {
 	case !anyOf(r.Managers, owner.Manager):
@@ -22,7 +22,7 @@ func (r Rule) whyNot(obj *metav1.PartialObjectMetadata, owner Owner, path []stri
 		return "operation"
 	case r.Subresource != nil && *r.Subresource != owner.Subresource:
 		return "subresource"
-	case len(r.Kinds) > 0 && !slices.ContainsFunc(r.Kinds, isKind):
+	case !anyOf(r.Kinds, group.Kind) && !anyOf(r.Kinds, group.String()):
 		return "kinds"
 	case !anyOf(r.Namespaces, obj.Namespace):
 		return "namespaces"
@@ -44,92 +44,51 @@ func selects(selector *metav1.LabelSelector, set labels.Set) bool {
 	return err == nil && s.Matches(set)
 }
 
-// anyOf reports whether one of the patterns matches a text, or there are none.
+// anyOf reports whether one of the patterns matches a whole text, or there are none.
 func anyOf(patterns []string, text string) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return glob(p, text) })
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
+		return matches(strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`)+"$", text)
+	})
 }
 
-// glob reports whether a pattern matches a whole text: * stands for any characters.
-func glob(pattern, text string) bool {
-	first, rest, isGlob := strings.Cut(pattern, "*")
-	if !isGlob {
-		return pattern == text
-	}
-	text, ok := strings.CutPrefix(text, first)
-	if !ok {
-		return false
-	}
-	for {
-		part, after, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(text, part)
-		}
-		n := strings.Index(text, part)
-		if n < 0 {
-			return false
-		}
-		text, rest = text[n+len(part):], after
-	}
+func matches(expression, text string) bool {
+	ok, err := regexp.MatchString("(?s)^"+expression, text)
+	return err == nil && ok
 }
 
-// elements returns the texts of the elements of a path: .spec, [name="a"].
-func elements(path fieldpath.Path) (out []string) {
+// mark stands before each element of a path to be matched, since names may have dots and values brackets.
+const mark = "\x00"
+
+// marked returns the text of a path with marks, and without quotes.
+func marked(path fieldpath.Path) (text string) {
 	for _, e := range path {
-		out = append(out, e.String())
+		text += mark + unquoted.Replace(e.String())
 	}
-	return out
+	return text
 }
 
-// split splits the text of a path. Names with dots are known where Kubernetes has them: in annotations, labels and data.
-func split(text string) (out []string) {
-	for text != "" {
-		n := len(text)
-		for _, end := range ends(text) {
-			n = min(n, end)
-		}
-		switch strings.Join(out, "") {
-		case ".metadata.annotations", ".metadata.labels", ".data", ".stringData", ".binaryData":
-			n = len(text)
-		}
-		out, text = append(out, text[:n]), text[n:]
+var (
+	unquoted = strings.NewReplacer(`"`, "")
+	element  = regexp.MustCompile(`\.[^.\[]+|\[("[^"]*"|[^"\]])*\]`)
+	// Where Kubernetes has names with dots.
+	withDots = regexp.MustCompile(`^(\.metadata\.(?:annotations|labels)|\.(?:data|stringData|binaryData))(\..+)$`)
+	isPath   = regexp.MustCompile(`(?s)^(\.[^.\[]+|\[.+\])+$`)
+)
+
+// markText is marked for the text of a path.
+func markText(text string) string {
+	name := ""
+	if parts := withDots.FindStringSubmatch(text); parts != nil {
+		text, name = parts[1], mark+parts[2]
 	}
-	return out
+	return unquoted.Replace(element.ReplaceAllString(text, mark+"$0") + name)
 }
 
-// isAt reports whether a pattern matches a path, or one above it. Names may have dots and values brackets: so the pattern
-// is not split, but matched element by element, each with every beginning that may be meant.
-func isAt(pattern string, path []string) bool {
-	if pattern == "" {
-		return true
-	}
-	if len(path) == 0 {
-		return false
-	}
-	for _, n := range ends(pattern) {
-		if isElement(pattern[:n], path[0]) && isAt(pattern[n:], path[1:]) {
-			return true
-		}
-	}
-	return false
+// isAt reports whether a pattern matches a path, or one above it. Each dot and bracket of the pattern may begin an element
+// or be in one; a * stays in one.
+func isAt(pattern, path string) bool {
+	expression := regexp.QuoteMeta(unquoted.Replace(pattern))
+	return isPath.MatchString(pattern) && matches(toMarked.Replace(expression)+"("+mark+"|$)", path)
 }
 
-// isElement reports whether a pattern matches an element: of the same kind, whatever * may stand for. Quotes may be left
-// out.
-func isElement(pattern, element string) bool {
-	if pattern[0] != element[0] {
-		return false
-	}
-	return glob(pattern, element) || glob(pattern, strings.ReplaceAll(element, `"`, ""))
-}
-
-// ends returns where the first element of a text may end: before a dot or a bracket that begins another one, and at the
-// end. An element in brackets ends with a bracket.
-func ends(text string) (out []int) {
-	for i := 1; i <= len(text); i++ {
-		isEnd := i == len(text) || text[i] == '.' || text[i] == '['
-		if isEnd && (text[0] != '[' || text[i-1] == ']') && i > 1 {
-			out = append(out, i)
-		}
-	}
-	return out
-}
+var toMarked = strings.NewReplacer(`\.`, mark+`?\.`, `\[`, mark+`?\[`, `\*`, "[^"+mark+"]*")

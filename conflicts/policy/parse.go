@@ -2,10 +2,12 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,22 +35,21 @@ func Parse(data []byte) (*Policy, error) {
 	if err := docs.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("line %d: expected one document, got more", max(more.Line, 1))
 	}
+	if root := doc.Content[0]; root.Kind != goyaml.MappingNode {
+		return nil, fmt.Errorf("line %d: expected an object", root.Line)
+	}
 	text, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
 		return nil, err
 	}
-	p, all := &Policy{}, field.ErrorList{}
-	unknown, err := utiljson.UnmarshalStrict(text, p)
-	if err != nil {
-		return nil, mistyped(&doc, text, err)
-	}
-	for _, err := range unknown {
-		path := quoted.FindString(err.Error())
-		all = append(all, field.Forbidden(fieldAt(strings.Trim(path, `"`)), strings.TrimSpace(strings.TrimSuffix(err.Error(), path))))
+	p := &Policy{}
+	all := p.decode(text)
+	if len(all) == 0 {
+		all = p.Validate()
 	}
 	var found []error
-	for _, err := range append(all, p.Validate()...) {
-		found = append(found, at(&doc, err.Field, err))
+	for _, err := range all {
+		found = append(found, fmt.Errorf("line %d: %w", lineOf(&doc, err.Field), err))
 	}
 	for i := range p.Rules {
 		p.lines = append(p.lines, lineOf(&doc, fmt.Sprintf("rules[%d]", i)))
@@ -56,46 +57,50 @@ func Parse(data []byte) (*Policy, error) {
 	return p, errors.Join(found...)
 }
 
-var quoted = regexp.MustCompile(`"[^"]*"$`)
-
-func fieldAt(path string) *field.Path { return field.NewPath(path) }
-
-// at returns an error with the line of its path.
-func at(doc *goyaml.Node, path string, err error) error {
-	return fmt.Errorf("line %d: %w", lineOf(doc, path), err)
+// decode decodes the items of lists one by one: encoding/json names no item in its errors.
+func (p *Policy) decode(text []byte) (all field.ErrorList) {
+	var lists struct {
+		*Policy
+		Rules    []json.RawMessage `json:"rules"`
+		Examples []json.RawMessage `json:"examples"`
+	}
+	lists.Policy = p
+	all = decode(nil, text, &lists)
+	p.Rules, p.Examples = make([]Rule, len(lists.Rules)), make([]Example, len(lists.Examples))
+	for i, item := range lists.Rules {
+		all = append(all, decode(field.NewPath("rules").Index(i), item, &p.Rules[i])...)
+	}
+	for i, item := range lists.Examples {
+		all = append(all, decode(field.NewPath("examples").Index(i), item, &p.Examples[i])...)
+	}
+	return all
 }
 
-// mistyped returns an error about a value of another type. encoding/json names no item of a list: so the rules and
-// examples are decoded one by one until the error is found.
-func mistyped(doc *goyaml.Node, text []byte, whole error) error {
+var kinds = map[reflect.Kind]string{reflect.Slice: "a list", reflect.String: "a string"}
+
+var named = regexp.MustCompile(`^(.*) "([^"]*)"$`)
+
+// decode decodes a value strictly. Its errors have the paths of what is unknown or of another type.
+func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
+	at := func(name string) *field.Path {
+		if name == "" {
+			return path
+		}
+		return path.Child(name)
+	}
+	unknown, err := utiljson.UnmarshalStrict(text, into)
 	var wrong *json.UnmarshalTypeError
-	var lists map[string]json.RawMessage
-	if utiljson.UnmarshalCaseSensitivePreserveInts(text, &lists) != nil {
-		return whole
+	if errors.As(err, &wrong) {
+		all = append(all, field.TypeInvalid(at(wrong.Field), field.OmitValueType{},
+			fmt.Sprintf("expected %s, got %s", cmp.Or(kinds[wrong.Type.Kind()], "an object"), wrong.Value)))
+	} else if err != nil {
+		all = append(all, field.Invalid(path, field.OmitValueType{}, err.Error()))
 	}
-	for _, name := range []string{"rules", "examples"} {
-		var items []json.RawMessage
-		if utiljson.UnmarshalCaseSensitivePreserveInts(lists[name], &items) != nil {
-			continue
-		}
-		for i, item := range items {
-			var into any = &Rule{}
-			if name == "examples" {
-				into = &Example{}
-			}
-			if errors.As(utiljson.UnmarshalCaseSensitivePreserveInts(item, into), &wrong) {
-				path := fmt.Sprintf("%s[%d]", name, i)
-				if wrong.Field != "" {
-					path += "." + wrong.Field
-				}
-				return at(doc, path, fmt.Errorf("%s: expected %s, got %s", path, wrong.Type, wrong.Value))
-			}
-		}
+	for _, err := range unknown {
+		parts := append(named.FindStringSubmatch(err.Error()), err.Error(), "", "")
+		all = append(all, field.Forbidden(at(parts[2]), parts[1]))
 	}
-	if errors.As(whole, &wrong) {
-		return at(doc, wrong.Field, fmt.Errorf("%s: expected %s, got %s", wrong.Field, wrong.Type, wrong.Value))
-	}
-	return whole
+	return all
 }
 
 // lineOf returns the line of a path, or of what holds it: rules[1].fields[0].
@@ -146,9 +151,9 @@ func (p *Policy) Validate() (all field.ErrorList) {
 		if e.Owner.Manager == "" {
 			all = append(all, field.Required(path.Child("owner", "manager"), ""))
 		}
-		all = append(all, validOperation(path.Child("owner", "operation"), e.Owner.Operation)...)
+		all = append(all, oneOf(path.Child("owner", "operation"), e.Owner.Operation, operations)...)
 		all = append(all, validField(path.Child("field"), e.Field)...)
-		all = append(all, validDecision(path, e.Decision)...)
+		all = append(all, oneOf(path.Child("decision"), e.Decision, decisions)...)
 	}
 	return all
 }
@@ -161,47 +166,35 @@ func (r Rule) validate(path *field.Path) (all field.ErrorList) {
 			all = append(all, field.Required(path.Child(name).Index(i), ""))
 		}
 	}
-	all = append(all, validOperation(path.Child("operation"), r.Operation)...)
 	for i, text := range r.Fields {
 		all = append(all, validField(path.Child("fields").Index(i), text)...)
 	}
 	if _, err := metav1.LabelSelectorAsSelector(r.LabelSelector); err != nil {
 		all = append(all, field.Invalid(path.Child("labelSelector"), "", err.Error()))
 	}
-	all = append(all, validDecision(path, r.Decision)...)
+	all = append(all, oneOf(path.Child("operation"), r.Operation, operations)...)
+	all = append(all, oneOf(path.Child("decision"), r.Decision, decisions)...)
 	slices.SortFunc(all, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return all
 }
 
-func validOperation(path *field.Path, o metav1.ManagedFieldsOperationType) field.ErrorList {
-	known := []metav1.ManagedFieldsOperationType{metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
-	if o == "" || slices.Contains(known, o) {
+var (
+	operations = []metav1.ManagedFieldsOperationType{"", metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
+	decisions  = []Decision{Force, GiveUp, Refuse, Share}
+)
+
+func oneOf[T ~string](path *field.Path, value T, known []T) field.ErrorList {
+	if slices.Contains(known, value) {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, o, known)}
-}
-
-func validDecision(path *field.Path, d Decision) field.ErrorList {
-	known := []Decision{Force, GiveUp, Refuse, Share}
-	switch {
-	case d == "":
-		return field.ErrorList{field.Required(path.Child("decision"), "expected force, giveUp, refuse or share")}
-	case !slices.Contains(known, d):
-		return field.ErrorList{field.NotSupported(path.Child("decision"), d, known)}
-	}
-	return nil
+	known = slices.DeleteFunc(slices.Clone(known), func(one T) bool { return one == "" })
+	return field.ErrorList{field.NotSupported(path, value, known)}
 }
 
 // validField checks the text of a path: names begin with a dot and are not empty, brackets are closed.
 func validField(path *field.Path, text string) field.ErrorList {
-	for rest := text; rest != "" && (rest[0] == '.' || rest[0] == '['); {
-		all := ends(rest)
-		if len(all) == 0 {
-			break
-		}
-		if rest = rest[all[0]:]; rest == "" {
-			return nil
-		}
+	if isPath.MatchString(text) {
+		return nil
 	}
 	return field.ErrorList{field.Invalid(path, text, "expected a path as conflicts name it, such as .spec.replicas")}
 }

@@ -153,7 +153,7 @@ func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflic
 	out := make([]Verdict, len(all))
 	least := map[string]Verdict{}
 	for i, c := range all {
-		out[i] = p.decide(obj, Owner{c.Owner.Manager, c.Owner.Operation, c.Owner.Subresource}, elements(c.Path))
+		out[i] = p.decide(obj, Owner{c.Owner.Manager, c.Owner.Operation, c.Owner.Subresource}, marked(c.Path))
 		path := c.Path.String()
 		if before, ok := least[path]; !ok || out[i].changesLess(before) {
 			least[path] = out[i]
@@ -187,7 +187,7 @@ func (p *Policy) Resolve(obj *metav1.PartialObjectMetadata, all conflicts.Confli
 	return ways, true
 }
 
-func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, path []string) Verdict {
+func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, path string) Verdict {
 	if p != nil {
 		for i, r := range p.Rules {
 			if r.whyNot(obj, owner, path) == "" {
@@ -209,14 +209,14 @@ func (p *Policy) Verdict(rule int) Verdict {
 
 // Test returns the verdict on the conflict of an example.
 func (p *Policy) Test(e Example) Verdict {
-	return p.decide(&e.Object, e.Owner, split(e.Field))
+	return p.decide(&e.Object, e.Owner, markText(e.Field))
 }
 
 // Explain says for each rule why it does not match the conflict of an example: the name of what does not, such as
 // "managers"; empty if the rule matches.
 func (p *Policy) Explain(e Example) (whyNot []string) {
 	for _, r := range p.Rules {
-		whyNot = append(whyNot, r.whyNot(&e.Object, e.Owner, split(e.Field)))
+		whyNot = append(whyNot, r.whyNot(&e.Object, e.Owner, markText(e.Field)))
 	}
 	return whyNot
 }

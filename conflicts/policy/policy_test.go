@@ -198,8 +198,8 @@ func TestParse(t *testing.T) {
 		{"  managers:", "  manager:", `line 6: rules[0].manager: Forbidden: unknown field`},
 		{"decision: giveUp\n  reason", "decision: giveup\n  reason",
 			`line 7: rules[0].decision: Unsupported value: "giveup": supported values: "force", "giveUp", "refuse", "share"`},
-		{"- decision: force", "- reason: x", `line 10: rules[1].decision: Required value: expected force, giveUp, refuse or share`},
-		{"fields: [.spec.replicas]", "fields: .spec.replicas", `line 5: rules[0].fields: expected []string, got string`},
+		{"- decision: force", "- reason: x", `line 10: rules[1].decision: Unsupported value: "": supported values: "force", "giveUp", "refuse", "share"`},
+		{"fields: [.spec.replicas]", "fields: .spec.replicas", `line 5: rules[0].fields: Invalid value: expected a list, got string`},
 		{"fields: [.spec.replicas]", "fields: [.spec, spec]",
 			`line 5: rules[0].fields[1]: Invalid value: "spec": expected a path as conflicts name it, such as .spec.replicas`},
 		{"fields: [.spec.replicas]", "fields: [.spec., '.spec[a']",
@@ -215,8 +215,8 @@ line 5: rules[0].fields[1]: Invalid value: ".spec[a": expected a path as conflic
 			`line 14: examples[0].field: Invalid value: "spec.replicas": expected a path as conflicts name it, such as .spec.replicas`},
 		{"owner: {manager: kube-controller-manager,", "owner: {", `line 13: examples[0].owner.manager: Required value`},
 		{"decision: giveUp\n  reason", "decision: giveUp\n  decision: force\n  reason", `line 8: key "decision" already set in map`},
-		{file, "rules: x", `line 1: rules: expected []policy.Rule, got string`},
-		{file, "- x", `cannot unmarshal array`},
+		{file, "rules: x", `line 1: rules: Invalid value: expected a list, got string`},
+		{file, "- x", `line 1: expected an object`},
 	} {
 		_, err := policy.Parse([]byte(strings.Replace(file, row.old, row.new, 1)))
 		require.ErrorContains(t, err, row.want)

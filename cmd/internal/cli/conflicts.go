@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -18,7 +17,6 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
-	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
@@ -278,30 +276,28 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 		return err
 	}
 	ctx := cmd.Context()
-	planned, failures := f.planned(ctx, env, p, docs, rules)
-	failed := failures > 0
+	planned, failed := f.planned(ctx, env, p, docs, rules)
 	for i, text := range f.fields { // with several documents, a path does not have to be in each
 		isMet := slices.ContainsFunc(planned, func(one view.Planned) bool {
 			return slices.ContainsFunc(one.Decided, func(d view.Decided) bool { return d.Rule == i })
 		})
-		if !isMet && !failed {
+		if !isMet && failed == 0 {
 			err = errors.Join(err, &fieldError{text: text})
 		}
 	}
-	if err == nil && !failed {
-		failed, err = f.applyResolved(ctx, env, p, planned, offline)
+	switch {
+	case failed > 0:
+		err = &statusError{status: statusFailed}
+	case err == nil:
+		err = f.applyResolved(ctx, env, p, planned, f.dryRun || offline)
 	}
-	err = errors.Join(err, p.Close())
-	if err == nil && failed {
-		return &statusError{status: statusFailed}
-	}
-	return err
+	return errors.Join(err, p.Close())
 }
 
-// applyResolved shows what the ways out do, asks, and applies them.
+// applyResolved shows what the ways out do, asks and applies them unless they are only shown, and prints the intents.
 func (f *conflictsFlags) applyResolved(
-	ctx context.Context, env *process.Env, p place.Place, list []view.Planned, offline bool,
-) (failed bool, err error) {
+	ctx context.Context, env *process.Env, p place.Place, list []view.Planned, isOnlyShown bool,
+) error {
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}
 	for _, r := range list {
 		forced := ""
@@ -311,38 +307,25 @@ func (f *conflictsFlags) applyResolved(
 		fmt.Fprintf(env.Stderr, "%s: %s%s\n", r.Title(), r.Outcome, forced)
 		shown.WriteEffects(env.Stderr, r)
 	}
-	if !f.dryRun && !offline {
-		question := fmt.Sprintf("Apply this to %s in %s?", printable.Counted(len(list), "object", "objects"), p)
-		if err := f.confirm.Ask(env, question); err != nil {
-			return true, err
-		}
-	}
 	format := f.format
-	if offline && format == "" {
+	if f.place.live != nil && format == "" {
 		format = "yaml"
 	}
-	for i, r := range list {
-		var err error
-		intent := r.Stored().Tree
-		if !f.dryRun && !offline {
-			_, err = place.ApplyShown(ctx, p, r.Target, intent, cluster.WriteOptions{
-				Manager: r.Desired.Manager, Force: r.Options.Force, Subresource: f.subresource,
-			})
-		}
-		switch {
-		case err != nil:
-			view.ExplainDesired(env, r.Desired, err)
-			failed = true
-		case format != "":
-			err = view.EncodeNext(env.Stdout, format, r.Manifest(intent), i)
-		case f.dryRun:
-			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", printable.Text(r.Reference()))
-		default:
-			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied\n", printable.Text(r.Reference()))
-		}
-		if err != nil && !failed {
-			return true, err
+	if !isOnlyShown {
+		apply := planFlags{intentFlags: f.intentFlags, confirm: f.confirm, format: format}
+		if err := apply.applyPlans(ctx, env, p, list, nil); err != nil {
+			return err
 		}
 	}
-	return failed, nil
+	for i, r := range list {
+		switch {
+		case format != "":
+			if err := view.EncodeNext(env.Stdout, format, r.Manifest(r.Stored().Tree), i); err != nil {
+				return err
+			}
+		case isOnlyShown:
+			fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", r.Title())
+		}
+	}
+	return nil
 }

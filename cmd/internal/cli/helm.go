@@ -300,52 +300,27 @@ func (r *helmRun) upgrade(ctx context.Context) error {
 	return r.apply(ctx, to)
 }
 
-// apply runs helm upgrade with this program as its post-renderer: as a plugin in a folder of its own, which ends with it.
+// apply runs helm upgrade. What a policy decided is done by the plugin beside this one, as its post-renderer.
 func (r *helmRun) apply(ctx context.Context, to *helmRelease) (err error) {
 	args := append(append([]string{"upgrade"}, r.given...), "--server-side=true")
-	isLeft := func(one view.Planned) bool { return len(one.Decided) > 0 }
-	if r.policy == "" || !slices.ContainsFunc(r.shown.planned, isLeft) {
+	isDecided := func(one view.Planned) bool { return len(one.Decided) > 0 }
+	if !slices.ContainsFunc(r.shown.planned, isDecided) {
 		return r.run(ctx, r.env.Stdout, nil, args...)
 	}
-	folder, err := os.MkdirTemp("", "helm-tenure-")
+	said, err := os.CreateTemp("", "helm-tenure-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	const name = "tenure-decisions"
-	plugin, err := yaml.Marshal(map[string]any{
-		"apiVersion": "v1", "type": "postrenderer/v1", "name": name, "version": "0.0.0", "runtime": "subprocess",
-		"runtimeConfig": map[string]any{"platformCommand": []any{map[string]any{
-			"command": "${TENURE_PROGRAM}", "args": []any{"helm", "post-render"},
-		}}},
-	})
-	if err == nil {
-		err = errors.Join(os.Mkdir(filepath.Join(folder, name), 0o700),
-			os.WriteFile(filepath.Join(folder, name, "plugin.yaml"), plugin, 0o600))
-	}
-	if err != nil {
-		return err
-	}
-	plugins := folder
-	if given := r.env.Getenv("HELM_PLUGINS"); given != "" {
-		plugins += string(filepath.ListSeparator) + given
-	}
-	said := filepath.Join(folder, "errors")
-	args = append(args, "--post-renderer", name)
+	defer func() { err = errors.Join(err, said.Close(), os.Remove(said.Name())) }()
+	args = append(args, "--post-renderer", "tenure-postrender")
 	// Helm looks for its own flags in all arguments, so that each is one argument with its value.
 	for _, arg := range append([]string{"--release=" + to.Name, "--namespace=" + to.Namespace, "--policy=" + r.env.Path(r.policy),
 		"--field-manager=" + r.manager()}, r.cluster...) {
 		args = append(args, "--post-renderer-args="+arg)
 	}
-	err = r.run(ctx, r.env.Stdout, []string{"HELM_PLUGINS=" + plugins, "TENURE_PROGRAM=" + program, "TENURE_ERRORS=" + said}, args...)
-	if text, readErr := os.ReadFile(said); readErr == nil { // Helm does not print what a post-renderer says
-		fmt.Fprint(r.env.Stderr, string(text))
-	}
-	return err
+	err = r.run(ctx, r.env.Stdout, []string{"TENURE_ERRORS=" + said.Name()}, args...)
+	_, copyErr := io.Copy(r.env.Stderr, said) // Helm does not print what a post-renderer says
+	return errors.Join(err, copyErr)
 }
 
 type postRenderFlags struct {

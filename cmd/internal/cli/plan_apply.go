@@ -36,7 +36,10 @@ func (f *planFlags) applyPlans(
 	w := &place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{
 		Manager: f.manager, Subresource: f.subresource,
 	}}
-	failed := 0
+	failed, stdout := 0, env.Stdout
+	if f.format != "" { // objects are printed there
+		stdout = env.Stderr
+	}
 	for _, one := range changes {
 		w.Options.Force = f.force || one.Options.Force
 		out, err := place.Outcome{Verb: "serverside-applied"}, error(nil)
@@ -50,7 +53,7 @@ func (f *planFlags) applyPlans(
 			view.ExplainDesired(env, one.Desired, err)
 			continue
 		}
-		fmt.Fprintf(env.Stdout, "%s %s\n", one.Title(), out.Verb)
+		fmt.Fprintf(stdout, "%s %s\n", one.Title(), out.Verb)
 	}
 	for _, one := range slices.Backward(deleted) { // a Namespace after what is in it
 		if failed > 0 {
