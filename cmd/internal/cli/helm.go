@@ -50,8 +50,21 @@ Exit status: 0 on success, 1 on any error; plan has others, see its help.`,
 	return cmd
 }
 
+// newHelmCommand completes a command that takes the arguments of helm upgrade.
+func newHelmCommand(env *process.Env, cmd *cobra.Command, run func(*helmRun, context.Context) error) *cobra.Command {
+	cmd.Args, cmd.DisableFlagParsing = cobra.ArbitraryArgs, true
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r, err := newHelmRun(env, cmd, args)
+		if err != nil {
+			return err
+		}
+		return run(r, cmd.Context())
+	}
+	return withErrorStatus(statusFailed, cmd)
+}
+
 func newHelmPlan(env *process.Env) *cobra.Command {
-	return withErrorStatus(statusFailed, &cobra.Command{
+	return newHelmCommand(env, &cobra.Command{
 		Use:   "plan RELEASE CHART [flags of helm upgrade]",
 		Short: "Show what an upgrade of a release would do",
 		Long: `Plan renders the release as helm upgrade --dry-run=server does, adds the labels
@@ -65,19 +78,11 @@ move to server-side apply first; it is planned as it is then, without the server
 
 Exit status: 0 if nothing would change, and else that of tenure plan.`,
 		Example: `  helm tenure plan shop ./chart -f values.yaml --policy tenure.yaml`,
-		Args:    cobra.ArbitraryArgs, DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := newHelmRun(env, cmd, args)
-			if err == nil {
-				_, err = r.plan(cmd.Context())
-			}
-			return err
-		},
-	})
+	}, (*helmRun).plan)
 }
 
 func newHelmUpgrade(env *process.Env) *cobra.Command {
-	return withErrorStatus(statusFailed, &cobra.Command{
+	return newHelmCommand(env, &cobra.Command{
 		Use:   "upgrade RELEASE CHART [--yes] [flags of helm upgrade]",
 		Short: "Upgrade a release, with conflicts decided by a policy",
 		Long: `Upgrade shows the plan, asks, and runs helm upgrade. Fields that the policy gives
@@ -89,15 +94,7 @@ move to server-side apply first. If a conflict is refused, nothing is done.
 Exit status: 0 if the release was upgraded; else that of tenure plan, and 3 on any
 error.`,
 		Example: `  helm tenure upgrade shop ./chart -f values.yaml --policy tenure.yaml`,
-		Args:    cobra.ArbitraryArgs, DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := newHelmRun(env, cmd, args)
-			if err == nil {
-				err = r.upgrade(cmd.Context())
-			}
-			return err
-		},
-	})
+	}, (*helmRun).upgrade)
 }
 
 // helmRun is an upgrade of a release.
@@ -108,7 +105,8 @@ type helmRun struct {
 	cluster []string // flags of the cluster, as of kubectl
 	policy  string
 	confirm view.Confirmation
-	shown   *planFlags
+	release helmRelease // after plan
+	planned []view.Planned
 }
 
 // helmRelease is what helm upgrade prints of one.
@@ -169,6 +167,19 @@ func helmCluster(env *process.Env) (flags []string) {
 // manager is Helm's field manager: the name of the program.
 func (r *helmRun) manager() string { return filepath.Base(r.helm) }
 
+// read returns what helm prints as JSON, or as it is into a text.
+func (r *helmRun) read(ctx context.Context, into any, args ...string) error {
+	var out bytes.Buffer
+	if err := r.run(ctx, &out, nil, args...); err != nil {
+		return err
+	}
+	if text, ok := into.(*string); ok {
+		*text = out.String()
+		return nil
+	}
+	return json.Unmarshal(out.Bytes(), into)
+}
+
 // run runs helm.
 func (r *helmRun) run(ctx context.Context, stdout io.Writer, variables []string, args ...string) error {
 	helm := exec.CommandContext(ctx, r.helm, args...)
@@ -182,78 +193,70 @@ func (r *helmRun) run(ctx context.Context, stdout io.Writer, variables []string,
 }
 
 // plan renders the release, and plans it.
-func (r *helmRun) plan(ctx context.Context) (*helmRelease, error) {
-	var out bytes.Buffer
+func (r *helmRun) plan(ctx context.Context) error {
 	args := append([]string{"upgrade"}, r.given...)
-	if err := r.run(ctx, &out, nil, append(args, "--dry-run=server", "-o", "json")...); err != nil {
-		return nil, err
+	if err := r.read(ctx, &r.release, append(args, "--dry-run=server", "-o", "json")...); err != nil {
+		return err
 	}
-	var to helmRelease
-	if err := json.Unmarshal(out.Bytes(), &to); err != nil {
-		return nil, fmt.Errorf("helm upgrade: %w", err)
-	}
-	docs, err := helmDocuments(strings.NewReader(to.Manifest))
+	docs, err := helmDocuments(strings.NewReader(r.release.Manifest))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var all bytes.Buffer
 	for _, doc := range docs {
-		addHelmMetadata(doc.tree, to.Name, to.Namespace)
+		addHelmMetadata(doc.tree, r.release.Name, r.release.Namespace)
 		data, err := json.Marshal(doc.tree)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		fmt.Fprintf(&all, "---\n%s\n", data)
 	}
 	f := &planFlags{moves: true}
-	if f.removed, err = r.removed(ctx, to, docs); err != nil {
-		return nil, err
+	if f.removed, err = r.removed(ctx, docs); err != nil {
+		return err
 	}
 	env := *r.env
 	env.Stdin = &all
-	planArgs := append([]string{"-f", "-", "-n", to.Namespace, "--field-manager", r.manager()}, r.cluster...)
+	planArgs := append([]string{"-f", "-", "-n", r.release.Namespace, "--field-manager", r.manager()}, r.cluster...)
 	if r.policy != "" {
 		planArgs = append(planArgs, "--policy", r.policy)
 	}
-	r.shown = f
-	return &to, r.command(ctx, newPlanWith(&env, f), planArgs...)
+	err = r.command(ctx, newPlanWith(&env, f), planArgs...)
+	r.planned = f.planned
+	return err
 }
 
 // removed returns the objects of the release that is deployed and are not among some documents: Helm deletes them, unless
 // they say that it keeps them. The first upgrade with --install has no release to compare with.
-func (r *helmRun) removed(ctx context.Context, to helmRelease, docs []helmDocument) (out []map[string]any, err error) {
-	var history, text bytes.Buffer
+func (r *helmRun) removed(ctx context.Context, docs []helmDocument) (out []map[string]any, err error) {
+	release := []string{r.release.Name, "-n", r.release.Namespace}
 	quiet := *r
 	quiet.env = &process.Env{Stderr: io.Discard, Dir: r.env.Dir}
-	if quiet.run(ctx, &history, nil, "history", to.Name, "-n", to.Namespace, "-o", "json") != nil {
-		return nil, nil
-	}
 	var revisions []struct {
 		Revision int
 		Status   string
 	}
-	if err := json.Unmarshal(history.Bytes(), &revisions); err != nil {
-		return nil, fmt.Errorf("helm history: %w", err)
+	if quiet.read(ctx, &revisions, append([]string{"history", "-o", "json"}, release...)...) != nil {
+		return nil, nil
 	}
-	for _, one := range slices.Backward(revisions) {
-		if one.Status != "deployed" {
-			continue
+	var text string
+	for _, one := range revisions {
+		if one.Status == "deployed" {
+			err = r.read(ctx, &text, append([]string{"get", "manifest", "--revision", strconv.Itoa(one.Revision)}, release...)...)
 		}
-		if err := r.run(ctx, &text, nil, "get", "manifest", to.Name, "-n", to.Namespace, "--revision",
-			strconv.Itoa(one.Revision)); err != nil {
-			return nil, err
-		}
-		old, err := helmDocuments(&text)
-		for _, doc := range old {
-			isThere := func(now helmDocument) bool { return now.key(to.Namespace) == doc.key(to.Namespace) }
-			u := unstructured.Unstructured{Object: doc.tree}
-			if !slices.ContainsFunc(docs, isThere) && u.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
-				out = append(out, doc.tree)
-			}
-		}
-		return out, err
 	}
-	return nil, nil
+	if err != nil {
+		return nil, err
+	}
+	old, err := helmDocuments(strings.NewReader(text))
+	for _, doc := range old {
+		isThere := func(now helmDocument) bool { return now.key(r.release.Namespace) == doc.key(r.release.Namespace) }
+		u := unstructured.Unstructured{Object: doc.tree}
+		if !slices.ContainsFunc(docs, isThere) && u.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
+			out = append(out, doc.tree)
+		}
+	}
+	return out, err
 }
 
 // command runs another command of this program.
@@ -269,15 +272,15 @@ func (r *helmRun) upgrade(ctx context.Context) error {
 	if err := r.confirm.CheckPossible(r.env); err != nil {
 		return err
 	}
-	to, err := r.plan(ctx)
+	err := r.plan(ctx)
 	var status *statusError
 	if err != nil && (!errors.As(err, &status) || status.status != statusChanges) {
 		return err
 	}
-	if err := r.confirm.Ask(r.env, fmt.Sprintf("Upgrade %s in namespace %s?", to.Name, to.Namespace)); err != nil {
+	if err := r.confirm.Ask(r.env, fmt.Sprintf("Upgrade %s in namespace %s?", r.release.Name, r.release.Namespace)); err != nil {
 		return err
 	}
-	for _, one := range r.shown.planned {
+	for _, one := range r.planned {
 		object := append([]string{one.Reference(), "-n", one.Namespace, "--yes"}, r.cluster...)
 		if one.Moved {
 			args := append(object, "--field-manager", r.manager(), "--from", r.manager(), "--everything")
@@ -297,14 +300,14 @@ func (r *helmRun) upgrade(ctx context.Context) error {
 			}
 		}
 	}
-	return r.apply(ctx, to)
+	return r.apply(ctx)
 }
 
 // apply runs helm upgrade. What a policy decided is done by the plugin beside this one, as its post-renderer.
-func (r *helmRun) apply(ctx context.Context, to *helmRelease) (err error) {
+func (r *helmRun) apply(ctx context.Context) (err error) {
 	args := append(append([]string{"upgrade"}, r.given...), "--server-side=true")
 	isDecided := func(one view.Planned) bool { return len(one.Decided) > 0 }
-	if !slices.ContainsFunc(r.shown.planned, isDecided) {
+	if !slices.ContainsFunc(r.planned, isDecided) {
 		return r.run(ctx, r.env.Stdout, nil, args...)
 	}
 	said, err := os.CreateTemp("", "helm-tenure-")
@@ -314,8 +317,8 @@ func (r *helmRun) apply(ctx context.Context, to *helmRelease) (err error) {
 	defer func() { err = errors.Join(err, said.Close(), os.Remove(said.Name())) }()
 	args = append(args, "--post-renderer", "tenure-postrender")
 	// Helm looks for its own flags in all arguments, so that each is one argument with its value.
-	for _, arg := range append([]string{"--release=" + to.Name, "--namespace=" + to.Namespace, "--policy=" + r.env.Path(r.policy),
-		"--field-manager=" + r.manager()}, r.cluster...) {
+	for _, arg := range append([]string{"--release=" + r.release.Name, "--namespace=" + r.release.Namespace,
+		"--policy=" + r.env.Path(r.policy), "--field-manager=" + r.manager()}, r.cluster...) {
 		args = append(args, "--post-renderer-args="+arg)
 	}
 	err = r.run(ctx, r.env.Stdout, []string{"TENURE_ERRORS=" + said.Name()}, args...)
