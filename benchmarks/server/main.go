@@ -4,6 +4,7 @@
 //
 //	go run -tags grpcnotrace ./benchmarks/server -against stock   the API server beside kube-apiserver
 //	go run ./benchmarks/server -server linked -against stock      kube-apiserver with Tenure inside beside the stock one
+//	go run ./benchmarks/server -against stock -definitions 1000   both with so many CustomResourceDefinitions
 //
 // The tag is that of the command (doc/design.md, "The command"): without it the memory is that of a larger program.
 //
@@ -20,16 +21,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 )
 
 func main() {
 	var b bench
 	serves := flag.Bool("serve", false, "serve until stdin ends: what the command starts itself for")
+	data := flag.String("data", "", "with -serve: keep the objects in a file of the `FOLDER`")
+	definitions := flag.Int("definitions", 0, "measure a server with so many CustomResourceDefinitions instead")
 	one := flag.String("server", "tenure", "the `SERVER` to measure")
 	other := flag.String("against", "", "the `SERVER` to measure beside it")
 	only := flag.String("only", "", "measure only requests whose names match `REGEXP`")
@@ -44,7 +49,9 @@ func main() {
 	}
 	ctx, err := context.Background(), error(nil)
 	if *serves {
-		err = serve(ctx)
+		err = serve(ctx, *data)
+	} else if *definitions > 0 {
+		err = b.measureDefinitions(ctx, *definitions)
 	} else if b.only, err = regexp.Compile(*only); err == nil {
 		err = b.measure(ctx)
 	}
@@ -55,8 +62,17 @@ func main() {
 }
 
 // serve runs Tenure's server in this process until its input ends.
-func serve(ctx context.Context) (err error) {
-	running, err := apiserver.Start(ctx, apiserver.Options{})
+func serve(ctx context.Context, data string) (err error) {
+	var options apiserver.Options
+	if data != "" {
+		store, err := bbolt.Open(filepath.Join(data, "store"), bbolt.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, store.Close()) }()
+		options.Store = store
+	}
+	running, err := apiserver.Start(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -70,11 +70,11 @@ func buildHost(ctx context.Context) (string, error) {
 }
 
 // start starts a program that prints a [server] and ends with its input.
-func (p program) start(ctx context.Context) (*server, error) {
+func (p program) start(ctx context.Context, more ...string) (*server, error) {
 	if p.runs != nil {
 		return p.runs, nil
 	}
-	cmd := exec.CommandContext(ctx, p.path, p.args...)
+	cmd := exec.CommandContext(ctx, p.path, append(p.args, more...)...)
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2") // the same for all
 	in, err := cmd.StdinPipe()

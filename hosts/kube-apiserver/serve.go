@@ -23,6 +23,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	module := f.String("build", tree.Stock, "which `server`, stock or linked; it is built if it does not exist")
 	rbac := f.Bool("rbac", false, "authorize by RBAC, with the default roles; without it, everybody may do everything")
 	binary := f.String("binary", "", "`file` of the server, in place of --build")
+	data := f.String("data", "", "`folder` that keeps the objects for the next start (default: one that ends with the server)")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -32,11 +33,13 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	dir, err := os.MkdirTemp("", "tenure-serve-")
-	if err != nil {
-		return err
+	dir, err := *data, error(nil)
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "tenure-serve-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
 	}
-	defer os.RemoveAll(dir)
 	start := cluster.Start
 	if *rbac {
 		start = cluster.StartAlone

@@ -78,7 +78,7 @@ func (c *Controller) Add(
 	if before := c.added[crd.Name]; before != nil {
 		before.End()
 	}
-	c.added[crd.Name] = NewDefinition(crd, options)
+	c.added[crd.Name] = NewDefinition(crd, nil, options)
 	c.publish()
 	return nil
 }
@@ -105,18 +105,30 @@ func (c *Controller) prepare(ctx context.Context, crd *apiextensionsv1.CustomRes
 
 // Load serves all definitions in storage.
 func (c *Controller) Load(ctx context.Context) error {
-	list, err := c.resource().Objects(ctx, "")
+	names := c.servedDefinitions() // some may have been deleted
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	var ended []*Definition
+	var errs []error
+	load := func(name string, crd *apiextensionsv1.CustomResourceDefinition) {
+		before, err := c.change(ctx, name, crd)
+		if before != nil {
+			ended = append(ended, before)
+		}
+		errs = append(errs, err)
+	}
+	err := c.resource().EachObject(ctx, "", func(obj runtime.Object) {
+		crd := obj.(*apiextensionsv1.CustomResourceDefinition)
+		delete(names, crd.Name)
+		load(crd.Name, crd)
+	})
 	if err != nil {
 		return err
 	}
-	names := c.servedDefinitions() // some may have been deleted
-	for _, obj := range list {
-		names[obj.(*apiextensionsv1.CustomResourceDefinition).Name] = nil
+	for name := range names {
+		load(name, nil)
 	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		errs = append(errs, c.Changed(ctx, name))
-	}
+	c.publish(ended...)
 	return errors.Join(errs...)
 }
 
@@ -134,33 +146,50 @@ func (c *Controller) Changed(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if crd == nil {
-		if before := c.served[name]; before != nil {
-			delete(c.served, name)
-			c.publish()
-			before.End()
-		}
-		return nil
+	is := c.served[name]
+	before, err := c.change(ctx, name, crd)
+	if c.served[name] != is {
+		c.publish(before)
 	}
-	if crd, err = c.updateStatus(ctx, crd); err != nil || crd == nil {
-		return err
+	return err
+}
+
+// change updates the status of a definition, nil if it was deleted, and what is served of it: publish must follow. It
+// returns the definition that is not served any more.
+func (c *Controller) change(
+	ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition,
+) (before *Definition, err error) {
+	before = c.served[name]
+	if crd != nil {
+		if crd, err = c.updateStatus(ctx, crd); err != nil {
+			return nil, err
+		}
+	}
+	if crd == nil {
+		delete(c.served, name)
+		return before, nil
 	}
 	if crd.DeletionTimestamp != nil && c.Terminating != nil {
 		c.Terminating(name)
 	}
-	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) || c.isBuiltin(crd.Spec.Group) {
-		return nil
+	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) || c.isBuiltin(crd.Spec.Group) ||
+		before != nil && before.same(crd) {
+		return nil, nil
 	}
-	before := c.served[name]
-	if before != nil && before.same(crd) {
-		return nil
+	c.served[name] = c.definition(crd)
+	return before, nil
+}
+
+// definition returns the definition of a stored CustomResourceDefinition.
+func (c *Controller) definition(crd *apiextensionsv1.CustomResourceDefinition) *Definition {
+	read := func() (*apiextensionsv1.CustomResourceDefinition, error) {
+		now, err := c.read(context.Background(), crd.Name)
+		if err == nil && now == nil {
+			err = apierrors.NewNotFound(Plural.GroupResource(), crd.Name)
+		}
+		return now, err
 	}
-	c.served[name] = NewDefinition(crd, c.options)
-	c.publish()
-	if before != nil {
-		before.End() // after publish: clients that watch again get the new resources
-	}
-	return nil
+	return NewDefinition(crd, read, c.options)
 }
 
 // isBuiltin reports whether a group is built in. As in kube-apiserver, definitions in such a group are established, and
@@ -173,7 +202,7 @@ func (c *Controller) isBuiltin(group string) bool {
 // same reports whether d and crd serve the same resources.
 func (d *Definition) same(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.crd.UID == crd.UID && (d.crd.DeletionTimestamp == nil) == (crd.DeletionTimestamp == nil) &&
-		apiequality.Semantic.DeepEqual(d.crd.Spec, crd.Spec) &&
+		d.crd.Generation == crd.Generation && // it counts the changes of the spec
 		apiequality.Semantic.DeepEqual(d.crd.Status.AcceptedNames, crd.Status.AcceptedNames)
 }
 
@@ -189,12 +218,18 @@ func (c *Controller) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
 
-// publish replaces the resource table.
-func (c *Controller) publish() {
+// publish replaces the resource table, and then ends the watches of definitions that it does not have any more: clients
+// that watch again get the new resources.
+func (c *Controller) publish(before ...*Definition) {
 	all := maps.Clone(c.served)
 	maps.Copy(all, c.added)
 	list := slices.Collect(maps.Values(all))
 	c.options.Tables.Replace(resources.NewTable(Groups(c.builtin, list), c.options.Tables.Table().Generation()+1))
+	for _, d := range before {
+		if d != nil {
+			d.End()
+		}
+	}
 }
 
 // updateStatus updates the status of a definition if it changed. It returns the updated
@@ -202,8 +237,9 @@ func (c *Controller) publish() {
 func (c *Controller) updateStatus(
 	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
-	wanted := crd.DeepCopy()
-	c.setStatus(wanted)
+	wanted := *crd
+	wanted.Status = *crd.Status.DeepCopy()
+	c.setStatus(&wanted)
 	if apiequality.Semantic.DeepEqual(wanted.Status, crd.Status) {
 		return crd, nil
 	}

@@ -135,7 +135,7 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 
 // deleteObjects deletes all objects of a definition.
 func (c *Controller) deleteObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	r := NewDefinition(crd, c.options).Stored()
+	r := c.definition(crd).Stored()
 	if r == nil || r.Plural == "" || c.isBuiltin(crd.Spec.Group) { // it was never served
 		return nil
 	}

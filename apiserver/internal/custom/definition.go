@@ -48,17 +48,17 @@ type Options struct {
 	Types *openapi.Registry
 }
 
-// A Definition is a CustomResourceDefinition that is served. It is immutable. Schemas are
-// compiled at first use.
+// A Definition is a CustomResourceDefinition that is served. It is immutable. Its schemas, which are nearly all of it,
+// are not kept: they are read and compiled when the first request of the kind comes.
 type Definition struct {
-	crd     *apiextensionsv1.CustomResourceDefinition
+	crd     *apiextensionsv1.CustomResourceDefinition // without schemas
+	read    func() (*apiextensionsv1.CustomResourceDefinition, error)
 	options Options
 	storage string // the storage version
 
 	served   func() []*resources.Resource
-	types    func() (*openapi.Registry, error)
-	schemas  func() (*schemas, error)
-	storages func() (*storages, error)
+	opened   sync.Mutex
+	storages *storages     // nil until they are opened
 	ended    chan struct{} // closed when other resources take the place of these
 	end      sync.Once
 }
@@ -66,41 +66,72 @@ type Definition struct {
 // End ends the watches of the resources.
 func (d *Definition) End() { d.end.Do(func() { close(d.ended) }) }
 
-// NewDefinition returns the definition of a valid CustomResourceDefinition.
-func NewDefinition(crd *apiextensionsv1.CustomResourceDefinition, options Options) *Definition {
+// NewDefinition returns the definition of a valid CustomResourceDefinition. read returns it with its schemas; what it
+// returns may be newer. With a nil read, the definition keeps crd.
+func NewDefinition(
+	crd *apiextensionsv1.CustomResourceDefinition, read func() (*apiextensionsv1.CustomResourceDefinition, error),
+	options Options,
+) *Definition {
 	options.MaxObject = cmp.Or(options.MaxObject, resources.MaxObject)
-	d := &Definition{crd: crd, options: options, ended: make(chan struct{})}
+	if read == nil {
+		read = func() (*apiextensionsv1.CustomResourceDefinition, error) { return crd, nil }
+	}
+	d := &Definition{crd: withoutSchemas(crd), read: read, options: options, ended: make(chan struct{})}
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
 			d.storage = v.Name
 		}
 	}
 	d.served = sync.OnceValue(d.newResources)
-	d.types = sync.OnceValues(d.compileTypes)
-	d.schemas = sync.OnceValues(d.compileSchemas)
-	d.storages = sync.OnceValues(d.openStorages)
 	return d
 }
 
-func (d *Definition) compileTypes() (*openapi.Registry, error) {
+// withoutSchemas returns a definition that shares nothing but its metadata with crd.
+func withoutSchemas(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	out := *crd
+	out.Spec.Versions = slices.Clone(crd.Spec.Versions)
+	for i := range out.Spec.Versions {
+		out.Spec.Versions[i].Schema = nil
+	}
+	return out.DeepCopy()
+}
+
+// withVersion reads the definition, and returns it with the version of a name. It is an error if the version is gone.
+func (d *Definition) withVersion(name string) (
+	crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion, err error) {
+	if crd, err = d.read(); err != nil {
+		return nil, nil, err
+	}
+	i := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == name
+	})
+	if i < 0 {
+		return nil, nil, fmt.Errorf("%s: version %s is not in the definition any more", d.crd.Name, name)
+	}
+	return crd, &crd.Spec.Versions[i], nil
+}
+
+// compileTypes returns the types of a definition.
+func (d *Definition) compileTypes(crd *apiextensionsv1.CustomResourceDefinition) (*openapi.Registry, error) {
 	if d.options.Types != nil {
 		return d.options.Types, nil
 	}
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d.crd)
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 	if err != nil {
 		return nil, err
 	}
 	return openapi.CompileCRD(tree)
 }
 
-func (d *Definition) compileSchemas() (*schemas, error) {
+// compileSchemas returns the schemas of a definition.
+func (d *Definition) compileSchemas(crd *apiextensionsv1.CustomResourceDefinition) (*schemas, error) {
 	out := &schemas{
-		kind:      schema.GroupKind{Group: d.crd.Spec.Group, Kind: d.crd.Status.AcceptedNames.Kind},
+		kind:      schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Status.AcceptedNames.Kind},
 		byVersion: map[string]*structuralschema.Structural{}, defaulters: map[string]*defaulter{},
-		preserve: d.crd.Spec.PreserveUnknownFields, hook: d.options.Default,
+		preserve: crd.Spec.PreserveUnknownFields, hook: d.options.Default,
 	}
-	for i := range d.crd.Spec.Versions {
-		v := &d.crd.Spec.Versions[i]
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
 		props, err := internalSchema(v)
 		if err != nil {
 			return nil, err
@@ -110,15 +141,15 @@ func (d *Definition) compileSchemas() (*schemas, error) {
 		}
 		s, err := structuralschema.NewStructural(props)
 		if err != nil {
-			if d.crd.Spec.PreserveUnknownFields {
+			if crd.Spec.PreserveUnknownFields {
 				continue
 			}
-			return nil, fmt.Errorf("%s: version %s: %w", d.crd.Name, v.Name, err)
+			return nil, fmt.Errorf("%s: version %s: %w", crd.Name, v.Name, err)
 		}
-		if !d.crd.Spec.PreserveUnknownFields {
+		if !crd.Spec.PreserveUnknownFields {
 			s = s.DeepCopy() // the structural schema shares memory with the definition
 			if err := structuraldefaulting.PruneDefaults(s); err != nil {
-				return nil, fmt.Errorf("%s: version %s: defaults: %w", d.crd.Name, v.Name, err)
+				return nil, fmt.Errorf("%s: version %s: defaults: %w", crd.Name, v.Name, err)
 			}
 		}
 		out.byVersion[v.Name], out.defaulters[v.Name] = s, newDefaulter(s, d.options.MaxObject)
@@ -188,7 +219,7 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 			resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: resources.ScaleKind})
 	}
 	r.Open = func() (map[string]*resources.Endpoint, error) { return d.endpoints(v, r) }
-	r.Schema = func(version int) (resources.PublishedSchema, error) { return d.published(v, version) }
+	r.Schema = func(version int) (resources.PublishedSchema, error) { return d.published(v.Name, version) }
 	return r
 }
 

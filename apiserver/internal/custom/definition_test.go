@@ -19,7 +19,7 @@ func TestResourcesStay(t *testing.T) {
 		crd.Spec.Group = "example.dev"
 		crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}}
 		crd.Status.AcceptedNames = apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind}
-		return NewDefinition(crd, Options{Now: time.Now})
+		return NewDefinition(crd, nil, Options{Now: time.Now})
 	}
 	widgets, gadgets := define("widgets", "Widget"), define("gadgets", "Gadget")
 	name := schema.GroupVersionResource{Group: "example.dev", Version: "v1", Resource: "widgets"}

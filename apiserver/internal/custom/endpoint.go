@@ -28,25 +28,46 @@ import (
 
 // storages are the storages of all versions of a definition that are served or stored.
 type storages struct {
+	types        *openapi.Registry
 	schemas      *schemas
 	safe, unsafe runtime.ObjectConvertor
 	byVersion    map[string]customresource.CustomResourceStorage
 }
 
-// openStorages opens the storages of a definition.
+// open returns the storages of a definition, which it opens unless an earlier request did. An error is for this request:
+// the next one may be able to read the definition.
+func (d *Definition) open() (*storages, error) {
+	d.opened.Lock()
+	defer d.opened.Unlock()
+	if d.storages == nil {
+		out, err := d.openStorages()
+		if err != nil {
+			return nil, err
+		}
+		d.storages = out
+	}
+	return d.storages, nil
+}
+
 func (d *Definition) openStorages() (*storages, error) {
-	s, err := d.schemas()
+	crd, err := d.read()
 	if err != nil {
 		return nil, err
 	}
-	out := &storages{schemas: s, byVersion: map[string]customresource.CustomResourceStorage{}}
+	out := &storages{byVersion: map[string]customresource.CustomResourceStorage{}}
+	if out.types, err = d.compileTypes(crd); err != nil {
+		return nil, err
+	}
+	if out.schemas, err = d.compileSchemas(crd); err != nil {
+		return nil, err
+	}
 	if out.safe, out.unsafe, err = d.converters(); err != nil {
 		return nil, err
 	}
-	for i := range d.crd.Spec.Versions {
-		if v := &d.crd.Spec.Versions[i]; v.Served || v.Storage {
+	for i := range crd.Spec.Versions {
+		if v := &crd.Spec.Versions[i]; v.Served || v.Storage {
 			if out.byVersion[v.Name], err = d.openVersion(out, v); err != nil {
-				return nil, fmt.Errorf("%s: version %s: %w", d.crd.Name, v.Name, err)
+				return nil, fmt.Errorf("%s: version %s: %w", crd.Name, v.Name, err)
 			}
 		}
 	}
@@ -144,11 +165,14 @@ func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion) []apiextensio
 // endpoints returns the endpoints of a version.
 func (d *Definition) endpoints(v *apiextensionsv1.CustomResourceDefinitionVersion, r *resources.Resource) (
 	map[string]*resources.Endpoint, error) {
-	s, err := d.storages()
+	s, err := d.open()
 	if err != nil {
 		return nil, err
 	}
-	opened := s.byVersion[v.Name]
+	opened, ok := s.byVersion[v.Name]
+	if !ok {
+		return nil, fmt.Errorf("%s: version %s is not in the definition any more", d.crd.Name, v.Name)
+	}
 	typer := newTyper(r.GroupVersion())
 	codecs := newCodecs(s.schemas, s.safe, typer)
 	scope := handlers.RequestScope{
@@ -161,14 +185,10 @@ func (d *Definition) endpoints(v *apiextensionsv1.CustomResourceDefinitionVersio
 		MetaGroupVersion:    metav1.SchemeGroupVersion,
 		MaxRequestBodyBytes: d.options.MaxBody,
 	}
-	types, err := d.types()
-	if err != nil {
-		return nil, err
-	}
 	out := map[string]*resources.Endpoint{}
 	add := func(subresource string, storage resources.Storage, scope handlers.RequestScope) {
 		if err == nil {
-			of := fieldmanager.Types(types)
+			of := fieldmanager.Types(s.types)
 			if scope.Subresource = subresource; scope.Kind == resources.ScaleKind {
 				of = openapi.Builtin()
 			}

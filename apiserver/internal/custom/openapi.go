@@ -3,7 +3,6 @@ package custom
 import (
 	"fmt"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
@@ -13,10 +12,12 @@ import (
 
 // published returns the schema for an OpenAPI document. Schemas that are not structural are
 // not published. OpenAPI 2 can't express that unknown fields are preserved.
-func (d *Definition) published(
-	v *apiextensionsv1.CustomResourceDefinitionVersion, version int,
-) (resources.PublishedSchema, error) {
+func (d *Definition) published(name string, version int) (resources.PublishedSchema, error) {
 	var out resources.PublishedSchema
+	_, v, err := d.withVersion(name)
+	if err != nil {
+		return out, err
+	}
 	for _, f := range v.SelectableFields {
 		out.Selectable = append(out.Selectable, f.JSONPath)
 	}

@@ -20,7 +20,7 @@ func BenchmarkOneOf500(b *testing.B) {
 	for i := range 500 {
 		crd := definition(b, definitions["namespaced"])
 		crd.Spec.Group = fmt.Sprintf("g%d.example.dev", i)
-		list = append(list, custom.NewDefinition(crd, custom.Options{Now: time.Now}))
+		list = append(list, custom.NewDefinition(crd, nil, custom.Options{Now: time.Now}))
 	}
 	tables := current(resources.NewTable(custom.Groups(groups, list), 1))
 	h := serve(tables)
@@ -31,7 +31,7 @@ func BenchmarkOneOf500(b *testing.B) {
 				crd := definition(b, definitions["namespaced"])
 				crd.Spec.Group = "g7.example.dev"
 				crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = fmt.Sprint(i)
-				list[7] = custom.NewDefinition(crd, custom.Options{Now: time.Now})
+				list[7] = custom.NewDefinition(crd, nil, custom.Options{Now: time.Now})
 				tables.Replace(resources.NewTable(custom.Groups(groups, list), int64(i)))
 				ask(h, path, nil)
 			}

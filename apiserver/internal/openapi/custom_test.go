@@ -93,7 +93,7 @@ func definition(t testing.TB, spec string) *apiextensionsv1.CustomResourceDefini
 func table(generation int64, crds ...*apiextensionsv1.CustomResourceDefinition) *resources.Table {
 	var list []*custom.Definition
 	for _, crd := range crds {
-		list = append(list, custom.NewDefinition(crd, custom.Options{Now: time.Now}))
+		list = append(list, custom.NewDefinition(crd, nil, custom.Options{Now: time.Now}))
 	}
 	return resources.NewTable(custom.Groups(builtin.Groups(builtin.Options{Now: time.Now}), list), generation)
 }

@@ -32,29 +32,44 @@ func (r *Resource) Get(ctx context.Context, namespace, name string) (runtime.Obj
 }
 
 // Objects returns the objects in a namespace, or in all if it is empty, at the version of the resource.
-func (r *Resource) Objects(ctx context.Context, namespace string) ([]runtime.Object, error) {
+func (r *Resource) Objects(ctx context.Context, namespace string) (out []runtime.Object, err error) {
+	err = r.EachObject(ctx, namespace, func(obj runtime.Object) { out = append(out, obj) })
+	return out, err
+}
+
+// pageSize is how many objects EachObject reads at a time: those of some kinds are large.
+const pageSize = 50
+
+// EachObject calls f for the objects in a namespace, or in all if it is empty, at the version of the resource.
+func (r *Resource) EachObject(ctx context.Context, namespace string, f func(runtime.Object)) error {
 	e, err := r.Endpoint("")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	lister, ok := e.Storage.(rest.Lister)
 	if !ok {
-		return nil, fmt.Errorf("%s: expected a resource that can be listed", r.GroupResource())
+		return fmt.Errorf("%s: expected a resource that can be listed", r.GroupResource())
 	}
-	list, err := lister.List(r.Context(ctx, "list", namespace), &internalversion.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return nil, err
-	}
-	for i := range items {
-		if items[i], err = e.Scope.Convertor.ConvertToVersion(items[i], r.GroupVersion()); err != nil {
-			return nil, err
+	for options := (internalversion.ListOptions{Limit: pageSize}); ; {
+		list, err := lister.List(r.Context(ctx, "list", namespace), &options)
+		if err != nil {
+			return err
+		}
+		page, err := meta.ListAccessor(list)
+		if err != nil {
+			return err
+		}
+		err = meta.EachListItem(list, func(obj runtime.Object) error {
+			obj, err := e.Scope.Convertor.ConvertToVersion(obj, r.GroupVersion())
+			if err == nil {
+				f(obj)
+			}
+			return err
+		})
+		if options.Continue = page.GetContinue(); err != nil || options.Continue == "" {
+			return err
 		}
 	}
-	return items, nil
 }
 
 // Watch watches the objects in all namespaces, from now on. They are at the hub version.

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -41,8 +42,8 @@ type Resource struct {
 	Custom bool `json:"-"`
 	// Deprecated is the warning for clients of a deprecated version; empty for others.
 	Deprecated string `json:"-"`
-	// Open opens the endpoints of the resource (under "") and its subresources. It is called once, by the first request
-	// that needs them.
+	// Open opens the endpoints of the resource (under "") and its subresources. The first request that needs them calls
+	// it, and after an error the next one.
 	Open func() (map[string]*Endpoint, error) `json:"-"`
 	// Ended is closed when a custom resource is no longer served as it was: its watches end. It is nil for others.
 	Ended <-chan struct{} `json:"-"`
@@ -52,9 +53,8 @@ type Resource struct {
 	// Schema returns the published schema of a custom resource for OpenAPI version 2 or 3.
 	Schema func(version int) (PublishedSchema, error) `json:"-"`
 
-	once      sync.Once
-	endpoints map[string]*Endpoint
-	err       error
+	opening sync.Mutex
+	opened  atomic.Pointer[map[string]*Endpoint]
 }
 
 // A PublishedSchema is the schema of a custom resource in the OpenAPI documents.
@@ -137,8 +137,18 @@ func (r *Resource) Allows(verb, subresource string) bool {
 // Endpoint returns the endpoint of the resource or, if subresource is not empty, of the subresource; nil if there is
 // none. The first call opens the storage, which may be slow: it compiles the schema of a custom resource.
 func (r *Resource) Endpoint(subresource string) (*Endpoint, error) {
-	r.once.Do(func() { r.endpoints, r.err = r.Open() })
-	return r.endpoints[subresource], r.err
+	if r.opened.Load() == nil {
+		r.opening.Lock()
+		defer r.opening.Unlock()
+		if r.opened.Load() == nil {
+			endpoints, err := r.Open()
+			if err != nil {
+				return nil, err
+			}
+			r.opened.Store(&endpoints)
+		}
+	}
+	return (*r.opened.Load())[subresource], nil
 }
 
 // StorageVersionHash returns the hash of the storage version that discovery shows: the

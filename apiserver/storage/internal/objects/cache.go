@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,9 +16,15 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3"
 )
 
-// expansion is about how many bytes an entry of the cache takes for each byte of the value: the object and, when
-// watches send it, its encodings.
-const expansion = 5
+// About how many bytes an entry of the cache takes for each byte of the value: the object and, when watches send it, its
+// encodings. The Go struct of a schema has 40 fields, of which a schema sets two or three.
+const (
+	expansion       = 5
+	schemaExpansion = 20
+)
+
+// size returns about how many bytes an entry takes.
+func (e *entry) size() int64 { return int64(len(e.value)) * e.expansion }
 
 // cache is an LRU of decoded objects of all resources, bounded in bytes.
 type cache struct {
@@ -37,8 +44,9 @@ type cacheKey struct {
 
 // entry is an object that is decoded once. Nobody changes it.
 type entry struct {
-	key   cacheKey
-	value []byte
+	key       cacheKey
+	value     []byte
+	expansion int64
 
 	once   sync.Once
 	object runtime.Object
@@ -62,13 +70,13 @@ func (c *cache) get(key cacheKey, value []byte) *entry {
 		c.recent.MoveToFront(found)
 		return e
 	}
-	e := &entry{key: key, value: value}
+	e := &entry{key: key, value: value, expansion: key.decoder.expansion}
 	c.entries[key] = c.recent.PushFront(e)
-	c.free -= int64(len(value)) * expansion
+	c.free -= e.size()
 	for c.free < 0 {
 		last := c.recent.Remove(c.recent.Back()).(*entry)
 		delete(c.entries, last.key)
-		c.free += int64(len(last.value)) * expansion
+		c.free += last.size()
 	}
 	return e
 }
@@ -80,15 +88,24 @@ func (c *cache) remove(e *entry) {
 	if found, ok := c.entries[e.key]; ok && found.Value == e {
 		c.recent.Remove(found)
 		delete(c.entries, e.key)
-		c.free += int64(len(e.value)) * expansion
+		c.free += e.size()
 	}
 }
 
 // decoder implements etcd3.Decoder with the cache.
 type decoder struct {
 	etcd3.Decoder
-	new   func() runtime.Object
-	cache *cache
+	new       func() runtime.Object
+	cache     *cache
+	expansion int64
+}
+
+func newDecoder(of etcd3.Decoder, new func() runtime.Object, cache *cache) *decoder {
+	d := &decoder{of, new, cache, expansion}
+	if _, ok := new().(*apiextensions.CustomResourceDefinition); ok {
+		d.expansion = schemaExpansion
+	}
+	return d
 }
 
 // entry returns the decoded object of a value. An error is for those who wait for it alone: a conversion webhook may

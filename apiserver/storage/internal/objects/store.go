@@ -66,9 +66,7 @@ func (s *Store) Open(
 ) (storage.Interface, factory.DestroyFunc, error) {
 	own := *config
 	own.Prefix, own.LeaseManagerConfig = "", etcd3.LeaseManagerConfig{} // keys as given, exact times to live
-	decoder := &decoder{
-		Decoder: etcd3.NewDefaultDecoder(config.Codec, storage.APIObjectVersioner{}), new: newFunc, cache: s.cache,
-	}
+	decoder := newDecoder(etcd3.NewDefaultDecoder(config.Codec, storage.APIObjectVersioner{}), newFunc, s.cache)
 	opened, transformer, err := Open(s.client, compactor{s.kv}, &own, resourcePrefix, newFunc, newListFunc, decoder)
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// definitionSize returns about how many bytes a definition has, as in the wild: half of them 4 KB or less, one in
+// twenty more than 100 KB, and one 1.4 MB, close to what etcd takes.
+func definitionSize(i int) int {
+	switch {
+	case i == 0:
+		return 1_400_000
+	case i%20 == 1:
+		return 100_000 + i%7*15_000
+	default:
+		return 2_000 + i%19*400
+	}
+}
+
+// definition returns a CustomResourceDefinition of a group with ten kinds, and the path of its objects.
+func definition(i int) (crd []byte, objects string) {
+	group, plural, kind := fmt.Sprintf("g%d.bench.example", i/10), fmt.Sprintf("things%d", i), fmt.Sprintf("Thing%d", i)
+	text := map[string]any{"type": "string", "description": "Text of the part, which is shown to people who look at it.",
+		"maxLength": 253}
+	part := func(n int) map[string]any {
+		return map[string]any{"type": "object", "description": fmt.Sprintf("Part %d of the thing.", n), "properties": map[string]any{
+			"name": text, "count": map[string]any{"type": "integer", "format": "int32", "minimum": 0, "default": 1},
+			"items": map[string]any{"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{"name"},
+				"items": map[string]any{"type": "object", "required": []string{"name"},
+					"properties": map[string]any{"name": text, "value": text, "labels": map[string]any{
+						"type": "object", "additionalProperties": map[string]any{"type": "string"}}}}},
+		}}
+	}
+	one, _ := json.Marshal(part(0))
+	parts := map[string]any{}
+	for n := range max(1, definitionSize(i)/(len(one)+12)) {
+		parts[fmt.Sprintf("part%d", n)] = part(n)
+	}
+	version := map[string]any{"name": "v1", "served": true, "storage": true,
+		"subresources": map[string]any{"status": map[string]any{}},
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
+			"spec":   map[string]any{"type": "object", "properties": parts},
+			"status": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+		}}}}
+	crd, _ = json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + "." + group},
+		"spec": map[string]any{"group": group, "scope": "Namespaced", "versions": []any{version},
+			"names": map[string]any{"plural": plural, "kind": kind}},
+	})
+	return crd, "/apis/" + group + "/v1/namespaces/default/" + plural
+}
+
+// measureDefinitions creates definitions on each server, starts it again on the same objects, and prints how long both
+// take, and the memory.
+func (b *bench) measureDefinitions(ctx context.Context, count int) error {
+	programs, err := b.programs(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d CustomResourceDefinitions:\n\n| server | first half created | second half | memory | restart | memory | "+
+		"first write of a kind | /openapi/v2 | memory |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n", count)
+	for i, p := range programs {
+		row, err := p.definitionsRow(ctx, count, b.clients)
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.names[i], err)
+		}
+		fmt.Printf("| %s %s\n", b.names[i], row)
+	}
+	return nil
+}
+
+func (p program) definitionsRow(ctx context.Context, count, clients int) (row string, err error) {
+	dir, err := os.MkdirTemp("", "tenure-definitions-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	s, err := p.start(ctx, "-data", dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = s.stop() }()
+	over := transport()
+	cell := func(begin time.Time) { row += fmt.Sprintf("| %.2f s ", time.Since(begin).Seconds()) }
+	memory := func() error {
+		time.Sleep(5 * time.Second) // what it does after its responses
+		_, used, err := s.usage(ctx)
+		row += fmt.Sprintf("| %d MB ", used/1e6)
+		return err
+	}
+	var next atomic.Int64
+	for _, until := range []int{count / 2, count} {
+		begin := time.Now()
+		var creates errgroup.Group
+		for range clients {
+			creates.Go(func() error {
+				for {
+					i := int(next.Add(1)) - 1
+					if i >= until {
+						next.Add(-1)
+						return nil
+					}
+					crd, _ := definition(i)
+					const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+					if err := s.send(ctx, over, request{http.MethodPost, path, "application/json", crd}); err != nil {
+						return err
+					}
+				}
+			})
+		}
+		if err := creates.Wait(); err != nil {
+			return "", err
+		}
+		cell(begin)
+	}
+	if err := memory(); err != nil {
+		return "", err
+	}
+	if err := s.stop(); err != nil {
+		return "", err
+	}
+	begin := time.Now()
+	if s, err = p.start(ctx, "-data", dir); err != nil {
+		return "", err
+	}
+	if err := s.send(ctx, transport(), request{http.MethodGet, "/readyz", "", nil}); err != nil {
+		return "", err
+	}
+	cell(begin)
+	if err := memory(); err != nil {
+		return "", err
+	}
+	_, objects := definition(count / 2)
+	thing := fmt.Sprintf(`{"apiVersion":%q,"kind":"Thing%d","metadata":{"name":"a"},"spec":{"part0":{"name":"x"}}}`,
+		fmt.Sprintf("g%d.bench.example/v1", count/2/10), count/2)
+	for _, r := range []request{
+		{http.MethodPatch, objects + "/a" + forced, "application/apply-patch+yaml", []byte(thing)},
+		{http.MethodGet, "/openapi/v2", "", nil},
+	} {
+		begin = time.Now()
+		if err := s.send(ctx, transport(), r); err != nil {
+			return "", err
+		}
+		cell(begin)
+	}
+	err = memory()
+	return row, err
+}
