@@ -27,7 +27,8 @@ import (
 func (h host) compare(w write, live, up, own runtime.Object) error {
 	upTree, ownTree := &unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)}
 	if oracle.KeepName(upTree, ownTree) { // only upstream's object may have changed, and so a time
-		return oracle.Compare(oracle.WithoutTimes(upTree), oracle.WithoutTimes(ownTree))
+		upTree, ownTree = oracle.WithoutTimes(upTree), oracle.WithoutTimes(ownTree)
+		up, own = upTree, ownTree
 	}
 	err := oracle.Compare(upTree, ownTree)
 	if err == nil || !w.apply {
