@@ -374,8 +374,8 @@ func (l Laws) compare(before, after runtime.Object) error {
 	return nil
 }
 
-// addsEmptyLists reports whether after is before and empty lists that it lacks, in
-// maps or structs that hold nothing else, if these are missing too.
+// addsEmptyLists reports whether after is before and empty lists that it lacks or has as null, in
+// maps or structs that hold nothing else, if these are missing or null too.
 func addsEmptyLists(before, after any) bool {
 	switch a := after.(type) {
 	case map[string]any:
@@ -389,7 +389,9 @@ func addsEmptyLists(before, after any) bool {
 			}
 		}
 		for name, v := range a {
-			if old, ok := b[name]; ok && !addsEmptyLists(old, v) || !ok && !onlyEmptyLists(v) {
+			old, ok := b[name]
+			isSame := ok && addsEmptyLists(old, v)
+			if !isSame && (old != nil || !onlyEmptyLists(v)) {
 				return false
 			}
 		}
