@@ -123,13 +123,14 @@ type applyWrite struct {
 	others    managedfields.Entries // entries without own, reconciled
 	kept      managedfields.Entries // entries without own that can't be compared, and are stored as they are
 
-	owned   managedfields.Entry // what the intent owns
-	dropped *fieldpath.Set      // what its manager owned before and the intent does not
-	merged  object              // live itself unless changed
-	changed bool                // merged differs from live
-	changes *comparisons        // how it differs
-	isNoOp  bool                // nothing changes, entries included; found early for most writes
-	lost    losses              // what others lose, or what is in conflict
+	owned     managedfields.Entry // what the intent owns
+	dropped   *fieldpath.Set      // what its manager owned before and the intent does not
+	merged    object              // live itself unless changed
+	changed   bool                // merged differs from live
+	annotated bool                // the annotations of the object to store differ from merged's
+	changes   *comparisons        // how it differs
+	isNoOp    bool                // nothing changes, entries included; found early for most writes
+	lost      losses              // what others lose, or what is in conflict
 }
 
 // read checks the request, and reads both objects and the entries (spec rules 1.1, 1.2 and 1.3).
@@ -335,19 +336,10 @@ func (w *applyWrite) result() (Result, error) {
 		return Result{}, err
 	}
 	r := Result{Object: out, Changed: w.changed, Conflicts: w.lost.conflicts, own: w.own, isNoOp: w.isNoOp}
-	if !w.changed && w.sameLastApplied(out) {
+	if !w.changed && !w.annotated {
 		r.live = w.given
 	}
 	return r, nil
-}
-
-// sameLastApplied reports whether out has the annotation of client-side apply that live has.
-func (w *applyWrite) sameLastApplied(out runtime.Object) bool {
-	if w.key.Manager != kubectl {
-		return true // it is never kept up for others
-	}
-	tree, err := gostruct.Tree(out)
-	return err == nil && lastApplied(tree) == lastApplied(w.live.tree)
 }
 
 // object returns the object to store.
@@ -365,9 +357,10 @@ func (w *applyWrite) object() (runtime.Object, error) {
 	}
 	var err error
 	if w.key.Manager == kubectl {
-		if tree, err = keepLastApplied(tree, w.intent.tree); err != nil {
+		if tree, err = w.keepLastApplied(tree); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
 		}
+		w.annotated = !trees.SameMap(tree, w.merged.tree)
 	}
 	isDefaulted := w.changed && w.m.options.Defaulter != nil
 	if _, ok := out.(runtime.Unstructured); ok && isDefaulted {

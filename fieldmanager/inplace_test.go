@@ -111,6 +111,11 @@ func TestGoStructsInPlace(t *testing.T) {
 		require.NoError(t, treeErr)
 		require.IsType(t, &widget{}, got)
 		require.Equal(t, owners(t, want), owners(t, got), "step %d: %s", i, step.why)
+		if texts := want.(metav1.Object).GetAnnotations(); len(texts) > 0 { // its fields are in the order of their names
+			text := got.(metav1.Object).GetAnnotations()[fieldmanager.LastAppliedAnnotation]
+			require.JSONEq(t, texts[fieldmanager.LastAppliedAnnotation], text)
+			want.(metav1.Object).SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: text})
+		}
 		require.True(t, typed.Equal(contents(want), asTree(t, got).Object), "step %d: %s", i, step.why)
 		require.Equal(t, before[0], now.DeepCopyObject(), "nothing given is changed")
 		if live != nil {

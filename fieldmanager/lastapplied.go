@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -21,19 +25,24 @@ const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 // kubectl is the manager that is treated as the successor of client-side apply.
 const kubectl = "kubectl"
 
-// lastApplied returns the intent that client-side apply left in an object, or
-// "" for none.
-func lastApplied(tree map[string]any) string {
+// annotationsOf returns the annotations of an object as a Go struct would have them: a null is an empty text, and values
+// that do not fit are no annotations.
+func annotationsOf(tree map[string]any) map[string]string {
 	metadata, _ := tree["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
-	for _, v := range annotations {
-		if _, ok := v.(string); !ok {
-			return ""
+	out := make(map[string]string, len(annotations))
+	for name, v := range annotations {
+		text, isText := v.(string)
+		if !isText && v != nil {
+			return nil
 		}
+		out[name] = text
 	}
-	text, _ := annotations[LastAppliedAnnotation].(string)
-	return text
+	return out
 }
+
+// lastApplied returns the intent that client-side apply left in an object, or "" for none.
+func lastApplied(tree map[string]any) string { return annotationsOf(tree)[LastAppliedAnnotation] }
 
 // clientSideApplied returns the fields of live that client-side apply set and nobody changed since; none if the
 // annotation can't be compared with live (spec rule 9.1).
@@ -77,48 +86,52 @@ func without(c conflicts.Conflicts, set *fieldpath.Set) (rest conflicts.Conflict
 	return rest
 }
 
-// keepLastApplied returns tree with the intent in the annotation of client-side apply, if it has one. It removes the
-// annotation if it would be too large (spec rule 9.2).
-func keepLastApplied(tree, intent map[string]any) (map[string]any, error) {
-	if lastApplied(tree) == "" {
+// keepLastApplied brings the annotation of client-side apply up to date in a tree that has it, and returns tree itself if
+// that changes nothing. It removes the annotation if it would be too large (spec rule 9.2). As upstream, it makes an
+// empty text of a null beside the annotation.
+func (w *applyWrite) keepLastApplied(tree map[string]any) (map[string]any, error) {
+	annotations := annotationsOf(tree)
+	if annotations[LastAppliedAnnotation] == "" {
 		return tree, nil
 	}
-	text, err := encodeIntent(intent)
+	text, err := w.encodeIntent()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("annotation %s: %w", LastAppliedAnnotation, err)
 	}
-	metadata := maps.Clone(tree["metadata"].(map[string]any))
-	annotations := maps.Clone(metadata["annotations"].(map[string]any))
 	annotations[LastAppliedAnnotation] = text
 	size := 0
-	for k, v := range annotations {
-		size += len(k) + len(v.(string))
+	for name, text := range annotations {
+		size += len(name) + len(text)
 	}
 	if size > limits.MaxAnnotations {
 		delete(annotations, LastAppliedAnnotation)
 	}
-	metadata["annotations"] = annotations
+	metadata := maps.Clone(tree["metadata"].(map[string]any))
+	kept := make(map[string]any, len(annotations))
+	for name, text := range annotations {
+		kept[name] = text
+	}
+	if typed.Equal(metadata["annotations"], kept) {
+		return tree, nil
+	}
+	metadata["annotations"] = kept
 	out := maps.Clone(tree)
 	out["metadata"] = metadata
 	return out, nil
 }
 
-// encodeIntent returns the intent as the annotation holds it: without the
-// annotation itself, on one line that ends with a newline.
-func encodeIntent(intent map[string]any) (string, error) {
-	if metadata, ok := intent["metadata"].(map[string]any); ok {
-		if annotations, ok := metadata["annotations"].(map[string]any); ok {
-			annotations = maps.Clone(annotations)
-			delete(annotations, LastAppliedAnnotation)
-			metadata = maps.Clone(metadata)
-			metadata["annotations"] = annotations
-			intent = maps.Clone(intent)
-			intent["metadata"] = metadata
-		}
+// encodeIntent returns the intent as the annotation holds it: without the annotation itself, on one line that ends with
+// a newline. The fields of a Go struct are in its order.
+func (w *applyWrite) encodeIntent() (string, error) {
+	var intent runtime.Object = &unstructured.Unstructured{Object: trees.Copy(w.intent.tree).(map[string]any)}
+	if !isUnstructured(w.applied) {
+		intent = w.applied.DeepCopyObject()
+	}
+	if accessor, err := meta.Accessor(intent); err == nil {
+		annotations := accessor.GetAnnotations()
+		delete(annotations, LastAppliedAnnotation)
+		accessor.SetAnnotations(annotations)
 	}
 	b, err := json.Marshal(intent)
-	if err != nil {
-		return "", fmt.Errorf("annotation %s: %w", LastAppliedAnnotation, err)
-	}
-	return string(b) + "\n", nil
+	return string(b) + "\n", err
 }

@@ -46,7 +46,8 @@ func TestLastApplied(t *testing.T) {
 			m := newManager(t, "v1")
 			live := object(t, "v1", row.live)
 			if row.annotation != "" {
-				live.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: row.annotation})
+				annotations := map[string]any{fieldmanager.LastAppliedAnnotation: row.annotation, "null": nil}
+				require.NoError(t, unstructured.SetNestedMap(live.Object, annotations, "metadata", "annotations"))
 			}
 			tracked, err := writetest.Update(m, nil, live, "kubectl-client-side-apply")
 			require.NoError(t, err)
@@ -101,6 +102,7 @@ func TestKeepLastApplied(t *testing.T) {
 			map[string]any{name: "{}", "pad": strings.Repeat("x", room+1)}, nil},
 		{"empty", "an empty annotation is none", map[string]any{name: ""}, ""},
 		{"odd beside it", "annotations that are no texts are left alone", map[string]any{name: "{}", "odd": int64(1)}, "{}"},
+		{"null beside it", "which is an empty text", map[string]any{name: "{}", "null": nil}, intent},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m, err := fieldmanager.New(thingKind, anyType{}, fieldmanager.Options{})
@@ -114,6 +116,9 @@ func TestKeepLastApplied(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, row.want != nil, there, row.why)
 			require.Equal(t, row.want, got, row.why)
+			if _, there := row.annotations["null"]; there {
+				require.Equal(t, "", contents(out)["metadata"].(map[string]any)["annotations"].(map[string]any)["null"])
+			}
 			require.Equal(t, before, live)
 			out, err = writetest.Apply(m, live, object(t, "v1", "spec: {text: b}"), "alice", true)
 			require.NoError(t, err)
@@ -122,17 +127,39 @@ func TestKeepLastApplied(t *testing.T) {
 			require.Equal(t, row.annotations[name], got, "nobody else keeps it up")
 		})
 	}
+}
+
+// TestLastAppliedIntent shows what the annotation has of the annotations of an intent, and that an apply that makes an
+// empty text of a null is no no-op.
+func TestLastAppliedIntent(t *testing.T) {
+	const name = fieldmanager.LastAppliedAnnotation
 	m := newManager(t, "v1")
-	live := stored(object(t, "v1", "spec: {text: a}"))
-	live.SetAnnotations(map[string]string{name: "{}"})
-	applied := object(t, "v1", "spec: {text: b}")
-	applied.SetAnnotations(map[string]string{name: "mine", "own": "z"})
-	out, err := writetest.Apply(m, live, applied, "kubectl", true)
-	require.NoError(t, err)
-	require.Equal(
-		t,
-		`{"apiVersion":"example.dev/v1","kind":"Thing","metadata":{"annotations":{"own":"z"},"name":"x"},"spec":{"text":"b"}}`+"\n",
-		out.(*unstructured.Unstructured).GetAnnotations()[name],
-		"the intent is written without the annotation itself",
-	)
+	for _, row := range []struct {
+		name        string
+		annotations any
+		want        string
+	}{
+		{"without the annotation itself", map[string]any{name: "mine", "own": "z"}, `"annotations":{"own":"z"},`},
+		{"nothing else", map[string]any{name: "mine"}, `"annotations":{},`},
+		{"null", nil, ``},
+		{"null among them", map[string]any{"own": nil}, `"annotations":{"own":""},`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live, intent := stored(object(t, "v1", "spec: {text: a}")), object(t, "v1", "spec: {text: b}")
+			live.SetAnnotations(map[string]string{name: "{}"})
+			require.NoError(t, unstructured.SetNestedField(intent.Object, row.annotations, "metadata", "annotations"))
+			for range 2 {
+				out, err := writetest.Apply(m, live, intent, "kubectl", true)
+				require.NoError(t, err)
+				live = stored(out)
+				require.Equal(t, `{"apiVersion":"example.dev/v1","kind":"Thing","metadata":{`+row.want+
+					`"name":"x"},"spec":{"text":"b"}}`+"\n", live.GetAnnotations()[name])
+			}
+			require.NoError(t, unstructured.SetNestedField(live.Object, nil, "metadata", "annotations", "null"))
+			r, err := m.Apply(t.Context(), live, intent, fieldmanager.ApplyOptions{Manager: "kubectl", Force: true})
+			require.NoError(t, err)
+			require.Contains(t, contents(r.Object)["metadata"].(map[string]any)["annotations"], "null")
+			require.False(t, r.NoOp())
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/writetest"
@@ -245,6 +247,44 @@ applied client-side, but owned by others
 		"given up, nobody's from now on\n  by kubectl-client-side-apply (Update at v1)\n    .data.c\n")
 
 	require.Error(t, r.Preview.Render(failing{}, "configmap/settings"), "an error of the writer is not lost")
+}
+
+// TestSummary shows a preview on one line.
+func TestSummary(t *testing.T) {
+	labels := func(n int) *fieldpath.Set {
+		var paths []fieldpath.Path
+		for i := range n {
+			paths = append(paths, fieldpath.Fields("metadata", "labels", fmt.Sprint(i)))
+		}
+		return fieldpath.NewSet(paths...)
+	}
+	annotation := fieldpath.NewSet(fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation))
+	key := managedfields.KeyOf("flux", metav1.ManagedFieldsOperationApply, "v1", "")
+	other := managedfields.KeyOf("editor", metav1.ManagedFieldsOperationUpdate, "v1", "")
+	half := managedfields.Entries{managedfields.NewEntry(other, "v1", nil, labels(1))}
+	for _, row := range []struct {
+		name, want string
+		preview    upgrade.Preview
+	}{
+		{"unknown", `what the next apply removes is not known without the intent`, upgrade.Preview{}},
+		{"nothing", `nothing is lost`, upgrade.Preview{IsKnown: true}},
+		{"the annotation", `nothing is lost; removed: the annotation of client-side apply`,
+			upgrade.Preview{IsKnown: true, Removed: annotation}},
+		{"some", `the next apply removes .metadata.labels.0, .metadata.labels.1`,
+			upgrade.Preview{IsKnown: true, Removed: labels(2)}},
+		{"many", `the next apply removes .metadata.labels.0, .metadata.labels.1, .metadata.labels.2, .metadata.labels.3, ` +
+			`.metadata.labels.4 and 2 more`, upgrade.Preview{IsKnown: true, Removed: labels(7)}},
+		{"a conflict", `nothing is lost; in conflict: .metadata.labels.0 of "editor"`, upgrade.Preview{IsKnown: true,
+			Next: conflicts.Conflicts{{Owner: other, Path: fieldpath.Fields("metadata", "labels", "0")}}}},
+		{"another error", `nothing is lost; the next apply fails: full`,
+			upgrade.Preview{IsKnown: true, Next: errors.New("full")}},
+		{"half-owned", `would stay in part, because of "editor": .metadata.labels.0`,
+			upgrade.Preview{IsKnown: true, Half: half}},
+	} {
+		row.preview.Applier = key
+		row.preview.Moves = managedfields.Entries{managedfields.NewEntry(other, "v1", nil, labels(2))}
+		require.Equal(t, `configmap/a: 2 fields move to "flux"; `+row.want, row.preview.Summary("configmap/a"), row.name)
+	}
 }
 
 type failing struct{}

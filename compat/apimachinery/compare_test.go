@@ -27,7 +27,8 @@ import (
 func (h host) compare(w write, live, up, own runtime.Object) error {
 	upTree, ownTree := &unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)}
 	if oracle.KeepName(upTree, ownTree) { // only upstream's object may have changed, and so a time
-		return oracle.Compare(oracle.WithoutTimes(upTree), oracle.WithoutTimes(ownTree))
+		upTree, ownTree = oracle.WithoutTimes(upTree), oracle.WithoutTimes(ownTree)
+		up, own = upTree, ownTree
 	}
 	err := oracle.Compare(upTree, ownTree)
 	if err == nil || !w.apply {
@@ -67,22 +68,10 @@ func (h host) changedByConversion(w write, intent oracle.Intent, own map[string]
 	return fieldpath.NewSet(paths...)
 }
 
-// appliedAgain reports whether upstream lost nothing but what is at or below what an apply applied again
-// (doc/differences.md, 15).
+// appliedAgain is [oracle.Intent.AppliedAgain] of a write.
 func (h host) appliedAgain(w write, live, up, own runtime.Object) bool {
-	if !w.apply {
-		return false
-	}
-	intent := h.intent(w)
-	key := managedfields.KeyOf(w.manager, metav1.ManagedFieldsOperationApply, "", w.subresource)
-	last := must(managedfields.Decode(live.(metav1.Object).GetManagedFields())).Get(key)
-	set := func(obj runtime.Object) *fieldpath.Set {
-		return intent.Type.FieldSet(managedfields.With(h.versioned(w, obj).Object, nil))
-	}
-	less, all := set(up), set(own)
-	lost := all.Difference(less)
-	return less.Difference(all).Empty() && !lost.Empty() &&
-		lost.Difference(lost.AtOrBelow(last.Owned().Intersection(intent.Owned))).Empty()
+	return w.apply && h.intent(w).AppliedAgain(
+		treeOf(live), w.manager, w.subresource, h.versioned(w, up).Object, h.versioned(w, own).Object)
 }
 
 // compareErrors compares errors as [oracle.CompareErrors]. Where an apply prunes at another

@@ -169,6 +169,9 @@ func (h host) write(g *oracle.Gen, stored runtime.Object, intents map[string]map
 		last := w.manager + w.version
 		intents[last] = g.Intent(intents[last], live, fields(w.version))
 		w.obj = unstructuredWidget(intents[last], w.version)
+		if h.name == "structs" && g.Chance(4) {
+			w.obj = h.at(w.obj, gv(w.version)) // whose fields are in another order in the annotation
+		}
 		return w
 	}
 	obj := unstructuredWidget(g.Update(live, fields(w.version)), w.version)

@@ -171,6 +171,21 @@ func TestScaleHandler(t *testing.T) {
 	}
 }
 
+// TestScaleHandlerOrder: FieldsV1 is in the order of its elements, as in any other entry, and not in that of their texts
+// (doc/differences.md, 37).
+func TestScaleHandlerOrder(t *testing.T) {
+	const fields = `{"f:spec":{"f:hosts":{"v:9":{},"v:10":{}}}}`
+	parent := []metav1.ManagedFieldsEntry{{Manager: "a", Operation: "Update", APIVersion: "example.dev/v1",
+		FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(fields)}}
+	mappings := managedfields.ResourcePathMappings{"example.dev/v1": smd.MakePathOrDie("spec", "replicas")}
+	up, err := managedfields.NewScaleHandler(parent, gv("v1"), mappings).ToParent(nil)
+	require.NoError(t, err)
+	require.Equal(t, `{"f:spec":{"f:hosts":{"v:10":{},"v:9":{}}}}`, string(fieldsv1.Bytes(up[0].FieldsV1)))
+	own, err := apimachinery.NewScaleHandler(parent, gv("v1"), mappings).ToParent(nil)
+	require.NoError(t, err)
+	require.Equal(t, fields, string(fieldsv1.Bytes(own[0].FieldsV1)))
+}
+
 func lines(list []metav1.ManagedFieldsEntry) []string {
 	out := make([]string, len(list))
 	for i := range list {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What is answered and sent is tested against a server, in test/e2e.
+// What is answered and sent is tested against a whole server, too, in test/e2e.
 
 func TestNewDryRunsErrors(t *testing.T) {
 	_, err := NewDryRuns(WrapOptions{Config: &rest.Config{}})

@@ -66,7 +66,7 @@ func newPublished(config *rest.Config, refresh time.Duration) (*published, error
 func (p *published) Types(_ context.Context, group string) (Group, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := p.now(); p.paths == nil || now.Sub(p.looked) >= p.refresh || len(p.documents(group)) == 0 {
+	if now := p.now(); now.Sub(p.looked) >= p.refresh || len(p.documents(group)) == 0 {
 		paths, err := p.client.Paths()
 		if err != nil {
 			return Group{}, err

@@ -143,6 +143,24 @@ alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "nobody said that a s
 	}
 }
 
+// TestPlanAsText: a log gets the outcome, the first paths that change, and who owns what is in conflict; no values.
+func TestPlanAsText(t *testing.T) {
+	m := newManager(t, "v1")
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: secret, labels: {}}"), "alice", false)
+	require.NoError(t, err)
+	for intent, want := range map[string]string{
+		"spec: {text: secret}": "ownership only",
+		"spec: {text: other}":  `conflict: modified .spec.text; in conflict: .spec.text of "alice"`,
+		"spec: {labels: {a: '1', b: '1', c: '1', d: '1', e: '1', f: '1', g: '1', h: '1', i: '1', j: '1', k: '1'}}": `changed: ` +
+			`added .spec.labels.a, added .spec.labels.b, added .spec.labels.c, added .spec.labels.d, added .spec.labels.e, ` +
+			`added .spec.labels.f, added .spec.labels.g, added .spec.labels.h, added .spec.labels.i, added .spec.labels.j, …`,
+	} {
+		p, err := plans.New(t.Context(), m, stored(live), object(t, "v1", intent), plans.Options{Manager: "bob"})
+		require.NoError(t, err)
+		require.Equal(t, want, p.String())
+	}
+}
+
 func TestPlanOfACreate(t *testing.T) {
 	m := newManager(t, "v1")
 	p, err := plans.New(t.Context(), m, nil, object(t, "v1", "spec: {text: a}"), plans.Options{Manager: "alice"})

@@ -61,9 +61,6 @@ func withFieldsOf(live, tree map[string]any, set *fieldpath.Set, whole bool) map
 		}
 		from, _ := v.(map[string]any)
 		to, isMap := tree[name].(map[string]any)
-		if !isMap && (tree[name] != nil || len(from) == 0) {
-			continue
-		}
 		if now := withFieldsOf(from, to, entry.Below, whole); len(now) > 0 || isMap {
 			put(name, now, true)
 		}

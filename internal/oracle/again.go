@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 	}
 	if m, err = l.At(now.Add(time.Minute)); err != nil {
 		return false, err
+	}
+	if keepsLastApplied(manager, first) && hasNullAnnotation(intent) {
+		return true, nil // it is stored as an empty text, which the next apply changes again, as with upstream
 	}
 	stored, err := l.checkAgain(m, first, intent, manager, force)
 	if err != nil {
@@ -157,6 +161,19 @@ func (l Laws) overEmptyLists(err error, first, intent runtime.Object) bool {
 	})
 }
 
+// keepsLastApplied reports whether an apply by a manager to an object keeps the annotation of client-side apply up to
+// date, and so makes empty texts of nulls beside it.
+func keepsLastApplied(manager string, obj runtime.Object) bool {
+	return manager == "kubectl" && strings.Contains(JSON(obj), fieldmanager.LastAppliedAnnotation)
+}
+
+func hasNullAnnotation(obj runtime.Object) bool {
+	tree, _ := treeOf(obj)
+	metadata, _ := tree["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return slices.Contains(slices.Collect(maps.Values(annotations)), nil)
+}
+
 // addsIntent reports whether after is before with the intent laid over it, as it is stored,
 // and nothing else.
 func (l Laws) addsIntent(before, after map[string]any, intent runtime.Object) bool {
@@ -188,7 +205,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 	if err != nil {
 		return err
 	}
-	if manager == "kubectl" && strings.Contains(JSON(tree["metadata"]), fieldmanager.LastAppliedAnnotation) {
+	if keepsLastApplied(manager, stored) {
 		return nil // the annotation is the intent's, and what is extracted is another
 	}
 	entries, err := managedfields.DecodeTree(managedFields(tree))
@@ -357,8 +374,8 @@ func (l Laws) compare(before, after runtime.Object) error {
 	return nil
 }
 
-// addsEmptyLists reports whether after is before and empty lists that it lacks, in
-// maps or structs that hold nothing else, if these are missing too.
+// addsEmptyLists reports whether after is before and empty lists that it lacks or has as null, in
+// maps or structs that hold nothing else, if these are missing or null too.
 func addsEmptyLists(before, after any) bool {
 	switch a := after.(type) {
 	case map[string]any:
@@ -372,7 +389,9 @@ func addsEmptyLists(before, after any) bool {
 			}
 		}
 		for name, v := range a {
-			if old, ok := b[name]; ok && !addsEmptyLists(old, v) || !ok && !onlyEmptyLists(v) {
+			old, ok := b[name]
+			isSame := ok && addsEmptyLists(old, v)
+			if !isSame && (old != nil || !onlyEmptyLists(v)) {
 				return false
 			}
 		}

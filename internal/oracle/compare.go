@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -146,6 +147,25 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 		return err
 	}
 	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing, left)
+}
+
+// AppliedAgain reports whether the object that upstream made of an apply to live has less than Tenure's, at and below
+// fields that the manager owned before and applies again (doc/differences.md, 15). A container may be empty for that.
+func (i Intent) AppliedAgain(live map[string]any, manager, subresource string, upstream, tenure map[string]any) bool {
+	entries, err := managedfields.DecodeTree(managedFields(live))
+	if err != nil {
+		return false
+	}
+	last := entries.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource))
+	again := last.Owned().Intersection(i.Owned)
+	less, all := i.Type.FieldSet(without(upstream)), i.Type.FieldSet(without(tenure))
+	lost := all.Difference(less)
+	for path := range less.Difference(all).All() {
+		if lost.AtOrBelow(fieldpath.NewSet(path)).Empty() {
+			return false
+		}
+	}
+	return !lost.Empty() && lost.Difference(lost.AtOrBelow(again)).Empty()
 }
 
 // emptyListsLeft returns the paths of missing at which the intent has null or an empty struct, and own one with nothing

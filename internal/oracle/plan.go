@@ -275,6 +275,10 @@ func (w *World) compareWays(
 			if list, ok := had.([]any); ok && len(list) == 0 && way != conflicts.Force {
 				continue // it goes with a struct of which all else was dropped, as upstream has it
 			}
+			if (had == nil || wanted == nil) && keepsLastApplied(write.Manager, live) &&
+				strings.HasPrefix(c.Path.String(), ".metadata.annotations.") {
+				continue // a null beside the annotation of client-side apply becomes an empty text
+			}
 			inItem := false // that the manager owned at another version, where it may go (spec rule 6.3)
 			for n := 1; n < len(c.Path); n++ {
 				inItem = inItem || elsewhere.Has(c.Path[:n])

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -184,15 +183,21 @@ func (w *World) compare(write Write, up, own *unstructured.Unstructured) error {
 	if !write.Apply {
 		return Compare(up, own)
 	}
-	intent := Intent{Tree: write.Object.Object, Type: w.types.TypeFor(Kind(write.Version))}
-	m, err := w.manager(write, time.Time{})
+	intent, err := w.intent(write)
 	if err != nil {
 		return err
 	}
-	if intent.Owned, err = m.Owned(context.Background(), write.Object); err != nil {
-		return err
-	}
 	return CompareApply(up, own, intent)
+}
+
+// intent returns what a write applies.
+func (w *World) intent(write Write) (Intent, error) {
+	m, err := w.manager(write, time.Time{})
+	if err != nil {
+		return Intent{}, err
+	}
+	owned, err := m.Owned(context.Background(), write.Object)
+	return Intent{Tree: write.Object.Object, Type: w.types.TypeFor(Kind(write.Version)), Owned: owned}, err
 }
 
 // stopped reports whether an error is other than conflicts.
@@ -246,30 +251,11 @@ func misfits(upstream error) bool {
 		!strings.Contains(upstream.Error(), "failed to create typed patch object")
 }
 
-// appliedAgain reports whether a write is an apply of which upstream's object has less than Tenure's, at and below
-// fields that the manager owned and applies again (doc/differences.md, 15).
+// appliedAgain is [Intent.AppliedAgain] of a write.
 func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bool {
-	entries, err := managedfields.DecodeTree(managedFields(w.live(write.Version).Object))
-	if err != nil || !write.Apply {
-		return false
-	}
-	kind := Kind(write.Version)
-	last := entries.Get(
-		managedfields.KeyOf(write.Manager, metav1.ManagedFieldsOperationApply, "", write.Subresource),
-	)
-	m, err := w.manager(write, time.Time{})
-	if err != nil {
-		return false
-	}
-	owned, err := m.Owned(context.Background(), write.Object)
-	if err != nil {
-		return false
-	}
-	again := last.Owned().Intersection(owned)
-	t := w.types.TypeFor(kind)
-	less, all := t.FieldSet(without(up.Object)), t.FieldSet(without(own.Object))
-	lost := all.Difference(less)
-	return less.Difference(all).Empty() && !lost.Empty() && lost.Difference(lost.AtOrBelow(again)).Empty()
+	intent, err := w.intent(write)
+	live := w.live(write.Version).Object
+	return write.Apply && err == nil && intent.AppliedAgain(live, write.Manager, write.Subresource, up.Object, own.Object)
 }
 
 // setSpec changes the type; where types change or things are odd, to another topology at each version, and where

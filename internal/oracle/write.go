@@ -168,6 +168,12 @@ func (g *Gen) metadata(metadata, old map[string]any, dup int) {
 		edited, _ = g.Edit(edited, &Metadata, dup).(map[string]any)
 	}
 	maps.Copy(metadata, edited)
+	// An accessor reads a null among annotations as an empty text.
+	if annotations, ok := metadata["annotations"].(map[string]any); ok && g.Chance(3) {
+		annotations[g.name()] = nil
+	} else if g.Chance(8) {
+		metadata["annotations"] = nil
+	}
 }
 
 func (g *Gen) write(w *World) Write {

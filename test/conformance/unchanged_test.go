@@ -1,18 +1,24 @@
 package conformance_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	networkingv1beta1 "k8s.io/api/networking/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // both returns upstream's field manager of a kind, and Tenure's.
@@ -20,7 +26,7 @@ func both(t *testing.T, obj runtime.Object) map[string]fieldManager {
 	t.Helper()
 	s, ok := newServer(obj.GetObjectKind().GroupVersionKind())
 	require.True(t, ok)
-	h, none := host{s}, schema.GroupVersion{}
+	h, none := ingresses{host{s}}, schema.GroupVersion{}
 	up, err := managedfields.NewDefaultFieldManager(upstreamTypes, h, h, h, s.kind, none, "", nil)
 	require.NoError(t, err)
 	own, err := apimachinery.NewDefaultFieldManager(upstreamTypes, h, h, h, s.kind, none, "", nil)
@@ -33,8 +39,22 @@ func appliedBy(manager, fields string) metav1.ManagedFieldsEntry {
 		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Time: &metav1.Time{Time: time.Unix(1e9, 0)}}
 }
 
-// TestUnchangedInJSON: an update that changes an atomic list of Go structs, but not its JSON, takes nothing from its
-// owner. Upstream compares the Go values (doc/differences.md, 32).
+// ingresses converts Ingresses to v1beta1, which has the same TLS.
+type ingresses struct{ host }
+
+func (h ingresses) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	u, isTree := in.(*unstructured.Unstructured)
+	if beta := networkingv1beta1.SchemeGroupVersion; isTree && to == beta {
+		u.SetGroupVersionKind(beta.WithKind("Ingress"))
+		out := &networkingv1beta1.Ingress{}
+		return out, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out)
+	}
+	return h.host.ConvertToVersion(in, to)
+}
+
+// TestUnchangedInJSON: a write that changes an atomic list of Go structs, but not its JSON, takes nothing from its
+// owner. Upstream compares the Go values (doc/differences.md, 32): those of an update, and those of which an apply
+// converts to the version of an entry.
 func TestUnchangedInJSON(t *testing.T) {
 	live := &networkingv1.Ingress{}
 	live.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("Ingress"))
@@ -51,6 +71,59 @@ func TestUnchangedInJSON(t *testing.T) {
 		entries := out.(*networkingv1.Ingress).ManagedFields
 		require.Len(t, entries, 1)
 		require.Equal(t, owner[name], entries[0].Manager, name)
+	}
+
+	now.ManagedFields[0].APIVersion = "networking.k8s.io/v1beta1"
+	tls := []any{map[string]any{}, map[string]any{}, map[string]any{"hosts": []any{}}}
+	intent := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"tls": tls}}}
+	intent.SetGroupVersionKind(live.GroupVersionKind())
+	intent.SetName("i")
+	for name, m := range both(t, live) {
+		_, err := m.Apply(now.DeepCopy(), intent, "bob", false)
+		require.Equal(t, name == "upstream", apierrors.IsConflict(err), "%s: %v", name, err)
+	}
+}
+
+// TestItemWithoutFields: an intent leaves the keys of an item to their defaults, so that nobody owns a field of it. Upstream
+// removes the item when it is applied again (doc/differences.md, 15).
+func TestItemWithoutFields(t *testing.T) {
+	empty := &corev1.Service{}
+	empty.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Service"))
+	intent := func(spec map[string]any) *unstructured.Unstructured {
+		spec["ports"] = []any{map[string]any{}}
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "s"}, "spec": spec,
+		}}
+	}
+	for _, row := range []struct {
+		name, manager string
+		before        []string // who applied before
+		first         map[string]any
+	}{
+		{"by another manager", "bob", []string{"alice", "bob"}, map[string]any{}},
+		{"by its manager", "alice", []string{"alice"}, map[string]any{}},
+		{"while a field is dropped", "bob", []string{"alice", "bob"}, map[string]any{"type": "ClusterIP"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			results := map[string]map[string]any{}
+			var live runtime.Object
+			for name, m := range both(t, empty) {
+				live = empty
+				for _, manager := range row.before {
+					out, err := m.Apply(live, intent(maps.Clone(row.first)), manager, false)
+					require.NoError(t, err)
+					live = out
+					live.(metav1.Object).SetUID("uid")
+				}
+				out, err := m.Apply(live, intent(map[string]any{}), row.manager, false)
+				require.NoError(t, err)
+				require.Len(t, out.(*corev1.Service).Spec.Ports, map[string]int{"Tenure": 1}[name], name)
+				results[name] = plain(t, out).Object
+			}
+			applied := oracle.Intent{Tree: intent(map[string]any{}).Object, Type: openapi.Builtin().TypeFor(empty.GroupVersionKind())}
+			applied.Owned = applied.Type.FieldSet(applied.Tree)
+			require.True(t, applied.AppliedAgain(plain(t, live).Object, row.manager, "", results["upstream"], results["Tenure"]))
+		})
 	}
 }
 

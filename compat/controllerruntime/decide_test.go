@@ -1,0 +1,256 @@
+package controllerruntime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// cluster is a server of one ConfigMap, and a cache of it.
+type cluster struct {
+	live, cached *unstructured.Unstructured
+	webhooks     []unstructured.Unstructured
+	isSyncing    bool
+	err          error // of updates
+	applies      int
+}
+
+func (*cluster) Types(context.Context, string) (Group, error) {
+	return Group{Types: openapi.Builtin()}, nil
+}
+
+type clusterCache struct {
+	cache.Cache
+	*cluster
+}
+
+type clusterInformer struct {
+	cache.Informer
+	*cluster
+}
+
+type clusterClient struct {
+	client.Client
+	*cluster
+}
+
+func (i clusterInformer) HasSynced() bool { return !i.isSyncing }
+
+func (c clusterCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return clusterInformer{cluster: c.cluster}, nil
+}
+
+func (c clusterCache) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if c.cached == nil || key.Name != c.cached.GetName() {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	c.cached.DeepCopyInto(obj.(*unstructured.Unstructured))
+	return nil
+}
+
+func (c clusterCache) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*unstructured.UnstructuredList).Items = c.webhooks
+	return nil
+}
+
+func (clusterClient) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind, error) {
+	return obj.GetObjectKind().GroupVersionKind(), nil
+}
+
+func (c clusterClient) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	c.applies++
+	return answer(obj, c.live)
+}
+
+func (c clusterClient) Update(_ context.Context, obj client.Object, _ ...client.UpdateOption) error {
+	if c.err == nil {
+		c.live.SetResourceVersion("8")
+		obj.SetResourceVersion("8")
+	}
+	return c.err
+}
+
+func (clusterClient) Delete(context.Context, client.Object, ...client.DeleteOption) error { return nil }
+
+// TestDecide shows when a dry run is answered: once the server itself answered it, and as long as nothing that its answer
+// depends on has changed.
+func TestDecide(t *testing.T) {
+	type options = []client.ApplyOption
+	usual := options{client.DryRunAll, client.FieldOwner("me")}
+	for _, row := range []struct {
+		name, why string
+		change    func(c *cluster, w client.Client) error // after the answer
+		options   options
+		data      string // of the intent; "v" as before if it is empty
+		want      string
+	}{
+		{"the same again", "", nil, usual, "", answered},
+		{"another intent", "", nil, usual, "w", "not verified"},
+		{"another manager", "", nil, options{client.DryRunAll, client.FieldOwner("you")}, "", "not verified"},
+		{"with force", "", nil, append(options{client.ForceOwnership}, usual...), "", "not verified"},
+		{"no dry run", "", nil, usual[1:], "", "no dry run"},
+		{"an event", "", func(c *cluster, _ client.Client) error {
+			return unstructured.SetNestedField(c.cached.Object, "x", "data", "other")
+		}, usual, "", "not verified"},
+		{"an update", "its event has not come", func(c *cluster, w client.Client) error {
+			return w.Update(t.Context(), c.cached.DeepCopy())
+		}, usual, "", "cache behind"},
+		{"an update and its event", "nothing else changed", func(c *cluster, w client.Client) error {
+			err := w.Update(t.Context(), c.cached.DeepCopy())
+			c.cached = c.live.DeepCopy()
+			return err
+		}, usual, "", answered},
+		{"an update that failed", "it may have been done", func(c *cluster, w client.Client) error {
+			c.err = errors.New("timeout")
+			_ = w.Update(t.Context(), c.cached.DeepCopy())
+			return nil
+		}, usual, "", "cache behind"},
+		{"a deletion", "the version is not known", func(c *cluster, w client.Client) error {
+			return w.Delete(t.Context(), c.cached.DeepCopy())
+		}, usual, "", "cache behind"},
+		{"an informer that is syncing", "", func(c *cluster, _ client.Client) error {
+			c.isSyncing = true
+			return nil
+		}, usual, "", "admission not known"},
+		{"a webhook", "it may change what is applied", func(c *cluster, _ client.Client) error {
+			all := []any{"*"}
+			rule := map[string]any{"operations": all, "apiGroups": all, "resources": all}
+			c.webhooks = []unstructured.Unstructured{{Object: map[string]any{
+				"webhooks": []any{map[string]any{"rules": []any{rule}}},
+			}}}
+			return nil
+		}, usual, "", "admission"},
+		{"no object", "", func(c *cluster, _ client.Client) error {
+			c.cached = nil
+			return nil
+		}, usual, "", "not in the cache"},
+		{"stripped", "", func(c *cluster, _ client.Client) error {
+			c.cached.SetManagedFields(nil)
+			return nil
+		}, usual, "", "cached object not whole"},
+		{"deleting", "", func(c *cluster, _ client.Client) error {
+			c.cached.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+			return nil
+		}, usual, "", "deleting"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			intent := func(data string) runtime.ApplyConfiguration {
+				return client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: map[string]any{
+					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "b"},
+					"data": map[string]any{"k": data},
+				}})
+			}
+			live := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": "v"}, "metadata": map[string]any{
+					"name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "managedFields": []any{map[string]any{
+						"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+						"fieldsV1": map[string]any{"f:data": map[string]any{"f:k": map[string]any{}}},
+					}},
+				},
+			}}
+			c := &cluster{live: live, cached: live.DeepCopy()}
+			kinds := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}
+			for _, kind := range append(admissionKinds, definitionKind) {
+				kinds = append(kinds, kind.WithVersion("v1"))
+			}
+			mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{
+				admissionKinds[0].WithVersion("v1").GroupVersion(), definitionKind.WithVersion("v1").GroupVersion(),
+			})
+			for _, kind := range kinds {
+				mapper.Add(kind, meta.RESTScopeNamespace)
+			}
+			d := newDryRuns(WrapOptions{Cache: clusterCache{cluster: c}, Mapper: mapper, Refresh: time.Hour}, c)
+			w := d.Client(clusterClient{cluster: c})
+			metrics := prometheus.NewRegistry()
+			metrics.MustRegister(d.counted)
+			decided := func(result string) (n float64) {
+				families, err := metrics.Gather()
+				require.NoError(t, err)
+				for _, m := range families[0].GetMetric() {
+					if strings.Contains(m.String(), strconv.Quote(result)) {
+						n += m.GetCounter().GetValue()
+					}
+				}
+				return n
+			}
+			for range 2 {
+				require.NoError(t, w.Apply(t.Context(), intent("v"), usual...))
+			}
+			require.Equal(t, 1, c.applies, "the second one is answered")
+			if row.change != nil {
+				require.NoError(t, row.change(c, w))
+			}
+			data := row.data
+			if data == "" {
+				data = "v"
+			}
+			applies, before := c.applies, decided(row.want)
+			require.NoError(t, w.Apply(t.Context(), intent(data), row.options...))
+			require.Equal(t, row.want == answered, c.applies == applies, row.why)
+			require.Equal(t, before+1, decided(row.want), "%s: %s", row.want, row.why)
+		})
+	}
+}
+
+// TestPublished shows when the documents of a server are read: they are listed again after the refresh, and for a group
+// that is not in the list, and read again if the list has other URLs.
+func TestPublished(t *testing.T) {
+	lists, documents, hash := 0, 0, 1
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/openapi/v3" {
+			lists++
+			fmt.Fprintf(w, `{"paths":{"apis/apps/v1":{"serverRelativeURL":"/openapi/v3/apis/apps/v1?hash=%d"}}}`, hash)
+			return
+		}
+		documents++
+		require.NoError(t, json.NewEncoder(w).Encode(map[string]any{"openapi": "3.0.0", "paths": map[string]any{}}))
+	}))
+	defer s.Close()
+	p, err := newPublished(&rest.Config{Host: s.URL}, time.Minute)
+	require.NoError(t, err)
+	now := time.Unix(1e9, 0)
+	p.now = func() time.Time { return now }
+	for _, step := range []struct {
+		name, group      string
+		after            time.Duration
+		hash             int
+		lists, documents int
+	}{
+		{"the first time", "apps", 0, 1, 1, 1},
+		{"again", "apps", time.Minute - 1, 2, 1, 1},
+		{"after the refresh", "apps", 1, 2, 2, 2},
+		{"again after it", "apps", 1, 2, 2, 2},
+		{"a group that is not there", "batch", 0, 2, 3, 2},
+		{"which may be there now", "batch", 0, 2, 4, 2},
+		{"the same documents", "apps", time.Minute, 2, 5, 2},
+	} {
+		now, hash = now.Add(step.after), step.hash
+		group, err := p.Types(t.Context(), step.group)
+		require.NoError(t, err)
+		require.Equal(t, step.group == "apps", group.Types != nil, step.name)
+		require.Equal(t, []int{step.lists, step.documents}, []int{lists, documents}, step.name)
+	}
+}
