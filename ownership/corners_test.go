@@ -166,6 +166,17 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 			require.ErrorContains(t, err, row.want)
 		})
 	}
+
+	edit, err := mover.Edit(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{},
+	}})
+	require.NoError(t, err)
+	_, err = edit.Extract(nil, "a/b/c", "")
+	require.ErrorContains(t, err, "unexpected GroupVersion string", "an entry may be of any version")
+	for _, versions := range [][2]string{{"a/b/c", "v1"}, {"v1", "a/b/c"}} {
+		_, err = edit.Differ(nil, versions[0], versions[1], "")
+		require.ErrorContains(t, err, "unexpected GroupVersion string")
+	}
 }
 
 func TestPatch(t *testing.T) {

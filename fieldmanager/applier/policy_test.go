@@ -2,6 +2,7 @@ package applier_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,6 +126,8 @@ func TestResolve(t *testing.T) {
 					}
 					require.NoError(t, err)
 					require.NotNil(t, result.Resolution)
+					require.Contains(t, result.String(), "sent, changed: added .data.c")
+					require.Equal(t, result.Resolution.Force, strings.HasSuffix(result.String(), ", forced"))
 					for key, owners := range row.owners {
 						require.Equal(t, owners, ownersOf(t, result.Object, key), row.why)
 					}

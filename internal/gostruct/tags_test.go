@@ -430,6 +430,10 @@ func TestNoObjects(t *testing.T) {
 		_, _, err = gostruct.Diff(nil, &whole{}, row.obj)
 		require.Error(t, err)
 	}
+	for _, obj := range []runtime.Object{(*metav1.Status)(nil), &metav1.Status{Message: "x"}} {
+		require.Equal(t, obj.DeepCopyObject(), gostruct.Copy(obj), "without metadata, it is a deep copy")
+	}
+	require.ErrorContains(t, gostruct.Decode(nil, whole{}), "expected a pointer to a struct")
 	got, err := gostruct.Tree(&whole{"x"})
 	require.NoError(t, err, "a struct may marshal itself to a map")
 	require.Equal(t, m{"name": "x"}, got)

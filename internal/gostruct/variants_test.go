@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
@@ -187,6 +188,33 @@ func TestDiff(t *testing.T) {
 				require.Equal(t, want.Removed.String(), got.Removed.String(), "%v to %v", old, now)
 			}
 		}
+	}
+}
+
+// TestDecode: trees of objects, and values that do not fit, come to what apimachinery's converter makes of them.
+func TestDecode(t *testing.T) {
+	trees := []map[string]any{
+		{"always": int64(1)}, {"count": int64(1 << 40)}, {"bytes": "!"}, {"at": "never"}, {"labels": []any{}}, {"set": "x"},
+		{"flag": "x"}, {"inner": []any{}}, {"items": []any{"x"}}, {"labels": map[string]any{"a": int64(1)}}, {"ratio": int64(1)},
+	}
+	for _, v := range variants() {
+		tree, err := gostruct.Tree(v)
+		require.NoError(t, err)
+		trees = append(trees, tree)
+	}
+	for _, tree := range trees {
+		want, got := &mixed{}, &mixed{}
+		wantErr := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, want)
+		err := gostruct.Decode(tree, got)
+		require.Equal(t, wantErr, err, "%v", tree)
+		for _, decoded := range []*mixed{want, got} {
+			for ; decoded != nil; decoded = decoded.Next {
+				if decoded.FarAway == nil { // the converter allocates it, though the tree has nothing of it
+					decoded.FarAway = &FarAway{}
+				}
+			}
+		}
+		require.Equal(t, want, got, "%v", tree)
 	}
 }
 
