@@ -140,22 +140,24 @@ var commandLayers = []layer{
 	{"internal/place", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/manifest",
 	}},
-	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
+	{"internal/lines", nil},
+	{"internal/page", []string{"internal/lines"}},
+	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place", "internal/lines", "internal/page"}},
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
-	{"internal/playground", nil},
+	{"internal/playground", []string{"internal/lines"}},
 	{"internal/cli", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/manifest", "internal/place", "internal/view",
 	}},
 	{"internal/server", []string{
 		"internal/process", "internal/cluster", "internal/envtest", "internal/manifest", "internal/place", "internal/store",
 	}},
-	{"playground", []string{"internal/playground"}},
+	{"playground", []string{"internal/playground", "internal/page"}},
 	{"action", nil}, // the GitHub Action: scripts and their tests
 	{"internal/man", []string{"internal/process", "internal/cli", "internal/server"}},
 	{"kubectl-tenure", []string{"internal/cli"}},
 	{"tenure", []string{"internal/cli", "internal/server"}},
 	{"replay", []string{"internal/process", "internal/place", "internal/replay"}},
-	{"internal/conformance", nil},
+	{"internal/conformance", []string{"internal/page"}},
 	{"conformance", []string{"internal/conformance"}},
 }
 

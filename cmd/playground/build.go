@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/page"
 	"github.com/tenure-ssa/tenure/cmd/internal/playground"
 )
 
@@ -65,6 +66,7 @@ func build(dir string) error {
 		return err
 	}
 	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "base.css"), []byte(page.Base), 0o666),
 		os.WriteFile(filepath.Join(dir, "examples.json"), data, 0o666),
 		os.WriteFile(filepath.Join(dir, runtime), script, 0o666),
 		os.WriteFile(filepath.Join(dir, "engine.wasm.gz"), engine, 0o666),

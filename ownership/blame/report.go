@@ -35,8 +35,8 @@ func (r *Report) YAML() string {
 	return b.String()
 }
 
-// title names the object, as in Deployment default/web.
-func (r *Report) title() string {
+// Title names the object, as in Deployment default/web. It may have any text, as objects do.
+func (r *Report) Title() string {
 	name := r.Name
 	if r.Namespace != "" {
 		name = r.Namespace + "/" + name

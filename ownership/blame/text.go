@@ -56,7 +56,7 @@ func Text(w io.Writer, style Style, reports ...*Report) error {
 			if i > 0 {
 				b.WriteByte('\n')
 			}
-			fmt.Fprintln(b, style.cell(Heading, "", r.title()))
+			fmt.Fprintln(b, style.cell(Heading, "", r.Title()))
 		}
 		b.WriteString(printable.Table("", r.rows(style)))
 		for _, note := range r.Notes() {

@@ -36,11 +36,15 @@ objects are shown. They are those of the cluster; with --store, those of a store
 where the kind "all" stands for every kind; with --live, those of files, with their
 managed fields.
 
+-o html writes a page to look at or to keep, one file that loads nothing, with a
+search and filters by owner. Values of Secrets are in none of the formats.
+
 Exit status: 0 when all objects could be shown, 1 on any error, also when no manager
 of --manager owns anything.`,
 		Example: `  tenure blame deployment/web -n shop
   tenure blame deployments -A -l team=shop -o json
   tenure blame deployment web --manager hpa
+  tenure blame deployment web -o html > web.html
   kubectl get deploy web -o yaml --show-managed-fields | tenure blame --live -`,
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
 	}
@@ -49,7 +53,7 @@ of --manager owns anything.`,
 		"only lines of the manager `NAME`, and what these are in; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
 	cmd.Flags().BoolVar(&flags.times, "time", false, "show when, not how long ago")
-	addFormat(env, cmd, &flags.format, "text", "json")
+	addFormat(env, cmd, &flags.format, "text", "json", "html")
 	flags.completeOwners(env, cmd)
 	return cmd
 }
@@ -82,7 +86,7 @@ func (f *blameFlags) ofManagers(reports []*blame.Report) ([]*blame.Report, error
 }
 
 func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
-	if err := checkFormat(f.format, "text", "json"); err != nil {
+	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
 		return err
 	}
 	p, targets, missing := f.open(env, cmd, args)
@@ -112,9 +116,12 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 	if len(reports) == 0 {
 		return errors.Join(missing, p.Close())
 	}
-	if f.format == "json" {
+	switch f.format {
+	case "json":
 		err = view.Encode(env.Stdout, f.format, map[string]any{"objects": reports})
-	} else {
+	case "html":
+		err = view.WriteBlamePage(env.Stdout, reports)
+	default:
 		err = blame.Text(env.Stdout, view.PaletteFor(env, env.Stdout).Blame(), reports...)
 	}
 	return errors.Join(missing, err, p.Close())

@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-var planFormats = []string{"yaml", "json", "diff"}
+var planFormats = []string{"yaml", "json", "diff", "html"}
 
 type planFlags struct {
 	intentFlags
@@ -71,7 +71,8 @@ namespace that the input creates can't be asked for. With --live there is no ser
 Of several documents, those that are unchanged are counted, not listed, unless
 --show-unchanged is given; -o yaml and -o json list them. --summary only counts, by
 kind. -o diff shows the difference between the objects as kubectl diff does, with
-the program of KUBECTL_EXTERNAL_DIFF if that is set.
+the program of KUBECTL_EXTERNAL_DIFF if that is set. -o html writes a page, for
+reviews and as an artifact of CI: what changes, conflicts, and who owns each line.
 
 Fields that an earlier updater owns beyond the manifest, such as kubectl apply or an
 install of Helm 3, stay: the plan names them, and the command that lets the manager
@@ -147,8 +148,8 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	case f.confirm.Yes:
 		return errors.New("--yes needs --apply")
 	}
-	if f.summary && (f.unchanged || f.format == "diff") {
-		return errors.New("--summary only counts: --show-unchanged and -o diff do not go with it")
+	if f.summary && (f.unchanged || f.format == "diff" || f.format == "html") {
+		return errors.New("--summary only counts: --show-unchanged, -o diff and -o html do not go with it")
 	}
 	candidates, prunes, err := f.pruning.check(f.selector)
 	if err == nil {
@@ -198,6 +199,8 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 		err = shown.WriteSummary(env.Stdout, plans, failed)
 	case f.format == "diff":
 		err = shown.WriteDiff(cmd.Context(), env, plans)
+	case f.format == "html":
+		err = shown.WritePage(env.Stdout, plans, env.Now())
 	case f.format != "":
 		err = view.Encode(env.Stdout, f.format, shown.Data(plans))
 	default:

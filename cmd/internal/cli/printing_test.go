@@ -50,6 +50,7 @@ var printing = [][]string{
 		"json",
 	},
 	{"blame", "--live", "live.json"},
+	{"blame", "--live", "live.json", "-o", "html"},
 	{"blame", "--live", "live.json", "-o", "json", "--show-managed-fields"},
 	{"apply", "-f", "intent.json", "--live", "live.json"},
 	{"apply", "-f", "intent.json", "--live", "live.json", "--force-conflicts"},

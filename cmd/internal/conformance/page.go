@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/page"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
@@ -17,11 +18,11 @@ var (
 
 // WriteHTML writes the report as one page that loads nothing, and has no script.
 func (r *Report) WriteHTML(w io.Writer) error {
-	page, err := template.New("page").Funcs(template.FuncMap{
-		"printable": printable.Text, "named": named, "css": func() template.CSS { return pageCSS },
+	report, err := template.New("page").Funcs(template.FuncMap{
+		"printable": printable.Text, "named": named, "css": func() template.CSS { return page.Base + pageCSS },
 	}).Parse(pageHTML)
 	if err != nil {
 		return err
 	}
-	return page.Execute(w, r)
+	return report.Execute(w, r)
 }

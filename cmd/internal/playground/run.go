@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/lines"
 	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -64,7 +66,7 @@ type Step struct {
 	Before string `json:"before"`
 	After  string `json:"after"`
 	// Object is the object after the step, line by line, with the owners of each line.
-	Object []Line `json:"object,omitempty"`
+	Object []lines.Line `json:"object,omitempty"`
 	// Intent is what an extract step returns, in YAML.
 	Intent string `json:"intent,omitempty"`
 	// Orders is the report of an interleave step.
@@ -149,11 +151,12 @@ func stepOf(p *fieldmanagertest.Played) Step {
 	}
 	if p.Object != nil {
 		s.After = managedFieldsOf(p.Object.Object)
-		lines, err := linesOf(p.Object.Object, p.Type)
+		report, err := blame.New(p.Object.Object, blame.Options{Type: p.Type})
 		if err != nil {
 			s.Error = joined(s.Error, printable.Text(err.Error()))
+		} else {
+			s.Object = lines.Of(report)
 		}
-		s.Object = lines
 	}
 	if p.Intent != nil && p.Err == nil {
 		s.Intent = yamlOf(p.Intent)

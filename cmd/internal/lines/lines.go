@@ -1,12 +1,12 @@
-package playground
+// Package lines shows the lines of an object's YAML on pages, with their owners.
+package lines
 
 import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/blame"
-	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Line is a line of an object's YAML.
+// Line is a line of an object's YAML. Its texts are printable.
 type Line struct {
 	Text string `json:"text"`
 	// Path is the field that the line is about, empty for none.
@@ -21,21 +21,19 @@ type Line struct {
 type Owner struct {
 	Name string `json:"name"`
 	How  string `json:"how"`
+	// Age is empty if the report has none.
+	Age string `json:"age,omitempty"`
 	// IsItem reports that it owns the list item that begins in the line, and not the field.
 	IsItem bool `json:"item,omitempty"`
 }
 
-// linesOf returns an object without its managed fields, with the owners of each line.
-func linesOf(object map[string]any, t *typed.Type) ([]Line, error) {
-	report, err := blame.New(object, blame.Options{Type: t})
-	if err != nil {
-		return nil, err
-	}
+// Of returns the lines of a report.
+func Of(report *blame.Report) []Line {
 	out := make([]Line, len(report.Lines))
 	for i := range report.Lines {
 		out[i] = lineOf(&report.Lines[i])
 	}
-	return out, nil
+	return out
 }
 
 func lineOf(l *blame.Line) Line {
@@ -44,7 +42,7 @@ func lineOf(l *blame.Line) Line {
 	if f == nil {
 		return out
 	}
-	out.Path, out.State = pathText(f.Path), f.State
+	out.Path, out.State = printable.Text(f.Path.String()), f.State
 	met := map[int]bool{}
 	for i := len(l.Fields) - 1; i >= 0; i-- { // the field itself first
 		for _, o := range l.Fields[i].Owners {
@@ -52,7 +50,7 @@ func lineOf(l *blame.Line) Line {
 				continue
 			}
 			met[o.Entry] = true
-			owner := Owner{Name: printable.Text(o.Manager), How: printable.Text(string(o.Operation))}
+			owner := Owner{Name: printable.Text(o.Manager), How: printable.Text(string(o.Operation)), Age: o.Age}
 			if o.Subresource != "" {
 				owner.How += "/" + printable.Text(o.Subresource)
 			}

@@ -1,0 +1,91 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/lines"
+	"github.com/tenure-ssa/tenure/cmd/internal/page"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/blame"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
+)
+
+// WriteBlamePage writes the reports of blame as a page.
+func WriteBlamePage(w io.Writer, reports []*blame.Report) error {
+	objects := make([]page.Object, len(reports))
+	for i, r := range reports {
+		objects[i] = page.Object{Title: printable.Text(r.Title()), Notes: r.Notes(), Lines: lines.Of(r)}
+	}
+	return page.Write(w, "Who owns what", aboutObjects(objects), objects)
+}
+
+func aboutObjects(all []page.Object) string {
+	if len(all) == 1 {
+		return all[0].Title
+	}
+	return printable.Counted(len(all), "object", "objects")
+}
+
+// WritePage writes plans as a page: of an object in conflict the live lines, of the others those after the apply.
+func (v PlanView) WritePage(w io.Writer, all []Planned, now time.Time) error {
+	objects := []page.Object{}
+	for i := range all {
+		if all[i].Outcome == plans.Unchanged && !v.Unchanged && len(all) > 1 {
+			continue
+		}
+		one, err := all[i].page(now)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, one)
+	}
+	for _, p := range v.Pruned {
+		objects = append(objects, page.Object{Title: p.Title(), Outcome: "pruned", Notes: []string{printable.Text(p.why())}})
+	}
+	return page.Write(w, "Plan", aboutObjects(objects), objects)
+}
+
+func (p *Planned) page(now time.Time) (page.Object, error) {
+	out := page.Object{Title: p.Title(), Outcome: p.Outcome.String(), Marks: map[string]page.Mark{}}
+	tree := p.Desired.Object
+	if p.Outcome != plans.Conflict {
+		var err error
+		if tree, err = p.after(); err != nil {
+			return out, err
+		}
+	}
+	changes := page.Table{Title: "What changes", Head: []string{"Change", "Field", "Before", "After"}}
+	for change := range p.Changes() {
+		change = hideChange(change)
+		before, after := conflictreport.Texts(change.Before, change.After)
+		changes.Rows = append(changes.Rows, []string{string(change.Kind), change.Path.Short(), before, after})
+		out.Marks[printable.Text(change.Path.String())] = page.Changed
+	}
+	conflicts := page.Table{Title: "Conflicts", Head: []string{"Field", "Owner", "Live value", "Applied value"}}
+	for _, c := range HideConflicts(p.Conflicts) {
+		live, applied := conflictreport.Texts(c.Live, c.Applied)
+		conflicts.Rows = append(conflicts.Rows, []string{c.Path.Short(), describeKey(c.Owner), live, applied})
+		out.Marks[printable.Text(c.Path.String())] = page.Conflict
+	}
+	decided := page.Table{Title: "Decided by the policy", Head: []string{"Decision", "Field", "Owner", "By"}}
+	for _, d := range p.Decided {
+		decided.Rows = append(decided.Rows, []string{
+			string(d.Decision), d.Path.Short(), describeKey(d.Owner), printable.Text(d.Verdict.String()),
+		})
+	}
+	for _, t := range []page.Table{changes, conflicts, decided} {
+		if len(t.Rows) > 0 {
+			out.Tables = append(out.Tables, t)
+		}
+	}
+	report, err := blame.New(Hide(tree), blame.Options{Now: now, Type: p.Kind.Typ})
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", p.Title(), err)
+	}
+	out.Notes, out.Lines = slices.Concat(out.Notes, report.Notes()), lines.Of(report)
+	return out, nil
+}

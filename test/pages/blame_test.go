@@ -1,0 +1,164 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"hash/crc32"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "make README's picture again")
+
+// shopped is the object of README's picture.
+const shopped = "../../ownership/blame/testdata/deployment.yaml"
+
+func TestBlame(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "tenure")
+	output(t, "", "go", "build", "-o", program, "github.com/tenure-ssa/tenure/cmd/kubectl-tenure")
+	html := output(t, "", program, "blame", "--live", shopped, "--time", "-o", "html")
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte(html), 0o600))
+	if !*update {
+		checkPicture(t, html)
+	}
+	chromium, address := start(t), serve(t, dir)
+	if *update {
+		takePicture(openPage(t, chromium, address, ""), html)
+	}
+	shown := `[...document.querySelectorAll(".line:not([hidden]):not(.around) code")].map(e => e.textContent.trim())`
+
+	t.Run("finds lines", func(t *testing.T) {
+		b := openPage(t, chromium, address, "")
+		all := eval[[]string](b, shown)
+		require.Greater(t, len(all), 50)
+		b.script(`(() => { const s = document.getElementById("search"); s.value = "IMAGE:"; s.oninput(); })()`)
+		found := eval[[]string](b, shown)
+		require.NotEmpty(t, found)
+		for _, line := range found {
+			require.Contains(t, line, "image:")
+		}
+		require.NotEmpty(t, b.texts(".line.around:not([hidden])"), "what the lines are in stays, paler")
+		require.Less(t, len(b.texts(".line:not([hidden])")), len(all))
+		b.do(chromedp.KeyEvent("\u001b"))
+		require.Equal(t, all, eval[[]string](b, shown))
+		b.do(chromedp.KeyEvent("/"))
+		require.Equal(t, "search", eval[string](b, `document.activeElement.id`))
+	})
+
+	t.Run("filters by owner", func(t *testing.T) {
+		b := openPage(t, chromium, address, "")
+		press := func(name string) {
+			b.script(`[...document.querySelectorAll("#filters button")].find(e => e.dataset.of === ` + quoted(name) + `).click()`)
+		}
+		press("=hpa")
+		require.Equal(t, []string{"replicas: 5"}, eval[[]string](b, shown))
+		require.Equal(t, []string{"1 line"}, b.texts("#count"))
+		press("=hpa")
+		for _, filter := range []string{"co-owned", "unowned"} {
+			press(filter)
+			lines := len(eval[[]string](b, shown))
+			require.Equal(t, lines, eval[int](b, `Number(document.querySelector("#filters [aria-pressed=true] small").textContent)`))
+			require.Positive(t, lines)
+			press(filter)
+		}
+	})
+
+	t.Run("is dark and light, and fits a narrow window", func(t *testing.T) {
+		b := openPage(t, chromium, address, "")
+		colours := map[string]bool{}
+		for range 2 {
+			b.script(`document.getElementById("theme").click()`)
+			colours[eval[string](b, `getComputedStyle(document.body).backgroundColor`)] = true
+		}
+		require.Len(t, colours, 2)
+		for _, width := range []int64{1280, 390} {
+			b.do(chromedp.EmulateViewport(width, 800))
+			require.True(t, eval[bool](b, `document.documentElement.scrollWidth <= innerWidth`), width)
+		}
+		require.Empty(t, eval[[]string](b, `[...document.querySelectorAll("button, input")]
+			.filter(e => !e.textContent.trim() && !e.ariaLabel).map(e => e.outerHTML)`), "every control has a name")
+	})
+
+	t.Run("shows a plan and hostile text", func(t *testing.T) {
+		dir := t.TempDir()
+		const evil = `</script><img src=x onerror=alert(1)><script>document.title="pwned"</script>`
+		file := func(name, text string) string {
+			path := filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			return path
+		}
+		live := file("live.yaml", `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  namespace: default
+  managedFields:
+  - {manager: `+quoted(evil)+`, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:a": {}}}}
+data: {a: `+quoted(evil)+`, b: y}
+`)
+		intent := file("intent.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\ndata: {a: z, b: w}\n")
+		html := printed(t, 2, program, "plan", "--live", live, "-f", intent, "--field-manager", "b", "-o", "html")
+		file("index.html", html)
+		b := openPage(t, chromium, serve(t, dir), "")
+		require.Equal(t, "Plan", eval[string](b, `document.title`))
+		require.Zero(t, eval[int](b, `document.images.length`))
+		require.Equal(t, []string{"What changes", "Conflicts"}, b.texts("h3"))
+		require.Contains(t, strings.Join(b.texts("td"), "\n"), "</script><img src=x onerror=alert(1)>")
+		require.Contains(t, strings.Join(b.texts(".line.conflict code"), "\n"), "</script><img src=x onerror=alert(1)>")
+	})
+}
+
+// picture is README's picture. What it was made of is in it, since browsers do not draw the same bytes.
+const picture = "../../doc/blame.png"
+
+func source(html string) string {
+	sum := sha256.Sum256([]byte(html))
+	return "Source\x00" + hex.EncodeToString(sum[:])
+}
+
+// checkPicture checks that README's picture shows the page that the command writes now.
+func checkPicture(t *testing.T, html string) {
+	t.Helper()
+	data, err := os.ReadFile(picture)
+	require.NoError(t, err)
+	require.True(t, bytes.Contains(data, []byte(source(html))), "doc/blame.png shows another page: run this test with -update")
+}
+
+func takePicture(b *tab, html string) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(1280, 780))
+	b.script(`document.documentElement.dataset.theme = "light"; window.scrollTo(0, 430)`)
+	shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{})
+	require.NoError(b.t, err)
+	require.NoError(b.t, os.WriteFile(picture, withText(shot.Data, source(html)), 0o666))
+}
+
+// printed returns what a program prints that ends with a status.
+func printed(t *testing.T, status int, program string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(program, args...).Output()
+	var ended *exec.ExitError
+	require.ErrorAs(t, err, &ended)
+	require.Equal(t, status, ended.ExitCode(), string(ended.Stderr))
+	return string(out)
+}
+
+// withText returns a PNG with a text chunk behind its header (PNG specification, 11.3.4.3).
+func withText(png []byte, text string) []byte {
+	const header = 8 + 4 + 4 + 13 + 4
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
+	chunk = append(chunk, "tEXt"+text...)
+	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk[4:]))
+	return append(append(bytes.Clone(png[:header]), chunk...), png[header:]...)
+}
