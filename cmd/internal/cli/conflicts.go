@@ -58,9 +58,9 @@ Of several documents, those without a conflict are counted, not listed, unless
 
 With --policy, the rules of a file decide conflicts, see tenure policy --help. Each
 is shown with its rule, and those that no rule decides remain. plan --apply applies
-what was decided. What is given up or shared is printed by -o argocd as ignoreDifferences
-of an Application, by -o flux as ignore rules of a HelmRelease's drift detection, and
-by -o flux-kustomization as those of a Kustomization.
+what was decided. What is given up or shared is printed for others to ignore: by
+-o argocd as ignoreDifferences of an Application, by -o flux as rules for the drift
+detection of a HelmRelease, by -o flux-kustomization as rules of a Kustomization.
 
 Live objects are chosen as for plan, see tenure plan --help. The conflicts are those
 of the server's dry run, where there is a server. Values of Secrets are printed only

@@ -75,7 +75,8 @@ func Flux(notes io.Writer, all []Planned, isKustomization bool) any {
 		for _, path := range p.left() {
 			at := pointer(path, p.Desired.Object)
 			if isKustomization && at != pointer(path, p.Given) {
-				fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n", p.Title(), path)
+				fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n",
+					p.Title(), path)
 				continue
 			}
 			one.Paths = append(one.Paths, at)
@@ -115,20 +116,22 @@ func pointer(path fieldpath.Path, value any) (text string) {
 	return text
 }
 
-// indexOf returns the index of the item that an element selects, or -1. An item of a manifest may lack fields of its key that
-// have defaults: the protocol of a port.
+// indexOf returns the index of the item that an element selects, or -1. An item of a manifest may lack fields of its key
+// that have defaults: the protocol of a port.
 func indexOf(e fieldpath.Element, items []any) int {
 	if at, ok := e.Index(); ok {
 		return at
 	}
-	value, isValue := e.Value()
+	if value, ok := e.Value(); ok {
+		return slices.IndexFunc(items, func(item any) bool { return typed.Equal(value, item) })
+	}
 	key, _ := e.Key()
-	find := func(isDefault bool) int {
+	find := func(mayLack bool) int {
 		return slices.IndexFunc(items, func(item any) bool {
 			fields, isMap := item.(map[string]any)
-			return isValue && typed.Equal(value, item) || isMap && !isValue && !slices.ContainsFunc(key, func(f fieldpath.KeyField) bool {
-				given, ok := fields[f.Name]
-				return !typed.Equal(f.Value, given) && (ok || !isDefault)
+			return isMap && !slices.ContainsFunc(key, func(f fieldpath.KeyField) bool {
+				value, ok := fields[f.Name]
+				return !typed.Equal(f.Value, value) && (ok || !mayLack)
 			})
 		})
 	}
@@ -140,8 +143,8 @@ func indexOf(e fieldpath.Element, items []any) int {
 
 var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// jq returns a path as an expression of jq: .spec.containers[] | select(.name == "a") | .image. It has to select an item of
-// the manifest as well as that of the live object, which has defaults in its key: select((.protocol // "TCP") == "TCP").
+// jq returns a path as an expression of jq: .spec.containers[] | select(.name == "a") | .image. It selects the item of the
+// manifest as well as that of the live object, which has defaults in its key: select((.protocol // "TCP") == "TCP").
 func jq(path fieldpath.Path, manifest any) (text string) {
 	for i, e := range path {
 		name, isField := e.Field()
