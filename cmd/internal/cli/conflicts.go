@@ -58,8 +58,9 @@ Of several documents, those without a conflict are counted, not listed, unless
 
 With --policy, the rules of a file decide conflicts, see tenure policy --help. Each
 is shown with its rule, and those that no rule decides remain. plan --apply applies
-what was decided. -o argocd and -o flux print what is given up as ignoreDifferences
-of an Application, and as the ignore rules of a HelmRelease's drift detection.
+what was decided. What is given up or shared is printed for others to ignore: by
+-o argocd as ignoreDifferences of an Application, by -o flux as rules for the drift
+detection of a HelmRelease, by -o flux-kustomization as rules of a Kustomization.
 
 Live objects are chosen as for plan, see tenure plan --help. The conflicts are those
 of the server's dry run, where there is a server. Values of Secrets are printed only
@@ -92,7 +93,7 @@ asked about entries of other versions. With several documents, the first of 3, 2
 	flags.addPolicy(cmd)
 	addDryRun(cmd, &flags.dryRun, true, "apply nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
-	addFormat(env, cmd, &flags.format, "yaml", "json", "status", "argocd", "flux")
+	addFormat(env, cmd, &flags.format, "yaml", "json", "status", "argocd", "flux", "flux-kustomization")
 	for _, name := range []string{"resolve", "others"} {
 		completeChoices(env, cmd, name, conflicts.Force.String(), conflicts.GiveUp.String(), conflicts.Share.String())
 	}
@@ -135,11 +136,11 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 			return fmt.Errorf("--%s needs --resolve", name)
 		}
 	}
-	if err := checkFormat(f.format, "json", "status", "argocd", "flux"); err != nil {
+	if err := checkFormat(f.format, "json", "status", "argocd", "flux", "flux-kustomization"); err != nil {
 		return err
 	}
 	rules, err := f.readPolicy(env)
-	if err == nil && rules == nil && (f.format == "argocd" || f.format == "flux") {
+	if err == nil && rules == nil && slices.Contains([]string{"argocd", "flux", "flux-kustomization"}, f.format) {
 		err = fmt.Errorf("-o %s needs --policy", f.format)
 	}
 	if err != nil {
@@ -206,7 +207,9 @@ func (f *conflictsFlags) print(
 	case "argocd":
 		return view.Encode(env.Stdout, "yaml", view.ArgoCD(planned))
 	case "flux":
-		return view.Encode(env.Stdout, "yaml", view.Flux(planned))
+		return view.Encode(env.Stdout, "yaml", view.Flux(env.Stderr, planned, false))
+	case "flux-kustomization":
+		return view.Encode(env.Stdout, "yaml", view.Flux(env.Stderr, planned, true))
 	}
 	var values []any
 	var calm int

@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ func ArgoCD(all []Planned) any {
 		one := ignored{Group: p.Kind.Group, Kind: p.Kind.Kind, Name: p.Name, Namespace: p.Namespace}
 		for _, path := range p.left() {
 			if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
-				one.JQ = append(one.JQ, jq(path)) // an item is found by its key, wherever it is in the list
+				one.JQ = append(one.JQ, jq(path, p.Given)) // an item is found by its key, wherever it is in the list
 			} else {
 				one.Pointers = append(one.Pointers, pointer(path, nil))
 			}
@@ -54,15 +55,17 @@ func ArgoCD(all []Planned) any {
 	}}
 }
 
-// Flux returns the part of a HelmRelease whose drift detection leaves to others what a policy leaves to them.
-func Flux(all []Planned) any {
+// Flux returns the part of a HelmRelease or a Kustomization that leaves to others what a policy leaves to them. A
+// Kustomization takes the live value at a pointer into what it applies, at the same pointer: an item that has another
+// index in the manifest than in the live object cannot be ignored, and is named on notes.
+func Flux(notes io.Writer, all []Planned, isKustomization bool) any {
 	type rule struct {
-		Paths  []string       `json:"paths"`
-		Target map[string]any `json:"target"`
+		Paths  []string          `json:"paths"`
+		Target map[string]string `json:"target"`
 	}
 	list := []rule{}
 	for _, p := range all {
-		one := rule{Target: map[string]any{"kind": p.Kind.Kind, "name": p.Name}}
+		one := rule{Target: map[string]string{"kind": p.Kind.Kind, "name": regexp.QuoteMeta(p.Name)}}
 		if p.Kind.Group != "" {
 			one.Target["group"] = p.Kind.Group
 		}
@@ -70,11 +73,20 @@ func Flux(all []Planned) any {
 			one.Target["namespace"] = p.Namespace
 		}
 		for _, path := range p.left() {
-			one.Paths = append(one.Paths, pointer(path, p.Desired.Object))
+			at := pointer(path, p.Desired.Object)
+			if isKustomization && at != pointer(path, p.Given) {
+				fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n",
+					p.Title(), path)
+				continue
+			}
+			one.Paths = append(one.Paths, at)
 		}
 		if len(one.Paths) > 0 {
 			list = append(list, one)
 		}
+	}
+	if isKustomization {
+		return map[string]any{"spec": map[string]any{"ignore": list}}
 	}
 	return map[string]any{"spec": map[string]any{
 		"driftDetection": map[string]any{"mode": "enabled", "ignore": list},
@@ -94,10 +106,7 @@ func pointer(path fieldpath.Path, value any) (text string) {
 			continue
 		}
 		items, _ := value.([]any)
-		i := slices.IndexFunc(items, func(item any) bool { return selects(e, item) })
-		if at, ok := e.Index(); ok {
-			i = at
-		}
+		i := indexOf(e, items)
 		if i < 0 || i >= len(items) {
 			return text
 		}
@@ -107,27 +116,44 @@ func pointer(path fieldpath.Path, value any) (text string) {
 	return text
 }
 
-// selects reports whether an element selects an item by its key or value.
-func selects(e fieldpath.Element, item any) bool {
-	if value, ok := e.Value(); ok {
-		return typed.Equal(value, item)
+// indexOf returns the index of the item that an element selects, or -1. An item of a manifest may lack fields of its key
+// that have defaults: the protocol of a port.
+func indexOf(e fieldpath.Element, items []any) int {
+	if at, ok := e.Index(); ok {
+		return at
 	}
-	key, ok := e.Key()
-	fields, isMap := item.(map[string]any)
-	return ok && isMap && !slices.ContainsFunc(key, func(f fieldpath.KeyField) bool {
-		return !typed.Equal(f.Value, fields[f.Name])
-	})
+	if value, ok := e.Value(); ok {
+		return slices.IndexFunc(items, func(item any) bool { return typed.Equal(value, item) })
+	}
+	key, _ := e.Key()
+	find := func(mayLack bool) int {
+		return slices.IndexFunc(items, func(item any) bool {
+			fields, isMap := item.(map[string]any)
+			return isMap && !slices.ContainsFunc(key, func(f fieldpath.KeyField) bool {
+				value, ok := fields[f.Name]
+				return !typed.Equal(f.Value, value) && (ok || !mayLack)
+			})
+		})
+	}
+	if i := find(false); i >= 0 {
+		return i
+	}
+	return find(true)
 }
 
 var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// jq returns a path as an expression of jq: .spec.containers[] | select(.name == "a") | .image.
-func jq(path fieldpath.Path) (text string) {
+// jq returns a path as an expression of jq: .spec.containers[] | select(.name == "a") | .image. It selects the item of the
+// manifest as well as that of the live object, which has defaults in its key: select((.protocol // "TCP") == "TCP").
+func jq(path fieldpath.Path, manifest any) (text string) {
 	for i, e := range path {
 		name, isField := e.Field()
 		value, isValue := e.Value()
 		at, isIndex := e.Index()
 		key, _ := e.Key()
+		fields, _ := manifest.(map[string]any)
+		items, _ := manifest.([]any)
+		manifest = fields[name]
 		if i > 0 && !path[i-1].IsField() && isField {
 			text += " | "
 		}
@@ -139,9 +165,17 @@ func jq(path fieldpath.Path) (text string) {
 		case isValue:
 			text += "[] | select(. == " + jqValue(value) + ")"
 		default:
+			if at := indexOf(e, items); at >= 0 {
+				manifest = items[at]
+			}
+			fields, hasItem := manifest.(map[string]any)
 			var conditions []string
 			for _, f := range key {
-				conditions = append(conditions, jqField(f.Name)+" == "+jqValue(f.Value))
+				field, want := jqField(f.Name), jqValue(f.Value)
+				if _, ok := fields[f.Name]; hasItem && !ok {
+					field = "(" + field + " // " + want + ")"
+				}
+				conditions = append(conditions, field+" == "+want)
 			}
 			text += "[] | select(" + strings.Join(conditions, " and ") + ")"
 		}
