@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
@@ -97,17 +98,14 @@ func (s *Server) emptiesNamespaces() bool {
 // server.
 func (s *Server) startControllers(ctx context.Context) error {
 	load := func(context.Context, string) error { return s.definitions.Load(s.running) }
-	changed := s.definitions.Changed
-	if err := s.follow(ctx, custom.Plural, load, func(ctx context.Context, name string) error {
-		return changed(ctx, name)
-	}); err != nil {
+	if err := s.follow(ctx, custom.Plural, load, s.definitions.Follow); err != nil {
 		return err
 	}
 	if !s.options.DisableDynamicAdmission {
 		for _, plural := range s.plugins.Configurations() {
 			gvr := admissionregistrationv1.SchemeGroupVersion.WithResource(plural)
-			err := s.follow(ctx, gvr, s.plugins.Load, func(ctx context.Context, name string) error {
-				return s.plugins.Changed(ctx, plural, name)
+			err := s.follow(ctx, gvr, s.plugins.Load, func(ctx context.Context, o metav1.Object) error {
+				return s.plugins.Changed(ctx, plural, o.GetName())
 			})
 			if err != nil {
 				return err
@@ -116,8 +114,8 @@ func (s *Server) startControllers(ctx context.Context) error {
 	}
 	if s.emptiesNamespaces() {
 		err := s.follow(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), s.resumeNamespaces,
-			func(_ context.Context, name string) error {
-				s.queue.Add(task{"namespace", name})
+			func(_ context.Context, o metav1.Object) error {
+				s.queue.Add(task{"namespace", o.GetName()})
 				return nil
 			})
 		if err != nil {
@@ -133,7 +131,7 @@ func (s *Server) startControllers(ctx context.Context) error {
 // the server ends. It watches from before load, so that nothing is missed.
 func (s *Server) follow(
 	ctx context.Context, gvr schema.GroupVersionResource, load func(ctx context.Context, plural string) error,
-	changed func(ctx context.Context, name string) error,
+	changed func(ctx context.Context, o metav1.Object) error,
 ) error {
 	r := s.tables.Table().Resource(gvr)
 	begin := func(ctx context.Context) (watch.Interface, error) {
@@ -154,7 +152,7 @@ func (s *Server) follow(
 	s.tasks.Go(func() {
 		for s.running.Err() == nil {
 			for event := range w.ResultChan() {
-				if o, err := meta.Accessor(event.Object); err == nil && changed(s.running, o.GetName()) != nil {
+				if o, err := meta.Accessor(event.Object); err == nil && changed(s.running, o) != nil {
 					break // load tries again
 				}
 			}

@@ -147,8 +147,15 @@ func (p program) definitionsRow(ctx context.Context, count, clients int) (row st
 		{http.MethodGet, "/openapi/v2", "", nil},
 	} {
 		begin = time.Now()
-		if err := s.send(ctx, transport(), r); err != nil {
-			return "", err
+		for { // a kube-apiserver is ready before it serves all kinds
+			err := s.send(ctx, transport(), r)
+			if err == nil {
+				break
+			}
+			if time.Since(begin) > time.Minute {
+				return "", err
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
 		cell(begin)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -45,12 +46,14 @@ type Controller struct {
 	lock   sync.Mutex
 	served map[string]*Definition // by name
 	added  map[string]*Definition // by name; see Add
+	seen   map[string]string      // the resourceVersions of the stored definitions, by name
 }
 
 // NewController returns a controller. It replaces options.Tables, which have the built-in groups.
 func NewController(builtin []resources.Group, options Options) *Controller {
 	return &Controller{
 		builtin: builtin, options: options, served: map[string]*Definition{}, added: map[string]*Definition{},
+		seen: map[string]string{},
 	}
 }
 
@@ -154,6 +157,17 @@ func (c *Controller) Changed(ctx context.Context, name string) error {
 	return err
 }
 
+// Follow is Changed for a definition that a watch sent, unless it was seen already.
+func (c *Controller) Follow(ctx context.Context, crd metav1.Object) error {
+	c.lock.Lock()
+	isSeen := c.seen[crd.GetName()] == crd.GetResourceVersion()
+	c.lock.Unlock()
+	if isSeen {
+		return nil
+	}
+	return c.Changed(ctx, crd.GetName())
+}
+
 // change updates the status of a definition, nil if it was deleted, and what is served of it: publish must follow. It
 // returns the definition that is not served any more.
 func (c *Controller) change(
@@ -167,8 +181,10 @@ func (c *Controller) change(
 	}
 	if crd == nil {
 		delete(c.served, name)
+		delete(c.seen, name)
 		return before, nil
 	}
+	c.seen[name] = crd.ResourceVersion
 	if crd.DeletionTimestamp != nil && c.Terminating != nil {
 		c.Terminating(name)
 	}
