@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
@@ -204,7 +203,7 @@ func noOpOf(live, out runtime.Object, r *Request, since metav1.Time) (n noOp, ok
 }
 
 func sameFields(a, b *metav1.FieldsV1) bool {
-	return (a == nil) == (b == nil) && bytes.Equal(a.GetRawBytes(), b.GetRawBytes())
+	return (a == nil) == (b == nil) && (a == nil || a.Equal(*b))
 }
 
 // equal reports whether two objects are the same. They are Go structs of the hub version, most of which have no names

@@ -17,3 +17,12 @@ func TestBytes(t *testing.T) {
 		require.Equal(t, text, string(fieldsv1.Bytes(fieldsv1.New(text))), "%q", text)
 	}
 }
+
+func TestEqual(t *testing.T) {
+	texts := []*metav1.FieldsV1{nil, {}, fieldsv1.New(""), fieldsv1.New("{}"), fieldsv1.New(`{"f:a":{}}`), fieldsv1.New(`{"f:a":{}}`)}
+	for i, a := range texts {
+		for j, b := range texts {
+			require.Equal(t, string(fieldsv1.Bytes(a)) == string(fieldsv1.Bytes(b)), fieldsv1.Equal(a, b), "%d and %d", i, j)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+//go:build fieldsv1string
+
+package fieldsv1
+
+import (
+	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Bytes returns the text of f, none for nil. It shares memory with f, and must not be changed: GetRawBytes copies.
+func Bytes(f *metav1.FieldsV1) []byte {
+	text := f.GetRawString()
+	return unsafe.Slice(unsafe.StringData(text), len(text))
+}
+
+// equal compares handles, of which there is one for each text.
+func equal(a, b *metav1.FieldsV1) bool {
+	if a == nil || b == nil {
+		return a.GetRawString() == b.GetRawString()
+	}
+	return a.Equal(*b)
+}
