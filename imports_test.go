@@ -136,11 +136,11 @@ var commandLayers = []layer{
 	{"internal/envtest", []string{"internal/process"}},
 	{"internal/manifest", []string{"internal/process"}},
 	{"internal/cluster", nil},
-	{"internal/replay", []string{"internal/kinds", "internal/cluster"}},
 	{"internal/place", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/manifest",
 	}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
+	{"internal/replay", []string{"internal/process", "internal/cluster", "internal/manifest", "internal/place"}},
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
 	{"internal/playground", nil},
 	{"internal/cli", []string{
@@ -154,7 +154,7 @@ var commandLayers = []layer{
 	{"internal/man", []string{"internal/process", "internal/cli", "internal/server"}},
 	{"kubectl-tenure", []string{"internal/cli"}},
 	{"tenure", []string{"internal/cli", "internal/server"}},
-	{"replay", []string{"internal/process", "internal/place", "internal/replay"}},
+	{"replay", []string{"internal/replay"}},
 	{"internal/conformance", nil},
 	{"conformance", []string{"internal/conformance"}},
 }
