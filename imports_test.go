@@ -123,7 +123,6 @@ var serverLayers = []layer{
 		"internal/custom", "internal/discovery", "internal/openapi", "internal/plugins", "internal/request",
 		"internal/resources", "internal/webhooks", "internal/writes",
 	}},
-	{"kubernetes", []string{"admission", "internal/builtin"}},
 	{"recorded", nil}, // for clients of any server
 	{"internal/exchanges", []string{".", "recorded", "storage/memory"}},
 }

@@ -49,4 +49,4 @@ func (t Target) Collection() string {
 }
 
 // Target returns what the request is for.
-func (a *Asked) Target() (Target, error) { return ParseTarget(a.Path) }
+func (r *Asked) Target() (Target, error) { return ParseTarget(r.Path) }
