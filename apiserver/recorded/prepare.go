@@ -82,13 +82,14 @@ func (r *Replayer) define(ctx context.Context, crd map[string]any) error {
 			served = append(served, target)
 		}
 	}
-	q := Request{Method: http.MethodPost, Target: DefinitionsPath, Header: map[string]string{"Content-Type": "application/json"}}
+	header := map[string]string{"Content-Type": "application/json"}
+	q := Request{Method: http.MethodPost, Target: DefinitionsPath, Header: header}
 	q.Body = map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec,
 	}
 	if isDefined {
 		// Not by PUT, which needs the resourceVersion.
-		q.Method, q.Target, q.Header["Content-Type"] = http.MethodPatch, q.Target+"/"+name, "application/json-patch+json"
+		q.Method, q.Target, header["Content-Type"] = http.MethodPatch, q.Target+"/"+name, "application/json-patch+json"
 		q.Body = []any{map[string]any{"op": "replace", "path": "/spec", "value": spec}}
 	}
 	switch answer, err := r.Ask(q); {

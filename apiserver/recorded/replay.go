@@ -78,7 +78,11 @@ func (r *Replayer) Replay(ctx context.Context, trace *Trace, setClock func(time.
 func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	differs := func(format string, args ...any) Result {
 		result.Difference = fmt.Sprintf(format, args...)
-		if result.Exception = step.Fault(); result.Exception == SchemaFault && answer.Code != http.StatusBadRequest {
+		isCorrected := answer.Code < http.StatusMultipleChoices || answer.Code == http.StatusConflict
+		if result.Exception = step.Fault(); result.Exception == SchemaFault {
+			isCorrected = answer.Code == http.StatusBadRequest
+		}
+		if !isCorrected {
 			result.Exception = NoException
 		}
 		return result
@@ -107,8 +111,9 @@ func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	if faults := r.Difference(g, recorded); len(faults) > 0 {
 		differs("%s", strings.Join(faults, "\n"))
 		isApply := step.Request.ContentType == string(types.ApplyPatchType)
-		switch code := step.Response.Code; {
-		case r.otherVersion && (code == http.StatusBadRequest || code == http.StatusUnprocessableEntity):
+		isInvalid := answer.Code == http.StatusBadRequest || answer.Code == http.StatusUnprocessableEntity
+		switch {
+		case r.otherVersion && isInvalid && g["reason"] == recorded["reason"]:
 			result.Exception = OtherVersion
 		case isApply && len(r.Difference(nullEmpty(g), nullEmpty(recorded))) == 0:
 			result.Exception = NullFault

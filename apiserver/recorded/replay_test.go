@@ -106,7 +106,9 @@ func TestAlteredTraces(t *testing.T) {
 		{"a conflict's cause", func(a *recorded.Answered, _ string) bool {
 			return a.Code == 409 && alter(a.Body, "details", "causes", "field")
 		}},
-		{"a conflict's message", func(a *recorded.Answered, _ string) bool { return a.Code == 409 && alter(a.Body, "message") }},
+		{"a conflict's message", func(a *recorded.Answered, _ string) bool {
+			return a.Code == 409 && alter(a.Body, "message")
+		}},
 		{"a value in the object", func(a *recorded.Answered, _ string) bool {
 			return alter(a.Body, "data", "k") || alter(a.Body, "spec", "mode")
 		}},

@@ -121,10 +121,10 @@ func planOf(t *testing.T, env *process.Env, p place.Place, tree map[string]any, 
 	return &plans[0]
 }
 
-// TestAppliedIsUnchanged applies documents of every kind that can be applied, and plans the same apply again without the
-// server: it is unchanged, and the server, asked again, keeps the object. The documents have defaults in lists and in
-// atomic maps, empty values and values that a Go type omits. KUBE_APISERVER is the path of a kube-apiserver for it, in
-// the place of the server of this module.
+// TestAppliedIsUnchanged applies documents of every kind that can be applied, and plans the same apply again without
+// the server: it is unchanged, and the server, asked again, keeps the object. The documents have defaults in lists and
+// in atomic maps, empty values and values that a Go type omits. KUBE_APISERVER is the path of a kube-apiserver for it,
+// in the place of the server of this module.
 func TestAppliedIsUnchanged(t *testing.T) {
 	env, client := testEnv(), serverForTruth(t)
 	p := place.NewCluster(env, client, "")

@@ -66,7 +66,7 @@ type planner struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (p *planner) RoundTrip(q *http.Request) (*http.Response, error) {
-	if q.Header.Get("Content-Type") != string(types.ApplyPatchType) {
+	if q.Method != http.MethodPatch || q.Header.Get("Content-Type") != string(types.ApplyPatchType) {
 		if strings.HasPrefix(q.URL.Path, recorded.DefinitionsPath) {
 			defer p.defined()
 		}

@@ -46,13 +46,18 @@ func Run(ctx context.Context, trace *recorded.Trace) ([]Result, error) {
 }
 
 // run replays a trace on what change makes of a new server.
-func run(ctx context.Context, trace *recorded.Trace, change func(http.RoundTripper) http.RoundTripper) ([]Result, error) {
+func run(ctx context.Context, trace *recorded.Trace, change func(http.RoundTripper) http.RoundTripper) (
+	[]Result, error) {
 	var now atomic.Int64
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
-	env := &process.Env{Stderr: io.Discard, Context: ctx, Now: func() time.Time { return time.Unix(now.Load(), 0).UTC() }}
+	clock := func() time.Time { return time.Unix(now.Load(), 0).UTC() }
+	env := &process.Env{Stderr: io.Discard, Context: ctx, Now: clock}
 	// The recorder takes the time from the newest change in the response, which may be older than the step before; a
 	// server's clock does not go back.
 	setClock := func(at time.Time) { now.Store(max(now.Load(), at.Unix())) }
+	if err := emulate(trace.Server); err != nil {
+		return nil, err
+	}
 	p, url := &planner{env: env}, ""
 	if trace.Server == besideUpstream {
 		if err := p.planOnEngine(trace); err != nil {
@@ -62,10 +67,7 @@ func run(ctx context.Context, trace *recorded.Trace, change func(http.RoundTripp
 		undefined.CRD = nil // the engine has it
 		trace = &undefined
 	} else {
-		if err := emulate(trace.Server); err != nil {
-			return nil, err
-		}
-		server, err := apiserver.New(ctx, apiserver.Options{Now: env.Now, Log: slog.New(slog.DiscardHandler)})
+		server, err := apiserver.New(ctx, apiserver.Options{Now: clock, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return nil, err
 		}
