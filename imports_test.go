@@ -123,7 +123,6 @@ var serverLayers = []layer{
 		"internal/custom", "internal/discovery", "internal/openapi", "internal/plugins", "internal/request",
 		"internal/resources", "internal/webhooks", "internal/writes",
 	}},
-	{"kubernetes", []string{"admission", "internal/builtin"}},
 	{"recorded", nil}, // for clients of any server
 	{"internal/exchanges", []string{".", "recorded", "storage/memory"}},
 }
@@ -136,13 +135,13 @@ var commandLayers = []layer{
 	{"internal/envtest", []string{"internal/process"}},
 	{"internal/manifest", []string{"internal/process"}},
 	{"internal/cluster", nil},
-	{"internal/replay", []string{"internal/kinds", "internal/cluster"}},
 	{"internal/place", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/manifest",
 	}},
 	{"internal/lines", nil},
 	{"internal/page", []string{"internal/lines"}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place", "internal/lines", "internal/page"}},
+	{"internal/replay", []string{"internal/process", "internal/cluster", "internal/manifest", "internal/place"}},
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
 	{"internal/playground", []string{"internal/lines"}},
 	{"internal/cli", []string{
@@ -156,7 +155,7 @@ var commandLayers = []layer{
 	{"internal/man", []string{"internal/process", "internal/cli", "internal/server"}},
 	{"kubectl-tenure", []string{"internal/cli"}},
 	{"tenure", []string{"internal/cli", "internal/server"}},
-	{"replay", []string{"internal/process", "internal/place", "internal/replay"}},
+	{"replay", []string{"internal/replay"}},
 	{"internal/conformance", []string{"internal/page"}},
 	{"conformance", []string{"internal/conformance"}},
 }

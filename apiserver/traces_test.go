@@ -70,5 +70,5 @@ func replay(t *testing.T, trace *recorded.Trace) ([]recorded.Result, error) {
 	require.NoError(t, err)
 	defer client.CloseIdleConnections()
 	setClock := func(at time.Time) { now.Store(max(now.Load(), at.Unix())) }
-	return recorded.OfClient(client, server.URL()).Replay(trace, setClock)
+	return recorded.OfClient(client, server.URL()).Replay(t.Context(), trace, setClock)
 }

@@ -11,6 +11,6 @@
 // an environment variable.
 //
 // The defaults are those of one version of Kubernetes (openapi.KubernetesVersion). They are compared with
-// k8s.io/kubernetes' own by the oracle of module apiserver/kubernetes, for random objects of every kind. APIServices
+// k8s.io/kubernetes' own by the oracle of apiserver/internal/builtin, for random objects of every kind. APIServices
 // and CustomResourceDefinitions, whose Go types are in other modules than k8s.io/api, are not here.
 package defaults

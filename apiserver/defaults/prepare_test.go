@@ -25,7 +25,7 @@ func spec(t *testing.T, u *unstructured.Unstructured) string {
 }
 
 // TestPrepareOf: what a server puts back or derives in an update. That nothing is missing is tested with plans, in
-// module apiserver/kubernetes.
+// cmd/internal/cli.
 func TestPrepareOf(t *testing.T) {
 	for _, row := range []struct{ why, kind, live, merged, want string }{
 		{"finalizers are for the finalize subresource", "Namespace", `{"finalizers":["kubernetes"]}`, `{"finalizers":[]}`,

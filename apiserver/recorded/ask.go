@@ -3,8 +3,9 @@
 //
 // A [Replayer] does so request by request. It replaces generated values of the recorded server
 // (resource versions, UIDs, tokens) in requests by those that this server generated in the
-// same place, and ignores them in responses. [Replayer.Replay] replays a whole [Trace], the life
-// of one object.
+// same place, and ignores them in responses. [Replayer.Run] runs a whole [Trace], the life of one
+// object: [Replayer.Replay] compares it with a server that has the recorded clock, [Replayer.Record] records it again,
+// and the command conformance asks which rules of server-side apply a server breaks.
 package recorded
 
 import (
@@ -43,38 +44,33 @@ type Replayer struct {
 	// sameClock: the server's clock is the recorded one, so the times of managed fields are
 	// compared.
 	sameClock bool
+	// otherVersion: the server is of another version of Kubernetes than the recorded one.
+	otherVersion bool
 	// namespace is in place of the namespace default.
 	namespace string
 	versions  map[string]string // recorded to ours
 	uids      map[string]string
 	tokens    map[string]string
 	entries   map[string]any // recorded entries of managed fields, as text, to ours, which have other times
-	// defined are the groups of created CustomResourceDefinitions.
-	defined map[string]bool
+	// defined are the CustomResourceDefinitions that were created, with their last spec as JSON.
+	defined map[string]string
 }
 
 // OfClient returns a replayer for the server at a URL. It follows no redirects.
 func OfClient(client *http.Client, url string) *Replayer {
 	direct := *client
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Replayer{
-		client: &direct, url: url, versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{},
-		entries: map[string]any{}, defined: map[string]bool{},
-	}
+	return (&Replayer{client: &direct, url: url, defined: map[string]string{}}).InNamespace("")
 }
 
-// InNamespace makes requests to the namespace default go to another one, whose name is in no recorded response. It is
-// default again in responses.
-func (r *Replayer) InNamespace(name string) { r.namespace = name }
-
-// Send sends the request of a step. What kube-apiserver fails by a [Step.Fault] is sent as a dry run: a server that
-// accepts it keeps the recorded state.
-func (r *Replayer) Send(step *Step) (*Answer, error) {
-	asked := step.Request
-	if step.Fault() != NoException {
-		asked.Query = strings.TrimPrefix(asked.Query+"&dryRun=All", "&")
+// InNamespace returns a replayer for another recording on the same server. Its requests to the namespace default go to
+// the given one, whose name is in no recorded response; it is default again in responses. Both have the same
+// CustomResourceDefinitions.
+func (r *Replayer) InNamespace(name string) *Replayer {
+	return &Replayer{
+		client: r.client, url: r.url, namespace: name, defined: r.defined,
+		versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{}, entries: map[string]any{},
 	}
-	return r.send(asked)
 }
 
 func (r *Replayer) send(asked Asked) (*Answer, error) {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 var generatedText = []*regexp.Regexp{
@@ -36,6 +38,25 @@ func Generic(s string) string {
 // Difference lists the differences between two JSON values, except for generated values, up to
 // a dozen. It remembers which of our generated values corresponds to which recorded one.
 func (r *Replayer) Difference(got, want any) []string { return r.difference("", got, want, nil) }
+
+// CompareVersions compares whether a response and the recorded one are about a version of an object that a response
+// before had, so that nothing was written. It returns the difference, "" for none.
+func (r *Replayer) CompareVersions(got, want map[string]any) string {
+	ours := (&unstructured.Unstructured{Object: got}).GetResourceVersion()
+	recorded := (&unstructured.Unstructured{Object: want}).GetResourceVersion()
+	if ours == "" || recorded == "" {
+		return ""
+	}
+	known, isKnown := r.versions[recorded]
+	isOurs := slices.Contains(slices.Collect(maps.Values(r.versions)), ours)
+	switch {
+	case isKnown && known != ours:
+		return "the object is written, and was not"
+	case !isKnown && isOurs:
+		return "the object is not written, and was"
+	}
+	return ""
+}
 
 func (r *Replayer) difference(path string, got, want any, out []string) []string {
 	if len(out) > 12 {

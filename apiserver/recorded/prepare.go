@@ -1,78 +1,163 @@
 package recorded
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Before the first step of a trace the server gets the CustomResourceDefinition and the
-// namespaces of the recording.
+// Patience is how long the server may take until it serves a definition, or has deleted something.
+const Patience = time.Minute
+
+// Await asks again and again, also after errors, up to the Patience.
+func Await(ctx context.Context, otherwise string, isDone func() (bool, error)) error {
+	var last error
+	ask := func(context.Context) (done bool, _ error) {
+		done, last = isDone()
+		return done, nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, Patience, true, ask); err != nil {
+		return fmt.Errorf("%s: %w", otherwise, errors.Join(err, last))
+	}
+	return nil
+}
+
+// Unfit is the error that says why a trace can't run on this server.
+type Unfit string
+
+func (u Unfit) Error() string { return string(u) }
+
+// DefinitionsPath is the path of CustomResourceDefinitions.
+const DefinitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 // setByServer are the metadata fields that the server sets.
 var setByServer = []string{
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "selfLink",
 }
 
-// Definition returns a recorded CustomResourceDefinition as a client creates it, with its labels and annotations:
-// groups *.k8s.io need the annotation api-approved.kubernetes.io.
-func Definition(crd map[string]any) map[string]any {
+// define creates a CustomResourceDefinition with its labels and annotations (groups *.k8s.io need the annotation
+// api-approved.kubernetes.io), or gives one that this replayer created another spec, and waits until it is served. The
+// descriptions of its schemas are a mark by which the published OpenAPI shows that it is.
+func (r *Replayer) define(ctx context.Context, crd map[string]any) error {
 	given, _ := crd["metadata"].(map[string]any)
 	metadata := maps.Clone(given)
-	for _, name := range setByServer {
-		delete(metadata, name)
+	for _, field := range setByServer {
+		delete(metadata, field)
 	}
-	return map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": metadata, "spec": crd["spec"],
-	}
-}
-
-// define creates or updates a CustomResourceDefinition.
-func (r *Replayer) define(crd map[string]any) error {
-	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	body := Definition(crd)
-	metadata, _ := body["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
+	unmarked, err := json.Marshal(crd["spec"])
+	if err != nil {
+		return err
+	}
+	last, isDefined := r.defined[name]
+	if last == string(unmarked) {
+		return nil
+	}
+	recorded, _ := crd["spec"].(map[string]any)
+	spec := runtime.DeepCopyJSON(recorded)
+	target := Target{}
+	target.Group, _ = spec["group"].(string)
+	names, _ := spec["names"].(map[string]any)
+	target.Resource, _ = names["plural"].(string)
+	mark := string(uuid.NewUUID())
+	var served []Target
+	versions, _ := spec["versions"].([]any)
+	for _, item := range versions {
+		version, _ := item.(map[string]any)
+		schema, _ := version["schema"].(map[string]any)
+		if root, ok := schema["openAPIV3Schema"].(map[string]any); ok {
+			root["description"] = mark
+		}
+		if version["served"] == true {
+			target.Version, _ = version["name"].(string)
+			served = append(served, target)
+		}
+	}
 	header := map[string]string{"Content-Type": "application/json"}
-	answer, err := r.Ask(Request{Method: http.MethodPost, Target: path, Header: header, Body: body})
-	if err == nil && answer.Code == http.StatusConflict {
+	q := Request{Method: http.MethodPost, Target: DefinitionsPath, Header: header}
+	q.Body = map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec,
+	}
+	if isDefined {
 		// Not by PUT, which needs the resourceVersion.
-		patch := []any{map[string]any{"op": "replace", "path": "/spec", "value": crd["spec"]}}
-		for _, part := range []string{"annotations", "labels"} {
-			if value, ok := metadata[part]; ok {
-				patch = append(patch, map[string]any{"op": "add", "path": "/metadata/" + part, "value": value})
+		q.Method, q.Target, header["Content-Type"] = http.MethodPatch, q.Target+"/"+name, "application/json-patch+json"
+		q.Body = []any{map[string]any{"op": "replace", "path": "/spec", "value": spec}}
+	}
+	switch answer, err := r.Ask(q); {
+	case err != nil:
+		return err
+	case answer.Code == http.StatusNotFound && !isDefined:
+		return Unfit("the server has no CustomResourceDefinitions")
+	case answer.Code == http.StatusConflict && !isDefined:
+		return Unfit("the CustomResourceDefinition " + name + " exists already, and is not touched")
+	case answer.Code >= http.StatusMultipleChoices:
+		return fmt.Errorf("the CustomResourceDefinition %s is refused: %d: %.700s", name, answer.Code, answer.Body)
+	}
+	r.defined[name] = string(unmarked)
+	return Await(ctx, "the CustomResourceDefinition "+name+" is not served", func() (bool, error) {
+		for _, target := range served {
+			document, err := r.Get("/openapi/v3/apis/" + target.Group + "/" + target.Version)
+			if err != nil || !strings.Contains(string(document), mark) {
+				return false, err
+			}
+			if _, err := r.Get(target.Collection()); err != nil {
+				return false, err
 			}
 		}
-		header["Content-Type"] = "application/json-patch+json"
-		answer, err = r.Ask(Request{Method: http.MethodPatch, Target: path + "/" + name, Header: header, Body: patch})
+		return true, nil
+	})
+}
+
+// Defined returns the names of the CustomResourceDefinitions that this replayer created.
+func (r *Replayer) Defined() []string {
+	var names []string
+	for name := range r.defined {
+		names = append(names, name)
 	}
-	if err == nil && answer.Code >= http.StatusMultipleChoices {
-		err = fmt.Errorf("the definition %s is refused: %d: %.700s", name, answer.Code, answer.Body)
+	return names
+}
+
+// Get returns what is at a path.
+func (r *Replayer) Get(path string) ([]byte, error) {
+	answer, err := r.Ask(Request{Method: http.MethodGet, Target: path})
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		spec, _ := crd["spec"].(map[string]any)
-		group, _ := spec["group"].(string)
-		r.defined[group] = true
+	if answer.Code != http.StatusOK {
+		return nil, fmt.Errorf("%s: status %d: %.300s", path, answer.Code, answer.Body)
 	}
-	return err
+	return answer.Body, nil
 }
 
 // makeNamespaces creates the namespaces of successful steps, except for default namespaces and
 // those that the trace itself writes.
 func (r *Replayer) makeNamespaces(trace *Trace) error {
-	met := map[string]bool{"default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
-	for i := range trace.Steps {
-		if name := namespaceWritten(&trace.Steps[i]); name != "" {
-			met[name] = true
-		}
-	}
+	met := map[string]bool{"": true, "default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
+	var needed []string
 	for i := range trace.Steps {
 		step := &trace.Steps[i]
-		name := namespaceOf(step)
-		if name == "" || met[name] || step.Response.Code >= http.StatusMultipleChoices {
+		target, err := step.Request.Target()
+		switch {
+		case err != nil || step.Request.Method == http.MethodGet && target.Resource == "namespaces":
+		case target.Resource == "namespaces" && target.Group == "":
+			metadata, _ := step.Response.Body["metadata"].(map[string]any)
+			name, _ := metadata["name"].(string)
+			met[target.Name], met[name] = true, true
+		case step.Response.Code < http.StatusMultipleChoices:
+			needed = append(needed, target.Namespace)
+		}
+	}
+	for _, name := range needed {
+		if met[name] {
 			continue
 		}
 		met[name] = true
@@ -91,56 +176,15 @@ func (r *Replayer) makeNamespaces(trace *Trace) error {
 	return nil
 }
 
-// below returns the segments of a path after the version.
-func below(path string) []string {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	skip := 2 // api, v1
-	if parts[0] == "apis" {
-		skip = 3
+// serves returns an error if the server does not have the resource of a step.
+func (r *Replayer) serves(step *Step) error {
+	target, err := step.Request.Target()
+	if err != nil {
+		return err
 	}
-	return parts[min(skip, len(parts)):]
-}
-
-// namespaceOf returns the namespace of a step, or "".
-func namespaceOf(step *Step) string {
-	parts := below(step.Request.Path)
-	if len(parts) < 3 || parts[0] != "namespaces" ||
-		len(parts) == 3 && slices.Contains([]string{"status", "finalize"}, parts[2]) {
-		return ""
+	answer, err := r.Ask(Request{Method: http.MethodGet, Target: target.Collection() + "?limit=1"})
+	if err == nil && answer.Code == http.StatusNotFound {
+		return Unfit("the server does not serve " + strings.TrimSuffix(target.Resource+"."+target.Group, "."))
 	}
-	return parts[1]
-}
-
-// namespaceWritten returns the Namespace that a step creates or changes, or "".
-func namespaceWritten(step *Step) string {
-	parts := below(step.Request.Path)
-	if len(parts) == 0 || parts[0] != "namespaces" || namespaceOf(step) != "" || step.Request.Method == http.MethodGet {
-		return ""
-	}
-	if len(parts) > 1 {
-		return parts[1]
-	}
-	metadata, _ := step.Response.Body["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return name
-}
-
-// groupOf returns the API group of a step, "" for the core group.
-func groupOf(step *Step) string {
-	rest, ok := strings.CutPrefix(step.Request.Path, "/apis/")
-	if !ok {
-		return ""
-	}
-	group, _, _ := strings.Cut(rest, "/")
-	return group
-}
-
-// serves reports whether the server has the API group of a step.
-func (r *Replayer) serves(step *Step) bool {
-	group := groupOf(step)
-	if group == "" || r.defined[group] {
-		return true
-	}
-	answer, err := r.Ask(Request{Method: http.MethodGet, Target: "/apis/" + group})
-	return err != nil || answer.Code != http.StatusNotFound
+	return err
 }

@@ -1,11 +1,11 @@
 package recorded
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,56 +14,34 @@ import (
 )
 
 // Record sends the requests of a trace to a new server and puts its responses into the trace, with the generated values
-// of this server in its requests. settle is how long the server takes until it serves a new definition. A step that was
-// recorded in a later second than those before waits for another second. It returns the differences from the responses
-// before, by step.
-func (r *Replayer) Record(trace *Trace, settle time.Duration) (differences map[int]string, err error) {
-	if trace.CRD != nil {
-		if err := r.define(trace.CRD); err != nil {
-			return nil, err
-		}
-		time.Sleep(settle)
-	}
-	if err := r.makeNamespaces(trace); err != nil {
-		return nil, err
-	}
+// of this server in its requests. It returns the differences from the responses before, by step.
+func (r *Replayer) Record(ctx context.Context, trace *Trace) (differences map[int]string, err error) {
 	differences = map[int]string{}
-	var later []int // as the steps get new times
-	for i := range trace.Steps {
-		if trace.Later(i) {
-			later = append(later, i)
-		}
-	}
-	for i := range trace.Steps {
-		step := &trace.Steps[i]
-		if slices.Contains(later, i) {
-			time.Sleep(time.Second)
-		}
-		if step.Request.Method == "CRD" {
-			crd, _ := step.Request.Body.(map[string]any)
-			if err := r.define(crd); err != nil {
-				return nil, fmt.Errorf("step %d: %w", i, err)
+	err = r.Run(ctx, trace, Hooks{
+		WithFaults: true,
+		Clock: func(_ *Step, isLater bool) error {
+			if isLater {
+				time.Sleep(time.Second)
 			}
-			time.Sleep(settle)
-			continue
-		}
-		difference, err := r.recordStep(step)
-		if err != nil {
-			return nil, fmt.Errorf("step %d: %w", i, err)
-		}
-		if difference != "" {
-			differences[i] = difference
-		}
-	}
-	return differences, nil
+			return nil
+		},
+		Done: func(number int, step *Step, answer *Answer) (bool, error) {
+			if answer == nil {
+				return true, nil
+			}
+			difference, err := r.recordStep(step, answer)
+			if difference != "" {
+				differences[number] = difference
+			}
+			return true, err
+		},
+	})
+	return differences, err
 }
 
-func (r *Replayer) recordStep(step *Step) (difference string, err error) {
+// recordStep puts a response into its step. The requests of later steps are translated by what it teaches.
+func (r *Replayer) recordStep(step *Step, answer *Answer) (difference string, err error) {
 	asked := step.Request
-	answer, err := r.send(asked)
-	if err != nil {
-		return "", err
-	}
 	asked.Path, asked.Query = r.translate(asked.Path), r.translate(asked.Query)
 	if asked.Body != nil {
 		body, err := json.Marshal(r.withEntries(asked.Body))

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,8 +17,7 @@ import (
 // An Exception is the reason why a response may differ from the recorded one.
 type Exception string
 
-// The exceptions: bugs of the recorded server, and incomplete
-// traces.
+// The exceptions: bugs of the recorded server, and its version.
 const (
 	// NoException: the response must be equal.
 	NoException Exception = ""
@@ -28,8 +28,8 @@ const (
 	NullFault Exception = "an empty map or list of an intent stays one, and is not null (difference 1)"
 	// SchemaFault: the recorded response to a body that violates the schema is a 500.
 	SchemaFault Exception = "a body that breaks the schema is answered by 400 in place of 500"
-	// NoDefinition: the trace lacks the CustomResourceDefinition of its kind.
-	NoDefinition Exception = "the trace has no CustomResourceDefinition of the group, so that no server could answer"
+	// OtherVersion: both servers refuse what is no valid request or object, and have other versions.
+	OtherVersion Exception = "another version of Kubernetes refuses it in other words"
 )
 
 // A Result is the result of one step.
@@ -43,57 +43,46 @@ type Result struct {
 // Replay replays a trace on a new server. It compares status code, warnings and body of every step. setClock sets the
 // server's clock, so that times are compared, too. It stops at the first difference without an exception, because later
 // steps depend on it. Steps that change the schema succeed if the server accepts the schema.
-func (r *Replayer) Replay(trace *Trace, setClock func(time.Time)) (results []Result, err error) {
-	r.sameClock = true
-	if trace.CRD != nil {
-		if err := r.define(trace.CRD); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.makeNamespaces(trace); err != nil {
+func (r *Replayer) Replay(ctx context.Context, trace *Trace, setClock func(time.Time)) (results []Result, err error) {
+	version, err := r.Get("/version")
+	if err != nil {
 		return nil, err
 	}
-	for i := range trace.Steps {
-		step := &trace.Steps[i]
-		if step.Now != "" {
+	_, recordedVersion, _ := strings.Cut(trace.Server, " ")
+	r.sameClock, r.otherVersion = true, !strings.Contains(string(version), `"`+recordedVersion+`"`)
+	err = r.Run(ctx, trace, Hooks{
+		Clock: func(step *Step, _ bool) error {
+			if step.Now == "" {
+				return nil
+			}
 			at, err := time.Parse(time.RFC3339, step.Now)
 			if err != nil {
-				return results, fmt.Errorf("step %d: the server's clock: %w", i+1, err)
+				return fmt.Errorf("the server's clock: %w", err)
 			}
 			setClock(at)
-		}
-		result, err := r.replay(step)
-		if err != nil {
-			return results, fmt.Errorf("step %d: %w", i+1, err)
-		}
-		if result.Difference != "" && result.Exception == NoException && !r.serves(step) {
-			result.Exception = NoDefinition
-		}
-		results = append(results, result)
-		if result.Difference != "" && result.Exception == NoException {
-			break
-		}
-	}
-	return results, nil
-}
-
-func (r *Replayer) replay(step *Step) (Result, error) {
-	if step.Request.Method == "CRD" {
-		crd, _ := step.Request.Body.(map[string]any)
-		return Result{}, r.define(crd)
-	}
-	answer, err := r.Send(step)
-	if err != nil {
-		return Result{}, err
-	}
-	return r.compare(step, answer), nil
+			return nil
+		},
+		Done: func(_ int, step *Step, answer *Answer) (bool, error) {
+			var result Result
+			if answer != nil {
+				result = r.compare(step, answer)
+			}
+			results = append(results, result)
+			return result.Difference == "" || result.Exception != NoException, nil
+		},
+	})
+	return results, err
 }
 
 // compare compares a response with the recorded one.
 func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	differs := func(format string, args ...any) Result {
 		result.Difference = fmt.Sprintf(format, args...)
-		if result.Exception = step.Fault(); result.Exception == SchemaFault && answer.Code != http.StatusBadRequest {
+		isCorrected := answer.Code < http.StatusMultipleChoices || answer.Code == http.StatusConflict
+		if result.Exception = step.Fault(); result.Exception == SchemaFault {
+			isCorrected = answer.Code == http.StatusBadRequest
+		}
+		if !isCorrected {
 			result.Exception = NoException
 		}
 		return result
@@ -111,14 +100,22 @@ func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	if err := utiljson.Unmarshal(answer.Body, &g); err != nil {
 		return differs("no JSON: %v: %.200s", err, answer.Body)
 	}
+	fault := r.CompareVersions(g, step.Response.Body)
 	r.Learn(g, step.Response.Body)
+	if fault != "" {
+		return differs("%s", fault)
+	}
 	sortCauses(g)
 	recorded := runtime.DeepCopyJSON(step.Response.Body)
 	sortCauses(recorded)
 	if faults := r.Difference(g, recorded); len(faults) > 0 {
 		differs("%s", strings.Join(faults, "\n"))
 		isApply := step.Request.ContentType == string(types.ApplyPatchType)
-		if isApply && len(r.Difference(nullEmpty(g), nullEmpty(recorded))) == 0 {
+		isInvalid := answer.Code == http.StatusBadRequest || answer.Code == http.StatusUnprocessableEntity
+		switch {
+		case r.otherVersion && isInvalid && g["reason"] == recorded["reason"]:
+			result.Exception = OtherVersion
+		case isApply && len(r.Difference(nullEmpty(g), nullEmpty(recorded))) == 0:
 			result.Exception = NullFault
 		}
 	}

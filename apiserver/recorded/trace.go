@@ -22,16 +22,6 @@ type Trace struct {
 	Steps  []Step         `json:"steps"`
 }
 
-// Later reports whether the recorded server's clock was in a later second at a step than at all steps before. Times of
-// entries, and what follows from them, depend on it.
-func (t *Trace) Later(step int) bool {
-	last := ""
-	for _, before := range t.Steps[:step] {
-		last = max(last, before.Now)
-	}
-	return last != "" && t.Steps[step].Now > last
-}
-
 // A Step is a request and its response.
 type Step struct {
 	Note    string `json:"note"`

@@ -1,106 +1,72 @@
 // Replay replays recorded writes to kube-apiserver, and compares.
 //
-//	go run ./cmd/replay [--openapi FILE] [--verbose] PATH…
+//	go run ./cmd/replay [--verbose] PATH…
 //
-// It sends the writes of recorded traces through the engine and compares the result of each with the recorded response:
-// managed fields, byte for byte, conflicts, and the object. Every apply is planned before it is sent, and what the plan
-// says compared with what the server did: created, changed, ownership only, unchanged, conflict, precondition failed or
-// refused. No plan is left out: where kube-apiserver fails an apply and Tenure does not, as a difference of
-// doc/differences.md says, its response must be the one that the difference predicts. PATH is a trace, or a folder of
-// traces.
+// It sends the requests of each trace to a new server in this process, on the recorded clock, and compares the responses
+// with the recorded ones: status codes, warnings, whole objects with their managed fields, and errors, except for
+// generated values. Every apply is planned before it is sent, as tenure plan does without dry runs, on the object that
+// the server then has, and what the plan says compared with what the server did: created, changed, ownership only,
+// unchanged, conflict, precondition failed or refused. PATH is a trace, or a folder of traces.
 //
-// It prints how many steps agreed, differed and were skipped, by kind of write; the reasons of skips, which are
-// decisions above the engine; and every difference, with - for the server's line and + for the engine's.
+// It prints how many steps agreed, differed, were explained and were skipped, by kind of write; the reasons, such as the
+// difference of doc/differences.md by which kube-apiserver fails an apply; and every difference. A trace ends with its
+// first difference, since later steps depend on it.
 //
-// Defaults are those of the version of Kubernetes that the trace's server has, by the feature gates of that version.
-// Schemas are those of the trace's own CustomResourceDefinition, then of the documents of --openapi, then the embedded
-// ones.
+// Defaults are those of the version of Kubernetes that the trace's server has, by the feature gates of that version. A
+// trace that a server recorded beside upstream's field manager (doc/embedding.md) is replayed by the engine alone.
 //
 // Exit status: 0 if no step differed, 1 if any did, or on any error.
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/version"
-	feature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
-	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/apiserver/recorded"
 	"github.com/tenure-ssa/tenure/cmd/internal/replay"
-	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 func main() {
+	klog.SetLogger(logr.Discard()) // the server logs what it allocates
 	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-var errDiffered = errors.New("steps differed")
-
 func run(args []string, out io.Writer) error {
 	flags := pflag.NewFlagSet("replay", pflag.ContinueOnError)
-	schemas := flags.StringArray("openapi", nil, "`FILE` or folder with OpenAPI v3 documents; may be given several times")
 	verbose := flags.Bool("verbose", false, "print a line for every step")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	c := place.NewCatalog()
-	if err := c.AddSchemas(&process.Env{}, *schemas); err != nil {
-		return err
-	}
-	traces, err := replay.Load(flags.Args()...)
+	traces, err := recorded.Load(flags.Args()...)
 	if err != nil {
 		return err
 	}
 	if len(traces) == 0 {
 		return errors.New("no traces found")
 	}
-	report := replay.Report{Verbose: *verbose}
+	var report replay.Report
 	for _, trace := range traces {
-		results, err := runTrace(trace, c.Types)
+		results, err := replay.Run(context.Background(), trace)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", trace.Name, err)
 		}
-		report.Add(results...)
+		report = append(report, results...)
 	}
-	if err := report.Write(out); err != nil {
+	if err := report.Write(out, *verbose); err != nil {
 		return err
 	}
-	if report.Differed() > 0 {
-		return errDiffered
+	if report.Count("", "differed") > 0 {
+		return errors.New("steps differed")
 	}
 	return nil
-}
-
-// runTrace replays a trace. A panic is the fault of a malformed trace, such as a response without the
-// object that it should have, and becomes an error.
-func runTrace(trace *replay.Trace, types *openapi.Registry) (results []replay.Result, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%s: the trace can't be replayed: %v", trace.Name, v)
-		}
-	}()
-	if err := emulate(trace.Server); err != nil {
-		return nil, fmt.Errorf("%s: %w", trace.Name, err)
-	}
-	return replay.RunEngine(trace, types), nil
-}
-
-// emulate switches this process to the feature gates of a server such as "kube-apiserver v1.36.3", or to those of
-// openapi.KubernetesVersion if server names no version.
-func emulate(server string) error {
-	_, text, _ := strings.Cut(server, " ")
-	v, err := version.ParseMajorMinor(text)
-	if err != nil {
-		v = version.MustParseMajorMinor(openapi.KubernetesVersion)
-	}
-	return feature.DefaultMutableFeatureGate.SetEmulationVersion(v)
 }

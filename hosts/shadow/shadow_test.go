@@ -274,17 +274,21 @@ func TestFaultIsFound(t *testing.T) {
 func TestTraces(t *testing.T) {
 	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100})
 	n := s.play(t)
+	steps := n
 	for range n {
 		w := <-s.recorder.queue
 		a, err := s.recorder.answer(w)
 		require.NoError(t, err)
+		if a.live != nil {
+			steps++ // which shows it
+		}
 		path, err := s.recorder.writeTrace(w, a, nil)
 		require.NoError(t, err)
 		require.FileExists(t, path)
 	}
 	out, agreed := replay(t, s.folder)
 	require.True(t, agreed, out)
-	require.Contains(t, out, fmt.Sprintf(" %d agreed", n), out)
+	require.Contains(t, out, fmt.Sprintf("%d steps: %d agreed,", steps, steps), out)
 }
 
 // TestAnswersAreUpstreams checks that a recorded write answers as one that is not.

@@ -80,7 +80,7 @@ func (w *write) trace(a *answers, now time.Time) trace {
 	kind := w.of.kind
 	t := trace{
 		Name:   fmt.Sprintf("%s of a %s at %s", w.operation, kind.Kind.Kind, w.at.UTC().Format(time.RFC3339Nano)),
-		Server: "recorded beside upstream",
+		Server: "recorded beside upstream", // by which cmd/replay knows that no server has responded
 	}
 	if kind.Custom {
 		t.CRD = kind.definition()

@@ -29,7 +29,6 @@ func main() {
 	var r recorder
 	flag.StringVar(&r.serve, "serve", "", "`path` of the command hosts/kube-apiserver")
 	flag.StringVar(&r.server, "server", "", "`path` of kube-apiserver")
-	flag.DurationVar(&r.settle, "settle", 3*time.Second, "how long to wait for a definition to be served")
 	flag.Parse()
 	if err := r.record(context.Background(), flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -39,7 +38,6 @@ func main() {
 
 type recorder struct {
 	serve, server string
-	settle        time.Duration
 }
 
 func (r *recorder) record(ctx context.Context, folders []string) error {
@@ -98,7 +96,7 @@ func (r *recorder) trace(ctx context.Context, trace *recorded.Trace) (err error)
 		return err
 	}
 	client := &http.Client{Transport: authorized(started.Token), Timeout: time.Minute}
-	differences, err := recorded.OfClient(client, started.URL).Record(trace, r.settle)
+	differences, err := recorded.OfClient(client, started.URL).Record(ctx, trace)
 	if err != nil {
 		return err
 	}

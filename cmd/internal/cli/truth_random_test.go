@@ -68,8 +68,8 @@ func TestTruthAtRandom(t *testing.T) {
 	}
 }
 
-// truthServer starts a server with a definition that a webhook converts, and a policy that changes what is written.
-func truthServer(t *testing.T) *cluster.Cluster {
+// serverForTruth starts a server, which is kube-apiserver if [realServer] says so.
+func serverForTruth(t *testing.T) *cluster.Cluster {
 	var handler http.Handler
 	if binary := os.Getenv(realServer); binary != "" {
 		handler = startRealServer(testHost{t}, binary)
@@ -83,6 +83,12 @@ func truthServer(t *testing.T) *cluster.Cluster {
 	t.Cleanup(server.Close)
 	client, err := cluster.Local(&rest.Config{Host: server.URL, WarningHandler: rest.NoWarnings{}, QPS: -1})
 	require.NoError(t, err)
+	return client
+}
+
+// truthServer starts a server with a definition that a webhook converts, and a policy that changes what is written.
+func truthServer(t *testing.T) *cluster.Cluster {
+	client := serverForTruth(t)
 	for doc := range strings.SplitSeq(truthSetup, "\n---\n") {
 		tree := map[string]any{}
 		require.NoError(t, yaml.Unmarshal([]byte(doc), &tree))

@@ -3,21 +3,29 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
@@ -37,16 +45,7 @@ func TestPlansAreTrue(t *testing.T) {
 	client, err := cluster.Local(config)
 	require.NoError(t, err)
 	p := place.NewCluster(env, client, "")
-	plan := func(tree map[string]any, isOffline bool) *plans.Plan {
-		f := planFlags{offline: isOffline}
-		f.manager, f.concurrency = "web", 1
-		plans, failed := f.planDocuments(t.Context(), env, p, []manifest.Document{{Tree: tree}})
-		require.Equal(t, 1, len(plans)+failed)
-		if failed > 0 {
-			return nil
-		}
-		return plans[0].Plan
-	}
+	plan := func(tree map[string]any, isOffline bool) *view.Planned { return planOf(t, env, p, tree, isOffline) }
 	w := place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: "web"}}
 	kinds, taken, refused := 0, 0, 0
 	check := func(tree map[string]any) {
@@ -78,11 +77,7 @@ func TestPlansAreTrue(t *testing.T) {
 		}
 	}
 
-	data, err := os.ReadFile("testdata/kinds.jsonl")
-	require.NoError(t, err)
-	for line := range bytes.Lines(data) {
-		valid := map[string]any{}
-		require.NoError(t, json.Unmarshal(line, &valid))
+	for _, valid := range documents(t, "kinds.jsonl") {
 		kinds++
 		for _, tree := range variants(valid) {
 			check(tree)
@@ -90,7 +85,7 @@ func TestPlansAreTrue(t *testing.T) {
 			// The second write gives a Job the labels that the first gave its Pods: defaults come before the strategy.
 			for range 2 {
 				_, err := w.Write(t.Context(), valid)
-				require.NoError(t, err, "%s", line)
+				require.NoError(t, err, "%v", valid)
 			}
 			check(tree)
 			forget(tree)
@@ -100,6 +95,91 @@ func TestPlansAreTrue(t *testing.T) {
 	require.Equal(t, 60, kinds)
 	require.Greater(t, taken, 1000)
 	require.Greater(t, refused, 1000)
+}
+
+// documents reads documents, one a line.
+func documents(t *testing.T, name string) (out []map[string]any) {
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	for line := range bytes.Lines(data) {
+		tree := map[string]any{}
+		require.NoError(t, utiljson.Unmarshal(line, &tree), "%s", line)
+		out = append(out, tree)
+	}
+	return out
+}
+
+// planOf plans the apply of a document; nil if it is refused.
+func planOf(t *testing.T, env *process.Env, p place.Place, tree map[string]any, isOffline bool) *view.Planned {
+	f := planFlags{offline: isOffline}
+	f.manager, f.concurrency = "web", 1
+	plans, failed := f.planDocuments(t.Context(), env, p, []manifest.Document{{Tree: tree}})
+	require.Equal(t, 1, len(plans)+failed)
+	if failed > 0 {
+		return nil
+	}
+	return &plans[0]
+}
+
+// TestAppliedIsUnchanged applies documents of every kind that can be applied, and plans the same apply again without
+// the server: it is unchanged, and the server, asked again, keeps the object. The documents have defaults in lists and
+// in atomic maps, empty values and values that a Go type omits. KUBE_APISERVER is the path of a kube-apiserver for it,
+// in the place of the server of this module.
+func TestAppliedIsUnchanged(t *testing.T) {
+	env, client := testEnv(), serverForTruth(t)
+	p := place.NewCluster(env, client, "")
+	w := place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: "web"}}
+	kinds, err := client.Kinds()
+	require.NoError(t, err)
+	served := map[string]bool{}
+	for _, kind := range kinds {
+		for _, version := range client.Versions(kind.GroupKind()) {
+			served[schema.GroupVersion{Group: kind.Group, Version: version}.String()+" "+kind.GroupVersionKind.Kind] = true
+		}
+	}
+	delete(served, "v1 ComponentStatus") // which is only read
+	first := documents(t, "kinds.jsonl") // one of each kind; webhooks come after what they would be called for
+	kindOf := func(tree map[string]any) string { return fmt.Sprint(tree["apiVersion"], " ", tree["kind"]) }
+	indexOf := map[string]int{}
+	for i, tree := range first {
+		indexOf[kindOf(tree)] = i
+	}
+	all := append(first, documents(t, "applied.jsonl")...)
+	slices.SortStableFunc(all, func(a, b map[string]any) int { return indexOf[kindOf(a)] - indexOf[kindOf(b)] })
+	applied := map[string]bool{}
+	for _, tree := range all {
+		applied[kindOf(tree)] = true
+		_, err := w.Write(t.Context(), tree)
+		require.NoError(t, err, "%v", tree)
+		one := planOf(t, env, p, tree, true)
+		require.NotNil(t, one, "%v\n%s", tree, env.Stderr)
+		out, err := w.Write(t.Context(), tree)
+		require.NoError(t, err, "%v", tree)
+		before, after := one.Stored().Target, out.Object
+		if manifest.ManagedFields(before.Object) == nil && manifest.ManagedFields(after) != nil {
+			// Nobody owned anything, so what is there without an intent has an owner from the second apply on.
+			require.Equal(t, plans.OwnershipOnly, one.Outcome, "%v", tree)
+			continue
+		}
+		require.Equal(t, plans.Unchanged, one.Outcome, "%v", tree)
+		// The server writes where bytes differ that no client sees, such as 1024Mi and 1Gi.
+		switch tree["kind"] {
+		case "CustomResourceDefinition", "APIService", "FlowSchema":
+			before.Object, after = withoutStatus(before.Object), withoutStatus(after) // a server writes it a moment later
+		}
+		require.Equal(t, plans.Unchanged, before.ServedOutcome(after), "%v", tree)
+	}
+	require.Equal(t, served, applied)
+}
+
+// withoutStatus returns an object without its status, and without the entries of who writes that.
+func withoutStatus(tree map[string]any) map[string]any {
+	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(tree)}
+	delete(u.Object, "status")
+	u.SetManagedFields(slices.DeleteFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == "status"
+	}))
+	return u.Object
 }
 
 // variants returns a document, and copies of it with another value in one place each.
@@ -123,7 +203,7 @@ func variants(valid map[string]any) (out []map[string]any) {
 			}
 		case string:
 			others = []any{"", "A b"}
-		case float64:
+		case int64, float64:
 			others = []any{int64(-1), int64(800000)}
 		case bool:
 			others = []any{!value}

@@ -121,6 +121,11 @@ func (c *Cluster) Kind(gvk schema.GroupVersionKind) (Kind, error) {
 	return kindOf(mapping), nil
 }
 
+// KindFor returns the kind of a resource.
+func (c *Cluster) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return c.mapper.KindFor(resource)
+}
+
 func kindOf(mapping *meta.RESTMapping) Kind {
 	return Kind{
 		GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource,

@@ -38,9 +38,7 @@ type state struct {
 	ever      *fieldpath.Set
 	managers  map[string]bool // of the trace
 
-	// live is the recorded object, with the resourceVersions of the last response here and there.
-	live                    map[string]any
-	gotVersion, wantVersion string
+	live map[string]any // the recorded object
 	// updated is the last time in an entry. When the recorded clock went on to second, it was before.
 	updated, before time.Time
 	second          string
@@ -100,9 +98,8 @@ func (s *state) newWrite(step *recorded.Step, answer *recorded.Answer) *write {
 	if w.manager == "" {
 		w.manager, _, _ = strings.Cut(cmp.Or(asked.UserAgent, "recorder/v1"), "/")
 	}
-	if parts := strings.Split(asked.Path, "/"); slices.Contains([]string{"scale", "status"}, parts[len(parts)-1]) {
-		w.subresource = parts[len(parts)-1]
-	}
+	target, _ := asked.Target() // of no subresource if it is none
+	w.subresource = target.Subresource
 	w.body, _ = asked.Body.(map[string]any)
 	before := owners(s.live)
 	w.carries = strings.Contains(short(asked.Body), "managedFields") &&
@@ -137,6 +134,7 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 		add(difference{what: code}, "status %d, want %d: %v", w.gotCode, want, w.got["message"])
 		return out, "", nil
 	}
+	isRead := step.Request.Method == http.MethodGet
 	if want >= http.StatusMultipleChoices {
 		got, recorded := conflictsIn(w.got), conflictsIn(w.want)
 		for _, c := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(got, recorded)))) {
@@ -151,11 +149,13 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 			return nil, "", errForeign
 		}
 	}
+	if text := s.r.CompareVersions(w.got, w.want); text != "" && !isRead && !w.dryRun {
+		add(difference{what: written}, "%s", text)
+	}
 	s.r.Learn(w.got, w.want)
 	if got := answer.Header.Values("Warning"); len(got) != len(step.Response.Warnings) {
 		add(difference{what: warning}, "warnings %q, want %q", got, step.Response.Warnings)
 	}
-	w.compareVersions(add)
 	isScale := w.want["kind"] == "Scale"
 	if !isScale {
 		w.compareOwners(add)
@@ -173,7 +173,7 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 // controllers write to objects of built-in kinds. Where they run, traces are skipped.
 var controllers = []string{"kube-controller-manager", "kube-scheduler", "kubelet"}
 
-const errForeign = errSkipped("a controller writes the object, too: run this where no controllers run")
+const errForeign = recorded.Unfit("a controller writes the object, too: run this where no controllers run")
 
 // saysOf says on which side something is.
 func saysOf(isGot bool) string {
@@ -185,20 +185,6 @@ func saysOf(isGot bool) string {
 
 // adder adds a difference with its text.
 type adder = func(d difference, format string, args ...any)
-
-// compareVersions compares whether the object was written.
-func (w *write) compareVersions(add adder) {
-	got := (&unstructured.Unstructured{Object: w.got}).GetResourceVersion()
-	want := (&unstructured.Unstructured{Object: w.want}).GetResourceVersion()
-	if w.dryRun || got == "" || want == "" {
-		return
-	}
-	isWritten, wantWritten := got != w.gotVersion, want != w.wantVersion
-	if w.wantVersion != "" && isWritten != wantWritten && w.step.Request.Method != http.MethodGet {
-		add(difference{what: written}, "the object is written: %t, want %t", isWritten, wantWritten)
-	}
-	w.gotVersion, w.wantVersion = got, want
-}
 
 // compareOwners compares managed fields: the keys of entries, what they own, whether they have a time, and their order,
 // which has to be the one of the times that this server gave them.

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
@@ -39,22 +37,16 @@ func Run(ctx context.Context, config *rest.Config, options Options) (report *Rep
 	if err != nil {
 		return nil, err
 	}
-	client.Timeout = patience
+	client.Timeout = recorded.Patience
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, err
 	}
-	s := &suite{Options: options, client: client, url: strings.TrimSuffix(server.String(), "/")}
-	s.cluster = cluster{r: recorded.OfClient(client, s.url), defined: map[string]string{}}
-	config = rest.CopyConfig(config)
-	config.QPS = -1 // no limit
-	if s.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
-		return nil, err
-	}
-	report = &Report{Server: s.url, At: time.Now()}
-	text, err := s.get("/version")
+	report = &Report{Server: strings.TrimSuffix(server.String(), "/"), At: time.Now()}
+	s := &suite{options, cluster{r: recorded.OfClient(client, report.Server)}}
+	text, err := s.r.Get("/version")
 	if err == nil {
-		err = json.Unmarshal([]byte(text), &report.Version)
+		err = json.Unmarshal(text, &report.Version)
 	}
 	if err != nil {
 		return nil, err
@@ -80,72 +72,54 @@ func Run(ctx context.Context, config *rest.Config, options Options) (report *Rep
 type suite struct {
 	Options
 	cluster
-	client *http.Client
-	url    string
 }
 
 // run runs a trace in a namespace of its own.
 func (s *suite) run(ctx context.Context, trace *recorded.Trace) (result Result, err error) {
 	result = Result{Trace: trace.Name, About: trace.About}
 	started := time.Now()
-	namespace, err := s.makeNamespace(ctx)
+	namespace, err := s.makeNamespace()
 	if err != nil {
 		return result, err
 	}
 	err = s.play(ctx, trace, namespace, &result)
 	result.Took = time.Since(started)
-	if skipped, ok := err.(errSkipped); ok {
-		result.Skipped, err = string(skipped), nil
+	if unfit := recorded.Unfit(""); errors.As(err, &unfit) {
+		result.Skipped, err = string(unfit), nil
 	}
 	if !s.Keep {
-		err = errors.Join(err, s.empty(context.WithoutCancel(ctx), namespace, trace))
+		err = errors.Join(err, s.empty(namespace, trace))
 	}
 	return result, err
 }
 
 // play sends the steps of a trace, up to the first one that differs.
 func (s *suite) play(ctx context.Context, trace *recorded.Trace, namespace string, result *Result) error {
-	if trace.CRD != nil {
-		if err := s.define(ctx, trace.CRD); err != nil {
-			return err
-		}
-	}
-	if err := s.serves(ctx, &trace.Steps[0]); err != nil {
-		return err
-	}
-	state := newState(recorded.OfClient(s.client, s.url), trace)
-	state.r.InNamespace(namespace)
-	for i := range trace.Steps {
-		step := &trace.Steps[i]
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if trace.Later(i) {
-			s.NextSecond()
-			state.before, state.second = state.updated, step.Now
-		}
-		if step.Request.Method == "CRD" {
-			crd, _ := step.Request.Body.(map[string]any)
-			state.redefined = true
-			if err := s.define(ctx, crd); err != nil {
-				return err
+	state := newState(s.r.InNamespace(namespace), trace)
+	return state.r.Run(ctx, trace, recorded.Hooks{
+		Clock: func(step *recorded.Step, isLater bool) error {
+			if isLater {
+				s.NextSecond()
+				state.before, state.second = state.updated, step.Now
 			}
-			continue
-		}
-		answer, err := state.r.Send(step)
-		if err != nil {
-			return err
-		}
-		differences, note, err := state.compare(step, answer)
-		if err != nil {
-			return err
-		}
-		if note != "" && !slices.Contains(result.Notes, note) {
-			result.Notes = append(result.Notes, note)
-		}
-		if len(differences) > 0 {
-			return result.fail(i, step, differences)
-		}
-	}
-	return nil
+			return nil
+		},
+		Done: func(number int, step *recorded.Step, answer *recorded.Answer) (bool, error) {
+			if answer == nil {
+				state.redefined = true
+				return true, nil
+			}
+			differences, note, err := state.compare(step, answer)
+			if err != nil {
+				return false, err
+			}
+			if note != "" && !slices.Contains(result.Notes, note) {
+				result.Notes = append(result.Notes, note)
+			}
+			if len(differences) > 0 {
+				return false, result.fail(number, step, differences)
+			}
+			return true, nil
+		},
+	})
 }

@@ -45,20 +45,36 @@ func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*
 		named: map[KindName][]*Target{}}
 	for _, doc := range docs {
 		err := doc.Err
-		var t *Target
 		if err == nil {
-			t, err = p.target(doc.Tree)
+			// A single object was asked for by its file; several may come from a list.
+			err = p.add(doc.Tree, len(docs) == 1)
 		}
 		if err != nil {
 			return nil, doc.Wrap(err)
 		}
-		// A single object was asked for by its file; several may come from a list.
-		t.Asked = len(docs) == 1
-		p.objects = append(p.objects, t)
-		key := KindName{Kind: t.Kind.GroupKind(), Name: t.Name}
-		p.named[key] = append(p.named[key], t)
 	}
 	return p, nil
+}
+
+// NewMemory returns the object, nil for none, as the object of a file. Without one, any object does not exist.
+func NewMemory(env *process.Env, c *Catalog, object map[string]any) (*Files, error) {
+	p := &Files{env: env, catalog: c, named: map[KindName][]*Target{}}
+	if object == nil {
+		return p, nil
+	}
+	return p, p.add(object, true)
+}
+
+func (p *Files) add(tree map[string]any, isAsked bool) error {
+	t, err := p.target(tree)
+	if err != nil {
+		return err
+	}
+	t.Asked = isAsked
+	p.objects = append(p.objects, t)
+	key := KindName{Kind: t.Kind.GroupKind(), Name: t.Name}
+	p.named[key] = append(p.named[key], t)
+	return nil
 }
 
 // target returns the target of a document.

@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"strings"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,15 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/apiserver/recorded"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
-	"github.com/tenure-ssa/tenure/internal/scale"
-	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // What a server does with an apply, besides the outcomes of plans.
@@ -30,206 +31,179 @@ const (
 	created            = "created"
 	refused            = "refused"
 	preconditionFailed = "precondition failed"
+	// notValidated: the server refuses values, which plans do not validate.
+	notValidated = "not validated"
 )
 
-// planned is what became of the plan of an apply.
-type planned struct {
-	// got is what the plan says that the server does; the error is the plan's.
-	got string
+// Plan is the plan of an apply, and what the server then did.
+type Plan struct {
+	// Planned and Served are outcomes, such as changed.
+	Planned, Served string
+	// err is why the plan says that the apply is refused.
 	err error
-	// merged is the planned object, without defaults; nil if there is an error.
-	merged map[string]any
 }
 
-// planApply plans an apply to live, the object that the step finds, as a client does who knows the schema and, of a
-// built-in kind, what the server's code does. It says what the server will do.
-func (w *write) planApply() planned {
-	plan, err := w.plan()
+// Difference returns how the plan differs from what the server did; "" if it does not, can't be compared, or is nil.
+func (p *Plan) Difference() string {
+	if p == nil || p.Planned == p.Served || p.Served == notValidated {
+		return ""
+	}
+	return fmt.Sprintf("the plan's outcome is %s, the server's %s; the plan's error: %v", p.Planned, p.Served, p.err)
+}
+
+// A planner plans each apply before it sends it, on the object that the server then has, as the command plan does
+// without dry runs.
+type planner struct {
+	env  *process.Env
+	next http.RoundTripper
+	// place returns where the objects of a namespace are, and kindOf the kind of a resource.
+	place  func(namespace string) place.Place
+	kindOf func(target recorded.Target) (schema.GroupVersionKind, error)
+	// defined is called after a CustomResourceDefinition has changed.
+	defined func()
+	plans   []*Plan
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (p *planner) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.Method != http.MethodPatch || q.Header.Get("Content-Type") != string(types.ApplyPatchType) {
+		if strings.HasPrefix(q.URL.Path, recorded.DefinitionsPath) {
+			defer p.defined()
+		}
+		return p.next.RoundTrip(q)
+	}
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		return nil, err
+	}
+	q = q.Clone(q.Context())
+	q.Body = io.NopCloser(bytes.NewReader(body))
+	query := q.URL.Query()
+	plan := &Plan{Planned: refused}
+	live, planned, err := p.plan(q.Context(), q.URL.Path, query, body)
 	switch {
 	case errors.Is(err, plans.ErrPrecondition):
-		return planned{got: preconditionFailed, err: err}
+		plan.Planned = preconditionFailed
 	case err != nil:
-		return planned{got: refused, err: err}
+	case planned.Outcome == plans.Changed && live.Object == nil:
+		plan.Planned = created
+	default:
+		plan.Planned = planned.Outcome.String()
 	}
-	merged, _ := plan.Object.(*unstructured.Unstructured)
-	out := planned{got: plan.Outcome.String()}
-	if merged != nil {
-		out.merged = merged.Object
-	}
-	if plan.Outcome == plans.Changed && w.r.live == nil {
-		out.got = created
-	}
-	return out
-}
-
-func (w *write) plan() (*plans.Plan, error) {
-	if err := w.checkRequest(); err != nil {
-		return nil, err
-	}
-	options := plans.Options{Manager: w.manager, Force: w.force(), Defaults: true}
-	if w.subresource == "scale" {
-		// The server has a Go struct for a Scale.
-		options.Semantics = typed.Canonical(nil)
-		if w.r.live == nil {
-			return nil, errors.New("there is no object to scale")
-		}
-		live, _, err := w.liveScale()
-		if err != nil {
-			return nil, err
-		}
-		m, err := w.fieldManager(scaleKind, true)
-		if err != nil {
-			return nil, err
-		}
-		return plans.New(context.Background(), m, wrap(live), wrap(w.body), options)
-	}
-	kind, err := w.kind()
+	plan.err = err
+	response, err := p.next.RoundTrip(q)
 	if err != nil {
 		return nil, err
 	}
-	builtin := w.isBuiltin()
-	if builtin {
-		options.Semantics, options.Defaulter = typed.Canonical(nil), defaults.Of(kind)
-		options.Prepare, options.Validate = defaults.PrepareOf(kind), decodes(kind)
-	}
-	m, err := w.fieldManager(kind, !builtin)
-	if err != nil {
+	defer response.Body.Close()
+	if body, err = io.ReadAll(response.Body); err != nil {
 		return nil, err
 	}
-	return plans.New(context.Background(), m, w.liveObject(), wrap(w.body), options)
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	var object map[string]any
+	_ = utiljson.Unmarshal(body, &object) // what is not JSON equals nothing
+	plan.Served = served(live, query.Has("dryRun"), response.StatusCode, object)
+	if response.StatusCode == http.StatusUnprocessableEntity && plan.Planned != refused {
+		plan.Served = notValidated
+	}
+	p.plans = append(p.plans, plan)
+	return response, nil
 }
 
-// force reports whether the query says force, which any value does but false and 0.
-func (w *write) force() bool {
-	value := strings.ToLower(w.query.Get("force"))
-	return w.query.Has("force") && value != "false" && value != "0"
+// plan plans an apply. It returns the object or the Scale that it is for.
+func (p *planner) plan(ctx context.Context, path string, query url.Values, body []byte) (
+	live *place.Target, _ *plans.Plan, err error) {
+	target, err := recorded.ParseTarget(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	patch := &metav1.PatchOptions{FieldManager: query.Get("fieldManager"), DryRun: query["dryRun"]}
+	if errs := metav1validation.ValidatePatchOptions(patch, types.ApplyPatchType); len(errs) > 0 {
+		return nil, nil, errs.ToAggregate()
+	}
+	var intent map[string]any
+	if err := utiljson.Unmarshal(body, &intent); err != nil {
+		return nil, nil, err
+	}
+	kind, err := p.kindOf(target)
+	if err != nil {
+		return nil, nil, err
+	}
+	object := intent
+	expected := kind
+	if target.Subresource == place.Scale {
+		expected = place.ScaleKind
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(kind)
+		u.SetName(target.Name)
+		object = u.Object
+	}
+	switch gvk, err := manifest.GVKOf(intent); {
+	case err != nil:
+		return nil, nil, err
+	case gvk != expected:
+		return nil, nil, fmt.Errorf("kind: expected %s, got %s", expected, gvk)
+	case manifest.NameOf(intent) != target.Name:
+		return nil, nil, fmt.Errorf("metadata.name: expected %q, got %q", target.Name, manifest.NameOf(intent))
+	}
+	if live, _, err = p.place(target.Namespace).Live(ctx, object); err != nil {
+		return nil, nil, err
+	}
+	if target.Subresource == place.Scale {
+		if live, err = live.LiveScale(); err != nil {
+			return nil, nil, err
+		}
+	}
+	live = live.Stored()
+	m, err := live.Manager(p.env, target.Subresource)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := live.PlanOptions(false)
+	force := strings.ToLower(query.Get("force")) // any value forces but these
+	options.Manager, options.Force = patch.FieldManager, query.Has("force") && force != "false" && force != "0"
+	options.Validate = decodes(expected)
+	plan, err := plans.New(ctx, m, place.Wrap(live.Object), place.Wrap(intent), options)
+	return live, plan, err
 }
 
-func (w *write) applyOptions() fieldmanager.ApplyOptions {
-	return fieldmanager.ApplyOptions{Manager: w.manager, Force: w.force()}
-}
-
-// checkRequest refuses a request that does not fit its path or whose options are no options of an apply.
-func (w *write) checkRequest() error {
-	if w.body == nil {
-		return errors.New("expected an object")
-	}
-	options := &metav1.PatchOptions{FieldManager: w.query.Get("fieldManager"), DryRun: w.query["dryRun"]}
-	if errs := metav1validation.ValidatePatchOptions(options, types.ApplyPatchType); len(errs) > 0 {
-		return errs.ToAggregate()
-	}
-	metadata, _ := w.body["metadata"].(map[string]any)
-	if name, _ := metadata["name"].(string); name != w.name {
-		return fmt.Errorf("metadata.name: expected %q, got %q", w.name, name)
-	}
-	gvk := schema.FromAPIVersionAndKind(fmt.Sprint(w.body["apiVersion"]), fmt.Sprint(w.body["kind"]))
-	if w.subresource == "scale" && gvk == scaleKind {
+// decodes returns the validation of a plan of a built-in kind: its Go type can hold the object.
+func decodes(kind schema.GroupVersionKind) func(merged, live runtime.Object) error {
+	into, ok := defaults.New(kind)
+	if !ok {
 		return nil
 	}
-	isKind := gvk.GroupVersion().String() == w.gv()
-	if openapi.Builtin().TypeFor(gvk) != nil {
-		server, err := builtinServer()
+	return func(merged, _ runtime.Object) error {
+		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(merged)
 		if err != nil {
 			return err
 		}
-		served, err := server.Kind(gvk)
-		isKind = isKind && err == nil && served.Resource.Resource == w.plural
-	}
-	if !isKind {
-		return fmt.Errorf("kind: expected that of %s at %s, got %s", w.plural, w.gv(), gvk)
-	}
-	return nil
-}
-
-// builtinServer returns an API server, which knows the resources of the built-in kinds.
-var builtinServer = sync.OnceValues(func() (*cluster.Cluster, error) {
-	server, err := apiserver.New(context.Background(), apiserver.Options{DisableNamespaceLifecycle: true})
-	if err != nil {
-		return nil, err
-	}
-	return cluster.Local(server.LoopbackConfig())
-})
-
-var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
-
-// decodes returns the validation of a plan of a built-in kind: its Go type can hold the object. What validation of
-// values refuses, only a server knows.
-func decodes(kind schema.GroupVersionKind) func(merged, live runtime.Object) error {
-	return func(merged, _ runtime.Object) error {
-		into, ok := defaults.New(kind)
-		if !ok {
-			return fmt.Errorf("%s: expected a built-in kind", kind)
-		}
-		return runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(unwrap(merged), into, true)
+		return runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(tree, into, true)
 	}
 }
 
-// serverOutcome returns what a server did with an apply to live, by its response.
-func (w *write) serverOutcome(live map[string]any, code int, body map[string]any) string {
+// served returns what a server did with an apply, by its response. live is nil if there is no plan.
+func served(live *place.Target, isDryRun bool, code int, body map[string]any) string {
 	switch {
+	case code == http.StatusConflict && strings.HasPrefix(fmt.Sprint(body["message"]), "Operation cannot be fulfilled"):
+		return preconditionFailed
 	case code == http.StatusConflict:
-		if message, _ := body["message"].(string); strings.HasPrefix(message, "Operation cannot be fulfilled") {
-			return preconditionFailed
-		}
 		return plans.Conflict.String()
 	case code >= http.StatusMultipleChoices:
 		return refused
-	case code == http.StatusCreated || live == nil:
+	case live == nil:
+		return plans.Changed.String()
+	case live.Object == nil:
 		return created
 	}
-	if w.dryRun && typed.Equal(live, body) || !w.dryRun && resourceVersion(live) == resourceVersion(body) {
-		return plans.Unchanged.String()
-	}
-	if outcome := outcomeOf(live, body); outcome != plans.Unchanged.String() {
-		return outcome
-	}
-	return plans.OwnershipOnly.String() // the resourceVersion says that it was written
-}
-
-// comparePlan records whether the plan of an apply agrees with what the recorded server did. Where that server has a
-// fault that this one does not have, it must have failed in exactly the way that a row of doc/differences.md says.
-func (w *write) comparePlan(plan planned) error {
-	code, body := w.s.Response.Code, w.s.Response.Body
-	live := w.r.live
-	if w.subresource == "scale" && live != nil {
-		var err error
-		if live, _, err = w.liveScale(); err != nil {
-			return err
+	outcome := live.ServedOutcome(body)
+	if !isDryRun {
+		switch version := manifest.TextAt(body, "resourceVersion"); {
+		case version == manifest.TextAt(live.Object, "resourceVersion"):
+			outcome = plans.Unchanged
+		case outcome == plans.Unchanged:
+			outcome = plans.OwnershipOnly // the resourceVersion says that it was written
 		}
 	}
-	if by := w.faultOf(plan, live); by != nil {
-		return w.explain(plan, by, live)
-	}
-	if code == http.StatusUnprocessableEntity && w.isBuiltin() && plan.got != refused {
-		w.r.plan = PlanNeedsValidation
-		return nil
-	}
-	want := w.serverOutcome(live, code, body)
-	if plan.got == want {
-		w.r.plan = PlanAgrees
-		return nil
-	}
-	w.r.plan = PlanDiffers
-	return fmt.Errorf("the plan's outcome is %s, the server's %s; the plan's error: %v", plan.got, want, plan.err)
-}
-
-func resourceVersion(tree map[string]any) any {
-	metadata, _ := tree["metadata"].(map[string]any)
-	return metadata["resourceVersion"]
-}
-
-// liveScale returns the Scale of live with its managed fields, and what puts them back.
-func (w *write) liveScale() (map[string]any, *scale.Handler, error) {
-	parent, err := entriesIn(w.r.live)
-	if err != nil {
-		return nil, nil, err
-	}
-	handler := scale.NewHandler(parent.Encode(), w.gv(), w.scalePaths())
-	entries, err := handler.ToSubresource()
-	if err != nil {
-		return nil, nil, err
-	}
-	scale := &unstructured.Unstructured{Object: w.scaleOf(w.r.live)}
-	scale.SetManagedFields(entries)
-	return scale.Object, handler, nil
+	return outcome.String()
 }

@@ -10,138 +10,106 @@ import (
 	"text/tabwriter"
 )
 
-// Report collects results and writes them for a person. The zero value is an empty report.
-type Report struct {
-	// Verbose adds a line for every step.
-	Verbose bool
+// Report has the results of all steps of traces.
+type Report []Result
 
-	results []Result
+// outcome returns what became of a step.
+func (r *Result) outcome() string {
+	switch {
+	case r.Skipped != "":
+		return "skipped"
+	case r.Difference == "" && r.Plan.Difference() == "":
+		return "agreed"
+	case r.Exception != "" && r.Plan.Difference() == "":
+		return "explained"
+	}
+	return "differed"
 }
 
-// Add adds the results of a trace.
-func (r *Report) Add(results ...Result) { r.results = append(r.results, results...) }
+// why returns the reason of a step that is skipped or explained; "" for others.
+func (r *Result) why() string {
+	if r.outcome() == "explained" {
+		return string(r.Exception)
+	}
+	return r.Skipped
+}
 
-// Differed returns how many steps differed.
-func (r *Report) Differed() int { return r.count("")[Differed] }
-
-// count returns how many steps of a kind had each outcome; of all kinds for "".
-func (r *Report) count(kind string) (n [Skipped + 1]int) {
-	for _, result := range r.results {
-		if kind == "" || kind == result.Kind {
-			n[result.Outcome]++
+// Count returns how many steps of a kind have an outcome; of all kinds for "".
+func (r Report) Count(kind, outcome string) (n int) {
+	for i := range r {
+		if (kind == "" || kind == r[i].Kind) && r[i].outcome() == outcome {
+			n++
 		}
 	}
 	return n
 }
 
-// Write writes, in this order: a line for every step, if Verbose; the
-// differences; the outcomes by kind of write; the reasons of the skips; and the
-// sums, in last lines of the fixed form
+// Plans returns how many plans agree, differ, and are not compared.
+func (r Report) Plans() (agree, differ, uncompared int) {
+	for _, result := range r {
+		switch plan := result.Plan; {
+		case plan == nil:
+		case plan.Served == notValidated:
+			uncompared++
+		case plan.Difference() == "":
+			agree++
+		default:
+			differ++
+		}
+	}
+	return agree, differ, uncompared
+}
+
+// Write writes, in this order: a line for every step, if isVerbose; the differences; the outcomes by kind of write; the
+// reasons of what is explained or skipped; and the sums, in last lines of the fixed form
 //
 //	plans: A agree, B differ
-//	plans: C explained by difference D
-//	plans: E not compared, as values were not validated
-//	N steps: A agreed, B differed, C skipped
+//	plans: C not compared, as only a server validates values
+//	N steps: D agreed, E differed, F explained, G skipped
 //
-// The second is there for each row of doc/differences.md that explains plans, the third if E is not 0.
-//
-// Steps are counted from 1.
-func (r *Report) Write(w io.Writer) error {
+// The second is there if C is not 0. Steps are counted from 1.
+func (r Report) Write(w io.Writer, isVerbose bool) error {
 	var out strings.Builder
-	if r.Verbose {
-		for _, result := range r.results {
-			fmt.Fprintf(&out, "%-8s %s", result.Outcome, result.location())
-			if result.Outcome == Skipped {
-				fmt.Fprintf(&out, ": %s", result.Detail)
-			}
-			out.WriteByte('\n')
+	kinds, reasons := map[string]bool{}, map[string]int{}
+	for i := range r {
+		result := &r[i]
+		kinds[result.Kind] = true
+		title := fmt.Sprintf("%s step %d (%s)", result.Trace, result.Step+1, result.Kind)
+		if why := result.why(); why != "" {
+			reasons[result.outcome()+": "+why]++
 		}
-		out.WriteByte('\n')
-	}
-	for _, result := range r.results {
-		if result.Outcome == Differed {
-			detail := strings.ReplaceAll(strings.TrimSpace(result.Detail), "\n", "\n  ")
-			fmt.Fprintf(&out, "%s differs:\n  %s\n\n", result.location(), detail)
+		if isVerbose {
+			fmt.Fprintf(&out, "%-9s %s\n", result.outcome(), title)
 		}
-	}
-	r.writeKinds(&out)
-	r.writeSkips(&out)
-	plans := map[PlanResult]int{}
-	for _, result := range r.results {
-		plans[result.Plan]++
-	}
-	fmt.Fprintf(&out, "plans: %d agree, %d differ\n", plans[PlanAgrees], plans[PlanDiffers])
-	explained := map[int]int{}
-	for _, result := range r.results {
-		if result.Plan == PlanExplained {
-			explained[result.Difference]++
+		if result.outcome() == "differed" {
+			detail := strings.TrimSpace(result.Difference + "\n" + result.Plan.Difference())
+			fmt.Fprintf(&out, "%s differs:\n  %s\n\n", title, strings.ReplaceAll(detail, "\n", "\n  "))
 		}
 	}
-	for _, number := range slices.Sorted(maps.Keys(explained)) {
-		fmt.Fprintf(&out, "plans: %d explained by difference %d\n", explained[number], number)
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "WRITE\tAGREED\tDIFFERED\tEXPLAINED\tSKIPPED")
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", kind, r.Count(kind, "agreed"), r.Count(kind, "differed"),
+			r.Count(kind, "explained"), r.Count(kind, "skipped"))
 	}
-	if n := plans[PlanNeedsValidation]; n > 0 {
-		fmt.Fprintf(&out, "plans: %d not compared, as values were not validated\n", n)
+	_ = table.Flush() // into memory
+	fmt.Fprintln(&out)
+	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+	}) {
+		fmt.Fprintf(&out, "%5d %s\n", reasons[reason], reason)
 	}
-	n := r.count("")
+	agree, differ, uncompared := r.Plans()
+	fmt.Fprintf(&out, "plans: %d agree, %d differ\n", agree, differ)
+	if uncompared > 0 {
+		fmt.Fprintf(&out, "plans: %d not compared, as only a server validates values\n", uncompared)
+	}
 	steps := "steps"
-	if len(r.results) == 1 {
+	if len(r) == 1 {
 		steps = "step"
 	}
-	fmt.Fprintf(&out, "%d %s: %d agreed, %d differed, %d skipped\n", len(r.results), steps, n[Agreed], n[Differed],
-		n[Skipped])
+	fmt.Fprintf(&out, "%d %s: %d agreed, %d differed, %d explained, %d skipped\n", len(r), steps, r.Count("", "agreed"),
+		r.Count("", "differed"), r.Count("", "explained"), r.Count("", "skipped"))
 	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-// location names the step of a result.
-func (r Result) location() string { return fmt.Sprintf("%s step %d (%s)", r.Trace, r.Step+1, r.Kind) }
-
-// String returns the outcome as a report prints it.
-func (o Outcome) String() string {
-	switch o {
-	case Agreed:
-		return "agreed"
-	case Differed:
-		return "differed"
-	case Skipped:
-		return "skipped"
-	}
-	return fmt.Sprintf("Outcome(%d)", int(o))
-}
-
-func (r *Report) writeKinds(w io.Writer) {
-	names := map[string]bool{}
-	for _, result := range r.results {
-		names[result.Kind] = true
-	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "WRITE\tAGREED\tDIFFERED\tSKIPPED")
-	for _, kind := range slices.Sorted(maps.Keys(names)) {
-		n := r.count(kind)
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\n", kind, n[Agreed], n[Differed], n[Skipped])
-	}
-	_ = tw.Flush() // into memory
-	fmt.Fprintln(w)
-}
-
-// writeSkips writes the reasons of skips, the most frequent first.
-func (r *Report) writeSkips(w io.Writer) {
-	reasons := map[string]int{}
-	for _, result := range r.results {
-		if result.Outcome == Skipped {
-			reasons[result.Detail]++
-		}
-	}
-	if len(reasons) == 0 {
-		return
-	}
-	sorted := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
-		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
-	})
-	fmt.Fprintln(w, "SKIPPED  BECAUSE")
-	for _, reason := range sorted {
-		fmt.Fprintf(w, "%7d  %s\n", reasons[reason], reason)
-	}
-	fmt.Fprintln(w)
 }

@@ -1,4 +1,4 @@
-package kubernetes
+package builtin_test
 
 import (
 	"encoding/json"
@@ -12,8 +12,6 @@ import (
 
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/stretchr/testify/require"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +29,7 @@ import (
 // The oracle: for random objects of every built-in kind, apiserver/defaults and k8s.io/kubernetes have the same
 // defaults.
 //
-//	SEEDS=1000:200000 go test ./apiserver/kubernetes -run TestOracle
+//	SEEDS=1000:200000 go test ./apiserver/internal/builtin -run TestOracle
 //
 // SEEDS, in the form FIRST:NUMBER, names others.
 
@@ -58,7 +56,7 @@ func subjects(t *testing.T) (out []subject) {
 	for _, g := range builtin.Groups(builtin.Options{}) {
 		for _, v := range g.Versions {
 			for _, r := range v.Resources {
-				if _, ok := defaults.New(r.GVK()); ok && r.Prefix != "" && r.Stored == r.GVK() && scheme().Recognizes(r.GVK()) {
+				if _, ok := defaults.New(r.GVK()); ok && r.Prefix != "" && r.Stored == r.GVK() {
 					out = append(out, subject{r})
 				}
 			}
@@ -70,7 +68,7 @@ func subjects(t *testing.T) (out []subject) {
 
 // zero returns an empty object of the kind.
 func (s subject) zero(t *testing.T) object {
-	obj, err := scheme().New(s.GVK())
+	obj, err := builtin.SchemeOf(s.Group).New(s.GVK())
 	require.NoError(t, err)
 	return obj.(object)
 }
@@ -144,13 +142,6 @@ func filler(seed int64) *randfill.Filler {
 func (s subject) random(t *testing.T, seed int64) runtime.Object {
 	obj := s.zero(t)
 	filler(seed).Fill(obj)
-	if _, ok := obj.(*autoscalingv1.HorizontalPodAutoscaler); ok && seed%3 > 0 {
-		stored := &autoscalingv2.HorizontalPodAutoscaler{}
-		filler(seed).Fill(stored)
-		internal, err := scheme().ConvertToVersion(stored, internalVersions) // its annotations are fields of v2
-		require.NoError(t, err)
-		require.NoError(t, scheme().Convert(internal, obj, nil))
-	}
 	replaceStrings(reflect.ValueOf(obj), rand.New(rand.NewSource(seed)))
 	obj.GetObjectKind().SetGroupVersionKind(s.GVK())
 	obj.SetName("n")
@@ -187,25 +178,20 @@ func replaceStrings(v reflect.Value, r *rand.Rand) {
 	}
 }
 
-// decoded returns what kube-apiserver decodes an object to.
+// decoded returns what kube-apiserver decodes an object to, at the version of the object.
 func (s subject) decoded(t *testing.T, obj runtime.Object) runtime.Object {
 	obj = obj.DeepCopyObject()
-	scheme().Default(obj)
-	out, err := scheme().ConvertToVersion(obj, internalVersions)
+	scheme := builtin.SchemeOf(s.Group)
+	scheme.Default(obj)
+	internal, err := scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
+	require.NoError(t, err)
+	out, err := scheme.ConvertToVersion(internal, s.GroupVersion())
 	require.NoError(t, err)
 	return out
 }
 
 // text returns an object as JSON, with sorted names, one value on a line.
 func (s subject) text(t *testing.T, obj runtime.Object) string {
-	obj = obj.DeepCopyObject()
-	if strings.HasPrefix(reflect.TypeOf(obj).Elem().PkgPath(), "k8s.io/kubernetes/") ||
-		reflect.TypeOf(obj).Elem().PkgPath() == "k8s.io/kube-aggregator/pkg/apis/apiregistration" ||
-		reflect.TypeOf(obj).Elem().PkgPath() == "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions" {
-		external := s.zero(t)
-		require.NoError(t, scheme().Convert(obj, external, nil))
-		obj = external
-	}
 	obj.GetObjectKind().SetGroupVersionKind(s.GVK())
 	obj.(object).SetAnnotations(nil) // conversions add some
 	data, err := json.Marshal(obj)

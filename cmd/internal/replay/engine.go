@@ -1,0 +1,161 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/apiserver/recorded"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// besideUpstream is the server of the traces of package hosts/shadow. They have one write to an object as it was found,
+// and what upstream's field manager returned: no server has validated it, or set what only a server sets.
+const besideUpstream = "recorded beside upstream"
+
+// engine is a server for such a trace that does what a field manager does, and nothing else. All that is asked before,
+// such as for the version, succeeds.
+type engine struct {
+	env   *process.Env
+	place place.Place
+	kind  schema.GroupVersionKind
+	found map[string]any // nil for no object
+}
+
+func newEngine(env *process.Env, trace *recorded.Trace) (e *engine, err error) {
+	e = &engine{env: env}
+	catalog := place.NewCatalog()
+	if trace.CRD != nil {
+		d, err := place.Define(trace.CRD)
+		if err != nil {
+			return nil, err
+		}
+		catalog.Define(d)
+	}
+	if first := trace.Steps[0]; first.Request.Method == http.MethodGet {
+		e.found = first.Response.Body
+	}
+	if e.place, err = place.NewMemory(env, catalog, e.found); err != nil {
+		return nil, err
+	}
+	known := e.found
+	if known == nil {
+		known, _ = trace.Steps[len(trace.Steps)-1].Request.Body.(map[string]any)
+	}
+	e.kind, err = manifest.GVKOf(known)
+	return e, err
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (e *engine) RoundTrip(q *http.Request) (*http.Response, error) {
+	code, object := http.StatusOK, e.found
+	if q.Method != http.MethodGet {
+		body, err := io.ReadAll(q.Body)
+		if err != nil {
+			return nil, err
+		}
+		var given map[string]any
+		if err := utiljson.Unmarshal(body, &given); err != nil {
+			return nil, err
+		}
+		if given["kind"] == e.kind.Kind {
+			if code, object, err = e.write(q, given); err != nil {
+				return nil, err
+			}
+		}
+	}
+	data, err := json.Marshal(object)
+	return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(data))}, err
+}
+
+func (e *engine) write(q *http.Request, given map[string]any) (code int, _ map[string]any, err error) {
+	target, err := recorded.ParseTarget(q.URL.Path)
+	if err != nil {
+		return 0, nil, err
+	}
+	u := &unstructured.Unstructured{Object: maps.Clone(given)}
+	u.SetGroupVersionKind(e.kind) // the field manager says what is wrong with another version
+	t, _, err := e.place.Live(q.Context(), u.Object)
+	if err != nil {
+		return 0, nil, err
+	}
+	t = t.Stored()
+	m, err := t.Manager(e.env, target.Subresource)
+	if err != nil {
+		return 0, nil, err
+	}
+	query := q.URL.Query()
+	var out fieldmanager.Result
+	if isApply := q.Header.Get("Content-Type") == string(types.ApplyPatchType); isApply {
+		options := fieldmanager.ApplyOptions{Manager: query.Get("fieldManager"), Force: query.Has("force")}
+		out, err = m.Apply(q.Context(), place.Wrap(t.Object), place.Wrap(given), options)
+	} else {
+		options := fieldmanager.UpdateOptions{Manager: query.Get("fieldManager")}
+		out, err = m.Update(q.Context(), place.Wrap(t.Object), place.Wrap(given), options)
+	}
+	if err != nil {
+		return statusOf(err)
+	}
+	object, err := e.withDefaults(t, out.Object)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case t.Object == nil:
+		return http.StatusCreated, object, nil
+	case managedfields.Equal(place.Wrap(t.Object), place.Wrap(object), true) &&
+		typed.Equal(managedfields.With(t.Object, nil), managedfields.With(object, nil)):
+		return http.StatusOK, t.Object, nil // a server writes nothing if only times differ
+	}
+	u.Object = object
+	u.SetResourceVersion(u.GetResourceVersion() + "0")
+	return http.StatusOK, object, nil
+}
+
+// withDefaults returns an object with its defaults, which are those of Go code for a built-in kind.
+func (e *engine) withDefaults(t *place.Target, obj runtime.Object) (map[string]any, error) {
+	u := obj.DeepCopyObject().(*unstructured.Unstructured)
+	u.Object, _ = t.Kind.Typ.Default(u.Object).(map[string]any)
+	if set := t.PlanOptions(false).Defaulter; set != nil {
+		set(u)
+	}
+	return u.Object, nil
+}
+
+// statusOf returns an error as the Status of a response.
+func statusOf(err error) (int, map[string]any, error) {
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusBadRequest, Message: err.Error()}
+	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
+		status = known.Status()
+	}
+	status.Kind, status.APIVersion = "Status", "v1"
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	return int(status.Code), tree, err
+}
+
+// planOnEngine makes the planner send its requests to the engine.
+func (p *planner) planOnEngine(trace *recorded.Trace) error {
+	e, err := newEngine(p.env, trace)
+	if err != nil {
+		return err
+	}
+	p.next = e
+	p.place = func(string) place.Place { return e.place }
+	p.kindOf = func(recorded.Target) (schema.GroupVersionKind, error) { return e.kind, nil }
+	return nil
+}
