@@ -74,7 +74,7 @@ func (s *Server) createObjects(ctx context.Context) error {
 	return s.createAll(ctx, all[others:])
 }
 
-// bootstrap creates the objects of kube-apiserver's own.
+// bootstrap creates the objects that kube-apiserver creates itself.
 func (s *Server) bootstrap(ctx context.Context) error {
 	b := s.options.Bootstrap
 	own := bootstrap.Own{

@@ -48,7 +48,7 @@ type Options struct {
 	// Scheme has the kinds of Go structs in Objects that have no TypeMeta. Built-in kinds are
 	// known without it.
 	Scheme *runtime.Scheme
-	// Bootstrap says which objects of kube-apiserver's own the server creates.
+	// Bootstrap says which of the objects that kube-apiserver creates itself the server creates.
 	Bootstrap Bootstrap
 
 	// ServiceClusterIPRange is the range of the cluster IPs of Services, of at least 8 addresses; the default is

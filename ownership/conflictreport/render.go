@@ -42,6 +42,27 @@ func (r Report) Render(w io.Writer, style Style) error {
 		fmt.Fprintf(&b, "  and %d more\n", more)
 	}
 	b.WriteString("Ways out:\n")
+	for _, way := range r.WayTexts() {
+		name := printable.Cell{Text: fmt.Sprintf("%-8s", way.Name), Style: style.Way}
+		fmt.Fprintf(&b, "  %s %s\n", name, way.Text)
+		for _, known := range r.Ways {
+			if known.Way == way.Way {
+				renderLosses(&b, known.Losses, style)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WayText says what a way out does, for people.
+type WayText struct {
+	Way        conflicts.Way
+	Name, Text string
+}
+
+// WayTexts returns the ways out that there are for the conflicts of the report.
+func (r Report) WayTexts() []WayText {
 	force, share := "your values, and the fields become yours alone", "both of you own the fields from then on"
 	absent := 0
 	if !slices.ContainsFunc(r.Conflicts, func(c conflicts.Conflict) bool { return !c.Equal }) {
@@ -55,27 +76,15 @@ func (r Report) Render(w io.Writer, style Style) error {
 	if absent > 0 {
 		share = "both of you own what is there; you leave out what is absent"
 	}
-	for _, way := range [...]struct {
-		way        conflicts.Way
-		name, text string
-	}{
-		{conflicts.Force, "force   ", "apply again with --force-conflicts: " + force},
-		{conflicts.GiveUp, "give up ",
-			"leave the fields out of your manifest: their values stay, and so does the owner"},
-		{conflicts.Share, "share   ", "put their values into your manifest: " + share},
-	} {
-		if way.way == conflicts.Share && absent == len(r.Conflicts) {
-			continue // there is nothing to share
-		}
-		fmt.Fprintf(&b, "  %s %s\n", printable.Cell{Text: way.name, Style: style.Way}, way.text)
-		for _, known := range r.Ways {
-			if known.Way == way.way {
-				renderLosses(&b, known.Losses, style)
-			}
-		}
+	out := []WayText{
+		{conflicts.Force, "force", "apply again with --force-conflicts: " + force},
+		{conflicts.GiveUp, "give up", "leave the fields out of your manifest: their values stay, and so does the owner"},
+		{conflicts.Share, "share", "put their values into your manifest: " + share},
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	if absent == len(r.Conflicts) {
+		return out[:2] // there is nothing to share
+	}
+	return out
 }
 
 // rows returns the table of the conflicts.

@@ -113,7 +113,7 @@ data: {a: `+quoted(evil)+`, b: y}
 		b := openPage(t, chromium, serve(t, dir), "")
 		require.Equal(t, "Plan", eval[string](b, `document.title`))
 		require.Zero(t, eval[int](b, `document.images.length`))
-		require.Equal(t, []string{"What changes", "Conflicts"}, b.texts("h3"))
+		require.Equal(t, []string{"What changes", "Conflicts", "Ways out"}, b.texts("h3"))
 		require.Contains(t, strings.Join(b.texts("td"), "\n"), "</script><img src=x onerror=alert(1)>")
 		require.Contains(t, strings.Join(b.texts(".line.conflict code"), "\n"), "</script><img src=x onerror=alert(1)>")
 	})

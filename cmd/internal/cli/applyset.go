@@ -139,7 +139,7 @@ func (s *applySet) readParent(parent *unstructured.Unstructured) error {
 	annotations := parent.GetAnnotations()
 	tooling, ok := annotations[applySetTooling]
 	if !ok {
-		return fmt.Errorf("expected the annotation %s: it is no parent of an ApplySet", applySetTooling)
+		return fmt.Errorf("expected the annotation %s: the object is not the parent of an ApplySet", applySetTooling)
 	}
 	if i := strings.LastIndex(tooling, "/"); i >= 0 {
 		tooling = tooling[:i]

@@ -138,7 +138,7 @@ func (f *intentFlags) readAllDesired(
 		}
 		key := objectKey{w.Kind.GroupKind(), w.Namespace, w.Name}
 		if source, ok := sources[key]; ok {
-			fmt.Fprintf(env.Stderr, "warning: %s: %s is in %s too: each of them counts from the live object\n",
+			fmt.Fprintf(env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
 				w.Where, w.Title(), source)
 		}
 		sources[key] = w.Where

@@ -58,9 +58,9 @@ type serverFlags struct {
 }
 
 func (f *serverFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.address, "bind-address", "127.0.0.1", "address to listen on, of loopback")
+	set.StringVar(&f.address, "bind-address", "127.0.0.1", "loopback address to listen on")
 	set.StringVar(&f.advertise, "advertise-address", "",
-		"address in the Endpoints kubernetes, not of loopback (default: as kube-apiserver finds it)")
+		"address in the Endpoints kubernetes, no loopback address (default: as kube-apiserver finds it)")
 	set.StringVar(&f.serviceRange, "service-cluster-ip-range", "10.0.0.0/24", "range of the cluster IPs of Services")
 	set.StringVar(&f.port, "secure-port", "6443", "port to listen on; 0 is any free port")
 	set.StringVar(&f.certDir, "cert-dir", "", "folder with apiserver.crt and apiserver.key, which are created")
@@ -207,7 +207,7 @@ func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error)
 	o = apiserver.Options{
 		Bootstrap: apiserver.BootstrapAll(), Anonymous: f.anonymous, Now: env.Now,
 		Version:                   f.version,
-		Controllers:               true, // kube-apiserver leaves to them what is theirs, with none about too
+		Controllers:               true, // kube-apiserver leaves to them what is theirs, even if there are none
 		DisableNamespaceLifecycle: slices.Contains(f.disabledPlugins, "NamespaceLifecycle"),
 		DisabledAdmissionPlugins:  f.disabledPlugins,
 		Limits:                    apiserver.Limits{Requests: f.requests, Request: f.timeout},
@@ -352,7 +352,7 @@ func (f *serverFlags) authorizer(
 	return rbac.New(ctx, store)
 }
 
-// listen listens on the address of the flags if it is one of loopback, and else on 127.0.0.1.
+// listen listens on the address of the flags if it is a loopback address, and else on 127.0.0.1.
 func (f *serverFlags) listen(ctx context.Context, warnings io.Writer) (net.Listener, error) {
 	host := f.address
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {

@@ -385,7 +385,7 @@ func TestRefusedFlags(t *testing.T) {
 	}
 	out, err := exec.Command(filepath.Join(folder, "etcd"), "--listen-client-urls=http://0.0.0.0:0").CombinedOutput()
 	require.Error(t, err)
-	require.Contains(t, string(out), "expected an address of loopback")
+	require.Contains(t, string(out), "expected a loopback address")
 }
 
 // If the etcd that runs is a real one, objects are stored in it.

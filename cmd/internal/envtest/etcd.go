@@ -28,7 +28,7 @@ const standIn = "Tenure-Stand-In"
 // RunEtcd serves the health of an etcd until it is interrupted, and returns the exit status.
 func RunEtcd(env *process.Env, args []string) int {
 	set := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
-	clients := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"}, "URLs to listen on, of loopback")
+	clients := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"}, "loopback URLs to listen on")
 	if done, status := parse(env, set, args, false, etcdHelp); done {
 		return status
 	}
@@ -62,7 +62,7 @@ func serveHealth(ctx context.Context, urls []string) error {
 			return fmt.Errorf("--listen-client-urls: expected http://HOST:PORT, got %q", text)
 		}
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return fmt.Errorf("--listen-client-urls: expected an address of loopback, got %q", text)
+			return fmt.Errorf("--listen-client-urls: expected a loopback address, got %q", text)
 		}
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", u.Host)
 		if err != nil {

@@ -77,7 +77,13 @@ func (p *Planned) page(now time.Time) (page.Object, error) {
 			string(d.Decision), d.Path.Short(), describeKey(d.Owner), printable.Text(d.Verdict.String()),
 		})
 	}
-	for _, t := range []page.Table{changes, conflicts, decided} {
+	ways := page.Table{Title: "Ways out", Head: []string{"Way", "What it does"}}
+	if p.Outcome == plans.Conflict {
+		for _, way := range (conflictreport.Report{Conflicts: HideConflicts(p.Conflicts)}).WayTexts() {
+			ways.Rows = append(ways.Rows, []string{way.Name, way.Text})
+		}
+	}
+	for _, t := range []page.Table{changes, conflicts, decided, ways} {
 		if len(t.Rows) > 0 {
 			out.Tables = append(out.Tables, t)
 		}
