@@ -31,9 +31,11 @@ func definition(i int) (crd []byte, objects string) {
 	text := map[string]any{"type": "string", "description": "Text of the part, which is shown to people who look at it.",
 		"maxLength": 253}
 	part := func(n int) map[string]any {
-		return map[string]any{"type": "object", "description": fmt.Sprintf("Part %d of the thing.", n), "properties": map[string]any{
+		about := fmt.Sprintf("Part %d of the thing.", n)
+		return map[string]any{"type": "object", "description": about, "properties": map[string]any{
 			"name": text, "count": map[string]any{"type": "integer", "format": "int32", "minimum": 0, "default": 1},
-			"items": map[string]any{"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{"name"},
+			"items": map[string]any{"type": "array",
+				"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{"name"},
 				"items": map[string]any{"type": "object", "required": []string{"name"},
 					"properties": map[string]any{"name": text, "value": text, "labels": map[string]any{
 						"type": "object", "additionalProperties": map[string]any{"type": "string"}}}}},
@@ -66,8 +68,9 @@ func (b *bench) measureDefinitions(ctx context.Context, count int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d CustomResourceDefinitions:\n\n| server | first half created | second half | memory | restart | memory | "+
-		"first write of a kind | /openapi/v2 | memory |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n", count)
+	fmt.Printf("%d CustomResourceDefinitions:\n\n", count)
+	fmt.Print("| server | first half created | second half | memory | restart | memory | first write of a kind | " +
+		"/openapi/v2 | memory |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for i, p := range programs {
 		row, err := p.definitionsRow(ctx, count, b.clients)
 		if err != nil {

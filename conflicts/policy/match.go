@@ -56,7 +56,8 @@ func matches(expression, text string) bool {
 	return err == nil && ok
 }
 
-// mark stands before each element of a path to be matched, since names may have dots and values brackets.
+// mark begins each element in the text of a path. A dot or a bracket does not tell where one begins: names and values
+// may have them.
 const mark = "\x00"
 
 // marked returns the text of a path with marks, and without quotes.

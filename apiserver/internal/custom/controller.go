@@ -125,14 +125,13 @@ func (c *Controller) Load(ctx context.Context) error {
 		delete(names, crd.Name)
 		load(crd.Name, crd)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		for name := range names {
+			load(name, nil)
+		}
 	}
-	for name := range names {
-		load(name, nil)
-	}
-	c.publish(ended...)
-	return errors.Join(errs...)
+	c.publish(ended...) // what was read, also if the rest could not be
+	return errors.Join(append(errs, err)...)
 }
 
 func (c *Controller) servedDefinitions() map[string]*Definition {

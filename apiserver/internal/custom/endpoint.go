@@ -34,8 +34,8 @@ type storages struct {
 	byVersion    map[string]customresource.CustomResourceStorage
 }
 
-// open returns the storages of a definition, which it opens unless an earlier request did. An error is for this request:
-// the next one may be able to read the definition.
+// open returns the storages of a definition, which it opens unless an earlier request did. An error is for this request
+// alone: the next one may be able to read the definition.
 func (d *Definition) open() (*storages, error) {
 	d.opened.Lock()
 	defer d.opened.Unlock()

@@ -42,7 +42,7 @@ type Object struct {
 	Marks map[string]Mark
 }
 
-// Mark says why a line stands out.
+// Mark is what a plan says of the field in a line.
 type Mark string
 
 // The marks of lines.

@@ -76,7 +76,7 @@ func Flux(notes io.Writer, all []Planned, isKustomization bool) any {
 			at := pointer(path, p.Desired.Object)
 			if isKustomization && at != pointer(path, p.Given) {
 				fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n",
-					p.Title(), path)
+					p.Title(), path.Short())
 				continue
 			}
 			one.Paths = append(one.Paths, at)

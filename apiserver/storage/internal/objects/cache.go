@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3"
 )
 
-// About how many bytes an entry of the cache takes for each byte of the value: the object and, when watches send it, its
-// encodings. The Go struct of a schema has 40 fields, of which a schema sets two or three.
+// About how many bytes an entry of the cache takes for each byte of the value: the object and, when watches send it,
+// its encodings. The Go struct of a schema has 40 fields, of which a schema sets two or three.
 const (
 	expansion       = 5
 	schemaExpansion = 20
