@@ -15,6 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -49,6 +51,51 @@ func TestVersionsAppliedAgain(t *testing.T) {
 	}
 }
 
+// FuzzVersionsFailing has conversions between versions of different shape fail during writes.
+func FuzzVersionsFailing(f *testing.F) {
+	for _, seed := range oracle.Seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, h := range []host{structs(), servedCustoms(), schemaless()} {
+			require.NoError(t, h.failing(oracle.NewGen(data)), h.name)
+		}
+	})
+}
+
+// failing does random writes with a converter that works and with one that fails, and checks [oracle.Outage].
+func (h host) failing(g *oracle.Gen) error {
+	now := start
+	return h.play(g, func(w write, live runtime.Object) (runtime.Object, error) {
+		now = now.Add(time.Hour)
+		converter := g.Failing(versioned{h.converter}, "example.dev/v1", "example.dev/v2")
+		manager := func(c fieldmanager.Converter) *fieldmanager.FieldManager {
+			options := fieldmanager.Options{Converter: c, Clock: func() time.Time { return now }, Subresource: w.subresource,
+				Empty: h.at(h.empty(w.version), gv(w.version))}
+			return must(fieldmanager.New(widgetKind(w.version), h.types(), options))
+		}
+		by := func(m *fieldmanager.FieldManager) (runtime.Object, error) {
+			live := h.at(live, gv(w.version))
+			if w.apply {
+				return writetest.Apply(m, live, w.obj, w.manager, w.force)
+			}
+			return writetest.Update(m, live, h.at(w.obj, gv(w.version)), w.manager)
+		}
+		out, failingErr := by(manager(converter))
+		worked, workingErr := by(manager(versioned{h.converter}))
+		operation := metav1.ManagedFieldsOperationUpdate
+		if w.apply {
+			operation = metav1.ManagedFieldsOperationApply
+		}
+		outage := oracle.Outage{Type: must(h.types().Type(widgetKind(w.version))), Live: treeOf(h.at(live, gv(w.version))),
+			Intent: treeOf(w.obj), Writer: managedfields.KeyOf(w.manager, operation, gv(w.version).String(), w.subresource)}
+		if err := outage.Check(treeOf(worked), workingErr, treeOf(out), failingErr); err != nil || failingErr != nil {
+			return nil, err
+		}
+		return out, nil
+	})
+}
+
 // versioned converts as a host does, for the engine.
 type versioned struct{ runtime.ObjectConvertor }
 
@@ -56,12 +103,17 @@ func (c versioned) Convert(_ context.Context, obj runtime.Object, to schema.Grou
 	return c.ConvertToVersion(obj, to)
 }
 
+// types are the host's.
+func (h host) types() fieldmanager.Types {
+	if h.schemaless {
+		return apimachinery.Types(apimachinery.NewDeducedTypeConverter())
+	}
+	return apimachinery.Types(tenureTypes())
+}
+
 // laws are those of applies at a version.
 func (h host) laws(version string) oracle.Laws {
-	types := apimachinery.Types(tenureTypes())
-	if h.schemaless {
-		types = apimachinery.Types(apimachinery.NewDeducedTypeConverter())
-	}
+	types := h.types()
 	l := oracle.Laws{
 		Type: must(types.Type(widgetKind(version))),
 		At: func(now time.Time) (*fieldmanager.FieldManager, error) {

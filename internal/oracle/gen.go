@@ -18,14 +18,15 @@ type Gen struct {
 	// Validated says that a server validates values: no item of a list is null.
 	Validated bool
 
-	manager string // the last one
-	data    []byte
-	odd     bool // the words are odd, and clients do odd things
-	nulls   bool // nulls come up often
-	strict  bool // no value is null, as those of metadata, which a server decodes into Go structs
-	fixed   bool // the type does not change
-	size    int  // of most large lists: those of one world are about as large
-	room    int  // how many items large lists may still have in the value that is being made
+	manager  string // the last one
+	data     []byte
+	odd      bool // the words are odd, and clients do odd things
+	nulls    bool // nulls come up often
+	strict   bool // no value is null, as those of metadata, which a server decodes into Go structs
+	fixed    bool // the type does not change
+	outlived bool // a version may cease to exist, and its entries stay
+	size     int  // of most large lists: those of one world are about as large
+	room     int  // how many items large lists may still have in the value that is being made
 }
 
 // NewGen returns a Gen over data.

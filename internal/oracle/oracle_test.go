@@ -62,6 +62,28 @@ func FuzzAgain(f *testing.F) {
 	})
 }
 
+// FuzzFailing has conversions fail during writes.
+func FuzzFailing(f *testing.F) {
+	for _, seed := range Seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := RunFailing(data)
+		require.NoError(t, err)
+	})
+}
+
+// The random worlds have writes during which conversions fail.
+func TestConversionsFail(t *testing.T) {
+	total := 0
+	for _, seed := range Seeds() {
+		failed, err := RunFailing(seed)
+		require.NoError(t, err)
+		total += failed
+	}
+	require.Greater(t, total, 300)
+}
+
 // The random worlds have enough applies that are not refused.
 func TestAppliesAgain(t *testing.T) {
 	total := 0

@@ -62,8 +62,14 @@ func (w *World) comparePlan(
 	if w.Live != nil {
 		before = live
 	}
-	options := plans.Options{Manager: write.Manager, Force: write.Force}
+	options := plans.Options{Manager: write.Manager, Force: write.Force, Defaulter: setDefaults}
+	frozen := live.DeepCopy()
+	_, _ = plans.New(context.Background(), m, before, write.Object, options) // it must not change live
+	options.Defaulter = nil
 	plan, planErr := plans.New(context.Background(), m, before, write.Object, options)
+	if !reflect.DeepEqual(live, frozen) {
+		return 0, ErrChangedInput
+	}
 	var conflicting conflicts.Conflicts
 	plannedForce := write.Force
 	if errors.As(err, &conflicting) {
@@ -119,6 +125,20 @@ func (w *World) comparePlan(
 		return 0, fmt.Errorf("%d changes; stored: %s", changes, JSON(stored.Object))
 	}
 	return plan.Outcome, nil
+}
+
+// setDefaults sets, in place, a label beside others, and who of the owners is no controller.
+func setDefaults(obj runtime.Object) {
+	metadata, _ := obj.(*unstructured.Unstructured).Object["metadata"].(map[string]any)
+	if labels, ok := metadata["labels"].(map[string]any); ok {
+		labels["default"] = "yes"
+	}
+	owners, _ := metadata["ownerReferences"].([]any)
+	for _, owner := range owners {
+		if owner := owner.(map[string]any); owner["controller"] == nil {
+			owner["controller"] = false
+		}
+	}
 }
 
 // stored returns what a server stores of an apply: with what the write resets as

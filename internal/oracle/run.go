@@ -41,6 +41,14 @@ func (g *Gen) play(do func(w *World, write Write) (*unstructured.Unstructured, e
 			if err := g.setSpec(w, g.Retype(w.Spec)); err != nil {
 				return err
 			}
+			w.retyped = true
+		}
+		if g.outlived && w.Live != nil && w.gone == "" && g.Chance(20) {
+			w.gone = Versions[1]
+			fmt.Fprintf(w.story, "%s is gone\n", w.gone)
+			if err := w.SetSpec(w.Spec); err != nil {
+				return err
+			}
 		}
 		write := Write{}
 		for i := range objects {
@@ -49,7 +57,7 @@ func (g *Gen) play(do func(w *World, write Write) (*unstructured.Unstructured, e
 			} else {
 				write = w.again(write)
 			}
-			w.now = w.now.Add(time.Hour)
+			w.retyped, w.now = false, w.now.Add(time.Hour)
 			fmt.Fprintf(w.story, "%d: %s\n", i, write)
 			out, err := do(w, write)
 			if err != nil {
@@ -68,7 +76,11 @@ func (g *Gen) play(do func(w *World, write Write) (*unstructured.Unstructured, e
 
 // Run makes a type and writes out of data, and has both engines do them. It
 // returns an error at the first difference, with the whole story.
-func Run(data []byte) error { return NewGen(data).run() }
+func Run(data []byte) error {
+	g := NewGen(data)
+	g.outlived = g.managers == 0 // upstream drops entries that count for rule 2.5
+	return g.run()
+}
 
 // RunOdd is Run with a [NewOddGen], with a topology for each version, and with
 // fields that a write resets anywhere in the object.
@@ -102,6 +114,8 @@ func (g *Gen) run() error {
 			fmt.Fprintf(w.story, "  refused: %v\n", upErr)
 			return nil, nil
 		}
+		stored := own
+		up, own = w.served(up), w.served(own)
 		lost, a, b := KeepName(up, own), up, own
 		if lost && typed.Equal(withoutLastApplied(live), withoutLastApplied(own.Object)) {
 			// Only upstream's object changed, and so a time.
@@ -110,8 +124,28 @@ func (g *Gen) run() error {
 		if err := w.compare(write, a, b); err != nil && !w.appliedAgain(write, up, own) {
 			return nil, err
 		}
+		if w.gone != "" {
+			return stored, nil
+		}
 		return up, nil
 	})
+}
+
+// served returns an object without the entries of the version that is gone, which upstream drops and Tenure keeps
+// (doc/differences.md, 2).
+func (w *World) served(u *unstructured.Unstructured) *unstructured.Unstructured {
+	list := managedFields(u.Object)
+	kept := slices.DeleteFunc(slices.Clone(list), func(e any) bool {
+		return w.gone != "" && e.(map[string]any)["apiVersion"] == group+"/"+w.gone
+	})
+	if len(kept) == len(list) {
+		return u
+	}
+	u = u.DeepCopy()
+	if unstructured.RemoveNestedField(u.Object, "metadata", "managedFields"); len(kept) > 0 {
+		u.Object["metadata"].(map[string]any)["managedFields"] = kept
+	}
+	return u
 }
 
 // KeepName gives the metadata of Tenure's object to upstream's, if upstream's lost its name or UID: an apply without

@@ -40,7 +40,9 @@ type World struct {
 
 	story    *strings.Builder // of a run
 	now      time.Time
+	gone     string                    // the version that no longer exists; empty for none
 	intents  map[string]map[string]any // the last one of each manager
+	retyped  bool                      // since the last write
 	managers map[string]*fieldmanager.FieldManager
 	other    *spec.Schema // that of all versions but the first, if it is another
 	resets   [][]string   // what writes to the object itself leave as it is, beside the status
@@ -54,7 +56,9 @@ func (w *World) SetSpec(s spec.Schema) (err error) {
 	if w.upstream, err = managedfields.NewTypeConverter(w.models(), false); err != nil {
 		return err
 	}
-	w.types, err = openapi.Compile(w.models(), false)
+	served := w.models()
+	delete(served, "thing."+w.gone)
+	w.types, err = openapi.Compile(served, false)
 	return err
 }
 
@@ -189,7 +193,7 @@ func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
 		filters[smd.APIVersion(group+"/"+version)] = smd.NewExcludeSetFilter(reset)
 	}
 	kind := Kind(write.Version)
-	m, err := managedfields.NewDefaultCRDFieldManager(w.upstream, AsItIs{}, AsItIs{}, AsItIs{}, kind,
+	m, err := managedfields.NewDefaultCRDFieldManager(w.upstream, AsItIs{w.gone}, AsItIs{}, AsItIs{}, kind,
 		kind.GroupVersion(), write.Subresource, filters)
 	if err != nil {
 		return nil, err
@@ -317,14 +321,19 @@ func (w *World) Store(obj *unstructured.Unstructured, age func() int) {
 
 // AsItIs converts by setting the version, defaults nothing, and creates objects
 // with a kind only: what a server does for custom resources without defaults.
-type AsItIs struct{}
+type AsItIs struct {
+	gone string // a version that is not registered
+}
 
 func (AsItIs) Convert(_, _, _ any) error { return fmt.Errorf("not used") }
 
-func (AsItIs) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
+func (a AsItIs) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
 	kind, ok := gv.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
 	if !ok {
 		return nil, fmt.Errorf("no kind")
+	}
+	if kind.Version == a.gone {
+		return nil, runtime.NewNotRegisteredErrForKind("oracle", kind)
 	}
 	out := in.DeepCopyObject()
 	out.GetObjectKind().SetGroupVersionKind(kind)

@@ -41,9 +41,12 @@ var Metadata = func() spec.Schema {
 }()
 
 // Intent makes an intent of some fields, each with its schema, out of the manager's last one or of live; either may
-// be nil. Once there is an object, the name is left out now and then, and metadata with it.
+// be nil; or the last one as it was. Once there is an object, the name is left out now and then, and metadata with it.
 func (g *Gen) Intent(last, live map[string]any, fields map[string]*spec.Schema) map[string]any {
 	out := map[string]any{"metadata": map[string]any{"name": "thing"}}
+	if last != nil && g.Chance(8) {
+		return runtime.DeepCopyJSON(last) // of whatever type that is today
+	}
 	how := g.Intn(6)
 	for _, name := range sortedKeys(fields) {
 		old, ok := last[name]
@@ -183,6 +186,9 @@ func (g *Gen) write(w *World) Write {
 		Manager: g.Manager(),
 		Force:   g.Intn(2) == 0,
 	}
+	if write.Version == w.gone {
+		write.Version = Versions[0]
+	}
 	if w.Live != nil && g.Chance(6) {
 		write.Subresource = "status"
 	}
@@ -196,7 +202,10 @@ func (g *Gen) write(w *World) Write {
 	}
 	var obj map[string]any
 	if write.Apply {
-		obj = g.Intent(w.intents[write.Manager], live, fields)
+		last := w.intents[write.Manager]
+		if obj = last; last == nil || !w.retyped || g.Chance(2) {
+			obj = g.Intent(last, live, fields)
+		}
 		w.intents[write.Manager] = obj
 	} else {
 		obj = g.Update(live, fields)
