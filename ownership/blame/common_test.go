@@ -32,6 +32,9 @@ func read(t testing.TB, text string) map[string]any {
 	return obj
 }
 
+// live is the object of README.
+const live = "../../../doc/examples/web-live.yaml"
+
 func readFile(t testing.TB, name string) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -68,8 +71,8 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"deployment", "widget"} {
-		r := report(t, readFile(t, name+".yaml"), blame.Options{})
+	for name, file := range map[string]string{"deployment": live, "widget": "widget.yaml"} {
+		r := report(t, readFile(t, file), blame.Options{})
 		var text bytes.Buffer
 		require.NoError(t, blame.Text(&text, nil, r))
 		golden(t, name+".txt", text.Bytes())

@@ -119,7 +119,7 @@ func TestOwners(t *testing.T) {
 }
 
 func TestExempt(t *testing.T) {
-	obj := readFile(t, "deployment.yaml")
+	obj := readFile(t, live)
 	got := states(report(t, obj, blame.Options{ManagedFields: true}))
 	for _, path := range []string{".apiVersion", ".kind", ".metadata.name", ".metadata.namespace", ".metadata.uid",
 		".metadata.resourceVersion", ".metadata.generation", ".metadata.creationTimestamp", ".metadata.managedFields"} {
@@ -135,7 +135,7 @@ func TestExempt(t *testing.T) {
 }
 
 func TestManagers(t *testing.T) {
-	r := report(t, readFile(t, "deployment.yaml"), blame.Options{Managers: []string{"hpa", "kubectl-edit"}})
+	r := report(t, readFile(t, live), blame.Options{Managers: []string{"hpa", "kubectl-edit"}})
 	require.Equal(t, `spec:
   replicas: 5
   template:
@@ -147,7 +147,7 @@ func TestManagers(t *testing.T) {
             memory: 256Mi
 `, r.YAML(), "their fields, and what these are in")
 	require.Equal(t, 20, r.Lines[1].Number, "lines keep their numbers")
-	require.Empty(t, report(t, readFile(t, "deployment.yaml"), blame.Options{Managers: []string{"nobody"}}).Lines)
+	require.Empty(t, report(t, readFile(t, live), blame.Options{Managers: []string{"nobody"}}).Lines)
 }
 
 func TestLines(t *testing.T) {

@@ -30,7 +30,7 @@ func TestTextNeutralises(t *testing.T) {
 }
 
 func TestStyle(t *testing.T) {
-	r := report(t, readFile(t, "deployment.yaml"), blame.Options{})
+	r := report(t, readFile(t, live), blame.Options{})
 	var without, with bytes.Buffer
 	require.NoError(t, blame.Text(&without, nil, r))
 	seen := map[blame.Part]bool{}
@@ -49,7 +49,7 @@ func TestStyle(t *testing.T) {
 func TestSeveral(t *testing.T) {
 	a, b := report(
 		t,
-		readFile(t, "deployment.yaml"),
+		readFile(t, live),
 		blame.Options{},
 	), report(
 		t,
@@ -67,6 +67,6 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, fmt.Errorf("no room") }
 
 func TestWriteErrors(t *testing.T) {
-	r := report(t, readFile(t, "deployment.yaml"), blame.Options{})
+	r := report(t, readFile(t, live), blame.Options{})
 	require.ErrorContains(t, blame.Text(full{}, nil, r), "no room")
 }

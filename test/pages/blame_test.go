@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "make README's picture again")
 
 // shopped is the object of README's picture.
-const shopped = "../../ownership/blame/testdata/deployment.yaml"
+const shopped = "../../doc/examples/web-live.yaml"
 
 func TestBlame(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "tenure")

@@ -22,7 +22,7 @@ var projectRoot = filepath.Join("..", "..", "..")
 // The commands of the README print what the README says, one after the other,
 // starting without a store.
 func TestReadme(t *testing.T) {
-	testPage(t, "README.md", 2)
+	testPage(t, "README.md", 4)
 }
 
 // The scenario in doc/testing.md is the start of the example that it links to.
@@ -122,7 +122,7 @@ type console struct {
 func (c *console) run(line string) (string, error) {
 	// Quotes are for the shell, around brackets; nothing has a blank in it.
 	words := strings.Fields(strings.ReplaceAll(line, "'", ""))
-	for _, program := range [][]string{{"go", "run", "./cmd/tenure"}, {"tenure"}} {
+	for _, program := range [][]string{{"go", "run", "./cmd/tenure"}, {"go", "run", "./cmd/kubectl-tenure"}, {"tenure"}} {
 		if len(words) > len(program) && slices.Equal(words[:len(program)], program) {
 			if words[len(program)] == "serve" {
 				return c.serve(words[len(program):])
