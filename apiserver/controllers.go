@@ -97,29 +97,9 @@ func (s *Server) emptiesNamespaces() bool {
 // startControllers serves the definitions in storage and starts the background work of the
 // server.
 func (s *Server) startControllers(ctx context.Context) error {
-	load := func(context.Context, string) error { return s.definitions.Load(s.running) }
-	if err := s.follow(ctx, custom.Plural, load, s.definitions.Follow); err != nil {
-		return err
-	}
-	if !s.options.DisableDynamicAdmission {
-		for _, plural := range s.plugins.Configurations() {
-			gvr := admissionregistrationv1.SchemeGroupVersion.WithResource(plural)
-			err := s.follow(ctx, gvr, s.plugins.Load, func(ctx context.Context, o metav1.Object) error {
-				return s.plugins.Changed(ctx, plural, o.GetName())
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	if s.emptiesNamespaces() {
-		err := s.follow(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), s.resumeNamespaces,
-			func(_ context.Context, o metav1.Object) error {
-				s.queue.Add(task{"namespace", o.GetName()})
-				return nil
-			})
-		if err != nil {
-			return err
+	for _, f := range s.followers() {
+		if err := s.follow(ctx, f); err != nil {
+			return fmt.Errorf("%s: %w", f.resource.GroupResource(), err)
 		}
 	}
 	s.tasks.Go(func() { s.runTasks(s.running) })
@@ -127,63 +107,104 @@ func (s *Server) startControllers(ctx context.Context) error {
 	return nil
 }
 
-// follow loads the objects of a resource, and calls changed for those that are written, by this server or others, until
-// the server ends. It watches from before load, so that nothing is missed.
-func (s *Server) follow(
-	ctx context.Context, gvr schema.GroupVersionResource, load func(ctx context.Context, plural string) error,
-	changed func(ctx context.Context, o metav1.Object) error,
-) error {
-	r := s.tables.Table().Resource(gvr)
-	begin := func(ctx context.Context) (watch.Interface, error) {
-		w, err := r.Watch(s.running)
-		if err != nil {
-			return nil, err
+// A follower keeps up with the objects of a resource.
+type follower struct {
+	resource schema.GroupVersionResource
+	load     func(ctx context.Context) error // reads all of them
+	changed  func(ctx context.Context, o metav1.Object) error
+}
+
+// followers are what the server itself follows: definitions, what admission is configured by, and Namespaces.
+func (s *Server) followers() []follower {
+	out := []follower{{
+		resource: custom.Plural, changed: s.definitions.Follow,
+		load: func(context.Context) error { return s.definitions.Load(s.running) },
+	}}
+	if !s.options.DisableDynamicAdmission {
+		for _, plural := range s.plugins.Configurations() {
+			out = append(out, follower{
+				resource: admissionregistrationv1.SchemeGroupVersion.WithResource(plural),
+				load:     func(ctx context.Context) error { return s.plugins.Load(ctx, plural) },
+				changed: func(ctx context.Context, o metav1.Object) error {
+					return s.plugins.Changed(ctx, plural, o.GetName())
+				},
+			})
 		}
-		if err := load(ctx, gvr.Resource); err != nil {
-			w.Stop()
-			return nil, err
-		}
-		return w, nil
 	}
-	w, err := begin(ctx)
+	if s.emptiesNamespaces() {
+		out = append(out, follower{
+			resource: corev1.SchemeGroupVersion.WithResource("namespaces"), load: s.resumeNamespaces,
+			changed: func(_ context.Context, o metav1.Object) error {
+				s.queue.Add(task{"namespace", o.GetName()})
+				return nil
+			},
+		})
+	}
+	return out
+}
+
+// follow loads the objects of a resource, and calls changed for those that are written, by this server or others, until
+// the server ends.
+func (s *Server) follow(ctx context.Context, f follower) error {
+	w, err := s.loadAndWatch(ctx, f)
 	if err != nil {
-		return fmt.Errorf("%s: %w", gvr.GroupResource(), err)
+		return err
 	}
 	s.tasks.Go(func() {
-		for s.running.Err() == nil {
-			for event := range w.ResultChan() {
-				if o, err := meta.Accessor(event.Object); err == nil && changed(s.running, o) != nil {
-					break // load tries again
-				}
-			}
-			w.Stop()
-			for {
-				if w, err = begin(s.running); err == nil || !sleep(s.running, lastRetry) {
-					break
-				}
-			}
-		}
-		if w != nil {
-			w.Stop()
+		for w != nil {
+			f.handle(s.running, w)
+			w = s.resume(f)
 		}
 	})
 	return nil
 }
 
-// sleep waits, and returns false if ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
+// loadAndWatch watches from before it loads, so that nothing is missed.
+func (s *Server) loadAndWatch(ctx context.Context, f follower) (watch.Interface, error) {
+	w, err := s.tables.Table().Resource(f.resource).Watch(s.running)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.load(ctx); err != nil {
+		w.Stop()
+		return nil, err
+	}
+	return w, nil
+}
+
+// handle calls changed until the watch ends, or changed fails: then everything is to be loaded again.
+func (f follower) handle(ctx context.Context, w watch.Interface) {
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if o, err := meta.Accessor(event.Object); err == nil && f.changed(ctx, o) != nil {
+			return
+		}
+	}
+}
+
+// resume tries to load and watch again, until the server ends: then it returns nil.
+func (s *Server) resume(f follower) watch.Interface {
+	for s.running.Err() == nil {
+		if w, err := s.loadAndWatch(s.running, f); err == nil {
+			return w
+		}
+		sleep(s.running, lastRetry)
+	}
+	return nil
+}
+
+// sleep waits for a while, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
 	case <-ctx.Done():
-		return false
 	}
 }
 
 // resumeNamespaces continues the deletion of Namespaces, which another server may have begun.
-func (s *Server) resumeNamespaces(ctx context.Context, _ string) error {
+func (s *Server) resumeNamespaces(ctx context.Context) error {
 	list, err := s.namespaces().Objects(ctx, "")
 	for _, obj := range list {
 		if n := obj.(*corev1.Namespace); n.DeletionTimestamp != nil {

@@ -1,8 +1,5 @@
 package apiserver
 
-// StartOn is Start with a listener of the test's.
-var StartOn = startOn
-
 // Unchanged returns how many applies that changed nothing a server remembers.
 func Unchanged(s *Server) int {
 	if s.writes.Unchanged == nil {

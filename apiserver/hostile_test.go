@@ -73,7 +73,8 @@ func attacked(t *testing.T, limits apiserver.Limits) *target {
 func inBubble(t *testing.T, limits apiserver.Limits, do func(t *testing.T, s *target)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-		s, err := apiserver.StartOn(context.Background(), apiserver.Options{Token: token, Limits: limits}, l)
+		options := apiserver.Options{Token: token, Limits: limits, Listeners: []net.Listener{l}}
+		s, err := apiserver.Start(context.Background(), options)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		do(t, newTarget(t, s, l.dial))

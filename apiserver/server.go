@@ -84,7 +84,7 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 	s.build(clientCAs)
 	err = s.startControllers(ctx)
 	if err == nil {
-		err = s.createObjects(ctx)
+		err = s.createInitialObjects(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

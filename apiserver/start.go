@@ -37,28 +37,26 @@ type Running struct {
 // ctx ends.
 func Start(ctx context.Context, options Options) (*Running, error) {
 	options = options.withDefaults()
-	listeners := options.Listeners
-	if len(listeners) == 0 {
+	if len(options.Listeners) == 0 {
 		listener, err := listen(ctx, options.Listen, options.Hosts)
 		if err != nil {
 			return nil, err
 		}
-		listeners = []net.Listener{listener}
+		options.Listeners = []net.Listener{listener}
 	}
-	return startOn(ctx, options, listeners...)
+	running, err := startOnListeners(ctx, options)
+	if err != nil {
+		for _, l := range options.Listeners {
+			err = errors.Join(err, l.Close())
+		}
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = running.Close() })
+	return running, nil
 }
 
-// startOn starts a server on listeners, which it closes.
-func startOn(ctx context.Context, options Options, listeners ...net.Listener) (_ *Running, err error) {
-	defer func() {
-		if err != nil {
-			for _, l := range listeners {
-				err = errors.Join(err, l.Close())
-			}
-		}
-	}()
-	options = options.withDefaults()
-	options.Listeners = listeners
+// startOnListeners starts a server on the listeners of the options, which it leaves open if it fails.
+func startOnListeners(ctx context.Context, options Options) (*Running, error) {
 	own, err := newIdentity(options.Now(), options.Hosts, options.Certificate, options.ClientCAs)
 	if err != nil {
 		return nil, err
@@ -67,12 +65,12 @@ func startOn(ctx context.Context, options Options, listeners ...net.Listener) (_
 	if err != nil {
 		return nil, err
 	}
-	r, err := start(server, own, listeners)
+	running, err := newRunning(server, own)
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	context.AfterFunc(ctx, func() { _ = r.Close() })
-	return r, nil
+	running.serve()
+	return running, nil
 }
 
 // listen listens on a loopback address, or on any address if there are hosts.
@@ -95,9 +93,9 @@ func listen(ctx context.Context, address string, hosts []string) (net.Listener, 
 	return new(net.ListenConfig).Listen(ctx, "tcp", address)
 }
 
-// start serves on listeners.
-func start(server *Server, own *identity, listeners []net.Listener) (*Running, error) {
-	address, err := hostOf(listeners[0].Addr())
+// newRunning returns a server as it will listen, and writes its kubeconfig.
+func newRunning(server *Server, own *identity) (*Running, error) {
+	address, err := hostOf(server.options.Listeners[0].Addr())
 	if err != nil {
 		return nil, err
 	}
@@ -132,16 +130,20 @@ func start(server *Server, own *identity, listeners []net.Listener) (*Running, e
 			return nil, err
 		}
 	}
+	return r, nil
+}
+
+// serve accepts connections until Close is called.
+func (r *Running) serve() {
 	var serving sync.WaitGroup
-	for _, l := range listeners {
-		limited := netutil.LimitListener(l, limits.Connections)
+	for _, l := range r.options.Listeners {
+		limited := netutil.LimitListener(l, r.options.Limits.Connections)
 		serving.Go(func() { _ = r.http.ServeTLS(limited, "", "") }) // Close ends it
 	}
 	go func() {
 		defer close(r.ended)
 		serving.Wait()
 	}()
-	return r, nil
 }
 
 // hostOf returns the host and port at which clients of this machine reach a listener.

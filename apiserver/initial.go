@@ -1,0 +1,138 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+)
+
+// initialObject is an object that the options have the server begin with.
+type initialObject struct {
+	kind            schema.GroupVersionKind
+	namespace, name string
+	object          *unstructured.Unstructured
+}
+
+// createInitialObjects creates the default namespaces, the objects of the bootstrap and those of the options, as far as
+// they do not exist. An object needs its Namespace, and a custom resource its definition, so these come first.
+func (s *Server) createInitialObjects(ctx context.Context) error {
+	objects := make([]runtime.Object, 0, len(s.options.Definitions)+len(s.options.Objects))
+	for _, definition := range s.options.Definitions {
+		objects = append(objects, definition)
+	}
+	var namespaces, definitions, others []initialObject
+	for i, obj := range append(objects, s.options.Objects...) {
+		o, err := s.readInitialObject(obj)
+		if err != nil {
+			return fmt.Errorf("object %d to begin with: %w", i, err)
+		}
+		switch o.kind.GroupKind() {
+		case schema.GroupKind{Kind: "Namespace"}:
+			namespaces = append(namespaces, o)
+		case definitionKind:
+			definitions = append(definitions, o)
+		default:
+			others = append(others, o)
+		}
+	}
+	if err := s.createEach(ctx, namespaces); err != nil {
+		return err
+	}
+	if !s.options.DisableNamespaceLifecycle {
+		if err := s.createNamespaces(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.bootstrap(ctx); err != nil {
+		return err
+	}
+	if err := s.createEach(ctx, definitions); err != nil {
+		return err
+	}
+	return s.createEach(ctx, others)
+}
+
+var definitionKind = schema.GroupKind{Group: custom.Plural.Group, Kind: "CustomResourceDefinition"}
+
+func (s *Server) readInitialObject(obj runtime.Object) (initialObject, error) {
+	if v := reflect.ValueOf(obj); obj == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return initialObject{}, errors.New("expected an object, got nil")
+	}
+	kind, err := s.kindOf(obj)
+	if err != nil {
+		return initialObject{}, err
+	}
+	metadata, err := meta.Accessor(obj)
+	if err != nil {
+		return initialObject{}, fmt.Errorf("%s: %w", kind.Kind, err)
+	}
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
+	if err != nil {
+		return initialObject{}, fmt.Errorf("%s %s: %w", kind.Kind, metadata.GetName(), err)
+	}
+	out := initialObject{kind: kind, namespace: metadata.GetNamespace(), name: metadata.GetName(),
+		object: &unstructured.Unstructured{Object: tree}}
+	out.object.SetGroupVersionKind(kind)
+	return out, nil
+}
+
+// kindOf returns the kind of an object: by its TypeMeta, by the scheme of the options, or by
+// the Go type of a built-in kind.
+func (s *Server) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
+	if kind := obj.GetObjectKind().GroupVersionKind(); kind.Kind != "" && kind.Version != "" {
+		return kind, nil
+	}
+	if s.options.Scheme != nil {
+		if kinds, _, err := s.options.Scheme.ObjectKinds(obj); err == nil {
+			return kinds[0], nil
+		}
+	}
+	for _, group := range []string{"", custom.Plural.Group, "apiregistration.k8s.io"} { // one of each scheme
+		if kinds, _, err := builtin.SchemeOf(group).ObjectKinds(obj); err == nil {
+			return kinds[0], nil
+		}
+	}
+	return schema.GroupVersionKind{},
+		fmt.Errorf("expected apiVersion and kind in a %T, or its kind in Options.Scheme", obj)
+}
+
+// createEach creates the objects that do not exist.
+func (s *Server) createEach(ctx context.Context, objects []initialObject) error {
+	for _, o := range objects {
+		if err := s.createInitialObject(ctx, o); err != nil {
+			return fmt.Errorf("%s %s to begin with: %w", o.kind.Kind, o.name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) createInitialObject(ctx context.Context, o initialObject) error {
+	r := s.tables.Table().ResourceOf(o.kind)
+	switch {
+	case r == nil:
+		return fmt.Errorf("expected a kind that is served, found %s", o.kind)
+	case o.name == "":
+		return errors.New("expected metadata.name")
+	case r.Namespaced && o.namespace == "":
+		return errors.New("expected metadata.namespace")
+	case !r.Namespaced && o.namespace != "":
+		return fmt.Errorf("expected no metadata.namespace, found %s", o.namespace)
+	}
+	if err := s.createGiven(ctx, o.object); err != nil {
+		return err
+	}
+	if o.kind.GroupKind() != definitionKind {
+		return nil
+	}
+	// Serving the definition may have failed; a request for it would only be a 404.
+	return s.definitions.Changed(ctx, o.name)
+}
