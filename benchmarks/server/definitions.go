@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // definitionSize returns about how many bytes a definition has, as in the wild: half of them 4 KB or less, one in
@@ -61,6 +62,8 @@ func definition(i int) (crd []byte, objects string) {
 	return crd, "/apis/" + group + "/v1/namespaces/default/" + plural
 }
 
+const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
 // measureDefinitions creates definitions on each server, starts it again on the same objects, and prints how long both
 // take, and the memory.
 func (b *bench) measureDefinitions(ctx context.Context, count int) error {
@@ -70,7 +73,8 @@ func (b *bench) measureDefinitions(ctx context.Context, count int) error {
 	}
 	fmt.Printf("%d CustomResourceDefinitions:\n\n", count)
 	fmt.Print("| server | first half created | second half | memory | restart | memory | first write of a kind | " +
-		"/openapi/v2 | memory |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+		"of each kind | memory | /openapi/v2 | memory |\n" +
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for i, p := range programs {
 		row, err := p.definitionsRow(ctx, count, b.clients)
 		if err != nil {
@@ -100,27 +104,29 @@ func (p program) definitionsRow(ctx context.Context, count, clients int) (row st
 		row += fmt.Sprintf("| %d MB ", used/1e6)
 		return err
 	}
-	var next atomic.Int64
-	for _, until := range []int{count / 2, count} {
-		begin := time.Now()
-		var creates errgroup.Group
+	// each sends the requests of the definitions from one to another.
+	each := func(from, until int, of func(i int) request) error {
+		next := atomic.Int64{}
+		next.Store(int64(from))
+		var sends errgroup.Group
 		for range clients {
-			creates.Go(func() error {
-				for {
-					i := int(next.Add(1)) - 1
-					if i >= until {
-						next.Add(-1)
-						return nil
-					}
-					crd, _ := definition(i)
-					const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-					if err := s.send(ctx, over, request{http.MethodPost, path, "application/json", crd}); err != nil {
+			sends.Go(func() error {
+				for i := int(next.Add(1)) - 1; i < until; i = int(next.Add(1)) - 1 {
+					if err := s.send(ctx, over, of(i)); err != nil {
 						return err
 					}
 				}
+				return nil
 			})
 		}
-		if err := creates.Wait(); err != nil {
+		return sends.Wait()
+	}
+	for _, half := range [][2]int{{0, count / 2}, {count / 2, count}} {
+		begin := time.Now()
+		if err := each(half[0], half[1], func(i int) request {
+			crd, _ := definition(i)
+			return request{http.MethodPost, definitionsPath, "application/json", crd}
+		}); err != nil {
 			return "", err
 		}
 		cell(begin)
@@ -135,33 +141,41 @@ func (p program) definitionsRow(ctx context.Context, count, clients int) (row st
 	if s, err = p.start(ctx, "-data", dir); err != nil {
 		return "", err
 	}
-	if err := s.send(ctx, transport(), request{http.MethodGet, "/readyz", "", nil}); err != nil {
+	over = transport()
+	if err := s.send(ctx, over, request{http.MethodGet, "/readyz", "", nil}); err != nil {
 		return "", err
 	}
 	cell(begin)
 	if err := memory(); err != nil {
 		return "", err
 	}
-	_, objects := definition(count / 2)
-	thing := fmt.Sprintf(`{"apiVersion":%q,"kind":"Thing%d","metadata":{"name":"a"},"spec":{"part0":{"name":"x"}}}`,
-		fmt.Sprintf("g%d.bench.example/v1", count/2/10), count/2)
-	for _, r := range []request{
-		{http.MethodPatch, objects + "/a" + forced, "application/apply-patch+yaml", []byte(thing)},
-		{http.MethodGet, "/openapi/v2", "", nil},
-	} {
-		begin = time.Now()
-		for { // a kube-apiserver is ready before it serves all kinds
-			err := s.send(ctx, transport(), r)
-			if err == nil {
-				break
-			}
-			if time.Since(begin) > time.Minute {
-				return "", err
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		cell(begin)
+	// A kube-apiserver is ready before it serves all kinds.
+	if begin = time.Now(); wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) { return s.send(ctx, over, firstWrite(count/2)) == nil, nil }) != nil {
+		return "", fmt.Errorf("definition %d is not served", count/2)
 	}
+	cell(begin)
+	begin = time.Now()
+	if err := each(0, count, firstWrite); err != nil {
+		return "", err
+	}
+	cell(begin)
+	if err := memory(); err != nil {
+		return "", err
+	}
+	begin = time.Now()
+	if err := s.send(ctx, over, request{http.MethodGet, "/openapi/v2", "", nil}); err != nil {
+		return "", err
+	}
+	cell(begin)
 	err = memory()
 	return row, err
+}
+
+// firstWrite applies an object of a definition.
+func firstWrite(i int) request {
+	_, objects := definition(i)
+	thing := fmt.Sprintf(`{"apiVersion":"g%d.bench.example/v1","kind":"Thing%d","metadata":{"name":"a"},`+
+		`"spec":{"part0":{"name":"x"}}}`, i/10, i)
+	return request{http.MethodPatch, objects + "/a" + forced, "application/apply-patch+yaml", []byte(thing)}
 }

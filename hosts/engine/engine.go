@@ -15,11 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/klog/v2"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/hosts/shadow"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // Writer is a field manager, upstream's or Tenure's.
@@ -136,6 +138,17 @@ func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter man
 		Kind: kind, Hub: hub, Subresource: subresource, Custom: custom,
 		Converter: objectConverter, Types: typeConverter, ResetFields: resetFields,
 	})
+}
+
+// NewTypeConverter returns the types of models as Tenure compiles them, and no others: those that upstream makes of
+// the definitions of a cluster take several times as much memory, and no field manager of Tenure's reads them.
+func (e *Engine) NewTypeConverter(models map[string]*spec.Schema, preserveUnknownFields bool) (
+	managedfields.TypeConverter, error) {
+	types, err := openapi.Compile(models, preserveUnknownFields)
+	if err != nil {
+		return nil, err
+	}
+	return apimachinery.FromTypes(types), nil
 }
 
 // Validate returns an error when managed fields are not well-formed.

@@ -4,6 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
 func environment(values map[string]string) func(string) string {
@@ -29,4 +33,25 @@ func TestModes(t *testing.T) {
 	e, err = New(environment(map[string]string{ModeVariable: "shadow", "TENURE_SHADOW_TRACES": t.TempDir()}))
 	require.NoError(t, err)
 	require.False(t, e.Answers(), "upstream answers")
+}
+
+// TestTypes: a server in the mode Tenure makes no types of upstream's.
+func TestTypes(t *testing.T) {
+	e, err := New(environment(nil))
+	require.NoError(t, err)
+	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}
+	thing := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}},
+		VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{"x-kubernetes-group-version-kind": []any{
+			map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}}}}}
+	converter, err := e.NewTypeConverter(map[string]*spec.Schema{"thing": &thing}, false)
+	require.NoError(t, err)
+	types, ok := converter.(fieldmanager.Types)
+	require.True(t, ok)
+	found, err := types.Type(kind)
+	require.NoError(t, err)
+	require.NotNil(t, found.Map)
+	thing.Properties = map[string]spec.Schema{"a": {VendorExtensible: spec.VendorExtensible{
+		Extensions: spec.Extensions{"x-kubernetes-map-type": "none"}}}}
+	_, err = e.NewTypeConverter(map[string]*spec.Schema{"thing": &thing}, false)
+	require.Error(t, err, "then upstream has the say")
 }

@@ -92,8 +92,8 @@ func apimachinery(minor int) Module {
 	}
 	m := Module{
 		Path: "k8s.io/apimachinery",
-		Why: "its field managers, its validation of managed fields, its scale handler and its reader of managed fields " +
-			"of unstructured objects hand over to an engine",
+		Why: "its field managers, its types, its validation of managed fields, its scale handler and its reader of " +
+			"managed fields of unstructured objects hand over to an engine",
 		Steps: []patch.Step{
 			patch.AddField{In: internal, Type: "FieldManager", Field: "writer Writer"},
 			method(internal, "FieldManager", "Apply", "upstreamApply",
@@ -105,6 +105,8 @@ func apimachinery(minor int) Module {
 			patch.AddFile{In: internal, Name: "zz_tenure.go", Source: internalFile},
 			method(managedfields, "", "NewDefaultFieldManager", "upstreamDefaultFieldManager", constructor),
 			method(managedfields, "", "NewDefaultCRDFieldManager", "upstreamDefaultCRDFieldManager", constructor),
+			method(managedfields, "", "NewTypeConverter", "upstreamNewTypeConverter",
+				"func(map[string]*spec.Schema, bool) (TypeConverter, error)"),
 			method(managedfields, "", "ValidateManagedFields", "upstreamValidateManagedFields", "func("+entries+") error"),
 			method(managedfields, "ScaleHandler", "ToSubresource", "upstreamToSubresource", "func() ("+entries+", error)"),
 			method(managedfields, "ScaleHandler", "ToParent", "upstreamToParent", "func("+entries+") ("+entries+", error)"),
