@@ -156,8 +156,8 @@ var commandLayers = []layer{
 	{"kubectl-tenure", []string{"internal/cli"}},
 	{"tenure", []string{"internal/cli", "internal/server"}},
 	{"replay", []string{"internal/replay"}},
-	{"internal/conformance", []string{"internal/page"}},
-	{"conformance", []string{"internal/conformance"}},
+	{"internal/conformance", []string{"internal/process", "internal/manifest", "internal/page"}},
+	{"conformance", []string{"internal/conformance", "internal/process", "internal/manifest"}},
 }
 
 // modules says which packages of which modules are watched, and which modules below its own a
