@@ -297,3 +297,18 @@ func TestReadingTheSource(t *testing.T) {
 		require.FileExists(t, file)
 	}
 }
+
+// TestOracleChoosesUpstreamOnce: the version of structured-merge-diff that the oracle runs is chosen in one file.
+func TestOracleChoosesUpstreamOnce(t *testing.T) {
+	files, err := filepath.Glob("internal/oracle/*.go")
+	require.NoError(t, err)
+	var found []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.Contains(string(text), "structured-merge-diff/v") {
+			found = append(found, file)
+		}
+	}
+	require.Equal(t, []string{filepath.FromSlash("internal/oracle/upstream.go")}, found)
+}

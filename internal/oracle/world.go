@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
@@ -199,21 +198,9 @@ func (w *World) Upstream(write Write) (out *unstructured.Unstructured, now time.
 }
 
 func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
-	reset := &smd.Set{}
-	for _, names := range w.reset(write) {
-		var path smd.Path
-		for _, name := range names {
-			path = append(path, smd.PathElement{FieldName: &name})
-		}
-		reset.Insert(path)
-	}
-	filters := map[smd.APIVersion]smd.Filter{}
-	for _, version := range w.versions() {
-		filters[smd.APIVersion(w.kind(version).GroupVersion().String())] = smd.NewExcludeSetFilter(reset)
-	}
 	kind := w.kind(write.Version)
 	m, err := managedfields.NewDefaultCRDFieldManager(w.upstream, AsItIs{}, AsItIs{}, AsItIs{}, kind,
-		kind.GroupVersion(), write.Subresource, filters)
+		kind.GroupVersion(), write.Subresource, w.filters(write))
 	if err != nil {
 		return nil, err
 	}
