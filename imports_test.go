@@ -312,3 +312,23 @@ func TestOracleChoosesUpstreamOnce(t *testing.T) {
 	}
 	require.Equal(t, []string{filepath.FromSlash("internal/oracle/upstream.go")}, found)
 }
+
+// TestFieldsV1IsNotCopied: GetRawBytes copies the text of a FieldsV1 that is a handle (-tags fieldsv1string). What runs
+// with each write reads it by internal/fieldsv1.
+func TestFieldsV1IsNotCopied(t *testing.T) {
+	seen := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "GetRawBytes()") {
+			seen[filepath.ToSlash(path)] = true
+		}
+		return err
+	}))
+	require.Equal(t, map[string]bool{
+		"internal/fieldsv1/bytes.go":             true, // without the tag it does not copy
+		"benchmarks/internal/workloads/codec.go": true, // once, before the measurement
+	}, seen)
+}
