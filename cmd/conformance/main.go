@@ -16,7 +16,7 @@
 // page.
 //
 // Exit status: 0 if nothing differs, 1 if anything does, 2 if the traces could not be run, or some of them, or not
-// everything could be deleted.
+// everything could be deleted, or a definition could not be compared.
 package main
 
 import (
@@ -125,7 +125,8 @@ func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (faile
 	}
 	definitions := conformance.NewDefinitions(documents)
 	definitions.Run(ctx, options)
-	return definitions.Write(stdout)
+	failed, err = definitions.Write(stdout)
+	return failed, errors.Join(err, ctx.Err()) // what an interrupted run did is printed
 }
 
 // write writes a file, unless it has no name.

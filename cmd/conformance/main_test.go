@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/xml"
 	"log/slog"
 	"os"
@@ -105,4 +106,10 @@ func TestRunDefinitions(t *testing.T) {
 		require.ErrorContains(t, err, test.want)
 		require.False(t, failed)
 	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	failed, err := run(ctx, []string{"definitions", "--duration", "1h", file}, &tables[0])
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, failed)
 }
