@@ -65,7 +65,9 @@ func NewDefinitions(documents []manifest.Document) *Definitions {
 	return newDefinitions(documents, openapi.CompileCRD)
 }
 
-func newDefinitions(documents []manifest.Document, compile func(map[string]any) (*openapi.Registry, error)) *Definitions {
+func newDefinitions(
+	documents []manifest.Document, compile func(map[string]any) (*openapi.Registry, error),
+) *Definitions {
 	d := &Definitions{total: checked{met: map[int]int{}}}
 	for _, document := range documents {
 		if document.Err == nil && document.Tree["kind"] != "CustomResourceDefinition" {
@@ -169,7 +171,8 @@ func structuralOf(v apiextensionsv1.CustomResourceDefinitionVersion) (*structura
 		return nil, errors.New("missing")
 	}
 	var props apiextensions.JSONSchemaProps
-	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &props, nil)
+	in := v.Schema.OpenAPIV3Schema
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(in, &props, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -201,8 +204,8 @@ func (d *Definitions) add(c *checked, h oracle.History, seed uint64) {
 // maxReplays bounds the time that a failing history is shrunk.
 const maxReplays = 3000
 
-// Run does random writes by both engines, until it has done as many as options say, or the context ends. Then it shrinks
-// the first failing history of each definition.
+// Run does random writes by both engines, until it has done as many as options say, or the context ends. Then it
+// shrinks the first failing history of each definition.
 func (d *Definitions) Run(ctx context.Context, options DefinitionsOptions) {
 	if options.Duration > 0 {
 		timed, cancel := context.WithTimeout(ctx, options.Duration)
