@@ -240,8 +240,8 @@ func TestAgreement(t *testing.T) {
 	require.Empty(t, s.traces(t))
 }
 
-// TestItemOfDefaults: upstream removes an item that is applied again, if its keys are defaults and nobody owns a field of
-// it (doc/differences.md, 15).
+// TestItemOfDefaults: upstream removes an item that is applied again, if its keys are defaults and nobody owns a field
+// of it (doc/differences.md, 15).
 func TestItemOfDefaults(t *testing.T) {
 	for _, row := range []struct {
 		name, first, again string

@@ -244,8 +244,8 @@ func crdApply() (*Case, error) {
 	return applying(engines.CRD, live, objects.Intent(obj), applier), err
 }
 
-// compileCRD compiles the schema of a definition about as large as an object may be in etcd. A server compiles it when it
-// starts, and when the definition changes.
+// compileCRD compiles the schema of a definition that is about as large as an object may be in etcd. A server does so
+// when it starts, and when the definition changes.
 func compileCRD() (*Case, error) {
 	properties := map[string]any{}
 	for i := range 5 {
