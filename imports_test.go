@@ -156,8 +156,8 @@ var commandLayers = []layer{
 	{"kubectl-tenure", []string{"internal/cli"}},
 	{"tenure", []string{"internal/cli", "internal/server"}},
 	{"replay", []string{"internal/replay"}},
-	{"internal/conformance", []string{"internal/page"}},
-	{"conformance", []string{"internal/conformance"}},
+	{"internal/conformance", []string{"internal/process", "internal/manifest", "internal/page"}},
+	{"conformance", []string{"internal/conformance", "internal/process", "internal/manifest"}},
 }
 
 // modules says which packages of which modules are watched, and which modules below its own a
@@ -296,4 +296,39 @@ func TestReadingTheSource(t *testing.T) {
 	for _, file := range files {
 		require.FileExists(t, file)
 	}
+}
+
+// TestOracleChoosesUpstreamOnce: the version of structured-merge-diff that the oracle runs is chosen in one file.
+func TestOracleChoosesUpstreamOnce(t *testing.T) {
+	files, err := filepath.Glob("internal/oracle/*.go")
+	require.NoError(t, err)
+	var found []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.Contains(string(text), "structured-merge-diff/v") {
+			found = append(found, file)
+		}
+	}
+	require.Equal(t, []string{filepath.FromSlash("internal/oracle/upstream.go")}, found)
+}
+
+// TestFieldsV1IsNotCopied: GetRawBytes copies the text of a FieldsV1 that is a handle (-tags fieldsv1string). What runs
+// with each write reads it by internal/fieldsv1.
+func TestFieldsV1IsNotCopied(t *testing.T) {
+	seen := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "GetRawBytes()") {
+			seen[filepath.ToSlash(path)] = true
+		}
+		return err
+	}))
+	require.Equal(t, map[string]bool{
+		"internal/fieldsv1/bytes.go":             true, // without the tag it does not copy
+		"benchmarks/internal/workloads/codec.go": true, // once, before the measurement
+	}, seen)
 }

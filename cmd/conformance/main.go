@@ -6,11 +6,17 @@
 // topology.example.dev, and deletes them in the end, or when it is interrupted. One that exists already is not touched.
 // It is meant for a server without controllers, which write to objects, too.
 //
+//	go run github.com/tenure-ssa/tenure/cmd/conformance@latest definitions DIR|FILE…|--kubeconfig FILE
+//
+// compares Tenure with upstream on the schemas of CustomResourceDefinitions, by random writes without a server. It
+// prints counts for each definition, and the shortest history that differs in a way that doc/differences.md does not
+// list.
+//
 // It prints what differs, by the rule of doc/spec.md that the server breaks, and writes the same as JUnit XML and as a
 // page.
 //
 // Exit status: 0 if nothing differs, 1 if anything does, 2 if the traces could not be run, or some of them, or not
-// everything could be deleted.
+// everything could be deleted, or a definition could not be compared.
 package main
 
 import (
@@ -21,13 +27,17 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime"
 	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/conformance"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 func main() {
@@ -46,6 +56,9 @@ func main() {
 
 // run reports whether anything differed.
 func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err error) {
+	if len(args) > 0 && args[0] == "definitions" {
+		return runDefinitions(ctx, args[1:], stdout)
+	}
 	flags := pflag.NewFlagSet("conformance", pflag.ContinueOnError)
 	loading := clientcmd.NewDefaultClientConfigLoadingRules()
 	flags.StringVar(&loading.ExplicitPath, "kubeconfig", "", "`FILE` of the server's kubeconfig")
@@ -81,6 +94,39 @@ func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err
 		err = errors.New("no trace ran")
 	}
 	return counts["failed"] > 0, err
+}
+
+// runDefinitions reports whether anything differed that has no number in doc/differences.md.
+func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (failed bool, err error) {
+	flags := pflag.NewFlagSet("conformance definitions", pflag.ContinueOnError)
+	var options conformance.DefinitionsOptions
+	kubeconfig := flags.String("kubeconfig", "", "`FILE` of a cluster to take all CustomResourceDefinitions from")
+	flags.Uint64Var(&options.Seed, "seed", 1, "`NUMBER` of the first random history")
+	flags.IntVar(&options.Count, "count", 100, "how many histories to run of each definition")
+	flags.DurationVar(&options.Duration, "duration", 0, "run histories for so long, in place of --count")
+	flags.IntVar(&options.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many histories to run at once")
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	if (*kubeconfig == "") == (flags.NArg() == 0) {
+		return false, errors.New("expected either files and folders or --kubeconfig")
+	}
+	var documents []manifest.Document
+	if *kubeconfig == "" {
+		documents, err = manifest.ReadFiles(&process.Env{Stderr: os.Stderr}, flags.Args()...)
+	} else {
+		var config *rest.Config
+		if config, err = clientcmd.BuildConfigFromFlags("", *kubeconfig); err == nil {
+			documents, err = conformance.ListDefinitions(ctx, config)
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	definitions := conformance.NewDefinitions(documents)
+	definitions.Run(ctx, options)
+	failed, err = definitions.Write(stdout)
+	return failed, errors.Join(err, ctx.Err()) // what an interrupted run did is printed
 }
 
 // write writes a file, unless it has no name.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/xml"
 	"log/slog"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 )
@@ -61,4 +64,52 @@ func TestRun(t *testing.T) {
 		require.ErrorContains(t, err, test.want)
 		require.False(t, failed)
 	}
+}
+
+func TestRunDefinitions(t *testing.T) {
+	const file = "../internal/conformance/testdata/definitions/topologies.yaml"
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(t, yaml.Unmarshal(data, crd))
+	server, err := apiserver.Start(t.Context(), apiserver.Options{
+		Log: slog.New(slog.DiscardHandler), Definitions: []*apiextensionsv1.CustomResourceDefinition{crd},
+	})
+	require.NoError(t, err)
+	defer server.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	_, err = server.WriteKubeconfig(kubeconfig)
+	require.NoError(t, err)
+
+	var tables [2]strings.Builder
+	for i, from := range [][]string{{file}, {"--kubeconfig", kubeconfig}} {
+		args := append([]string{"definitions", "--seed", "7", "--count", "3", "--parallel", "1"}, from...)
+		failed, err := run(t.Context(), args, &tables[i])
+		require.NoError(t, err)
+		require.False(t, failed)
+	}
+	require.Contains(t, tables[0].String(), "1 definitions")
+	require.Equal(t, tables[0].String(), tables[1].String(), "a definition of a cluster is that of its file")
+
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "expected either files and folders or --kubeconfig"},
+		{[]string{file, "--kubeconfig", kubeconfig}, "expected either files and folders or --kubeconfig"},
+		{[]string{"--kubeconfig", "none"}, "no such file"},
+		{[]string{"none"}, `the path "none" does not exist`},
+		{[]string{"main.go.yaml", "--count", "x"}, "invalid argument"},
+		{[]string{"--count", "1", "--duration", "1ns", "../internal/conformance/testdata/definitions"}, "2 bad definitions"},
+	} {
+		failed, err := run(t.Context(), append([]string{"definitions"}, test.args...), &tables[0])
+		require.ErrorContains(t, err, test.want)
+		require.False(t, failed)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	failed, err := run(ctx, []string{"definitions", "--duration", "1h", file}, &tables[0])
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, failed)
 }

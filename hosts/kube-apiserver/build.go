@@ -24,7 +24,12 @@ func (p *place) open() (*tree.Tree, error) {
 			return nil, err
 		}
 	}
-	return tree.Open(p.dir, p.version)
+	t, err := tree.Open(p.dir, p.version)
+	if err != nil {
+		return nil, err
+	}
+	t.Tags = p.tags
+	return t, nil
 }
 
 // build builds both servers.

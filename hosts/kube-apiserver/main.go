@@ -53,10 +53,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // place are the flags that all commands have.
-type place struct{ version, dir, root string }
+type place struct{ version, dir, root, tags string }
 
 func (p *place) register(f *flag.FlagSet) {
 	f.StringVar(&p.version, "version", "v1.37.2", "`version` of Kubernetes")
 	f.StringVar(&p.dir, "out", "", "`folder` to work in (default: one for the version in the user's cache)")
+	f.StringVar(&p.tags, "tags", "", "build `tags`, separated by commas; what is built with others is kept apart")
 	f.StringVar(&p.root, "tenure", "", "`folder` of Tenure (default: that of the workspace)")
 }

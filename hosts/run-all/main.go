@@ -42,11 +42,11 @@ func main() {
 
 // runner runs suites.
 type runner struct {
-	version, root, dir, logs string
-	mode                     string
-	procs                    int
-	trees                    map[string]*tree.Tree
-	read                     bool // the logs of an earlier run
+	version, root, dir, logs, tags string
+	mode                           string
+	procs                          int
+	trees                          map[string]*tree.Tree
+	read                           bool // the logs of an earlier run
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -59,6 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	f.StringVar(&r.mode, "mode", string(engine.Tenure), "`mode` of field management: tenure, upstream or shadow")
 	f.IntVar(&r.procs, "p", 0, "how many `packages` to build at a time (default: as go test)")
 	f.BoolVar(&r.read, "read", false, "print the table of the logs of an earlier run, which --logs has")
+	f.StringVar(&r.tags, "tags", "", "build `tags` of the suites, separated by commas")
 	quick := f.Bool("quick", false, "only suites of small modules, which take a minute")
 	only := f.String("only", "", "`pattern` of the suites to run")
 	if err := f.Parse(args); err != nil {
@@ -155,6 +156,7 @@ func (r *runner) open(name string) (*tree.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.Tags = r.tags
 	r.trees[name] = t
 	return t, nil
 }
@@ -176,6 +178,9 @@ var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 // run runs a suite and reads what it printed.
 func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
 	name := notInName.ReplaceAllString(strings.ToLower(s.name), "-") + "." + r.mode + ".log"
+	if r.tags != "" {
+		name = r.tags + "." + name
+	}
 	path := filepath.Join(r.logs, name)
 	var err error
 	if !r.read {

@@ -57,14 +57,15 @@ func (a *answers) numberOfObject(w *write, paths []differing) string {
 	if w.operation != apply {
 		return unexplained // an update changes managed fields alone
 	}
-	emptied, applied := true, true
+	emptied, applied, defaults := true, true, true
 	for _, p := range paths {
+		defaults = defaults && a.lacksItemOfDefaults(p)
 		emptied = emptied && isNothing(p.upstream) && isEmptyContainer(p.tenure)
 		want, ok := at(a.obj, p.path)
 		applied = applied && ok && sameJSON(want, p.tenure)
 	}
 	switch {
-	case applied && a.dropsNothing(w.manager):
+	case applied && a.dropsNothing(w.manager), defaults:
 		return "15"
 	case emptied:
 		return "1"
@@ -72,6 +73,26 @@ func (a *answers) numberOfObject(w *write, paths []differing) string {
 		return "25"
 	}
 	return unexplained
+}
+
+// lacksItemOfDefaults reports whether upstream lacks one item of a list that live and Tenure have, and that the intent
+// has as {}: its keys are defaults, so that nobody owns a field of it.
+func (a *answers) lacksItemOfDefaults(p differing) bool {
+	list := func(v any) []any { items, _ := v.([]any); return items }
+	wanted, _ := at(a.obj, p.path)
+	before, _ := at(a.live, p.path)
+	upstream, tenure := list(p.upstream), list(p.tenure)
+	if upstream == nil && !isNothing(p.upstream) || !slices.ContainsFunc(list(wanted), isEmptyContainer) {
+		return false
+	}
+	for i, item := range tenure {
+		rest := slices.Delete(slices.Clone(tenure), i, i+1)
+		isSame := func(v any) bool { return sameJSON(v, item) }
+		if sameJSON(rest, append([]any{}, upstream...)) && slices.ContainsFunc(list(before), isSame) {
+			return true
+		}
+	}
+	return false
 }
 
 // numberOfEntries is the number of managed fields that differ, beside other differences.

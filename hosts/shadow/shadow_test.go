@@ -77,8 +77,12 @@ func types(t *testing.T) upstream.TypeConverter {
 			},
 		},
 		"items": list("map", item, "name"),
-		"tags":  list("set", word),
-		"args":  list("atomic", word),
+		"ports": list("map", spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
+			"protocol": {SchemaProps: spec.SchemaProps{Type: []string{"string"}, Default: "TCP"}},
+			"name":     {SchemaProps: word},
+		}}, "protocol"),
+		"tags": list("set", word),
+		"args": list("atomic", word),
 	}
 	metadata := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
 		"name":              {SchemaProps: word},
@@ -234,6 +238,64 @@ func TestAgreement(t *testing.T) {
 	s.drain()
 	require.Equal(t, float64(n), compares(t))
 	require.Empty(t, s.traces(t))
+}
+
+// TestItemOfDefaults: upstream removes an item that is applied again, if its keys are defaults and nobody owns a field
+// of it (doc/differences.md, 15).
+func TestItemOfDefaults(t *testing.T) {
+	for _, row := range []struct {
+		name, first, again string
+		before             []string // who applied the first; the last one applies again
+		entries            float64
+	}{
+		{"alone", "{text: a, ports: [{}]}", "{text: a, ports: [{}]}", []string{"one"}, 0},
+		{"while a field is dropped", "{text: a, count: 3, ports: [{}]}", "{text: a, ports: [{}]}", []string{"one"}, 0},
+		{"beside another item", "{ports: [{}, {protocol: UDP}]}", "{ports: [{}, {protocol: UDP}]}", []string{"one"}, 0},
+		{"of two managers", "{text: a, ports: [{}]}", "{ports: [{}]}", []string{"one", "two"}, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100})
+			live, manager := empty(), ""
+			for _, manager = range row.before {
+				out, err := s.writer.Apply(live, widget(t, "spec: "+row.first), manager, false)
+				require.NoError(t, err)
+				u := stored(out)
+				ports, _, err := unstructured.NestedSlice(u.Object, "spec", "ports")
+				require.NoError(t, err)
+				ports[0].(map[string]any)["protocol"] = "TCP" // as a server stores it
+				require.NoError(t, unstructured.SetNestedSlice(u.Object, ports, "spec", "ports"))
+				live = u
+			}
+			_, err := s.writer.Apply(live, widget(t, "spec: "+row.again), manager, false)
+			require.NoError(t, err)
+			s.drain()
+			require.Zero(t, count(t, unexplained, apply, ofObject))
+			require.Equal(t, 1.0, count(t, "15", apply, ofObject))
+			require.Equal(t, row.entries, count(t, "15", apply, ofManagedFields))
+		})
+	}
+}
+
+// TestNotAnItemOfDefaults: what only looks like a known difference is unexplained.
+func TestNotAnItemOfDefaults(t *testing.T) {
+	object := func(text string) map[string]any { return widget(t, "spec: {ports: "+text+"}").Object }
+	for _, row := range []struct{ name, live, intent, upstream, tenure string }{
+		{"the intent has a field of it", "[{protocol: TCP, name: x}]", "[{protocol: TCP}]", "null",
+			"[{protocol: TCP, name: x}]"},
+		{"it is new", "[]", "[{}]", "[]", "[{protocol: TCP}]"},
+		{"two are missing", "[{protocol: TCP}, {protocol: UDP}]", "[{}]", "null", "[{protocol: TCP}, {protocol: UDP}]"},
+		{"another one differs", "[{protocol: TCP}, {protocol: UDP}]", "[{}]", "[{protocol: UDP, name: x}]",
+			"[{protocol: TCP}, {protocol: UDP}]"},
+		{"upstream has no list", "[{protocol: TCP}]", "[{}]", "text", "[{protocol: TCP}]"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			a := &answers{
+				live: object(row.live), obj: object(row.intent), upstream: object(row.upstream), tenure: object(row.tenure),
+			}
+			w := &write{operation: apply, manager: "one"}
+			require.Equal(t, unexplained, a.numberOfObject(w, differingPaths(a.upstream, a.tenure)))
+		})
+	}
 }
 
 // replay runs `cmd/replay` on paths, and returns what it printed and whether all agreed.

@@ -26,3 +26,13 @@ func TestEqual(t *testing.T) {
 		}
 	}
 }
+
+// TestBytesShareMemory: a decoded entry is read without a copy, with the build tag fieldsv1string, too.
+func TestBytesShareMemory(t *testing.T) {
+	a, b := fieldsv1.New(`{"f:spec":{"f:replicas":{}}}`), fieldsv1.New(`{"f:spec":{"f:replicas":{}}}`)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if len(fieldsv1.Bytes(a)) == 0 || !fieldsv1.Equal(a, b) {
+			panic("unreachable")
+		}
+	}))
+}

@@ -53,7 +53,7 @@ func (w *World) before(version string) runtime.Object {
 }
 
 func (w *World) laws(write Write) Laws {
-	return Laws{Type: w.types.TypeFor(Kind(write.Version)), At: func(now time.Time) (*fieldmanager.FieldManager, error) {
+	return Laws{Type: w.typeAt(write.Version), At: func(now time.Time) (*fieldmanager.FieldManager, error) {
 		return fieldmanager.New(Kind(write.Version), w.types, fieldmanager.Options{Converter: fieldmanager.NoneConverter{},
 			Clock: func() time.Time { return now }})
 	}}

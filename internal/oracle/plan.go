@@ -120,7 +120,7 @@ func (w *World) comparePlan(
 	for range plan.Changes() {
 		changes++
 	}
-	t := w.types.TypeFor(Kind(write.Version))
+	t := w.typeAt(write.Version)
 	if isValid := t.Validate(live.Object, typed.Rules{Duplicates: true}) == nil; isValid && sameObject != (changes == 0) {
 		return 0, fmt.Errorf("%d changes; stored: %s", changes, JSON(stored.Object))
 	}
@@ -236,7 +236,7 @@ func (w *World) compareWays(
 	all conflicts.Conflicts,
 	now time.Time,
 ) error {
-	t := w.types.TypeFor(Kind(write.Version))
+	t := w.typeAt(write.Version)
 	decisions := map[string]func(conflicts.Conflict) conflicts.Way{
 		"force":   func(conflicts.Conflict) conflicts.Way { return conflicts.Force },
 		"give up": func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },

@@ -88,46 +88,93 @@ func RunOdd(data []byte) error { return NewOddGen(data).run() }
 
 func (g *Gen) run() error {
 	return g.play(func(w *World, write Write) (*unstructured.Unstructured, error) {
-		up, now, upErr := w.Upstream(write)
-		own, ownErr := w.Tenure(write, now)
-		if errors.Is(ownErr, ErrChangedInput) {
-			return nil, ownErr
+		w.isVaried = g.odd
+		out, _, err := w.both(write)
+		return out, err
+	})
+}
+
+// both has both engines do a write. It returns upstream's object, nil if upstream refused the write, and the numbers of
+// the rows of doc/differences.md that were met. The error is a difference without a number.
+func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, err error) {
+	up, now, upErr := w.Upstream(write)
+	own, ownErr := w.Tenure(write, now)
+	if errors.Is(ownErr, ErrChangedInput) {
+		return nil, nil, ownErr
+	}
+	if tolerated := w.tolerates(write, own, upErr, ownErr); tolerated > 0 {
+		met = append(met, tolerated)
+	} else if err := CompareErrors(upErr, ownErr); err != nil {
+		if !w.conflictsOverNull(write, upErr, ownErr) {
+			return nil, nil, err
 		}
-		var live, applied map[string]any
-		if w.Live != nil {
-			live = w.live(write.Version).Object
-		}
-		if write.Apply {
-			applied = write.Object.Object
-		}
-		toleratesLive := ToleratesLive(w.types.TypeFor(Kind(write.Version)), upErr, ownErr, live, applied)
-		// What fits one version's topology need not fit the other's, nor that of yesterday, which Tenure does not ask
-		// (doc/differences.md, 3 and 19); and what upstream prunes may leave a null among items, which then stops it.
-		toleratesLive = toleratesLive || misfits(upErr) &&
-			(g.odd || strings.HasPrefix(upErr.Error(), "failed to prune fields: "))
-		if !toleratesLive {
-			if err := CompareErrors(upErr, ownErr); err != nil && !w.conflictsOverNull(write, upErr, ownErr) {
-				return nil, err
-			}
-		}
-		if upErr != nil {
-			fmt.Fprintf(w.story, "  refused: %v\n", upErr)
-			return nil, nil
-		}
-		stored := own
-		up, own = w.served(up), w.served(own)
-		lost, a, b := KeepName(up, own), up, own
-		if lost && typed.Equal(withoutLastApplied(live), withoutLastApplied(own.Object)) {
+		met = append(met, 1)
+	}
+	if upErr != nil {
+		fmt.Fprintf(w.story, "  refused: %v\n", upErr)
+		return nil, met, nil
+	}
+	stored := up
+	if w.gone != "" { // its entries stay
+		stored = own
+	}
+	up, own = w.served(up), w.served(own)
+	a, b := up, own
+	if KeepName(up, own) {
+		met = append(met, 31)
+		if typed.Equal(withoutLastApplied(w.live(write.Version).Object), withoutLastApplied(own.Object)) {
 			// Only upstream's object changed, and so a time.
 			a, b = WithoutTimes(up), WithoutTimes(own)
 		}
-		if err := w.compare(write, a, b); err != nil && !w.appliedAgain(write, up, own) {
-			return nil, err
-		}
-		if w.gone != "" {
-			return stored, nil
-		}
-		return up, nil
+	}
+	switch err := w.compare(write, a, b); {
+	case typed.Equal(a.Object, b.Object):
+	case Compare(a, b) == nil:
+		met = append(met, 1)
+	case err == nil:
+		met = append(met, 25)
+	case w.appliedAgain(write, up, own):
+		met = append(met, 15)
+	default:
+		return nil, nil, err
+	}
+	return stored, met, nil
+}
+
+// tolerates returns the number of the difference by which Tenure does a write that upstream fails, 0 for none.
+func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ownErr error) int {
+	if !stopped(upErr) || stopped(ownErr) {
+		return 0
+	}
+	var live, applied map[string]any
+	if w.Live != nil {
+		live = w.live(write.Version).Object
+	}
+	if write.Apply {
+		applied = write.Object.Object
+	}
+	if own == nil && w.defined != nil { // it is in conflict; upstream fails before it looks
+		write.Force = true
+		own, _ = w.Tenure(write, w.now)
+	}
+	switch {
+	case refusesDuplicates(upErr):
+		return 3
+	case ToleratesLive(w.typeAt(write.Version), upErr, ownErr, live, applied), w.misfits(own), w.misfits(w.Live):
+		return 19
+	case misfits(upErr) && (w.isVaried || strings.HasPrefix(upErr.Error(), "failed to prune fields: ")):
+		// What fits one version's topology need not fit the other's, nor that of yesterday, which Tenure does not ask;
+		// and what upstream prunes may leave a null among items, which then stops it.
+		return 19
+	}
+	return 0
+}
+
+// misfits reports whether an object of a definition does not fit the type at one of its versions, which an entry may
+// have.
+func (w *World) misfits(obj *unstructured.Unstructured) bool {
+	return w.defined != nil && obj != nil && slices.ContainsFunc(w.versions(), func(version string) bool {
+		return w.typeAt(version).Validate(obj.Object, typed.Rules{Duplicates: true}) != nil
 	})
 }
 
@@ -231,7 +278,7 @@ func (w *World) intent(write Write) (Intent, error) {
 		return Intent{}, err
 	}
 	owned, err := m.Owned(context.Background(), write.Object)
-	return Intent{Tree: write.Object.Object, Type: w.types.TypeFor(Kind(write.Version)), Owned: owned}, err
+	return Intent{Tree: write.Object.Object, Type: w.typeAt(write.Version), Owned: owned}, err
 }
 
 // stopped reports whether an error is other than conflicts.
@@ -265,7 +312,7 @@ func (w *World) conflictsOverNull(write Write, upstream, tenure error) bool {
 	if err != nil {
 		return false
 	}
-	t, live := w.types.TypeFor(Kind(write.Version)), w.live(write.Version).Object
+	t, live := w.typeAt(write.Version), w.live(write.Version).Object
 	nulls := map[string]bool{}
 	for path := range t.Compare(live, forced.Object).Modified.All() {
 		before, _ := t.Get(live, path)

@@ -42,7 +42,7 @@ func (g *Gen) value(s *spec.Schema, dup int) any {
 	case "object":
 		return g.object(s, dup)
 	}
-	if g.odd && s.Extensions["x-kubernetes-int-or-string"] == true {
+	if (g.odd || g.Validated) && s.Extensions["x-kubernetes-int-or-string"] == true {
 		return g.Free(0) // which may be a key: upstream prints maps in it in any order
 	}
 	return g.Free(2)
@@ -237,7 +237,10 @@ func scalarOf(s *spec.Schema, i int, format string) any {
 	return fmt.Sprintf(format, i)
 }
 
-func isAssociative(s *spec.Schema) bool { return s.Extensions["x-kubernetes-list-type"] != "atomic" }
+func isAssociative(s *spec.Schema) bool {
+	listType := s.Extensions["x-kubernetes-list-type"]
+	return listType == "set" || listType == "map"
+}
 
 // keysOf returns the names of the key fields of a list's items, none if it has none.
 func keysOf(s *spec.Schema) (out []string) {

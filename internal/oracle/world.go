@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
@@ -31,14 +30,17 @@ const group = "fuzz.example.dev"
 // Versions are those of the random type; they differ in name only.
 var Versions = []string{"v1", "v2"}
 
-// World is a random type and an object of it that both engines write to.
+// World is a type and an object of it that both engines write to. The type is a random one, of [World.SetSpec], or
+// that of a [Definition].
 type World struct {
 	// Spec is the schema of the fields spec and status; see SetSpec.
 	Spec spec.Schema
 	// Live is the object, nil at first.
 	Live *unstructured.Unstructured
 
-	story    *strings.Builder // of a run
+	defined  *Definition             // nil for a random type
+	parts    map[string]*spec.Schema // what is written of a definition, by version
+	story    *strings.Builder        // of a run
 	now      time.Time
 	gone     string                    // the version that no longer exists; empty for none
 	intents  map[string]map[string]any // the last one of each manager
@@ -46,6 +48,7 @@ type World struct {
 	managers map[string]*fieldmanager.FieldManager
 	other    *spec.Schema // that of all versions but the first, if it is another
 	resets   [][]string   // what writes to the object itself leave as it is, beside the status
+	isVaried bool         // versions may have different topologies
 	upstream managedfields.TypeConverter
 	types    *openapi.Registry
 }
@@ -94,13 +97,34 @@ func (w *World) models() map[string]*spec.Schema {
 // schemaAt returns the schema of the object at a version; nil for none.
 func (w *World) schemaAt(apiVersion string) *spec.Schema {
 	_, version, _ := strings.Cut(apiVersion, "/")
+	if w.defined != nil {
+		return w.defined.Schemas[version]
+	}
 	return w.models()["thing."+version]
 }
 
-// Kind returns the kind at a version.
+// Kind returns the random kind at a version.
 func Kind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: "Thing"}
 }
+
+// kind returns the kind of the object at a version.
+func (w *World) kind(version string) schema.GroupVersionKind {
+	if w.defined != nil {
+		return w.defined.Kind.WithVersion(version)
+	}
+	return Kind(version)
+}
+
+func (w *World) versions() []string {
+	if w.defined != nil {
+		return w.defined.Versions
+	}
+	return Versions
+}
+
+// typeAt returns Tenure's type of the object at a version.
+func (w *World) typeAt(version string) *typed.Type { return w.types.TypeFor(w.kind(version)) }
 
 // Write is one write, to be done by both engines.
 type Write struct {
@@ -117,21 +141,19 @@ func (w Write) String() string {
 	if w.Apply {
 		verb = "apply"
 	}
-	return fmt.Sprintf(
-		"%s %s by %q at %s, force=%v: %s",
-		verb,
-		w.Subresource,
-		w.Manager,
-		w.Version,
-		w.Force,
-		JSON(w.Object.Object),
-	)
+	if w.Subresource != "" {
+		verb += " of " + w.Subresource
+	}
+	return fmt.Sprintf("%s by %q at %s, force=%v: %s", verb, w.Manager, w.Version, w.Force, JSON(w.Object.Object))
 }
 
 // reset returns what a write through a subresource leaves as it is.
 func (w *World) reset(write Write) [][]string {
 	if write.Subresource == "status" {
 		return [][]string{{"spec"}, {"metadata"}}
+	}
+	if w.defined != nil && !w.defined.HasStatus {
+		return nil
 	}
 	return append([][]string{{"status"}}, w.resets...)
 }
@@ -180,21 +202,9 @@ func (w *World) Upstream(write Write) (out *unstructured.Unstructured, now time.
 }
 
 func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
-	reset := &smd.Set{}
-	for _, names := range w.reset(write) {
-		var path smd.Path
-		for _, name := range names {
-			path = append(path, smd.PathElement{FieldName: &name})
-		}
-		reset.Insert(path)
-	}
-	filters := map[smd.APIVersion]smd.Filter{}
-	for _, version := range Versions {
-		filters[smd.APIVersion(group+"/"+version)] = smd.NewExcludeSetFilter(reset)
-	}
-	kind := Kind(write.Version)
+	kind := w.kind(write.Version)
 	m, err := managedfields.NewDefaultCRDFieldManager(w.upstream, AsItIs{w.gone}, AsItIs{}, AsItIs{}, kind,
-		kind.GroupVersion(), write.Subresource, filters)
+		kind.GroupVersion(), write.Subresource, w.filters(write))
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +232,7 @@ func (w *World) manager(write Write, now time.Time) (m *fieldmanager.FieldManage
 	if m = w.managers[key]; m == nil {
 		options := w.options(write)
 		options.Clock = func() time.Time { return w.now }
-		m, err = fieldmanager.New(Kind(write.Version), w.types, options)
+		m, err = fieldmanager.New(w.kind(write.Version), w.types, options)
 		w.managers[key] = m
 	}
 	return m, err
@@ -235,8 +245,8 @@ func (w *World) options(write Write) fieldmanager.Options {
 		paths = append(paths, fieldpath.Fields(names...))
 	}
 	filters := map[string]fieldpath.Filter{}
-	for _, version := range Versions {
-		filters[group+"/"+version] = fieldpath.Excluding{Set: fieldpath.NewSet(paths...)}
+	for _, version := range w.versions() {
+		filters[w.kind(version).GroupVersion().String()] = fieldpath.Excluding{Set: fieldpath.NewSet(paths...)}
 	}
 	return fieldmanager.Options{
 		Subresource: write.Subresource, Converter: fieldmanager.NoneConverter{}, ResetFields: filters,
@@ -286,8 +296,7 @@ func (w *World) liveViolates() bool {
 	if w.Live == nil {
 		return false
 	}
-	t := w.types.TypeFor(Kind(Versions[0]))
-	return t.Validate(w.Live.Object, typed.Rules{Duplicates: true}) != nil
+	return w.typeAt(Versions[0]).Validate(w.Live.Object, typed.Rules{Duplicates: true}) != nil
 }
 
 // live returns a copy of the object at a version; before it is created, one with
@@ -297,7 +306,8 @@ func (w *World) live(version string) *unstructured.Unstructured {
 	if w.Live != nil {
 		live = w.Live.DeepCopy()
 	}
-	live.SetGroupVersionKind(Kind(version))
+	live.SetGroupVersionKind(w.kind(version))
+	w.prune(version, live.Object)
 	return live
 }
 

@@ -182,19 +182,19 @@ func (g *Gen) metadata(metadata, old map[string]any, dup int) {
 func (g *Gen) write(w *World) Write {
 	write := Write{
 		Apply:   g.Intn(3) > 0 || w.Live == nil && g.Intn(2) == 1,
-		Version: Versions[min(g.Intn(4), 1)],
+		Version: g.version(w.versions()),
 		Manager: g.Manager(),
 		Force:   g.Intn(2) == 0,
 	}
 	if write.Version == w.gone {
 		write.Version = Versions[0]
 	}
-	if w.Live != nil && g.Chance(6) {
+	if w.Live != nil && g.Chance(6) && (w.defined == nil || w.defined.HasStatus) {
 		write.Subresource = "status"
 	}
-	fields := map[string]*spec.Schema{"spec": &w.Spec}
-	if g.Intn(3) == 0 || write.Subresource != "" {
-		fields["status"] = &w.Spec
+	fields := w.fields(write.Version)
+	if g.Intn(3) != 0 && write.Subresource == "" {
+		delete(fields, "status")
 	}
 	var live map[string]any
 	if w.Live != nil {
@@ -215,7 +215,8 @@ func (g *Gen) write(w *World) Write {
 		}
 	}
 	write.Object = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(obj)}
-	write.Object.SetGroupVersionKind(Kind(write.Version))
+	write.Object.SetGroupVersionKind(w.kind(write.Version))
+	w.prune(write.Version, write.Object.Object)
 	return write
 }
 
@@ -240,14 +241,21 @@ func (w *World) again(write Write) Write {
 	return write
 }
 
+// version chooses one of several, the first one less often than the last.
+func (g *Gen) version(versions []string) string {
+	last := len(versions) - 1
+	return versions[min(g.Intn(max(4, last+1)), last)]
+}
+
 // lastApplied leaves in an updated object what client-side apply does.
 func (g *Gen) lastApplied(w *World, obj map[string]any) {
+	version := g.version(w.versions())
 	intent := map[string]any{
-		"apiVersion": group + "/" + Versions[min(g.Intn(4), 1)], "kind": "Thing",
+		"apiVersion": w.kind(version).GroupVersion().String(), "kind": w.kind(version).Kind,
 		"metadata": map[string]any{"name": "thing"}, "spec": obj["spec"],
 	}
-	if g.Chance(3) {
-		intent["spec"] = g.Value(&w.Spec, 0)
+	if s := w.fields(version)["spec"]; s != nil && g.Chance(3) {
+		intent["spec"] = g.Value(s, 0)
 	}
 	metadata := obj["metadata"].(map[string]any)
 	annotations, ok := metadata["annotations"].(map[string]any)

@@ -241,3 +241,28 @@ func TestReadableNumbersDiffer(t *testing.T) {
 	require.Equal(t, "[=1000000]", set.String())
 	require.Equal(t, "[=1e+06]", theirs.String())
 }
+
+// TestBytesOfV7: structured-merge-diff v7, of Kubernetes 1.38, writes some sets in other bytes (doc/new-kubernetes.md).
+// Its bytes are the same set to Tenure and to v6, and both write that as v6 does.
+func TestBytesOfV7(t *testing.T) {
+	for _, row := range []struct{ name, v6, v7 string }{
+		{"letters of HTML in a value", `{"v:\"\\u003ca\\u0026b\\u003e\"":{}}`, `{"v:\"<a&b>\"":{}}`},
+		{"letters of HTML in a key", `{"k:{\"a\":\"\\u0026\"}":{}}`, `{"k:{\"a\":\"&\"}":{}}`},
+		{"letters of HTML in a map", `{"v:{\"\\u003c\":1}":{}}`, `{"v:{\"<\":1}":{}}`},
+		{"separators of lines in a value", `{"v:\"\\u2028\\u2029\"":{}}`, "{\"v:\\\"\u2028\u2029\\\"\":{}}"},
+		{"backspace and form feed in a field", `{"f:\u0008\u000c":{}}`, `{"f:\b\f":{}}`},
+		{"backspace and form feed in a value", `{"v:\"\\u0008\\u000c\"":{}}`, `{"v:\"\\b\\f\"":{}}`},
+		{"an exponent of one digit", `{"v:1e-07":{}}`, `{"v:1e-7":{}}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, in := range []string{row.v6, row.v7} {
+				set, err := fieldpath.Parse([]byte(in))
+				require.NoError(t, err)
+				require.Equal(t, row.v6, string(set.AppendJSON(nil)))
+				theirs, err := upstreamParse([]byte(in))
+				require.NoError(t, err)
+				require.Equal(t, row.v6, upstreamJSON(theirs))
+			}
+		})
+	}
+}

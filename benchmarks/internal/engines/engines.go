@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // FieldManager is what both engines' field managers are.
@@ -40,6 +41,8 @@ type Engine struct {
 	// DecodeEntries decodes managed fields and drops them again, through what a
 	// host can call.
 	DecodeEntries func([]metav1.ManagedFieldsEntry) error
+	// Compile makes types of the schemas of a custom resource, as a server does for each new definition.
+	Compile func(models map[string]*spec.Schema) error
 }
 
 // Both returns upstream and Tenure, in this order.

@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
@@ -24,6 +25,10 @@ func Tenure() Engine {
 		},
 		DecodeEntries: func(list []metav1.ManagedFieldsEntry) error {
 			_, err := managedfields.Decode(list)
+			return err
+		},
+		Compile: func(models map[string]*spec.Schema) error {
+			_, err := openapi.Compile(models, false)
 			return err
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	smdv4 "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -26,6 +27,10 @@ func Upstream() Engine {
 		// What it is called says nothing of it, but this decodes all entries as
 		// every write does, and no more.
 		DecodeEntries: managedfields.ValidateManagedFields,
+		Compile: func(models map[string]*spec.Schema) error {
+			_, err := managedfields.NewTypeConverter(models, false)
+			return err
+		},
 	}
 }
 

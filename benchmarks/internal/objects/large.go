@@ -147,6 +147,9 @@ func CRD() *unstructured.Unstructured {
 	return u
 }
 
+// Schema returns the schema of a field of about 300 KB, that of the spec in [CRD].
+func Schema() map[string]any { return schemaOf(0) }
+
 // schemaOf returns the schema of a struct that nests below depth, which has
 // structs, lists, maps and scalars in it.
 func schemaOf(depth int) map[string]any {

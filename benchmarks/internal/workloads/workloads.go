@@ -1,8 +1,13 @@
 package workloads
 
 import (
+	"encoding/json"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/benchmarks/internal/engines"
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
@@ -36,6 +41,7 @@ func All() []Workload {
 		{Name: "Endpoints, 150 KB: apply, no-op", Prepare: endpointsApply},
 		{Name: "Endpoints, 150 KB: one annotation changes", Prepare: endpointsUpdate},
 		{Name: "CustomResourceDefinition, 300 KB: apply, no-op", Prepare: crdApply},
+		{Name: "CustomResourceDefinition, 1.4 MB: compile", Prepare: compileCRD},
 		{Name: "10,000 items: apply, no-op", Prepare: fleetApply(inOrder, inOrder)},
 		{Name: "10,000 shuffled items: apply, no-op", Prepare: fleetApply(objects.Shuffled, objects.Shuffled)},
 		{Name: "10,000 items: apply in another order", Prepare: fleetApply(inOrder, objects.Shuffled)},
@@ -236,4 +242,26 @@ func crdApply() (*Case, error) {
 	obj := objects.CRD()
 	live, err := stored(engines.CRD, obj, applier, "apiextensions")
 	return applying(engines.CRD, live, objects.Intent(obj), applier), err
+}
+
+// compileCRD compiles the schema of a definition that is about as large as an object may be in etcd. A server does so
+// when it starts, and when the definition changes.
+func compileCRD() (*Case, error) {
+	properties := map[string]any{}
+	for i := range 5 {
+		properties[fmt.Sprintf("part%d", i)] = objects.Schema()
+	}
+	gvk := map[string]any{"group": "db.example.dev", "version": "v1", "kind": "Cluster"}
+	tree := map[string]any{
+		"type": "object", "properties": properties, "x-kubernetes-group-version-kind": []any{gvk},
+	}
+	model := &spec.Schema{}
+	data, err := json.Marshal(tree)
+	if err == nil {
+		err = json.Unmarshal(data, model)
+	}
+	models := map[string]*spec.Schema{"dev.example.db.v1.Cluster": model}
+	return &Case{&unstructured.Unstructured{Object: tree}, func(e engines.Engine) (Body, error) {
+		return Body{Run: func(runtime.Object) (any, error) { return nil, e.Compile(models) }}, nil
+	}}, err
 }

@@ -5,7 +5,7 @@
 //	  linked/go.mod      a main module that requires Kubernetes, with the patched modules
 //	  stock/go.mod       the same without
 //	  modules/NAME       copies of the modules that are patched
-//	  bin/               what is built
+//	  bin/               what is built, and in bin-TAGS what is built with build tags
 package tree
 
 import (
@@ -33,6 +33,7 @@ import (
 type Tree struct {
 	Dir     string
 	Version string // of Kubernetes, or of its libraries
+	Tags    string // build tags of all that is built and tested, separated by commas
 	pins    *gomod.Pins
 	// libraries says that Version is one of libraries.
 	libraries bool
@@ -100,7 +101,14 @@ func OpenLibraries(dir, version string) (*Tree, error) {
 }
 
 // Bin returns the path of a built program.
-func (t *Tree) Bin(name string) string { return filepath.Join(t.Dir, "bin", name) }
+func (t *Tree) Bin(name string) string {
+	folder := "bin"
+	if t.Tags != "" {
+		tags := slices.Sorted(strings.SplitSeq(t.Tags, ","))
+		folder += "-" + strings.Join(slices.Compact(tags), "-")
+	}
+	return filepath.Join(t.Dir, folder, name)
+}
 
 // Module returns the folder of a main module: linked or stock.
 func (t *Tree) Module(name string) string { return filepath.Join(t.Dir, name) }
@@ -310,7 +318,7 @@ func (t *Tree) Go(ctx context.Context, module string, out io.Writer, args ...str
 func (t *Tree) GoWith(ctx context.Context, env []string, module string, out io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = t.Module(module)
-	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -buildvcs=false"), env...)
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -buildvcs=false -tags="+t.Tags), env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go %s, in %s: %w", strings.Join(args, " "), cmd.Dir, err)

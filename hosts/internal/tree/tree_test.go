@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,4 +105,21 @@ func TestScriptsRun(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, info.Mode().Perm(), name)
 	}
+}
+
+// TestBuildTags: a program with build tags never takes the place of one without, and its go commands have the tags.
+func TestBuildTags(t *testing.T) {
+	tree := &Tree{Dir: t.TempDir()}
+	require.Equal(t, filepath.Join(tree.Dir, "bin", "server"), tree.Bin("server"))
+	require.NoError(t, os.Mkdir(tree.Module(Stock), 0o755))
+	for _, tags := range []string{"fieldsv1string", "grpcnotrace,fieldsv1string"} {
+		tree.Tags = tags
+		var out strings.Builder
+		require.NoError(t, tree.Go(t.Context(), Stock, &out, "env", "GOFLAGS"))
+		require.Contains(t, out.String(), "-tags="+tags+"\n")
+	}
+	require.Equal(t, filepath.Join(tree.Dir, "bin-fieldsv1string-grpcnotrace", "server"), tree.Bin("server"))
+	sorted := tree.Bin("server")
+	tree.Tags = "fieldsv1string,grpcnotrace"
+	require.Equal(t, sorted, tree.Bin("server"), "in any order")
 }

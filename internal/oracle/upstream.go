@@ -6,12 +6,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 	smd "sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
+
+// This file alone imports structured-merge-diff: its version is that of apimachinery.
+
+// filters returns what a write leaves as it is, at all versions, for upstream.
+func (w *World) filters(write Write) map[smdpath.APIVersion]smdpath.Filter {
+	reset := &smdpath.Set{}
+	for _, names := range w.reset(write) {
+		var path smdpath.Path
+		for _, name := range names {
+			path = append(path, smdpath.PathElement{FieldName: &name})
+		}
+		reset.Insert(path)
+	}
+	out := map[smdpath.APIVersion]smdpath.Filter{}
+	for _, version := range w.versions() {
+		out[smdpath.APIVersion(w.kind(version).GroupVersion().String())] = smdpath.NewExcludeSetFilter(reset)
+	}
+	return out
+}
 
 // rootModel is the name of the type of [Compile].
 const rootModel = "root"

@@ -1,0 +1,155 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Definition is a kind that both engines know, such as that of a CustomResourceDefinition. Its versions are converted
+// by their names only.
+type Definition struct {
+	Kind     schema.GroupKind
+	Versions []string
+	// Schemas are those of the objects at each version, without references.
+	Schemas   map[string]*spec.Schema
+	HasStatus bool // as a subresource
+	Upstream  managedfields.TypeConverter
+	Tenure    *openapi.Registry
+	// Prune removes from an object what its version does not declare, as a server does to what it reads.
+	Prune func(version string, object map[string]any)
+}
+
+// History is what came of writes to one object, the first of which creates it.
+type History struct {
+	Writes []Write
+	Stored int // how many of them upstream did not refuse
+	// Met counts the differences that have a number in doc/differences.md, by it.
+	Met map[int]int
+	// Err is the difference without a number, or the panic, at which the history ended with its last write.
+	Err error
+}
+
+// Random does random writes, the same for the same seed.
+func (d *Definition) Random(seed uint64) History {
+	g := NewGen(Random(seed))
+	g.Validated = true
+	w := d.world()
+	for version, s := range d.Schemas {
+		w.parts[version] = some(s, seed, "", nil)
+	}
+	h := History{Met: map[int]int{}}
+	for len(h.Writes) < maxSteps && !g.Done() && h.Err == nil {
+		w.write(g.write(w), &h)
+	}
+	return h
+}
+
+// Replay does writes.
+func (d *Definition) Replay(writes []Write) History {
+	w, h := d.world(), History{Met: map[int]int{}}
+	for _, write := range writes {
+		write.Object.SetGroupVersionKind(w.kind(write.Version)) // if it was left out, it is back
+		if w.write(write, &h); h.Err != nil {
+			break
+		}
+	}
+	return h
+}
+
+func (d *Definition) world() *World {
+	return &World{
+		defined: d, isVaried: len(d.Versions) > 1, upstream: d.Upstream, types: d.Tenure, story: &strings.Builder{},
+		managers: map[string]*fieldmanager.FieldManager{}, intents: map[string]map[string]any{},
+		parts: map[string]*spec.Schema{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+}
+
+// write has both engines do a write, and stores its object.
+func (w *World) write(write Write, h *History) {
+	h.Writes = append(h.Writes, write)
+	defer func() {
+		if p := recover(); p != nil {
+			h.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	out, met, err := w.both(write)
+	for _, number := range met {
+		h.Met[number]++
+	}
+	if h.Err = err; out != nil {
+		h.Stored++
+		w.Store(out, func() int { return 1 })
+	}
+}
+
+// fields returns the schemas of the fields of an object beside its metadata.
+func (w *World) fields(version string) map[string]*spec.Schema {
+	if w.defined == nil {
+		return map[string]*spec.Schema{"spec": &w.Spec, "status": &w.Spec}
+	}
+	out := map[string]*spec.Schema{}
+	for name, s := range w.parts[version].Properties {
+		if name != "metadata" && name != "apiVersion" && name != "kind" {
+			out[name] = &s
+		}
+	}
+	return out
+}
+
+func (w *World) prune(version string, object map[string]any) {
+	if w.defined != nil {
+		w.defined.Prune(version, object)
+	}
+}
+
+// some returns a schema with so few of its properties that a few random bytes can make values of it, and with all key
+// fields. A history is about some of them, and many are about all. The seed chooses properties by their paths, so that
+// other versions have the same ones.
+func some(s *spec.Schema, seed uint64, path string, keys []string) *spec.Schema {
+	rank := func(name string) uint64 {
+		hash := fnv.New64a()
+		fmt.Fprint(hash, path, "/", name)
+		return rand.NewPCG(seed, hash.Sum64()).Uint64()
+	}
+	names := slices.SortedFunc(maps.Keys(s.Properties), func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	limit := max(1, 5-strings.Count(path, "/"))
+	out := *s
+	out.Properties = map[string]spec.Schema{}
+	for i, name := range names {
+		if sub := s.Properties[name]; i <= int(rank("")%uint64(limit)) || slices.Contains(keys, name) {
+			out.Properties[name] = *some(&sub, seed, path+"/"+name, nil)
+		}
+	}
+	if s.Extensions["x-kubernetes-embedded-resource"] == true {
+		out.Properties["metadata"] = Metadata
+	}
+	out.Required = slices.DeleteFunc(slices.Clone(s.Required), func(name string) bool {
+		_, ok := out.Properties[name]
+		return !ok
+	})
+	if elem := elemOf(s); elem != nil {
+		out.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: some(elem, seed, path, nil)}
+	}
+	if typeOf(s) == "array" {
+		item := &spec.Schema{} // anything
+		if s.Items != nil && s.Items.Schema != nil {
+			item = some(s.Items.Schema, seed, path, keysOf(s))
+		}
+		out.Items = &spec.SchemaOrArray{Schema: item}
+	}
+	return &out
+}
