@@ -147,11 +147,11 @@ func timeless(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return obj
 }
 
-// wait waits until the cache has the object as it is.
+// wait waits until the cache has the object as it is. A controller of the server may write it in the meantime.
 func (s steps) wait() {
-	live := s.named()
-	err := s.w.plain.Get(s.t.Context(), client.ObjectKeyFromObject(live), live)
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		live := s.named()
+		err := s.w.plain.Get(s.t.Context(), client.ObjectKeyFromObject(live), live)
 		var cached client.Object = s.named()
 		if known, err := scheme.Scheme.New(cached.GetObjectKind().GroupVersionKind()); err == nil {
 			cached = known.(client.Object)
