@@ -126,6 +126,8 @@ func TestPolicyAtRandom(t *testing.T) {
 				}
 				require.Zero(t, status, out)
 				rendered := intentOf(t, out, namespace)
+				rendered.SetAnnotations(nil) // those of Helm, as the label
+				unstructured.RemoveNestedField(rendered.Object, "metadata", "labels", "app.kubernetes.io/managed-by")
 				require.NoError(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(rendered),
 					client.FieldOwner("helm"), client.ForceOwnership))
 			}

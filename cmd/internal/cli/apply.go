@@ -9,8 +9,6 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/conflicts/policy"
 )
 
 func newApply(env *process.Env) *cobra.Command {
@@ -60,21 +58,17 @@ conflict or any other error. The other documents are applied all the same.`,
 	return cmd
 }
 
-// decided returns the intent of a document as a policy decides its conflicts, and whether it has to be forced. A conflict
-// that is refused is left to the apply.
+// decided returns the intent of a document as a policy decides its conflicts, and whether it has to be forced; nil if it
+// could not be planned, which was reported. A conflict that is refused is left to the apply.
 func (f *writeFlags) decided(
-	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document, rules *policy.Policy,
-) (intent map[string]any, force bool, err error) {
-	w, err := f.readDesired(ctx, env, p, doc)
-	if err != nil {
-		return nil, false, err
+	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document,
+) (intent map[string]any, force bool) {
+	planned, _ := f.planDocuments(ctx, env, p, []manifest.Document{doc})
+	for _, one := range planned {
+		for _, d := range one.Decided {
+			fmt.Fprintf(env.Stderr, "%s: %s %s of %s, by %s\n", one.Title(), d.Decision, d.Path.Short(), d.Owner.Manager, d.Verdict)
+		}
+		intent, force = one.Manifest(one.Stored().Tree), one.Options.Force
 	}
-	one := view.Planned{Desired: w}
-	if err = f.find(ctx, env, p, &one); err == nil {
-		err = one.Decide(ctx, p, rules, f.subresource)
-	}
-	for _, d := range one.Decided {
-		fmt.Fprintf(env.Stderr, "%s: %s %s of %s, by %s\n", w.Title(), d.Decision, d.Path.Short(), d.Owner.Manager, d.Verdict)
-	}
-	return one.Manifest(one.Stored().Tree), one.Options.Force, err
+	return intent, force
 }

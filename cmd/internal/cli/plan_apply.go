@@ -14,18 +14,18 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
+// changesOf returns the plans that change something.
+func changesOf(planned []view.Planned) []view.Planned {
+	return slices.DeleteFunc(slices.Clone(planned), func(one view.Planned) bool { return one.Outcome == plans.Unchanged })
+}
+
 // applyPlans asks, and applies what was planned: each object as it was when it was planned, or not at all.
 func (f *planFlags) applyPlans(
-	ctx context.Context, env *process.Env, p place.Place, planned []view.Planned, deleted []view.Pruned,
+	ctx context.Context, env *process.Env, p place.Place, changes []view.Planned, deleted []view.Pruned,
 ) error {
-	changes := slices.DeleteFunc(slices.Clone(planned), func(one view.Planned) bool {
-		return one.Outcome == plans.Unchanged
-	})
 	if len(changes)+len(deleted) == 0 {
 		return nil
 	}
-	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Pruned: deleted}
-	shown.WriteActions(env.Stderr, changes)
 	question := fmt.Sprintf("Apply this to %s in %s?",
 		printable.Counted(len(changes)+len(deleted), "object", "objects"), p)
 	if err := f.confirm.Ask(env, question); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
@@ -148,17 +149,29 @@ func (v PlanView) WriteDecided(w io.Writer, p *Planned) {
 	}
 }
 
-// WriteConflicts writes a report of the conflicts of a plan, and what a policy decided about the others.
-func (v PlanView) WriteConflicts(w io.Writer, p *Planned, report conflictreport.Report) error {
-	report.Conflicts = HideConflicts(report.Conflicts)
-	if err := report.Render(w, v.Palette.Conflicts()); err != nil {
-		return err
+// Report returns the report of the conflicts of a plan, without the values of Secrets.
+func (p *Planned) Report(ctx context.Context) (conflictreport.Report, error) {
+	out, err := conflictreport.New(ctx, p.Fields, place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
+	out.Conflicts = HideConflicts(out.Conflicts)
+	for i := range out.Ways {
+		if secrets.Is(p.Tree) {
+			out.Ways[i].Intent = nil // conflicts --resolve -o yaml prints it
+		}
 	}
-	if err := v.writeRules(w, p); err != nil {
-		return err
+	return out, err
+}
+
+// WriteConflicts writes a report of the conflicts of a plan, and what a policy decided about the others.
+func (v PlanView) WriteConflicts(ctx context.Context, w io.Writer, p *Planned) error {
+	report, err := p.Report(ctx)
+	if err == nil {
+		err = report.Render(w, v.Palette.Conflicts())
+	}
+	if err == nil {
+		err = v.writeRules(w, p)
 	}
 	v.WriteDecided(w, p)
-	return nil
+	return err
 }
 
 // writeRules writes the rules that would decide the conflicts that a policy refused.
