@@ -119,15 +119,13 @@ func TestPolicyAtRandom(t *testing.T) {
 				isRefused = apierrors.IsConflict(err)
 				require.True(t, err == nil || isRefused, "%v", err)
 			case "renderer":
-				status, out := h.tenure(program, data, "helm", "post-render", "--release", "r", "-n", namespace, "--policy", file)
+				status, out := h.tenure(program, data, "helm", "post-render", "-n", namespace, "--policy", file)
 				if isRefused = status == 3; isRefused {
 					require.Contains(t, out, "is refused")
 					break
 				}
 				require.Zero(t, status, out)
 				rendered := intentOf(t, out, namespace)
-				rendered.SetAnnotations(nil) // those of Helm, as the label
-				unstructured.RemoveNestedField(rendered.Object, "metadata", "labels", "app.kubernetes.io/managed-by")
 				require.NoError(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(rendered),
 					client.FieldOwner("helm"), client.ForceOwnership))
 			}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -168,14 +167,13 @@ func (r *helmRun) manager() string { return filepath.Base(r.helm) }
 // read returns what helm prints.
 func (r *helmRun) read(ctx context.Context, args ...string) ([]byte, error) {
 	var out bytes.Buffer
-	err := r.run(ctx, &out, nil, args...)
+	err := r.run(ctx, &out, args...)
 	return out.Bytes(), err
 }
 
 // run runs helm.
-func (r *helmRun) run(ctx context.Context, stdout io.Writer, variables []string, args ...string) error {
+func (r *helmRun) run(ctx context.Context, stdout io.Writer, args ...string) error {
 	helm := exec.CommandContext(ctx, r.helm, args...)
-	helm.Env = append(os.Environ(), variables...)
 	helm.Dir = r.env.Dir
 	helm.Stdout, helm.Stderr = stdout, r.env.Stderr
 	if err := helm.Run(); err != nil {
@@ -297,37 +295,28 @@ func (r *helmRun) move(ctx context.Context, one view.Planned) error {
 }
 
 // apply runs helm upgrade. What a policy decided is done by the plugin beside this one, as its post-renderer.
-func (r *helmRun) apply(ctx context.Context) (err error) {
+func (r *helmRun) apply(ctx context.Context) error {
 	args := append(append([]string{"upgrade"}, r.given...), "--server-side=true")
 	isDecided := func(one view.Planned) bool { return len(one.Decided) > 0 }
 	if !slices.ContainsFunc(r.planned, isDecided) {
-		return r.run(ctx, r.env.Stdout, nil, args...)
+		return r.run(ctx, r.env.Stdout, args...)
 	}
-	said, err := os.CreateTemp("", "helm-tenure-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, said.Close(), os.Remove(said.Name())) }()
 	args = append(args, "--post-renderer", "tenure-postrender")
 	// Helm looks for its own flags in all arguments, so that each is one argument with its value.
-	for _, arg := range append([]string{"--release=" + r.release.Name, "--namespace=" + r.release.Namespace,
-		"--policy=" + r.env.Path(r.policy), "--field-manager=" + r.manager()}, r.cluster...) {
+	for _, arg := range append([]string{"--namespace=" + r.release.Namespace, "--policy=" + r.env.Path(r.policy),
+		"--field-manager=" + r.manager()}, r.cluster...) {
 		args = append(args, "--post-renderer-args="+arg)
 	}
-	err = r.run(ctx, r.env.Stdout, []string{"TENURE_ERRORS=" + said.Name()}, args...)
-	_, copyErr := io.Copy(r.env.Stderr, said) // Helm does not print what a post-renderer says
-	return errors.Join(err, copyErr)
-}
-
-type postRenderFlags struct {
-	planFlags
-	release string
+	if err := r.run(ctx, r.env.Stdout, args...); err != nil {
+		return fmt.Errorf("%w: if its post-renderer failed, helm tenure plan says why", err) // Helm does not print that
+	}
+	return nil
 }
 
 func newHelmPostRender(env *process.Env) *cobra.Command {
-	var flags postRenderFlags
+	var flags planFlags
 	cmd := &cobra.Command{
-		Use:   "post-render --release NAME -n NAMESPACE --policy FILE",
+		Use:   "post-render -n NAMESPACE --policy FILE",
 		Short: "Leave out of templates what a policy gives up: a post-renderer of Helm",
 		Long: `Post-render is the plugin "tenure-postrender": it reads the templates of a release
 from standard input, and prints them as a policy decides their conflicts now.
@@ -336,40 +325,26 @@ have their values. Fields that are forced stay: helm upgrade needs
 --force-conflicts for them. A conflict that is refused is an error, before Helm
 has written anything. Hooks stay as they are.
 
-Exit status: 0 if no conflict is refused, 3 on any error, also written to the file
-of TENURE_ERRORS.`,
+Exit status: 0 if no conflict is refused, 3 on any error.`,
 		Example: `  helm upgrade shop ./chart --server-side=true --post-renderer tenure-postrender \
-    --post-renderer-args --release=shop --post-renderer-args --namespace=default \
-    --post-renderer-args --policy=tenure.yaml`,
+    --post-renderer-args=--namespace=shop --post-renderer-args=--policy=tenure.yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			file := env.Getenv("TENURE_ERRORS")
-			if file == "" {
-				return flags.render(env, cmd)
-			}
-			var out bytes.Buffer
-			quiet := *env
-			quiet.Stderr = &out
-			err := flags.render(&quiet, cmd)
-			if err != nil {
-				view.Report(&quiet, err)
-			}
-			return errors.Join(err, os.WriteFile(file, out.Bytes(), 0o600))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.postRender(env, cmd) },
 	}
 	flags.place.add(env, cmd)
 	flags.addPolicy(cmd)
-	cmd.Flags().StringVar(&flags.release, "release", "", "`NAME` of the release")
 	cmd.Flags().StringVar(&flags.manager, "field-manager", "helm", "`NAME` of Helm's field manager")
 	return withErrorStatus(statusFailed, cmd)
 }
 
-func (f *postRenderFlags) render(env *process.Env, cmd *cobra.Command) (err error) {
-	if f.rules, err = f.readPolicy(env); err != nil {
-		return err
+// postRender prints the intents that follow from the policy. Labels and annotations that Helm adds afterwards are in no
+// conflict: Helm refuses an object that is not its own.
+func (f *planFlags) postRender(env *process.Env, cmd *cobra.Command) (err error) {
+	if f.rules, err = f.readPolicy(env); err == nil && f.rules == nil {
+		err = errors.New("expected --policy")
 	}
-	if f.rules == nil || f.release == "" {
-		return errors.New("expected --release and --policy")
+	if err != nil {
+		return err
 	}
 	f.inputs.Filenames, f.concurrency = []string{"-"}, defaultConcurrency
 	docs, err := f.inputs.Read(env)
@@ -382,34 +357,23 @@ func (f *postRenderFlags) render(env *process.Env, cmd *cobra.Command) (err erro
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	var out []map[string]any
-	var given []manifest.Document
-	var files []string
-	release := helmRelease{Name: f.release, Namespace: *f.place.cluster.Namespace}
-	for _, doc := range docs {
-		annotations := (&unstructured.Unstructured{Object: doc.Tree}).GetAnnotations()
-		if annotations["helm.sh/hook"] != "" {
+	given := slices.DeleteFunc(slices.Clone(docs), func(doc manifest.Document) bool {
+		isHook := (&unstructured.Unstructured{Object: doc.Tree}).GetAnnotations()["helm.sh/hook"] != ""
+		if isHook {
 			out = append(out, doc.Tree)
-			continue
 		}
-		files = append(files, annotations[fileNote])
-		unstructured.RemoveNestedField(doc.Tree, "metadata", "annotations", fileNote)
-		release.addMetadata(doc.Tree)
-		given = append(given, doc)
-	}
+		return isHook
+	})
 	planned, failed := f.planDocuments(cmd.Context(), env, p, given)
 	if failed > 0 {
 		return errReported
 	}
-	for i, one := range planned {
+	for _, one := range planned {
 		if one.Outcome == plans.Conflict {
 			view.PlanView{}.WriteDecided(env.Stderr, &one)
 			return fmt.Errorf("%s: a conflict is refused", one.Title())
 		}
-		object := unstructured.Unstructured{Object: one.Manifest(one.Stored().Tree)}
-		if files[i] != "" {
-			object.SetAnnotations(labels.Merge(object.GetAnnotations(), labels.Set{fileNote: files[i]}))
-		}
-		out = append(out, object.Object)
+		out = append(out, one.Manifest(one.Stored().Tree))
 	}
 	for i, tree := range out {
 		if err := view.EncodeNext(env.Stdout, "yaml", tree, i); err != nil {
@@ -418,9 +382,6 @@ func (f *postRenderFlags) render(env *process.Env, cmd *cobra.Command) (err erro
 	}
 	return nil
 }
-
-// fileNote is the annotation that Helm tells the templates of a stream apart by.
-const fileNote = "postrenderer.helm.sh/postrender-filename"
 
 // addMetadata adds what Helm adds to each object of a release.
 func (r *helmRelease) addMetadata(tree map[string]any) {

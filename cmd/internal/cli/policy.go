@@ -15,7 +15,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -76,8 +75,8 @@ Exit status: 0 on success, 1 on any error; test has others, see its help.`,
 }
 
 type policyTestFlags struct {
-	planFlags
-	matched []int // how many conflicts each rule decided
+	conflictsFlags
+	matched map[int]bool // the rules that decided a conflict
 }
 
 func newPolicyTest(env *process.Env) *cobra.Command {
@@ -113,31 +112,27 @@ func (f *policyTestFlags) test(env *process.Env, cmd *cobra.Command, file string
 	if f.rules, err = readPolicy(env, file); err != nil {
 		return err
 	}
-	f.matched = make([]int, len(f.rules.Rules))
+	f.matched = map[int]bool{}
 	status := f.testExamples(env)
 	if !f.inputs.Empty() {
-		refused, err := f.decide(env, cmd)
-		if err != nil {
-			return err
-		}
-		status = max(status, refused)
+		err = f.decide(env, cmd)
 	}
-	for i, n := range f.matched {
-		if n == 0 {
+	for i := range f.rules.Rules {
+		if !f.matched[i] {
 			fmt.Fprintf(env.Stdout, "matched nothing: %s\n", printable.Text(f.rules.Verdict(i).String()))
 		}
 	}
 	if status > 0 {
 		return &statusError{status: status}
 	}
-	return nil
+	return err
 }
 
 // testExamples says how each example is decided, and returns the exit status.
 func (f *policyTestFlags) testExamples(env *process.Env) (status int) {
 	for i, e := range f.rules.Examples {
 		got := f.rules.Test(e)
-		f.count(got)
+		f.matched[got.Rule] = true
 		result := fmt.Sprintf("ok, %s by %s", got.Decision, got)
 		if got.Decision != e.Decision {
 			status = statusFailed
@@ -149,37 +144,20 @@ func (f *policyTestFlags) testExamples(env *process.Env) (status int) {
 	return status
 }
 
-func (f *policyTestFlags) count(v policy.Verdict) {
-	if v.Rule >= 0 {
-		f.matched[v.Rule]++
-	}
-}
-
-// decide decides the conflicts of manifests, and returns the exit status.
-func (f *policyTestFlags) decide(env *process.Env, cmd *cobra.Command) (status int, err error) {
+// decide decides the conflicts of manifests.
+func (f *policyTestFlags) decide(env *process.Env, cmd *cobra.Command) error {
 	p, docs, err := f.open(env, cmd, process.NoStore)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
 	planned, failed := f.planDocuments(cmd.Context(), env, p, docs)
-	if failed > 0 {
-		status = statusFailed
-	}
-	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout)}
 	for _, one := range planned {
 		for _, d := range one.Decided {
-			f.count(d.Verdict)
-			if d.Decision == policy.Refuse {
-				status = max(status, statusConflict)
-			}
-		}
-		if len(one.Decided) > 0 {
-			fmt.Fprintf(env.Stdout, "%s:\n", one.Title())
-			shown.WriteDecided(env.Stdout, &one)
+			f.matched[d.Rule] = true
 		}
 	}
-	return status, p.Close()
+	return errors.Join(f.print(cmd.Context(), env, p, planned, failed), p.Close())
 }
 
 func newPolicyInit(env *process.Env) *cobra.Command {

@@ -33,79 +33,57 @@ var IgnoreFormats = []string{"argocd", "flux", "flux-kustomization"}
 
 // WriteIgnoreRules writes what a policy leaves to others, in one of [IgnoreFormats].
 func WriteIgnoreRules(env *process.Env, format string, all []Planned) error {
-	var spec map[string]any
+	rules := []any{}
+	for _, p := range all {
+		fields := map[string]any{}
+		for _, path := range p.left() {
+			if key, text := p.ignored(env.Stderr, format, path); text != "" {
+				texts, _ := fields[key].([]string)
+				fields[key] = append(texts, text)
+			}
+		}
+		target := map[string]any{"group": p.Kind.Group, "kind": p.Kind.Kind, "namespace": p.Namespace, "name": p.Name}
+		maps.DeleteFunc(target, func(_ string, value any) bool { return value == "" })
+		switch {
+		case len(fields) == 0:
+			continue
+		case format == "argocd":
+			maps.Copy(fields, target)
+		default:
+			target["name"] = regexp.QuoteMeta(p.Name)
+			fields["target"] = target
+		}
+		rules = append(rules, fields)
+	}
+	spec := map[string]any{"ignore": rules}
 	switch format {
 	case "argocd":
-		spec = map[string]any{
-			"ignoreDifferences": ignoreDifferences(all),
-			"syncPolicy": map[string]any{
-				"syncOptions": []string{"RespectIgnoreDifferences=true", "ServerSideApply=true"},
-			},
-		}
+		spec = map[string]any{"ignoreDifferences": rules, "syncPolicy": map[string]any{
+			"syncOptions": []string{"RespectIgnoreDifferences=true", "ServerSideApply=true"},
+		}}
 	case "flux":
-		spec = map[string]any{"driftDetection": map[string]any{"mode": "enabled", "ignore": fluxRules(nil, all)}}
-	default:
-		spec = map[string]any{"ignore": fluxRules(env.Stderr, all)}
+		spec = map[string]any{"driftDetection": map[string]any{"mode": "enabled", "ignore": rules}}
 	}
 	return Encode(env.Stdout, "yaml", map[string]any{"spec": spec})
 }
 
-type ignoreDifference struct {
-	Group     string   `json:"group,omitempty"`
-	Kind      string   `json:"kind"`
-	Name      string   `json:"name"`
-	Namespace string   `json:"namespace,omitempty"`
-	Pointers  []string `json:"jsonPointers,omitempty"`
-	JQ        []string `json:"jqPathExpressions,omitempty"`
-}
-
-func ignoreDifferences(all []Planned) []ignoreDifference {
-	list := []ignoreDifference{}
-	for _, p := range all {
-		one := ignoreDifference{Group: p.Kind.Group, Kind: p.Kind.Kind, Name: p.Name, Namespace: p.Namespace}
-		for _, path := range p.left() {
-			if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
-				one.JQ = append(one.JQ, jq(p.Kind.Typ, path)) // an item is found by its key, wherever it is in the list
-			} else {
-				one.Pointers = append(one.Pointers, pointer(p.Kind.Typ, path, nil))
-			}
+// ignored returns the text of a field in an ignore rule, and the list of the rule that it is in. A Kustomization takes the
+// live value at a pointer into what it applies, at the same pointer: an item that has another index in the manifest than
+// in the live object cannot be ignored, and is named on notes.
+func (p *Planned) ignored(notes io.Writer, format string, path fieldpath.Path) (list, text string) {
+	if format == "argocd" {
+		if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
+			return "jqPathExpressions", jq(p.Kind.Typ, path) // an item is found by its key, wherever it is in the list
 		}
-		if len(one.Pointers)+len(one.JQ) > 0 {
-			list = append(list, one)
-		}
+		return "jsonPointers", pointer(p.Kind.Typ, path, nil)
 	}
-	return list
-}
-
-type fluxRule struct {
-	Paths  []string          `json:"paths"`
-	Target map[string]string `json:"target"`
-}
-
-// fluxRules returns rules for Flux. A Kustomization, which has notes, takes the live value at a pointer into what it
-// applies, at the same pointer: an item that has another index in the manifest than in the live object cannot be ignored.
-func fluxRules(notes io.Writer, all []Planned) []fluxRule {
-	list := []fluxRule{}
-	for _, p := range all {
-		target := map[string]string{
-			"group": p.Kind.Group, "kind": p.Kind.Kind, "namespace": p.Namespace, "name": regexp.QuoteMeta(p.Name),
-		}
-		maps.DeleteFunc(target, func(_, value string) bool { return value == "" })
-		one := fluxRule{Target: target}
-		for _, path := range p.left() {
-			at := pointer(p.Kind.Typ, path, p.Desired.Object)
-			if notes != nil && at != pointer(p.Kind.Typ, path, p.Given) {
-				fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n",
-					p.Title(), path.Short())
-				continue
-			}
-			one.Paths = append(one.Paths, at)
-		}
-		if len(one.Paths) > 0 {
-			list = append(list, one)
-		}
+	text = pointer(p.Kind.Typ, path, p.Desired.Object)
+	if format == "flux-kustomization" && text != pointer(p.Kind.Typ, path, p.Given) {
+		fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n",
+			p.Title(), path.Short())
+		return "", ""
 	}
-	return list
+	return "paths", text
 }
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
