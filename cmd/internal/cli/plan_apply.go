@@ -59,7 +59,7 @@ func (f *planFlags) applyPlans(
 		if failed > 0 {
 			break // as kubectl apply --prune does
 		}
-		if err := deleteTarget(ctx, env, p, one.Target, false); err != nil {
+		if err := deleteTarget(ctx, env, p, one.Target); err != nil {
 			failed++
 			view.Report(env, err)
 		}

@@ -2,12 +2,8 @@ package place
 
 import (
 	"context"
-	"errors"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/secrets"
@@ -60,7 +56,7 @@ func (w *Writer) write(ctx context.Context, tree map[string]any, shown *Target) 
 	if w.Apply {
 		out.Object, err = w.Place.Apply(ctx, t, given, w.Options)
 	} else {
-		out.Object, err = w.update(ctx, t, given)
+		out.Object, err = w.Place.Update(ctx, t, given, w.Options)
 	}
 	if err != nil {
 		return out, w.failure(ctx, t, given, err)
@@ -70,20 +66,6 @@ func (w *Writer) write(ctx context.Context, tree map[string]any, shown *Target) 
 		err = w.Place.Defined(out.Object, w.Options.DryRun)
 	}
 	return out, err
-}
-
-// update replaces an object. As in kubectl replace, a document without a resourceVersion replaces any version.
-func (w *Writer) update(ctx context.Context, t *Target, given map[string]any) (map[string]any, error) {
-	for attempt := 1; ; attempt++ {
-		object, err := w.Place.Update(ctx, t, given, w.Options)
-		if attempt == Attempts || manifest.TextAt(given, "resourceVersion") != "" || !apierrors.IsConflict(err) &&
-			!apierrors.IsAlreadyExists(err) {
-			return object, err
-		}
-		if err := w.Place.Reload(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
-			return nil, err
-		}
-	}
 }
 
 // verb returns the verb of a finished write.
