@@ -33,27 +33,23 @@ func (f *planFlags) applyPlans(
 	}
 	// Others may be of these kinds or in these namespaces.
 	slices.SortStableFunc(changes, func(a, b view.Planned) int { return cmp.Compare(rank(a), rank(b)) })
-	w := &place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{
-		Manager: f.manager, Subresource: f.subresource,
-	}}
+	options := cluster.WriteOptions{Manager: f.manager, Subresource: f.subresource}
 	failed, stdout := 0, env.Stdout
 	if f.format != "" { // objects are printed there
 		stdout = env.Stderr
 	}
 	for _, one := range changes {
-		w.Options.Force = f.force || one.Options.Force
-		out, err := place.Outcome{Verb: "serverside-applied"}, error(nil)
-		if len(one.Decided) > 0 {
-			_, err = place.ApplyShown(ctx, p, one.Target, one.Stored().Tree, w.Options)
-		} else {
-			out, err = w.WriteShown(ctx, one.Desired)
+		options.Force = f.force || one.Options.Force
+		object, err := place.ApplyShown(ctx, p, one.Target, one.Stored().Tree, options)
+		if err == nil && one.Kind.GroupKind() == place.DefinitionKind {
+			err = p.Defined(object, false)
 		}
 		if err != nil {
 			failed++
-			view.ExplainDesired(env, one.Desired, err)
+			view.ExplainDesired(env, one.Desired, place.ServerError(err))
 			continue
 		}
-		fmt.Fprintf(stdout, "%s %s\n", one.Title(), out.Verb)
+		fmt.Fprintf(stdout, "%s serverside-applied\n", one.Title())
 	}
 	for _, one := range slices.Backward(deleted) { // a Namespace after what is in it
 		if failed > 0 {

@@ -31,15 +31,6 @@ const Attempts = 5
 // Write writes one document. An error changes nothing; the outcome then has the reference of the object,
 // if it is known.
 func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, err error) {
-	return w.write(ctx, tree, nil)
-}
-
-// WriteShown writes an intent that was shown to the object that it was shown for, or not at all: see [ApplyShown].
-func (w *Writer) WriteShown(ctx context.Context, shown *Desired) (out Outcome, err error) {
-	return w.write(ctx, shown.AsShown(shown.Given), shown.Target)
-}
-
-func (w *Writer) write(ctx context.Context, tree map[string]any, shown *Target) (out Outcome, err error) {
 	t, given, err := w.Place.Live(ctx, tree)
 	if t != nil && t.Name != "" {
 		out.Reference = t.Reference()
@@ -49,9 +40,6 @@ func (w *Writer) write(ctx context.Context, tree map[string]any, shown *Target) 
 	}
 	if err != nil {
 		return out, ServerError(err)
-	}
-	if shown != nil && shown.Object == nil && t.Object != nil {
-		return out, errCreated
 	}
 	if w.Apply {
 		out.Object, err = w.Place.Apply(ctx, t, given, w.Options)
@@ -71,13 +59,14 @@ func (w *Writer) write(ctx context.Context, tree map[string]any, shown *Target) 
 // verb returns the verb of a finished write.
 func (w *Writer) verb(live, written map[string]any) string {
 	verb := "replaced"
-	switch {
-	case live != nil && typed.Equal(live, written):
-		verb = "unchanged"
-	case w.Apply:
-		verb = "serverside-applied"
-	case live == nil:
+	if live == nil {
 		verb = "created"
+	}
+	if w.Apply {
+		verb = "serverside-applied"
+	}
+	if live != nil && typed.Equal(live, written) {
+		verb = "unchanged"
 	}
 	if w.Options.DryRun {
 		verb += " (dry run)"
