@@ -65,15 +65,16 @@ conflict or any other error. The other documents are applied all the same.`,
 	return cmd
 }
 
-// decided returns the intent of a document as a policy decides its conflicts, and whether it has to be forced; nil if it
-// could not be planned, which was reported. A conflict that is refused is left to the apply.
+// decided returns the intent of a document as a policy decides its conflicts, and whether it has to be forced; nil if
+// it could not be planned, which was reported. A conflict that is refused is left to the apply.
 func (f *writeFlags) decided(
 	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document,
 ) (intent map[string]any, force bool) {
 	planned, _ := f.planDocuments(ctx, env, p, []manifest.Document{doc})
 	for _, one := range planned {
 		for _, d := range one.Decided {
-			fmt.Fprintf(env.Stderr, "%s: %s %s of %s, by %s\n", one.Title(), d.Decision, d.Path.Short(), d.Owner.Manager, d.Verdict)
+			fmt.Fprintf(env.Stderr, "%s: %s %s of %s, by %s\n",
+				one.Title(), d.Decision, d.Path.Short(), d.Owner.Manager, d.Verdict)
 		}
 		intent, force = one.Manifest(one.Stored().Tree), one.Options.Force
 	}

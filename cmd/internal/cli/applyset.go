@@ -38,8 +38,8 @@ type applySet struct {
 	namespaces []string
 }
 
-// readApplySet reads the parent of a set, as kubectl apply --applyset does: it has to be kubectl's, by its label and its
-// annotations. A Secret or ConfigMap that does not exist is the parent of a set without members.
+// readApplySet reads the parent of a set, as kubectl apply --applyset does: it has to be kubectl's, by its label and
+// its annotations. A Secret or ConfigMap that does not exist is the parent of a set without members.
 func readApplySet(ctx context.Context, p place.Place, ref, namespace string) (*applySet, error) {
 	resource, name, hasResource := strings.Cut(ref, "/")
 	if !hasResource {

@@ -194,7 +194,9 @@ func (f *conflictsFlags) print(
 	return nil
 }
 
-func (f *conflictsFlags) printConflicts(ctx context.Context, env *process.Env, planned []view.Planned, failed int) error {
+func (f *conflictsFlags) printConflicts(
+	ctx context.Context, env *process.Env, planned []view.Planned, failed int,
+) error {
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: f.suggest}
 	documents, calm := len(planned)+failed, 0
 	var values []any
@@ -242,7 +244,8 @@ func (f *conflictsFlags) printConflicts(ctx context.Context, env *process.Env, p
 	return view.Encode(env.Stdout, "json", values)
 }
 
-// resolveConflicts shows what the ways out do, asks and applies them unless they are only shown, and prints the intents.
+// resolveConflicts shows what the ways out do, asks and applies them unless they are only shown, and prints the
+// intents.
 func (f *conflictsFlags) resolveConflicts(
 	ctx context.Context, env *process.Env, p place.Place, planned []view.Planned, failed int,
 ) error {
@@ -282,8 +285,8 @@ func (f *conflictsFlags) resolveConflicts(
 	return nil
 }
 
-// checkFields returns an error for each --field that is in no conflict. With several documents, it does not have to be in
-// each.
+// checkFields returns an error for each --field that is in no conflict. With several documents, it does not have to be
+// in each.
 func (f *conflictsFlags) checkFields(planned []view.Planned) (err error) {
 	for i, text := range f.fields {
 		isMet := slices.ContainsFunc(planned, func(one view.Planned) bool {

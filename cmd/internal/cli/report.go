@@ -239,8 +239,8 @@ func (f *reportFlags) eachOfKinds(env *process.Env, cmd *cobra.Command, args []s
 // deprecatedKinds are made from other objects, which are reported: nothing is to be done in them.
 var deprecatedKinds = []string{"componentstatuses", "endpoints"}
 
-// reported returns the kinds to report on. Unless they were named, these are, of a namespace, those in namespaces; Events,
-// which two groups serve, once; and no deprecated ones.
+// reported returns the kinds to report on. Unless they were named, these are, of a namespace, those in namespaces;
+// Events, which two groups serve, once; and no deprecated ones.
 func reported(kinds []cluster.Kind, namespace string, isNamed bool) (out []cluster.Kind) {
 	for _, k := range kinds {
 		isDeprecated := k.Group == "" && slices.Contains(deprecatedKinds, k.Resource.Resource)

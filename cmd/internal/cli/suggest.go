@@ -59,8 +59,8 @@ func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string
 	return args
 }
 
-// refuseCluster returns an error for a command that acts on stores and files only. It names the program and the arguments
-// that do the same in a cluster; they get the flags of the command but for some.
+// refuseCluster returns an error for a command that acts on stores and files only. It names the program and the
+// arguments that do the same in a cluster; they get the flags of the command but for some.
 func (f *placeFlags) refuseCluster(cmd *cobra.Command, program string, args []string, but ...string) error {
 	if f.store != "" || f.live != nil {
 		return nil

@@ -67,9 +67,9 @@ func WriteIgnoreRules(env *process.Env, format string, all []Planned) error {
 	return Encode(env.Stdout, "yaml", map[string]any{"spec": spec})
 }
 
-// ignored returns the text of a field in an ignore rule, and the list of the rule that it is in. A Kustomization takes the
-// live value at a pointer into what it applies, at the same pointer: an item that has another index in the manifest than
-// in the live object cannot be ignored, and is named on notes.
+// ignored returns the text of a field in an ignore rule, and the list of the rule that it is in. A Kustomization takes
+// the live value at a pointer into what it applies, at the same pointer: an item that has another index in the manifest
+// than in the live object cannot be ignored, and is named on notes.
 func (p *Planned) ignored(notes io.Writer, format string, path fieldpath.Path) (list, text string) {
 	if format == "argocd" {
 		if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
