@@ -11,29 +11,17 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// whyNot returns the name of what does not match a conflict; empty if everything does.
-func (r Rule) whyNot(obj *metav1.PartialObjectMetadata, owner Owner, path string) string {
+// matches reports whether all of the rule matches a conflict.
+func (r Rule) matches(obj *metav1.PartialObjectMetadata, owner Owner, path string) bool {
 	group := obj.GroupVersionKind().GroupKind()
 	isField := func(pattern string) bool { return isAt(pattern, path) }
-	switch {
-	case !anyOf(r.Managers, owner.Manager):
-		return "managers"
-	case r.Operation != "" && r.Operation != owner.Operation:
-		return "operation"
-	case r.Subresource != nil && *r.Subresource != owner.Subresource:
-		return "subresource"
-	case !anyOf(r.Kinds, group.Kind) && !anyOf(r.Kinds, group.String()):
-		return "kinds"
-	case !anyOf(r.Namespaces, obj.Namespace):
-		return "namespaces"
-	case !anyOf(r.Names, obj.Name):
-		return "names"
-	case !selects(r.LabelSelector, obj.Labels):
-		return "labelSelector"
-	case len(r.Fields) > 0 && !slices.ContainsFunc(r.Fields, isField):
-		return "fields"
-	}
-	return ""
+	return anyOf(r.Managers, owner.Manager) &&
+		(r.Operation == "" || r.Operation == owner.Operation) &&
+		(r.Subresource == nil || *r.Subresource == owner.Subresource) &&
+		(anyOf(r.Kinds, group.Kind) || anyOf(r.Kinds, group.String())) &&
+		anyOf(r.Namespaces, obj.Namespace) && anyOf(r.Names, obj.Name) &&
+		selects(r.LabelSelector, obj.Labels) &&
+		(len(r.Fields) == 0 || slices.ContainsFunc(r.Fields, isField))
 }
 
 func selects(selector *metav1.LabelSelector, set labels.Set) bool {

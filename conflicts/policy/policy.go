@@ -190,7 +190,7 @@ func (p *Policy) Resolve(obj *metav1.PartialObjectMetadata, all conflicts.Confli
 func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, path string) Verdict {
 	if p != nil {
 		for i, r := range p.Rules {
-			if r.whyNot(obj, owner, path) == "" {
+			if r.matches(obj, owner, path) {
 				return p.Verdict(i)
 			}
 		}
@@ -210,13 +210,4 @@ func (p *Policy) Verdict(rule int) Verdict {
 // Test returns the verdict on the conflict of an example.
 func (p *Policy) Test(e Example) Verdict {
 	return p.decide(&e.Object, e.Owner, markText(e.Field))
-}
-
-// Explain says for each rule why it does not match the conflict of an example: the name of what does not, such as
-// "managers"; empty if the rule matches.
-func (p *Policy) Explain(e Example) (whyNot []string) {
-	for _, r := range p.Rules {
-		whyNot = append(whyNot, r.whyNot(&e.Object, e.Owner, markText(e.Field)))
-	}
-	return whyNot
 }

@@ -186,9 +186,9 @@ func TestParse(t *testing.T) {
 	require.Equal(t, "rule 1 (line 5): autoscalers set them", all[0].String())
 	require.Equal(t, "rule 2 (line 10)", all[1].String())
 	require.Equal(t, policy.GiveUp, p.Test(p.Examples[0]).Decision)
-	require.Equal(t, []string{"", ""}, p.Explain(p.Examples[0]))
+	require.Equal(t, "rule 1 (line 5): autoscalers set them", p.Test(p.Examples[0]).String())
 	p.Examples[0].Field = ".spec.x"
-	require.Equal(t, []string{"fields", ""}, p.Explain(p.Examples[0]))
+	require.Equal(t, "rule 2 (line 10)", p.Test(p.Examples[0]).String())
 	for _, row := range []struct{ old, new, want string }{
 		{file, "", "expected a policy, got an empty file"},
 		{"# a comment", "a: b\n---", "line 2: expected one document, got more"},

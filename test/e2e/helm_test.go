@@ -86,8 +86,7 @@ func TestHelm(t *testing.T) {
 
 			// The post-renderer alone leaves out the same, and what is refused ends the upgrade before it writes anything.
 			upgrade := []string{"upgrade", "shop", "chart", "--set", "image=web:2,flags=false", "--server-side=true",
-				"--post-renderer", "tenure-postrender", "--post-renderer-args=--release=shop",
-				"--post-renderer-args=--namespace=" + row.namespace}
+				"--post-renderer", "tenure-postrender", "--post-renderer-args=--namespace=" + row.namespace}
 			h.helm(0, append(slices.Clone(upgrade), "--post-renderer-args=--policy=tenure.yaml")...)
 			require.Equal(t, versions, h.versions(), "the post-renderer alone")
 			h.helm(1, append(slices.Clone(upgrade), "--post-renderer-args=--policy=nothing.yaml")...)

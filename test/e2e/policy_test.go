@@ -119,7 +119,7 @@ func TestPolicyAtRandom(t *testing.T) {
 				isRefused = apierrors.IsConflict(err)
 				require.True(t, err == nil || isRefused, "%v", err)
 			case "renderer":
-				status, out := h.tenure(program, data, "helm", "post-render", "--release", "r", "-n", namespace, "--policy", file)
+				status, out := h.tenure(program, data, "helm", "post-render", "-n", namespace, "--policy", file)
 				if isRefused = status == 3; isRefused {
 					require.Contains(t, out, "is refused")
 					break

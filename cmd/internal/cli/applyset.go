@@ -27,7 +27,6 @@ const (
 	applySetKinds      = "applyset.kubernetes.io/contains-group-kinds"
 	applySetID         = "applyset.kubernetes.io/id"
 	applySetMember     = "applyset.kubernetes.io/part-of"
-	applySetParentType = "applyset.kubernetes.io/is-parent-type"
 )
 
 // applySet is a set of objects that are applied and pruned together. A parent object names the kinds and the
@@ -39,9 +38,8 @@ type applySet struct {
 	namespaces []string
 }
 
-// readApplySet reads the parent of a set, as kubectl apply --applyset does: it has to be kubectl's, and a Secret, a
-// ConfigMap, or of a kind whose definition allows it. A Secret or ConfigMap that does not exist is the parent of a
-// set without members.
+// readApplySet reads the parent of a set, as kubectl apply --applyset does: it has to be kubectl's, by its label and
+// its annotations. A Secret or ConfigMap that does not exist is the parent of a set without members.
 func readApplySet(ctx context.Context, p place.Place, ref, namespace string) (*applySet, error) {
 	resource, name, hasResource := strings.Cut(ref, "/")
 	if !hasResource {
@@ -78,9 +76,6 @@ func readApplySet(ctx context.Context, p place.Place, ref, namespace string) (*a
 	if t == nil {
 		return s, nil
 	}
-	if err := checkParentKind(ctx, p, t); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.parent, err)
-	}
 	if err := s.readParent(&unstructured.Unstructured{Object: t.Stored().Object}); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.parent, err)
 	}
@@ -110,28 +105,6 @@ func isCalled(gk schema.GroupKind, name string) bool {
 	given := schema.ParseGroupResource(name)
 	kind := strings.ToLower(gk.Kind)
 	return (given.Resource == kind || given.Resource == kind+"s") && (given.Group == "" || given.Group == gk.Group)
-}
-
-// checkParentKind checks that objects of a kind may be parents.
-func checkParentKind(ctx context.Context, p place.Place, t *place.Target) error {
-	gk := t.Kind.GroupKind()
-	if gk.Group == "" && (gk.Kind == "Secret" || gk.Kind == "ConfigMap") {
-		return nil
-	}
-	definitions, err := p.Find(ctx, place.Selection{Args: []string{"customresourcedefinitions"}})
-	if err != nil && len(definitions) == 0 {
-		return err
-	}
-	for _, d := range definitions {
-		group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(d.Object, "spec", "names", "kind")
-		if group == gk.Group && kind == gk.Kind {
-			if _, ok := (&unstructured.Unstructured{Object: d.Object}).GetLabels()[applySetParentType]; ok {
-				return nil
-			}
-		}
-	}
-	return fmt.Errorf("expected a Secret, a ConfigMap, or a kind whose definition has the label %s", applySetParentType)
 }
 
 // readParent reads what the parent says about its members.

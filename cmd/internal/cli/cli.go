@@ -105,9 +105,10 @@ func newRoot(env *process.Env) *cobra.Command {
 apply would do, reports conflicts with the ways out of them, and moves ownership
 without losing fields.
 
-Every command acts on the cluster that kubectl uses. With --store FILE it acts on a
-store instead, a file in which an API server in this process keeps objects; with
---live FILE, on objects in files, and prints the result.
+Commands act on the cluster that kubectl uses. With --store FILE they act on a store
+instead, a file in which an API server in this process keeps objects; with --live
+FILE, on objects in files, and print the result. apply, replace and delete act on
+these only: in a cluster, use plan --apply, kubectl replace and kubectl delete.
 
 Exit status: 0 on success, 1 on a conflict or any error, 4 if the answer lacks what
 could not be read, which is named on stderr; plan, conflicts and watch have others,

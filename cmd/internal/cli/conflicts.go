@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,27 +11,21 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
-	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
 type conflictsFlags struct {
-	intentFlags
+	planFlags
 	resolve string
 	others  string
 	fields  []string
-	// unchanged lists the objects without conflicts, of several.
-	unchanged bool
-	dryRun    bool
-	confirm   view.Confirmation
-	format    string
+	dryRun  bool
 }
 
 func newConflicts(env *process.Env) *cobra.Command {
@@ -93,15 +88,15 @@ asked about entries of other versions. With several documents, the first of 3, 2
 	flags.addPolicy(cmd)
 	addDryRun(cmd, &flags.dryRun, true, "apply nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
-	addFormat(env, cmd, &flags.format, "yaml", "json", "status", "argocd", "flux", "flux-kustomization")
+	addFormat(env, cmd, &flags.format, append([]string{"yaml", "json", "status"}, view.IgnoreFormats...)...)
 	for _, name := range []string{"resolve", "others"} {
 		completeChoices(env, cmd, name, conflicts.Force.String(), conflicts.GiveUp.String(), conflicts.Share.String())
 	}
 	return withErrorStatus(statusFailed, cmd)
 }
 
-// rules returns --resolve, --field and --others as a policy.
-func (f *conflictsFlags) rules(cmd *cobra.Command) (*policy.Policy, error) {
+// rulesOfFlags returns --resolve, --field and --others as a policy.
+func (f *conflictsFlags) rulesOfFlags(cmd *cobra.Command) (*policy.Policy, error) {
 	decisions := map[string]policy.Decision{
 		conflicts.Force.String(): policy.Force, conflicts.GiveUp.String(): policy.GiveUp, conflicts.Share.String(): policy.Share,
 	}
@@ -128,35 +123,69 @@ func (f *conflictsFlags) rules(cmd *cobra.Command) (*policy.Policy, error) {
 }
 
 func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) error {
-	if f.resolve != "" {
-		return f.resolveConflicts(env, cmd)
-	}
-	for _, name := range []string{"field", "others", "dry-run", "yes"} {
-		if cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s needs --resolve", name)
-		}
-	}
-	if err := checkFormat(f.format, "json", "status", "argocd", "flux", "flux-kustomization"); err != nil {
-		return err
-	}
-	rules, err := f.readPolicy(env)
-	if err == nil && rules == nil && slices.Contains([]string{"argocd", "flux", "flux-kustomization"}, f.format) {
-		err = fmt.Errorf("-o %s needs --policy", f.format)
-	}
-	if err != nil {
+	if err := f.check(env, cmd); err != nil {
 		return err
 	}
 	p, docs, err := f.open(env, cmd, process.NoStore)
 	if err != nil {
 		return err
 	}
-	suggest := func(args ...string) string { return f.place.suggest(env, cmd, args...) }
-	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: suggest}
-	planned, failed := f.planned(cmd.Context(), env, p, docs, rules)
-	if err := errors.Join(f.print(cmd.Context(), env, shown, planned, len(docs)), p.Close()); err != nil {
+	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
+	planned, failed := f.planDocuments(cmd.Context(), env, p, docs)
+	act := f.print
+	if f.resolve != "" {
+		act = f.resolveConflicts
+	}
+	return errors.Join(act(cmd.Context(), env, p, planned, failed), p.Close())
+}
+
+// check checks the flags, and reads the rules: those of the policy, or of --resolve.
+func (f *conflictsFlags) check(env *process.Env, cmd *cobra.Command) (err error) {
+	formats := []string{"yaml", "json"}
+	if f.resolve == "" {
+		formats = append([]string{"json", "status"}, view.IgnoreFormats...)
+		for _, name := range []string{"field", "others", "dry-run", "yes"} {
+			if cmd.Flags().Changed(name) {
+				return fmt.Errorf("--%s needs --resolve", name)
+			}
+		}
+	}
+	if err := checkFormat(f.format, formats...); err != nil {
 		return err
 	}
 	switch {
+	case f.resolve == "":
+		f.rules, err = f.readPolicy(env)
+	case f.policy != "":
+		err = errors.New("--policy does not go with --resolve: plan --apply applies what a policy decides")
+	default:
+		f.rules, err = f.rulesOfFlags(cmd)
+	}
+	switch {
+	case err != nil:
+		return err
+	case f.rules == nil && slices.Contains(view.IgnoreFormats, f.format):
+		return fmt.Errorf("-o %s needs --policy", f.format)
+	case f.resolve != "" && !f.isOnlyShown():
+		return f.confirm.CheckPossible(env)
+	}
+	return nil
+}
+
+// isOnlyShown says that --resolve applies nothing.
+func (f *conflictsFlags) isOnlyShown() bool { return f.dryRun || f.place.live != nil }
+
+func (f *conflictsFlags) print(
+	ctx context.Context, env *process.Env, _ place.Place, planned []view.Planned, failed int,
+) (err error) {
+	if slices.Contains(view.IgnoreFormats, f.format) {
+		err = view.WriteIgnoreRules(env, f.format, planned)
+	} else {
+		err = f.printConflicts(ctx, env, planned, failed)
+	}
+	switch {
+	case err != nil:
+		return err
 	case failed > 0:
 		return &statusError{status: statusFailed}
 	case slices.ContainsFunc(planned, func(p view.Planned) bool { return p.Outcome == plans.Conflict }):
@@ -165,63 +194,22 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 	return nil
 }
 
-// planned returns a plan for every document, with the conflicts that the server finds, decided by rules, and the number of
-// documents that have none because of an error.
-func (f *conflictsFlags) planned(
-	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document, rules *policy.Policy,
-) (planned []view.Planned, failed int) {
-	for _, read := range f.readAllDesired(ctx, env, p, docs) {
-		one, err := view.Planned{Desired: read.desired}, read.err
-		if err == nil {
-			err = f.find(ctx, env, p, &one)
-		}
-		if err == nil {
-			err = one.Decide(ctx, p, rules, f.subresource)
-		}
-		if err != nil {
-			view.ExplainDesired(env, one.Desired, err)
-			failed++
-			continue
-		}
-		planned = append(planned, one)
-	}
-	return planned, failed
-}
-
-// reportOf returns the report of the conflicts of a plan.
-func reportOf(ctx context.Context, one view.Planned) (conflictreport.Report, error) {
-	out, err := conflictreport.New(ctx, one.Fields, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Title(), one.Options)
-	out.Conflicts = view.HideConflicts(out.Conflicts)
-	for i := range out.Ways {
-		if secrets.Is(one.Tree) {
-			out.Ways[i].Intent = nil // --resolve -o yaml prints it
-		}
-	}
-	return out, err
-}
-
-func (f *conflictsFlags) print(
-	ctx context.Context, env *process.Env, shown view.PlanView, planned []view.Planned, documents int,
+func (f *conflictsFlags) printConflicts(
+	ctx context.Context, env *process.Env, planned []view.Planned, failed int,
 ) error {
-	switch f.format {
-	case "argocd":
-		return view.Encode(env.Stdout, "yaml", view.ArgoCD(planned))
-	case "flux":
-		return view.Encode(env.Stdout, "yaml", view.Flux(env.Stderr, planned, false))
-	case "flux-kustomization":
-		return view.Encode(env.Stdout, "yaml", view.Flux(env.Stderr, planned, true))
-	}
+	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: f.suggest}
+	documents, calm := len(planned)+failed, 0
 	var values []any
-	var calm int
 	for _, one := range planned {
 		if len(one.StringData()) > 0 {
 			fmt.Fprintf(env.Stderr, "note: %s:\n", one.Title())
 			shown.WriteStringData(env.Stderr, &one)
 		}
-		report, err := reportOf(ctx, one)
+		var err error
 		switch hasConflict := one.Outcome == plans.Conflict; {
-		case err != nil:
 		case f.format == "json":
+			var report conflictreport.Report
+			report, err = one.Report(ctx)
 			values = append(values, struct {
 				conflictreport.Report
 				Decisions []view.DecidedJSON `json:"decisions,omitempty"`
@@ -231,7 +219,7 @@ func (f *conflictsFlags) print(
 		case f.format == "status":
 			values = append(values, one.Conflicts.Status())
 		case hasConflict:
-			err = shown.WriteConflicts(env.Stdout, &one, report)
+			err = shown.WriteConflicts(ctx, env.Stdout, &one)
 		default:
 			calm++
 			if documents == 1 || f.unchanged {
@@ -243,92 +231,70 @@ func (f *conflictsFlags) print(
 			return err
 		}
 	}
-	if f.format == "" {
-		if documents > 1 {
-			fmt.Fprintf(env.Stdout, "%d objects: %d with conflicts, %d without, %d failed\n", documents,
-				len(planned)-calm, calm, documents-len(planned))
-		}
-		return nil
-	}
-	var value any = values
-	if documents == 1 && len(values) == 1 {
-		value = values[0]
-	}
-	return view.Encode(env.Stdout, "json", value)
-}
-
-func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) error {
-	rules, err := f.rules(cmd)
-	if err == nil {
-		err = checkFormat(f.format, "yaml", "json")
-	}
-	if err == nil && f.policy != "" {
-		err = errors.New("--policy does not go with --resolve: plan --apply applies what a policy decides")
-	}
-	if err != nil {
-		return err
-	}
-	offline := f.place.live != nil
-	if !f.dryRun && !offline {
-		if err := f.confirm.CheckPossible(env); err != nil {
-			return err
-		}
-	}
-	p, docs, err := f.open(env, cmd, process.NoStore)
-	if err != nil {
-		return err
-	}
-	ctx := cmd.Context()
-	planned, failed := f.planned(ctx, env, p, docs, rules)
-	for i, text := range f.fields { // with several documents, a path does not have to be in each
-		isMet := slices.ContainsFunc(planned, func(one view.Planned) bool {
-			return slices.ContainsFunc(one.Decided, func(d view.Decided) bool { return d.Rule == i })
-		})
-		if !isMet && failed == 0 {
-			err = errors.Join(err, &fieldError{text: text})
-		}
-	}
 	switch {
-	case failed > 0:
-		err = &statusError{status: statusFailed}
-	case err == nil:
-		err = f.applyResolved(ctx, env, p, planned, f.dryRun || offline)
+	case f.format == "" && documents > 1:
+		fmt.Fprintf(env.Stdout, "%d objects: %d with conflicts, %d without, %d failed\n", documents,
+			len(planned)-calm, calm, failed)
+		return nil
+	case f.format == "":
+		return nil
+	case documents == 1 && len(values) == 1:
+		return view.Encode(env.Stdout, "json", values[0])
 	}
-	return errors.Join(err, p.Close())
+	return view.Encode(env.Stdout, "json", values)
 }
 
-// applyResolved shows what the ways out do, asks and applies them unless they are only shown, and prints the intents.
-func (f *conflictsFlags) applyResolved(
-	ctx context.Context, env *process.Env, p place.Place, list []view.Planned, isOnlyShown bool,
+// resolveConflicts shows what the ways out do, asks and applies them unless they are only shown, and prints the
+// intents.
+func (f *conflictsFlags) resolveConflicts(
+	ctx context.Context, env *process.Env, p place.Place, planned []view.Planned, failed int,
 ) error {
+	if failed > 0 {
+		return &statusError{status: statusFailed}
+	}
+	if err := f.checkFields(planned); err != nil {
+		return err
+	}
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}
-	for _, r := range list {
+	for _, one := range planned {
 		forced := ""
-		if r.Options.Force {
+		if one.Options.Force {
 			forced = ", with force"
 		}
-		fmt.Fprintf(env.Stderr, "%s: %s%s\n", r.Title(), r.Outcome, forced)
-		shown.WriteEffects(env.Stderr, r)
+		fmt.Fprintf(env.Stderr, "%s: %s%s\n", one.Title(), one.Outcome, forced)
+		shown.WriteEffects(env.Stderr, one)
 	}
-	format := f.format
-	if f.place.live != nil && format == "" {
-		format = "yaml"
+	if f.place.live != nil {
+		f.format = cmp.Or(f.format, "yaml")
 	}
-	if !isOnlyShown {
-		apply := planFlags{intentFlags: f.intentFlags, confirm: f.confirm, format: format}
-		if err := apply.applyPlans(ctx, env, p, list, nil); err != nil {
+	if !f.isOnlyShown() {
+		if err := f.applyPlans(ctx, env, p, changesOf(planned), nil); err != nil {
 			return err
 		}
 	}
-	for i, r := range list {
+	for i, one := range planned {
 		switch {
-		case format != "":
-			if err := view.EncodeNext(env.Stdout, format, r.Manifest(r.Stored().Tree), i); err != nil {
+		case f.format != "":
+			if err := view.EncodeNext(env.Stdout, f.format, one.Manifest(one.Stored().Tree), i); err != nil {
 				return err
 			}
-		case isOnlyShown:
-			fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", r.Title())
+		case f.isOnlyShown():
+			fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", one.Title())
 		}
 	}
 	return nil
+}
+
+// checkFields returns an error for each --field that is in no conflict. With several documents, it does not have to be
+// in each.
+func (f *conflictsFlags) checkFields(planned []view.Planned) (err error) {
+	for i, text := range f.fields {
+		isMet := slices.ContainsFunc(planned, func(one view.Planned) bool {
+			return slices.ContainsFunc(one.Decided, func(d view.Decided) bool { return d.Rule == i })
+		})
+		if !isMet {
+			err = errors.Join(err, &fieldError{text: text})
+		}
+	}
+	return err
 }

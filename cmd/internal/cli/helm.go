@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -10,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -21,14 +19,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -167,23 +164,16 @@ func helmCluster(env *process.Env) (flags []string) {
 // manager is Helm's field manager: the name of the program.
 func (r *helmRun) manager() string { return filepath.Base(r.helm) }
 
-// read returns what helm prints as JSON, or as it is into a text.
-func (r *helmRun) read(ctx context.Context, into any, args ...string) error {
+// read returns what helm prints.
+func (r *helmRun) read(ctx context.Context, args ...string) ([]byte, error) {
 	var out bytes.Buffer
-	if err := r.run(ctx, &out, nil, args...); err != nil {
-		return err
-	}
-	if text, ok := into.(*string); ok {
-		*text = out.String()
-		return nil
-	}
-	return json.Unmarshal(out.Bytes(), into)
+	err := r.run(ctx, &out, args...)
+	return out.Bytes(), err
 }
 
 // run runs helm.
-func (r *helmRun) run(ctx context.Context, stdout io.Writer, variables []string, args ...string) error {
+func (r *helmRun) run(ctx context.Context, stdout io.Writer, args ...string) error {
 	helm := exec.CommandContext(ctx, r.helm, args...)
-	helm.Env = append(os.Environ(), variables...)
 	helm.Dir = r.env.Dir
 	helm.Stdout, helm.Stderr = stdout, r.env.Stderr
 	if err := helm.Run(); err != nil {
@@ -194,69 +184,64 @@ func (r *helmRun) run(ctx context.Context, stdout io.Writer, variables []string,
 
 // plan renders the release, and plans it.
 func (r *helmRun) plan(ctx context.Context) error {
-	args := append([]string{"upgrade"}, r.given...)
-	if err := r.read(ctx, &r.release, append(args, "--dry-run=server", "-o", "json")...); err != nil {
-		return err
+	out, err := r.read(ctx, slices.Concat([]string{"upgrade"}, r.given, []string{"--dry-run=server", "-o", "json"})...)
+	if err == nil {
+		err = json.Unmarshal(out, &r.release)
 	}
-	docs, err := helmDocuments(strings.NewReader(r.release.Manifest))
 	if err != nil {
 		return err
 	}
-	var all bytes.Buffer
-	for _, doc := range docs {
-		addHelmMetadata(doc.tree, r.release.Name, r.release.Namespace)
-		data, err := json.Marshal(doc.tree)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&all, "---\n%s\n", data)
-	}
-	f := &planFlags{moves: true}
-	if f.removed, err = r.removed(ctx, docs); err != nil {
+	f := &planFlags{moves: true, prepare: r.release.addMetadata}
+	if f.removed, err = r.deployed(ctx); err != nil {
 		return err
 	}
 	env := *r.env
-	env.Stdin = &all
-	planArgs := append([]string{"-f", "-", "-n", r.release.Namespace, "--field-manager", r.manager()}, r.cluster...)
+	env.Stdin = strings.NewReader(r.release.Manifest)
+	args := append([]string{"-f", "-", "-n", r.release.Namespace, "--field-manager", r.manager()}, r.cluster...)
 	if r.policy != "" {
-		planArgs = append(planArgs, "--policy", r.policy)
+		args = append(args, "--policy", r.policy)
 	}
-	err = r.command(ctx, newPlanWith(&env, f), planArgs...)
+	err = r.command(ctx, newPlanWith(&env, f), args...)
 	r.planned = f.planned
 	return err
 }
 
-// removed returns the objects of the release that is deployed and are not among some documents: Helm deletes them, unless
-// they say that it keeps them. The first upgrade with --install has no release to compare with.
-func (r *helmRun) removed(ctx context.Context, docs []helmDocument) (out []map[string]any, err error) {
+// deployed returns the objects of the release that is deployed, but for those that Helm keeps. The first upgrade with
+// --install has none.
+func (r *helmRun) deployed(ctx context.Context) ([]map[string]any, error) {
 	release := []string{r.release.Name, "-n", r.release.Namespace}
 	quiet := *r
 	quiet.env = &process.Env{Stderr: io.Discard, Dir: r.env.Dir}
+	out, err := quiet.read(ctx, append([]string{"history", "-o", "json"}, release...)...)
+	if err != nil {
+		return nil, nil
+	}
 	var revisions []struct {
 		Revision int
 		Status   string
 	}
-	if quiet.read(ctx, &revisions, append([]string{"history", "-o", "json"}, release...)...) != nil {
-		return nil, nil
+	if err := json.Unmarshal(out, &revisions); err != nil {
+		return nil, err
 	}
-	var text string
+	out = nil
 	for _, one := range revisions {
 		if one.Status == "deployed" {
-			err = r.read(ctx, &text, append([]string{"get", "manifest", "--revision", strconv.Itoa(one.Revision)}, release...)...)
+			args := []string{"get", "manifest", "--revision", strconv.Itoa(one.Revision)}
+			out, err = r.read(ctx, append(args, release...)...)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	old, err := helmDocuments(strings.NewReader(text))
-	for _, doc := range old {
-		isThere := func(now helmDocument) bool { return now.key(r.release.Namespace) == doc.key(r.release.Namespace) }
-		u := unstructured.Unstructured{Object: doc.tree}
-		if !slices.ContainsFunc(docs, isThere) && u.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
-			out = append(out, doc.tree)
+	docs, err := manifest.ReadFiles(&process.Env{Stdin: bytes.NewReader(out), Stderr: io.Discard}, "-")
+	var old []map[string]any
+	for _, doc := range docs {
+		object := unstructured.Unstructured{Object: doc.Tree}
+		if err = errors.Join(err, doc.Err); object.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
+			old = append(old, doc.Tree)
 		}
 	}
-	return out, err
+	return old, err
 }
 
 // command runs another command of this program.
@@ -281,60 +266,57 @@ func (r *helmRun) upgrade(ctx context.Context) error {
 		return err
 	}
 	for _, one := range r.planned {
-		object := append([]string{one.Reference(), "-n", one.Namespace, "--yes"}, r.cluster...)
-		if one.Moved {
-			args := append(object, "--field-manager", r.manager(), "--from", r.manager(), "--everything")
-			if err := r.command(ctx, newUpgrade(r.env), args...); err != nil {
-				return err
-			}
-		}
-		for _, d := range one.Decided {
-			if d.Decision != policy.Force {
-				continue
-			}
-			args := append(object, "--from", d.Owner.Manager, "--to", r.manager(), "--field", d.Path.String())
-			moves := newMoves(r.env)
-			i := slices.IndexFunc(moves, func(cmd *cobra.Command) bool { return cmd.Name() == "transfer" })
-			if err := r.command(ctx, moves[i], args...); err != nil {
-				return err
-			}
+		if err := r.move(ctx, one); err != nil {
+			return err
 		}
 	}
 	return r.apply(ctx)
 }
 
+// move moves what Helm updated to its applies, and what a policy forces from its owners to Helm.
+func (r *helmRun) move(ctx context.Context, one view.Planned) error {
+	object := append([]string{one.Reference(), "-n", one.Namespace, "--yes"}, r.cluster...)
+	moves := [][]string{}
+	if one.Moved {
+		moves = append(moves, []string{"upgrade", "--field-manager", r.manager(), "--from", r.manager(), "--everything"})
+	}
+	for _, d := range one.Decided {
+		if d.Decision == policy.Force {
+			moves = append(moves,
+				[]string{"transfer", "--from", d.Owner.Manager, "--to", r.manager(), "--field", d.Path.String()})
+		}
+	}
+	for _, args := range moves {
+		if err := r.command(ctx, newRoot(r.env), append(args, object...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // apply runs helm upgrade. What a policy decided is done by the plugin beside this one, as its post-renderer.
-func (r *helmRun) apply(ctx context.Context) (err error) {
+func (r *helmRun) apply(ctx context.Context) error {
 	args := append(append([]string{"upgrade"}, r.given...), "--server-side=true")
 	isDecided := func(one view.Planned) bool { return len(one.Decided) > 0 }
 	if !slices.ContainsFunc(r.planned, isDecided) {
-		return r.run(ctx, r.env.Stdout, nil, args...)
+		return r.run(ctx, r.env.Stdout, args...)
 	}
-	said, err := os.CreateTemp("", "helm-tenure-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, said.Close(), os.Remove(said.Name())) }()
 	args = append(args, "--post-renderer", "tenure-postrender")
 	// Helm looks for its own flags in all arguments, so that each is one argument with its value.
-	for _, arg := range append([]string{"--release=" + r.release.Name, "--namespace=" + r.release.Namespace,
-		"--policy=" + r.env.Path(r.policy), "--field-manager=" + r.manager()}, r.cluster...) {
+	for _, arg := range append([]string{"--namespace=" + r.release.Namespace, "--policy=" + r.env.Path(r.policy),
+		"--field-manager=" + r.manager()}, r.cluster...) {
 		args = append(args, "--post-renderer-args="+arg)
 	}
-	err = r.run(ctx, r.env.Stdout, []string{"TENURE_ERRORS=" + said.Name()}, args...)
-	_, copyErr := io.Copy(r.env.Stderr, said) // Helm does not print what a post-renderer says
-	return errors.Join(err, copyErr)
-}
-
-type postRenderFlags struct {
-	intentFlags
-	release string
+	if err := r.run(ctx, r.env.Stdout, args...); err != nil {
+		return fmt.Errorf("%w: if its post-renderer failed, helm tenure plan says why", err) // Helm does not print that
+	}
+	return nil
 }
 
 func newHelmPostRender(env *process.Env) *cobra.Command {
-	var flags postRenderFlags
+	var flags planFlags
 	cmd := &cobra.Command{
-		Use:   "post-render --release NAME -n NAMESPACE --policy FILE",
+		Use:   "post-render -n NAMESPACE --policy FILE",
 		Short: "Leave out of templates what a policy gives up: a post-renderer of Helm",
 		Long: `Post-render is the plugin "tenure-postrender": it reads the templates of a release
 from standard input, and prints them as a policy decides their conflicts now.
@@ -343,36 +325,29 @@ have their values. Fields that are forced stay: helm upgrade needs
 --force-conflicts for them. A conflict that is refused is an error, before Helm
 has written anything. Hooks stay as they are.
 
-Exit status: 0 if no conflict is refused, 3 on any error, also written to the file
-of TENURE_ERRORS.`,
+Exit status: 0 if no conflict is refused, 3 on any error.`,
 		Example: `  helm upgrade shop ./chart --server-side=true --post-renderer tenure-postrender \
-    --post-renderer-args --release=shop --post-renderer-args --namespace=default \
-    --post-renderer-args --policy=tenure.yaml`,
+    --post-renderer-args=--namespace=shop --post-renderer-args=--policy=tenure.yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := flags.render(env, cmd)
-			if file := env.Getenv("TENURE_ERRORS"); err != nil && file != "" {
-				err = errors.Join(err, os.WriteFile(file, []byte("error: "+err.Error()+"\n"), 0o600))
-			}
-			return err
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.postRender(env, cmd) },
 	}
 	flags.place.add(env, cmd)
 	flags.addPolicy(cmd)
-	cmd.Flags().StringVar(&flags.release, "release", "", "`NAME` of the release")
 	cmd.Flags().StringVar(&flags.manager, "field-manager", "helm", "`NAME` of Helm's field manager")
 	return withErrorStatus(statusFailed, cmd)
 }
 
-func (f *postRenderFlags) render(env *process.Env, cmd *cobra.Command) (err error) {
-	rules, err := f.readPolicy(env)
+// postRender prints the intents that follow from the policy. Labels and annotations that Helm adds afterwards are in no
+// conflict: Helm refuses an object that is not its own.
+func (f *planFlags) postRender(env *process.Env, cmd *cobra.Command) (err error) {
+	if f.rules, err = f.readPolicy(env); err == nil && f.rules == nil {
+		err = errors.New("expected --policy")
+	}
 	if err != nil {
 		return err
 	}
-	if rules == nil || f.release == "" {
-		return errors.New("expected --release and --policy")
-	}
-	docs, err := helmDocuments(env.Stdin)
+	f.inputs.Filenames, f.concurrency = []string{"-"}, defaultConcurrency
+	docs, err := f.inputs.Read(env)
 	if err != nil {
 		return err
 	}
@@ -381,120 +356,40 @@ func (f *postRenderFlags) render(env *process.Env, cmd *cobra.Command) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	namespace := *f.place.cluster.Namespace
-	for _, doc := range docs {
-		text, err := f.decide(cmd.Context(), env, p, doc, rules, namespace)
-		if err != nil {
-			return fmt.Errorf("%s: %w", doc.key(namespace), err)
+	var out []map[string]any
+	given := slices.DeleteFunc(slices.Clone(docs), func(doc manifest.Document) bool {
+		isHook := (&unstructured.Unstructured{Object: doc.Tree}).GetAnnotations()["helm.sh/hook"] != ""
+		if isHook {
+			out = append(out, doc.Tree)
 		}
-		fmt.Fprintf(env.Stdout, "---\n%s\n", strings.TrimSpace(text))
+		return isHook
+	})
+	planned, failed := f.planDocuments(cmd.Context(), env, p, given)
+	if failed > 0 {
+		return errReported
+	}
+	for _, one := range planned {
+		if one.Outcome == plans.Conflict {
+			view.PlanView{}.WriteDecided(env.Stderr, &one)
+			return fmt.Errorf("%s: a conflict is refused", one.Title())
+		}
+		out = append(out, one.Manifest(one.Stored().Tree))
+	}
+	for i, tree := range out {
+		if err := view.EncodeNext(env.Stdout, "yaml", tree, i); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// fileNote is the annotation that Helm tells the templates of a stream apart by.
-const fileNote = "postrenderer.helm.sh/postrender-filename"
-
-// decide returns the text of a document as a policy decides its conflicts.
-func (f *postRenderFlags) decide(
-	ctx context.Context, env *process.Env, p place.Place, doc helmDocument, rules *policy.Policy, namespace string,
-) (string, error) {
-	given := &unstructured.Unstructured{Object: doc.tree}
-	before := given.DeepCopy()
-	if given.GetAnnotations()["helm.sh/hook"] != "" {
-		return doc.text, nil
-	}
-	unstructured.RemoveNestedField(doc.tree, "metadata", "annotations", fileNote)
-	addHelmMetadata(doc.tree, f.release, namespace)
-	w, err := f.readDesired(ctx, env, p, manifest.Document{Tree: doc.tree})
-	if err != nil {
-		return "", err
-	}
-	if w.Object == nil {
-		return doc.text, nil
-	}
-	one := view.Planned{Desired: w}
-	if err := f.find(ctx, env, p, &one); err != nil {
-		return "", err
-	}
-	if err := one.Decide(ctx, p, rules, ""); err != nil {
-		return "", err
-	}
-	if len(one.Decided) == 0 {
-		return doc.text, nil
-	}
-	if i := slices.IndexFunc(one.Decided, func(d view.Decided) bool { return d.Decision == policy.Refuse }); i >= 0 {
-		d := one.Decided[i]
-		return "", fmt.Errorf("conflict with %q over %s is refused: %s", d.Owner.Manager, d.Path.Short(), d.Verdict)
-	}
-	out := &unstructured.Unstructured{Object: one.Manifest(one.Stored().Tree)}
-	out.SetLabels(without(helmLabels, out.GetLabels(), before.GetLabels()))
-	annotations := without(helmAnnotations, out.GetAnnotations(), before.GetAnnotations())
-	if note, ok := before.GetAnnotations()[fileNote]; ok {
-		annotations = labels.Merge(annotations, labels.Set{fileNote: note})
-	}
-	out.SetAnnotations(annotations)
-	if before.GetResourceVersion() == "" {
-		out.SetResourceVersion("")
-	}
-	data, err := yaml.Marshal(out.Object)
-	return string(data), err
-}
-
-// helmDocument is an object of a release, with its text.
-type helmDocument struct {
-	tree map[string]any
-	text string
-}
-
-func (d helmDocument) key(namespace string) string {
-	u := unstructured.Unstructured{Object: d.tree}
-	return fmt.Sprintf("%s %s/%s", u.GroupVersionKind().GroupKind(), cmp.Or(u.GetNamespace(), namespace), u.GetName())
-}
-
-// helmDocuments reads the objects of a stream.
-func helmDocuments(r io.Reader) (out []helmDocument, err error) {
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(r))
-	for {
-		text, err := docs.Read()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		var tree map[string]any
-		if err := yaml.Unmarshal(text, &tree); err != nil {
-			return nil, err
-		}
-		if tree != nil {
-			out = append(out, helmDocument{tree, string(text)})
-		}
-	}
-}
-
-// What Helm adds to each object of a release.
-var (
-	helmLabels      = []string{"app.kubernetes.io/managed-by"}
-	helmAnnotations = []string{"meta.helm.sh/release-name", "meta.helm.sh/release-namespace"}
-)
-
-func addHelmMetadata(tree map[string]any, name, namespace string) {
+// addMetadata adds what Helm adds to each object of a release.
+func (r *helmRelease) addMetadata(tree map[string]any) {
 	u := unstructured.Unstructured{Object: tree}
-	u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{helmLabels[0]: "Helm"}))
-	u.SetAnnotations(labels.Merge(u.GetAnnotations(), labels.Set{helmAnnotations[0]: name, helmAnnotations[1]: namespace}))
-}
-
-// without returns texts without those of some names that were not there before.
-func without(names []string, texts, before map[string]string) map[string]string {
-	maps.DeleteFunc(texts, func(name, _ string) bool {
-		_, was := before[name]
-		return !was && slices.Contains(names, name)
-	})
-	if len(texts) == 0 {
-		return nil
-	}
-	return texts
+	u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{"app.kubernetes.io/managed-by": "Helm"}))
+	u.SetAnnotations(labels.Merge(u.GetAnnotations(), labels.Set{
+		"meta.helm.sh/release-name": r.Name, "meta.helm.sh/release-namespace": r.Namespace,
+	}))
 }
 
 // moveToApply replaces the live object by the one after its fields moved to server-side apply, if a manager only updated
@@ -504,17 +399,10 @@ func moveToApply(ctx context.Context, one *view.Planned) error {
 	if w.Object == nil {
 		return nil
 	}
-	list, _, err := managedfields.Read(place.Wrap(w.Object))
-	if err != nil {
+	updaters, err := upgrade.Owners(place.Wrap(w.Object), metav1.ManagedFieldsOperationUpdate, nil)
+	isOwn := func(e managedfields.Entry) bool { return e.Manager == w.Manager && e.Subresource == "" }
+	if err != nil || !slices.ContainsFunc(updaters, isOwn) {
 		return err
-	}
-	isOf := func(o metav1.ManagedFieldsOperationType) func(managedfields.Entry) bool {
-		return func(e managedfields.Entry) bool {
-			return e.Manager == w.Manager && e.Operation == o && e.Subresource == ""
-		}
-	}
-	if !slices.ContainsFunc(list, isOf(metav1.ManagedFieldsOperationUpdate)) {
-		return nil
 	}
 	moved, err := upgrade.ToServerSide(ctx, place.Wrap(w.Object), upgrade.ServerSideOptions{
 		Types: w.Types, Converter: w.Converter(), Manager: w.Manager, From: []string{w.Manager}, Everything: true,

@@ -136,7 +136,7 @@ func (f *intentFlags) readAllDesired(
 		if err != nil {
 			continue
 		}
-		key := objectKey{w.Kind.GroupKind(), w.Namespace, w.Name}
+		key := keyOf(w.Target)
 		if source, ok := sources[key]; ok {
 			fmt.Fprintf(env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
 				w.Where, w.Title(), source)
@@ -188,25 +188,6 @@ func (f *intentFlags) readDesired(
 		err = f.defineKind(ctx, p, w)
 	}
 	return w, err
-}
-
-// find plans an intent, and asks the server for conflicts. It is not asked about an apply that changes nothing.
-func (f *intentFlags) find(ctx context.Context, env *process.Env, p place.Place, one *view.Planned) (err error) {
-	one.Options = one.PlanOptions(false)
-	one.Plan, err = plans.New(ctx, one.Fields, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Options)
-	if err == nil && one.Outcome == plans.Unchanged {
-		return nil
-	}
-	if isServed, canDryRun := one.IsServed(); !isServed || !canDryRun {
-		noteUncompared(env, one.Desired)
-		return err
-	}
-	isAllowed, err := one.Ask(ctx, p, f.subresource)
-	if !isAllowed {
-		env.NoteUnread(fmt.Errorf("%s: you may not apply it: the server was not asked for conflicts", one.Title()))
-		noteUncompared(env, one.Desired)
-	}
-	return err
 }
 
 // defineKind adds the kind that an intent defines, unless the intent is in conflict.

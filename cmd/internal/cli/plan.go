@@ -34,9 +34,10 @@ type planFlags struct {
 	format        string
 	unasked       int // objects that the user may not apply
 	rules         *policy.Policy
-	moves         bool             // plan what the manager updated as it is after it moved to server-side apply
-	removed       []map[string]any // objects that will be deleted
-	planned       []view.Planned   // after it ran
+	moves         bool                 // plan what the manager updated as it is after it moved to server-side apply
+	prepare       func(map[string]any) // completes an intent before it is planned
+	removed       []map[string]any     // objects that are deleted unless they are in the input
+	planned       []view.Planned       // after it ran
 	suggest       func(args ...string) string
 }
 
@@ -171,12 +172,18 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 			return errors.Join(fmt.Errorf("--applyset: %w", err), p.Close())
 		}
 	}
+	for _, doc := range docs {
+		if f.prepare != nil && doc.Err == nil {
+			f.prepare(doc.Tree)
+		}
+	}
 	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
 	plans, failed := f.planDocuments(cmd.Context(), env, p, docs)
 	f.planned = plans
 	var deleted []view.Pruned
+	inInput := keysOf(plans)
 	for _, tree := range f.removed {
-		if t, _, err := p.Live(cmd.Context(), tree); err == nil && t.Object != nil {
+		if t, _, err := p.Live(cmd.Context(), tree); err == nil && t.Object != nil && !inInput[keyOf(t)] {
 			deleted = append(deleted, view.Pruned{Target: t, By: f.manager})
 		}
 	}
@@ -217,7 +224,9 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 		status = statusHole
 	}
 	if err == nil && f.apply && status <= statusChanges {
-		status, err = 0, f.applyPlans(cmd.Context(), env, p, plans, deleted)
+		changes := changesOf(plans)
+		view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Pruned: deleted}.WriteActions(env.Stderr, changes)
+		status, err = 0, f.applyPlans(cmd.Context(), env, p, changes, deleted)
 	}
 	if err = errors.Join(err, p.Close()); err == nil && status > 0 {
 		err = &statusError{status: status}

@@ -14,18 +14,18 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
+// changesOf returns the plans that change something.
+func changesOf(planned []view.Planned) []view.Planned {
+	return slices.DeleteFunc(slices.Clone(planned), func(one view.Planned) bool { return one.Outcome == plans.Unchanged })
+}
+
 // applyPlans asks, and applies what was planned: each object as it was when it was planned, or not at all.
 func (f *planFlags) applyPlans(
-	ctx context.Context, env *process.Env, p place.Place, planned []view.Planned, deleted []view.Pruned,
+	ctx context.Context, env *process.Env, p place.Place, changes []view.Planned, deleted []view.Pruned,
 ) error {
-	changes := slices.DeleteFunc(slices.Clone(planned), func(one view.Planned) bool {
-		return one.Outcome == plans.Unchanged
-	})
 	if len(changes)+len(deleted) == 0 {
 		return nil
 	}
-	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Pruned: deleted}
-	shown.WriteActions(env.Stderr, changes)
 	question := fmt.Sprintf("Apply this to %s in %s?",
 		printable.Counted(len(changes)+len(deleted), "object", "objects"), p)
 	if err := f.confirm.Ask(env, question); err != nil {
@@ -33,33 +33,29 @@ func (f *planFlags) applyPlans(
 	}
 	// Others may be of these kinds or in these namespaces.
 	slices.SortStableFunc(changes, func(a, b view.Planned) int { return cmp.Compare(rank(a), rank(b)) })
-	w := &place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{
-		Manager: f.manager, Subresource: f.subresource,
-	}}
+	options := cluster.WriteOptions{Manager: f.manager, Subresource: f.subresource}
 	failed, stdout := 0, env.Stdout
 	if f.format != "" { // objects are printed there
 		stdout = env.Stderr
 	}
 	for _, one := range changes {
-		w.Options.Force = f.force || one.Options.Force
-		out, err := place.Outcome{Verb: "serverside-applied"}, error(nil)
-		if len(one.Decided) > 0 {
-			_, err = place.ApplyShown(ctx, p, one.Target, one.Stored().Tree, w.Options)
-		} else {
-			out, err = w.WriteShown(ctx, one.Desired)
+		options.Force = f.force || one.Options.Force
+		object, err := place.ApplyShown(ctx, p, one.Target, one.Stored().Tree, options)
+		if err == nil && one.Kind.GroupKind() == place.DefinitionKind {
+			err = p.Defined(object, false)
 		}
 		if err != nil {
 			failed++
-			view.ExplainDesired(env, one.Desired, err)
+			view.ExplainDesired(env, one.Desired, place.ServerError(err))
 			continue
 		}
-		fmt.Fprintf(stdout, "%s %s\n", one.Title(), out.Verb)
+		fmt.Fprintf(stdout, "%s serverside-applied\n", one.Title())
 	}
 	for _, one := range slices.Backward(deleted) { // a Namespace after what is in it
 		if failed > 0 {
 			break // as kubectl apply --prune does
 		}
-		if err := deleteTarget(ctx, env, p, one.Target, false); err != nil {
+		if err := deleteTarget(ctx, env, p, one.Target); err != nil {
 			failed++
 			view.Report(env, err)
 		}

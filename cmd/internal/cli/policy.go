@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +11,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -77,138 +76,88 @@ Exit status: 0 on success, 1 on any error; test has others, see its help.`,
 
 type policyTestFlags struct {
 	conflictsFlags
-	example policy.Example
-	kind    string
-	labels  string
+	matched map[int]bool // the rules that decided a conflict
 }
 
 func newPolicyTest(env *process.Env) *cobra.Command {
 	var flags policyTestFlags
 	cmd := &cobra.Command{
-		Use:   "test FILE [-f MANIFESTS | --field PATH --owner MANAGER --kind KIND]",
+		Use:   "test FILE [-f MANIFESTS]",
 		Short: "Check a policy by its examples and by real conflicts",
 		Long: `Test checks a policy: its syntax, and that each of its examples is decided as it
-says. It names the rules that matched nothing.
+says. An example is a conflict: it says which rule decides it. Test names the rules
+that matched nothing.
+
+  examples:
+  - object: {kind: Deployment, apiVersion: apps/v1, metadata: {name: web}}
+    owner: {manager: kube-controller-manager, operation: Update, subresource: scale}
+    field: .spec.replicas
+    decision: giveUp
 
 With -f, the conflicts that an apply of the manifests would have now are decided as
 well, and listed with the rule of each; the live objects are chosen as for plan.
-With --field, it says which rule decides one conflict, and why those before it do
-not match.
 
 Exit status: 0 if all examples are decided as they say, and no conflict is refused;
 2 if one is refused; 3 on any error, of an example too.`,
 		Example: `  tenure policy test tenure.yaml
-  tenure policy test tenure.yaml -f manifests/ --field-manager helm
-  tenure policy test tenure.yaml --field .spec.replicas --owner hpa --kind Job.batch`,
+  tenure policy test tenure.yaml -f manifests/ --field-manager helm`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.test(env, cmd, args[0]) },
 	}
 	flags.add(env, cmd)
-	cmd.Flags().StringVar(&flags.example.Field, "field", "", "explain the decision about the field at `PATH`")
-	cmd.Flags().StringVar(&flags.example.Owner.Manager, "owner", "", "`MANAGER` that owns the field of --field")
-	cmd.Flags().StringVar((*string)(&flags.example.Owner.Operation), "operation", "Update", "`OPERATION` of the owner: Apply or Update")
-	cmd.Flags().StringVar(&flags.example.Owner.Subresource, "owner-subresource", "", "subresource `NAME` that the owner wrote through")
-	cmd.Flags().StringVar(&flags.kind, "kind", "", "`KIND` of the object, with its group: Deployment.apps")
-	cmd.Flags().StringVar(&flags.example.Object.Name, "name", "", "`NAME` of the object")
-	cmd.Flags().StringVar(&flags.labels, "labels", "", "`LABELS` of the object: a=b,c=d")
 	return withErrorStatus(statusFailed, cmd)
 }
 
-func (f *policyTestFlags) test(env *process.Env, cmd *cobra.Command, file string) error {
-	rules, err := readPolicy(env, file)
+func (f *policyTestFlags) test(env *process.Env, cmd *cobra.Command, file string) (err error) {
+	if f.rules, err = readPolicy(env, file); err != nil {
+		return err
+	}
+	f.matched = map[int]bool{}
+	status := f.testExamples(env)
+	if !f.inputs.Empty() {
+		err = f.decide(env, cmd)
+	}
+	for i := range f.rules.Rules {
+		if !f.matched[i] {
+			fmt.Fprintf(env.Stdout, "matched nothing: %s\n", printable.Text(f.rules.Verdict(i).String()))
+		}
+	}
+	if status > 0 {
+		return &statusError{status: status}
+	}
+	return err
+}
+
+// testExamples says how each example is decided, and returns the exit status.
+func (f *policyTestFlags) testExamples(env *process.Env) (status int) {
+	for i, e := range f.rules.Examples {
+		got := f.rules.Test(e)
+		f.matched[got.Rule] = true
+		result := fmt.Sprintf("ok, %s by %s", got.Decision, got)
+		if got.Decision != e.Decision {
+			status = statusFailed
+			result = fmt.Sprintf("expected %s, got %s by %s", e.Decision, got.Decision, got)
+		}
+		name := cmp.Or(e.Name, e.Field+" of "+e.Owner.Manager)
+		fmt.Fprintf(env.Stdout, "example %d, %s: %s\n", i+1, printable.Text(name), printable.Text(result))
+	}
+	return status
+}
+
+// decide decides the conflicts of manifests.
+func (f *policyTestFlags) decide(env *process.Env, cmd *cobra.Command) error {
+	p, docs, err := f.open(env, cmd, process.NoStore)
 	if err != nil {
 		return err
 	}
-	if f.example.Field != "" {
-		return f.explain(env, rules)
-	}
-	matched, wrong := make([]int, len(rules.Rules)), 0
-	for i, e := range rules.Examples {
-		got, result := rules.Test(e), "ok"
-		if got.Rule >= 0 {
-			matched[got.Rule]++
-		}
-		if got.Decision != e.Decision {
-			wrong++
-			result = fmt.Sprintf("expected %s, got %s by %s", e.Decision, got.Decision, got)
-		}
-		name := e.Name
-		if name == "" {
-			name = e.Field + " of " + e.Owner.Manager
-		}
-		fmt.Fprintf(env.Stdout, "example %d, %s: %s\n", i+1, printable.Text(name), printable.Text(result))
-	}
-	refused, failed := 0, 0
-	if !f.inputs.Empty() {
-		if refused, failed, err = f.decide(env, cmd, rules, matched); err != nil {
-			return err
-		}
-	}
-	for i, n := range matched {
-		if n == 0 {
-			fmt.Fprintf(env.Stdout, "matched nothing: %s\n", printable.Text(rules.Verdict(i).String()))
-		}
-	}
-	switch {
-	case wrong+failed > 0:
-		return &statusError{status: statusFailed}
-	case refused > 0:
-		return &statusError{status: statusConflict}
-	}
-	return nil
-}
-
-// decide decides the conflicts of manifests, and counts what the rules match.
-func (f *policyTestFlags) decide(
-	env *process.Env, cmd *cobra.Command, rules *policy.Policy, matched []int,
-) (refused, failed int, err error) {
-	p, docs, err := f.open(env, cmd, process.NoStore)
-	if err != nil {
-		return 0, 0, err
-	}
-	planned, failed := f.planned(cmd.Context(), env, p, docs, rules)
-	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout)}
+	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
+	planned, failed := f.planDocuments(cmd.Context(), env, p, docs)
 	for _, one := range planned {
 		for _, d := range one.Decided {
-			if d.Rule >= 0 {
-				matched[d.Rule]++
-			}
-			if d.Decision == policy.Refuse {
-				refused++
-			}
-		}
-		if len(one.Decided) > 0 {
-			fmt.Fprintf(env.Stdout, "%s:\n", one.Title())
-			shown.WriteDecided(env.Stdout, &one)
+			f.matched[d.Rule] = true
 		}
 	}
-	return refused, failed, p.Close()
-}
-
-// explain says which rule decides a conflict, and why the rules before it do not match.
-func (f *policyTestFlags) explain(env *process.Env, rules *policy.Policy) error {
-	set, err := labels.ConvertSelectorToLabelsMap(f.labels)
-	if err != nil {
-		return fmt.Errorf("--labels: %w", err)
-	}
-	if f.kind == "" || f.example.Owner.Manager == "" {
-		return errors.New("--field needs --kind and --owner")
-	}
-	group := schema.ParseGroupKind(f.kind)
-	f.example.Object.SetGroupVersionKind(group.WithVersion("v1"))
-	f.example.Object.Labels, f.example.Object.Namespace = set, *f.place.cluster.Namespace
-	for i, why := range rules.Explain(f.example) {
-		if why == "" {
-			break
-		}
-		fmt.Fprintf(env.Stdout, "does not match by its %s: %s\n", why, printable.Text(rules.Verdict(i).String()))
-	}
-	got := rules.Test(f.example)
-	fmt.Fprintf(env.Stdout, "%s, by %s\n", got.Decision, printable.Text(got.String()))
-	if got.Decision == policy.Refuse {
-		return &statusError{status: statusConflict}
-	}
-	return nil
+	return errors.Join(f.print(cmd.Context(), env, p, planned, failed), p.Close())
 }
 
 func newPolicyInit(env *process.Env) *cobra.Command {

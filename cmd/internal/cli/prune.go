@@ -83,6 +83,17 @@ type objectKey struct {
 	namespace, name string
 }
 
+func keyOf(t *place.Target) objectKey { return objectKey{t.Kind.GroupKind(), t.Namespace, t.Name} }
+
+// keysOf returns the keys of what is planned.
+func keysOf(planned []view.Planned) map[objectKey]bool {
+	keys := map[objectKey]bool{}
+	for i := range planned {
+		keys[keyOf(planned[i].Target)] = true
+	}
+	return keys
+}
+
 // pruned returns the objects that were applied and are not in the input: the members of the ApplySet; without one,
 // those with the annotation of kubectl apply, and those with an Apply entry of the manager.
 func pruned(
@@ -91,10 +102,9 @@ func pruned(
 	if set != nil {
 		set.limit(&c)
 	}
-	inInput := map[objectKey]bool{}
+	inInput := keysOf(plans)
 	for i := range plans {
 		t := plans[i].Target
-		inInput[objectKey{t.Kind.GroupKind(), t.Namespace, t.Name}] = true
 		if set == nil && t.Namespace != "" && !slices.Contains(c.Namespaces, t.Namespace) {
 			c.Namespaces = append(c.Namespaces, t.Namespace)
 		}
@@ -103,7 +113,7 @@ func pruned(
 	targets, err := p.Candidates(ctx, c)
 	var out []view.Pruned
 	for _, t := range targets {
-		if inInput[objectKey{t.Kind.GroupKind(), t.Namespace, t.Name}] {
+		if inInput[keyOf(t)] {
 			continue
 		}
 		if set != nil {

@@ -117,6 +117,10 @@ func (f *reportFlags) commandLine(env *process.Env, cmd *cobra.Command, namespac
 	args := []string{c.Verb}
 	switch {
 	case f.place.live != nil: // which stands for all objects in it
+	case c.Object == nil && !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-"):
+		args = append(args, flagsOf(cmd, func(name string) bool {
+			return slices.Contains([]string{"filename", "kustomize", "recursive", "namespace"}, name)
+		})...)
 	case c.Object != nil:
 		args = append(args, c.Object.Kind+"/"+c.Object.Name)
 		if c.Object.Namespace != "" {
@@ -232,11 +236,15 @@ func (f *reportFlags) eachOfKinds(env *process.Env, cmd *cobra.Command, args []s
 	return err
 }
 
-// reported returns the kinds to report on: of a namespace, only those in namespaces, unless they were named;
-// and Events, which two groups serve, once.
+// deprecatedKinds are made from other objects, which are reported: nothing is to be done in them.
+var deprecatedKinds = []string{"componentstatuses", "endpoints"}
+
+// reported returns the kinds to report on. Unless they were named, these are, of a namespace, those in namespaces;
+// Events, which two groups serve, once; and no deprecated ones.
 func reported(kinds []cluster.Kind, namespace string, isNamed bool) (out []cluster.Kind) {
 	for _, k := range kinds {
-		if isNamed || (k.Namespaced || namespace == "") && k.Group != "events.k8s.io" {
+		isDeprecated := k.Group == "" && slices.Contains(deprecatedKinds, k.Resource.Resource)
+		if isNamed || (k.Namespaced || namespace == "") && k.Group != "events.k8s.io" && !isDeprecated {
 			out = append(out, k)
 		}
 	}

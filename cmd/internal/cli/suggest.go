@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +15,10 @@ import (
 
 // commandLine returns a command with arguments, for a shell. A token is not printed: its place is.
 func commandLine(env *process.Env, args []string) string {
-	line := programName(env)
+	return programName(env) + shellArguments(args)
+}
+
+func shellArguments(args []string) (text string) {
 	for i, arg := range args {
 		switch {
 		case i > 0 && args[i-1] == "--token":
@@ -22,15 +26,21 @@ func commandLine(env *process.Env, args []string) string {
 		case strings.HasPrefix(arg, "--token="):
 			arg = "--token=TOKEN"
 		}
-		line += " " + printable.ShellQuoted(arg)
+		text += " " + printable.ShellQuoted(arg)
 	}
-	return line
+	return text
 }
 
 // suggest returns the command line of another command that acts where this one does: it gets all flags that choose the
 // place, but for the namespace. All commands that are suggested are made by it.
 func (f *placeFlags) suggest(env *process.Env, cmd *cobra.Command, args ...string) string {
 	known := append(clusterFlags(), "store", "live", "schema")
+	given := flagsOf(cmd, func(name string) bool { return slices.Contains(known, name) })
+	return commandLine(env, append(args, given...))
+}
+
+// flagsOf returns the flags of a command line that are wanted, as arguments.
+func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string) {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
@@ -38,7 +48,7 @@ func (f *placeFlags) suggest(env *process.Env, cmd *cobra.Command, args ...strin
 		}
 		for _, value := range values {
 			switch {
-			case !slices.Contains(known, flag.Name):
+			case !isWanted(flag.Name):
 			case flag.NoOptDefVal != "": // a value has to be in the same argument
 				args = append(args, "--"+flag.Name+"="+value)
 			default:
@@ -46,7 +56,19 @@ func (f *placeFlags) suggest(env *process.Env, cmd *cobra.Command, args ...strin
 			}
 		}
 	})
-	return commandLine(env, args)
+	return args
+}
+
+// refuseCluster returns an error for a command that acts on stores and files only. It names the program and the
+// arguments that do the same in a cluster; they get the flags of the command but for some.
+func (f *placeFlags) refuseCluster(cmd *cobra.Command, program string, args []string, but ...string) error {
+	if f.store != "" || f.live != nil {
+		return nil
+	}
+	but = append(but, "color", "concurrency", "dry-run")
+	given := flagsOf(cmd, func(name string) bool { return !slices.Contains(but, name) })
+	return fmt.Errorf("%s acts on --store and --live; in a cluster, run: %s%s", cmd.Name(), program,
+		shellArguments(append(args, given...)))
 }
 
 // clusterFlags returns the flags that choose a cluster, and how it is reached and as whom.

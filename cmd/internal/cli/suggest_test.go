@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -105,11 +106,18 @@ func TestSuggestions(t *testing.T) {
 	inStore := []string{"--store", "it's a $tore.db"}
 	inCluster := []string{"--kubeconfig", filepath.Join(dir, "kube 'config"), "--context", "it", "--cluster", "a b",
 		"--user", "it's", "--as", "ann", "--as-group", "a b", "--as-group", "c"}
-	for _, at := range [][]string{inStore, inCluster} {
-		for _, file := range []string{"namespace.yaml", "settings.yaml", "settings.yaml"} { // an update sets managed fields
-			status, out := run(append([]string{"replace", "-f", file}, at...))
-			require.Zero(t, status, out)
-		}
+	for _, row := range []struct{ file, method, path string }{ // an update sets managed fields
+		{"namespace.yaml", http.MethodPost, ""}, {"settings.yaml", http.MethodPost, "/shop/configmaps"},
+		{"settings.yaml", http.MethodPut, "/shop/configmaps/settings"},
+	} {
+		status, out := run(append([]string{"replace", "-f", row.file}, inStore...))
+		require.Zero(t, status, out)
+		text, err := os.ReadFile(filepath.Join(dir, row.file))
+		require.NoError(t, err)
+		body, err := yaml.YAMLToJSON(text)
+		require.NoError(t, err)
+		path := "/api/v1/namespaces" + row.path + "?fieldManager=kubectl"
+		require.Less(t, c.send(httptest.NewRequest(row.method, path, bytes.NewReader(body))).Code, http.StatusBadRequest)
 	}
 	for _, row := range []struct {
 		name     string

@@ -15,7 +15,7 @@ import (
 
 // writeFlags are the flags of apply and replace.
 type writeFlags struct {
-	intentFlags
+	planFlags
 	dryRun bool
 	output view.Output
 }
@@ -32,7 +32,7 @@ func (f *writeFlags) writeDocuments(env *process.Env, cmd *cobra.Command, isAppl
 	if err := f.output.Check(); err != nil {
 		return err
 	}
-	rules, err := f.readPolicy(env)
+	f.rules, err = f.readPolicy(env)
 	if err == nil && isApply && f.policy != "" && f.subresource == place.Scale {
 		err = errors.New("--policy does not go with --subresource scale")
 	}
@@ -63,9 +63,12 @@ func (f *writeFlags) writeDocuments(env *process.Env, cmd *cobra.Command, isAppl
 	for _, doc := range docs {
 		var out place.Outcome
 		err, intent := doc.Err, doc.Tree
-		if err == nil && isApply && rules != nil && f.subresource != place.Scale {
+		if err == nil && isApply && f.rules != nil && f.subresource != place.Scale {
 			var force bool
-			intent, force, err = f.decided(cmd.Context(), env, p, doc, rules)
+			if intent, force = f.decided(cmd.Context(), env, p, doc); intent == nil {
+				failed = true
+				continue
+			}
 			w.Options.Force = f.force || force
 		}
 		if err == nil {

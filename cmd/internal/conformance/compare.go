@@ -38,7 +38,7 @@ type state struct {
 	ever      *fieldpath.Set
 	managers  map[string]bool // of the trace
 
-	live map[string]any // the recorded object
+	stored map[string]any // the recorded object so far
 	// updated is the last time in an entry. When the recorded clock went on to second, it was before.
 	updated, before time.Time
 	second          string
@@ -91,7 +91,7 @@ func (s *state) newWrite(step *recorded.Step, answer *recorded.Answer) *write {
 	asked := s.asked.Request
 	query, _ := url.ParseQuery(asked.Query)
 	w := &write{
-		state: s, step: step, live: s.live, apply: asked.ContentType == string(types.ApplyPatchType),
+		state: s, step: step, live: s.stored, apply: asked.ContentType == string(types.ApplyPatchType),
 		failed:  isRead && s.asked.Response.Code >= http.StatusMultipleChoices,
 		manager: query.Get("fieldManager"), dryRun: query.Has("dryRun"), want: step.Response.Body, gotCode: answer.Code,
 	}
@@ -101,11 +101,11 @@ func (s *state) newWrite(step *recorded.Step, answer *recorded.Answer) *write {
 	target, _ := asked.Target() // of no subresource if it is none
 	w.subresource = target.Subresource
 	w.body, _ = asked.Body.(map[string]any)
-	before := owners(s.live)
+	before := owners(s.stored)
 	w.carries = strings.Contains(short(asked.Body), "managedFields") &&
 		!maps.EqualFunc(owners(w.body), before, func(x, y owner) bool { return x.fields.Equals(y.fields) })
-	w.isUntracked = s.live != nil && len(before) == 0
-	_, isAnnotated := lookup(s.live, lastApplied)
+	w.isUntracked = s.stored != nil && len(before) == 0
+	_, isAnnotated := lookup(s.stored, lastApplied)
 	w.isClientSide = isAnnotated && w.manager == "kubectl" && query.Get("force") != "true"
 	_ = utiljson.Unmarshal(answer.Body, &w.got) // nothing equals what is not JSON
 	return w
@@ -165,7 +165,7 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 		note = "corrected: " + string(recorded.NullFault)
 	}
 	if !isScale && !w.dryRun {
-		s.live = w.want
+		s.stored = w.want
 	}
 	return out, note, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -112,10 +113,13 @@ func relative(env *process.Env, text string) string {
 	return strings.ReplaceAll(text, env.Dir+"/", "")
 }
 
-// userError returns an error of the builder with paths as the user wrote them.
+// quotes are what errors of the YAML parser quote of a document, which may be a Secret: anchors, scalars and keys.
+var quotes = regexp.MustCompile("(?s)(anchor |cannot decode !!\\w+ |invalid map key: )('.*'|`.*`|.*)")
+
+// userError returns an error of the builder with paths as the user wrote them, and without values.
 func userError(env *process.Env, err error) error {
-	if err == nil || env.Dir == "" {
-		return err
+	if err == nil {
+		return nil
 	}
-	return errors.New(relative(env, err.Error()))
+	return errors.New(quotes.ReplaceAllString(relative(env, err.Error()), "${1}***"))
 }

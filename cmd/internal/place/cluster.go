@@ -25,35 +25,37 @@ import (
 type Cluster struct {
 	Env       *process.Env
 	Client    *cluster.Cluster
-	namespace string // from the command line
-	// defined are the definitions of the input. namespaces are those that exist or that
-	// the input creates, which is the value.
-	defined    map[schema.GroupKind]*Definition
-	namespaces map[string]bool
-	// compiled are the definitions that were read from the server.
-	compiled map[schema.GroupKind]*Definition
-	// targetOf are the results of target, without an object, by the kind and version that is served.
-	targetOf map[schema.GroupVersionKind]*Target
-	// fetched are the objects that Prefetch has read; nil for one that does not exist.
-	fetched map[liveKey]map[string]any
+	namespace string                           // from the command line
+	defined   map[schema.GroupKind]*Definition // by the input
+	known     cache
 	// local is true for the API server in this process: its built-in types are known, and
 	// objects need no Namespace.
 	local bool
+}
+
+// cache is what a cluster has read already.
+type cache struct {
+	// targets have no objects; they are by the kind and version that is served.
+	targets map[schema.GroupVersionKind]*Target
+	// objects are those that Prefetch has read; nil for one that does not exist.
+	objects map[liveKey]map[string]any
+	// namespaces are those that exist or that the input creates, which is the value.
+	namespaces map[string]bool
 }
 
 // NewCluster returns a cluster. Objects without a namespace are in the given one.
 func NewCluster(env *process.Env, c *cluster.Cluster, namespace string) *Cluster {
 	return &Cluster{
 		Env: env, Client: c, namespace: namespace,
-		defined: map[schema.GroupKind]*Definition{}, compiled: map[schema.GroupKind]*Definition{},
-		namespaces: map[string]bool{}, targetOf: map[schema.GroupVersionKind]*Target{},
+		defined: map[schema.GroupKind]*Definition{},
+		known:   cache{targets: map[schema.GroupVersionKind]*Target{}, namespaces: map[string]bool{}},
 	}
 }
 
 // Define implements [Place].
 func (p *Cluster) Define(d *Definition) {
 	p.defined[d.Kind] = d
-	clear(p.targetOf)
+	clear(p.known.targets)
 }
 
 // InOrder implements [Place].
@@ -68,13 +70,13 @@ func (p *Cluster) Close() error { return nil }
 // target returns a target of a kind, without an object. Its schema is that of the definition of a custom
 // resource, else the one that the server publishes.
 func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, error) {
-	of := p.targetOf[served.GroupVersionKind]
+	of := p.known.targets[served.GroupVersionKind]
 	if of == nil || of.served != served {
 		var err error
 		if of, err = p.newTarget(ctx, served); err != nil {
 			return nil, err
 		}
-		p.targetOf[served.GroupVersionKind] = of
+		p.known.targets[served.GroupVersionKind] = of
 	}
 	t := *of
 	return &t, nil
@@ -123,9 +125,6 @@ func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definit
 	if openapi.Builtin().Versions(gk) != nil {
 		return nil, nil
 	}
-	if d := p.compiled[gk]; d != nil {
-		return d, nil
-	}
 	tree, err := p.Client.Definition(ctx, served)
 	if err != nil || tree == nil {
 		return nil, err
@@ -134,14 +133,12 @@ func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definit
 	if err != nil {
 		return nil, fmt.Errorf("definition of %s: %w", gk, err)
 	}
-	p.compiled[gk] = d
 	return d, nil
 }
 
 // forgetDiscovery forgets what was read from the server, after kinds were defined or removed.
 func (p *Cluster) forgetDiscovery() {
-	clear(p.compiled)
-	clear(p.targetOf)
+	clear(p.known.targets)
 	p.Client.ForgetDiscovery()
 }
 
@@ -178,7 +175,7 @@ func (p *Cluster) hasNamespace(ctx context.Context, t *Target) error {
 		return nil
 	}
 	var isKnown bool
-	if t.newNamespace, isKnown = p.namespaces[t.Namespace]; isKnown {
+	if t.newNamespace, isKnown = p.known.namespaces[t.Namespace]; isKnown {
 		return nil
 	}
 	served, err := p.Client.Kind(NamespaceKind.WithVersion("v1"))
@@ -194,7 +191,7 @@ func (p *Cluster) hasNamespace(ctx context.Context, t *Target) error {
 	case err != nil && !apierrors.IsForbidden(err):
 		return err
 	}
-	p.namespaces[t.Namespace] = false
+	p.known.namespaces[t.Namespace] = false
 	return nil
 }
 
@@ -227,7 +224,7 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 		return t, nil, err
 	}
 	if t.Kind.GroupKind() == NamespaceKind {
-		p.namespaces[t.Name] = t.Object == nil
+		p.known.namespaces[t.Name] = t.Object == nil
 	}
 	return t, intent, nil
 }

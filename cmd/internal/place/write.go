@@ -2,12 +2,8 @@ package place
 
 import (
 	"context"
-	"errors"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/secrets"
@@ -35,15 +31,6 @@ const Attempts = 5
 // Write writes one document. An error changes nothing; the outcome then has the reference of the object,
 // if it is known.
 func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, err error) {
-	return w.write(ctx, tree, nil)
-}
-
-// WriteShown writes an intent that was shown to the object that it was shown for, or not at all: see [ApplyShown].
-func (w *Writer) WriteShown(ctx context.Context, shown *Desired) (out Outcome, err error) {
-	return w.write(ctx, shown.AsShown(shown.Given), shown.Target)
-}
-
-func (w *Writer) write(ctx context.Context, tree map[string]any, shown *Target) (out Outcome, err error) {
 	t, given, err := w.Place.Live(ctx, tree)
 	if t != nil && t.Name != "" {
 		out.Reference = t.Reference()
@@ -54,13 +41,10 @@ func (w *Writer) write(ctx context.Context, tree map[string]any, shown *Target) 
 	if err != nil {
 		return out, ServerError(err)
 	}
-	if shown != nil && shown.Object == nil && t.Object != nil {
-		return out, errCreated
-	}
 	if w.Apply {
 		out.Object, err = w.Place.Apply(ctx, t, given, w.Options)
 	} else {
-		out.Object, err = w.update(ctx, t, given)
+		out.Object, err = w.Place.Update(ctx, t, given, w.Options)
 	}
 	if err != nil {
 		return out, w.failure(ctx, t, given, err)
@@ -72,30 +56,17 @@ func (w *Writer) write(ctx context.Context, tree map[string]any, shown *Target) 
 	return out, err
 }
 
-// update replaces an object. As in kubectl replace, a document without a resourceVersion replaces any version.
-func (w *Writer) update(ctx context.Context, t *Target, given map[string]any) (map[string]any, error) {
-	for attempt := 1; ; attempt++ {
-		object, err := w.Place.Update(ctx, t, given, w.Options)
-		if attempt == Attempts || manifest.TextAt(given, "resourceVersion") != "" || !apierrors.IsConflict(err) &&
-			!apierrors.IsAlreadyExists(err) {
-			return object, err
-		}
-		if err := w.Place.Reload(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
-			return nil, err
-		}
-	}
-}
-
 // verb returns the verb of a finished write.
 func (w *Writer) verb(live, written map[string]any) string {
 	verb := "replaced"
-	switch {
-	case live != nil && typed.Equal(live, written):
-		verb = "unchanged"
-	case w.Apply:
-		verb = "serverside-applied"
-	case live == nil:
+	if live == nil {
 		verb = "created"
+	}
+	if w.Apply {
+		verb = "serverside-applied"
+	}
+	if live != nil && typed.Equal(live, written) {
+		verb = "unchanged"
 	}
 	if w.Options.DryRun {
 		verb += " (dry run)"

@@ -17,7 +17,6 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
 // Decided is a conflict with the verdict of a policy.
@@ -51,17 +50,16 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy,
 		return nil
 	}
 	p.leaveStringData(p.Decided[len(found):])
-	resolution, intent, err := p.resolve(ctx, p.Desired)
+	shown, err := p.resolve(ctx, p.Desired)
+	stored := shown
+	if with := p.Stored(); err == nil && with != p.Desired {
+		stored, err = p.resolve(ctx, with)
+	}
 	if err != nil {
 		return err
 	}
-	if with := p.Stored(); with != p.Desired {
-		if _, intent, err = p.resolve(ctx, with); err != nil {
-			return err
-		}
-	}
-	p.Desired, p.Plan = p.With(intent), resolution.Plan
-	p.Options.Force, p.Options.Found = resolution.Force, nil
+	p.Desired, p.Plan = p.With(stored.Intent.Object), shown.Plan
+	p.Options.Force, p.Options.Found = shown.Force, nil
 	if isServed, canDryRun := p.IsServed(); isServed && canDryRun && !p.Moved && p.Outcome != plans.Unchanged {
 		_, err = p.Ask(ctx, at, subresource)
 	}
@@ -119,19 +117,16 @@ func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
 }
 
 // resolve returns what follows from the verdicts for an intent: that of the plan, or the same with the values of a Secret.
-func (p *Planned) resolve(ctx context.Context, w *place.Desired) (*plans.Resolution, map[string]any, error) {
-	r, err := plans.Resolve(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), func(c conflicts.Conflict) (way conflicts.Way) {
+func (p *Planned) resolve(ctx context.Context, w *place.Desired) (*plans.Resolution, error) {
+	choose := func(c conflicts.Conflict) (way conflicts.Way) {
 		for _, d := range p.Decided {
 			if d.Owner == c.Owner && d.Path.Equal(c.Path) {
 				way, _ = d.Decision.Way()
 			}
 		}
 		return way
-	}, p.Options)
-	if err != nil {
-		return nil, nil, err
 	}
-	return r, r.Intent.Object, nil
+	return plans.Resolve(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), choose, p.Options)
 }
 
 // WriteDecided writes a table of what a policy decided, and by which rule.
@@ -148,30 +143,16 @@ func (v PlanView) WriteDecided(w io.Writer, p *Planned) {
 	}
 }
 
-// WriteConflicts writes a report of the conflicts of a plan, and what a policy decided about the others.
-func (v PlanView) WriteConflicts(w io.Writer, p *Planned, report conflictreport.Report) error {
-	report.Conflicts = HideConflicts(report.Conflicts)
-	if err := report.Render(w, v.Palette.Conflicts()); err != nil {
-		return err
-	}
-	if err := v.writeRules(w, p); err != nil {
-		return err
-	}
-	v.WriteDecided(w, p)
-	return nil
-}
-
 // writeRules writes the rules that would decide the conflicts that a policy refused.
 func (v PlanView) writeRules(w io.Writer, p *Planned) error {
 	if len(p.Decided) == 0 || p.Outcome != plans.Conflict {
 		return nil
 	}
-	rules, managers := []policy.Rule{}, []string{}
+	rules := []policy.Rule{}
 	for _, c := range p.Conflicts {
-		n := slices.Index(managers, c.Owner.Manager)
+		n := slices.IndexFunc(rules, func(r policy.Rule) bool { return r.Managers[0] == c.Owner.Manager })
 		if n < 0 {
 			n = len(rules)
-			managers = append(managers, c.Owner.Manager)
 			rules = append(rules, policy.Rule{
 				Managers: []string{c.Owner.Manager}, Kinds: []string{p.Kind.Kind}, Decision: policy.GiveUp, Reason: "…",
 			})

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -25,138 +27,115 @@ func (p *Planned) left() (paths []fieldpath.Path) {
 	return paths
 }
 
-// ArgoCD returns the part of an Application that leaves to others what a policy leaves to them.
-func ArgoCD(all []Planned) any {
-	type ignored struct {
-		Group     string   `json:"group,omitempty"`
-		Kind      string   `json:"kind"`
-		Name      string   `json:"name"`
-		Namespace string   `json:"namespace,omitempty"`
-		Pointers  []string `json:"jsonPointers,omitempty"`
-		JQ        []string `json:"jqPathExpressions,omitempty"`
-	}
-	list := []ignored{}
+// IgnoreFormats are the formats of rules that leave to others what a policy leaves to them: parts of an Application of
+// Argo CD, and of a HelmRelease and a Kustomization of Flux.
+var IgnoreFormats = []string{"argocd", "flux", "flux-kustomization"}
+
+// WriteIgnoreRules writes what a policy leaves to others, in one of [IgnoreFormats].
+func WriteIgnoreRules(env *process.Env, format string, all []Planned) error {
+	rules := []any{}
 	for _, p := range all {
-		one := ignored{Group: p.Kind.Group, Kind: p.Kind.Kind, Name: p.Name, Namespace: p.Namespace}
+		fields := map[string]any{}
 		for _, path := range p.left() {
-			if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
-				one.JQ = append(one.JQ, jq(path, p.Given)) // an item is found by its key, wherever it is in the list
-			} else {
-				one.Pointers = append(one.Pointers, pointer(path, nil))
+			if key, text := p.ignored(env.Stderr, format, path); text != "" {
+				texts, _ := fields[key].([]string)
+				fields[key] = append(texts, text)
 			}
 		}
-		if len(one.Pointers)+len(one.JQ) > 0 {
-			list = append(list, one)
+		target := map[string]any{"group": p.Kind.Group, "kind": p.Kind.Kind, "namespace": p.Namespace, "name": p.Name}
+		maps.DeleteFunc(target, func(_ string, value any) bool { return value == "" })
+		switch {
+		case len(fields) == 0:
+			continue
+		case format == "argocd":
+			maps.Copy(fields, target)
+		default:
+			target["name"] = regexp.QuoteMeta(p.Name)
+			fields["target"] = target
 		}
+		rules = append(rules, fields)
 	}
-	return map[string]any{"spec": map[string]any{
-		"ignoreDifferences": list,
-		"syncPolicy":        map[string]any{"syncOptions": []string{"RespectIgnoreDifferences=true", "ServerSideApply=true"}},
-	}}
+	spec := map[string]any{"ignore": rules}
+	switch format {
+	case "argocd":
+		spec = map[string]any{"ignoreDifferences": rules, "syncPolicy": map[string]any{
+			"syncOptions": []string{"RespectIgnoreDifferences=true", "ServerSideApply=true"},
+		}}
+	case "flux":
+		spec = map[string]any{"driftDetection": map[string]any{"mode": "enabled", "ignore": rules}}
+	}
+	return Encode(env.Stdout, "yaml", map[string]any{"spec": spec})
 }
 
-// Flux returns the part of a HelmRelease or a Kustomization that leaves to others what a policy leaves to them. A
-// Kustomization takes the live value at a pointer into what it applies, at the same pointer: an item that has another
-// index in the manifest than in the live object cannot be ignored, and is named on notes.
-func Flux(notes io.Writer, all []Planned, isKustomization bool) any {
-	type rule struct {
-		Paths  []string          `json:"paths"`
-		Target map[string]string `json:"target"`
+// ignored returns the text of a field in an ignore rule, and the list of the rule that it is in. A Kustomization takes
+// the live value at a pointer into what it applies, at the same pointer: an item that has another index in the manifest
+// than in the live object cannot be ignored, and is named on notes.
+func (p *Planned) ignored(notes io.Writer, format string, path fieldpath.Path) (list, text string) {
+	if format == "argocd" {
+		if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
+			return "jqPathExpressions", jq(p.Kind.Typ, path) // an item is found by its key, wherever it is in the list
+		}
+		return "jsonPointers", pointer(p.Kind.Typ, path, nil)
 	}
-	list := []rule{}
-	for _, p := range all {
-		one := rule{Target: map[string]string{"kind": p.Kind.Kind, "name": regexp.QuoteMeta(p.Name)}}
-		if p.Kind.Group != "" {
-			one.Target["group"] = p.Kind.Group
-		}
-		if p.Namespace != "" {
-			one.Target["namespace"] = p.Namespace
-		}
-		for _, path := range p.left() {
-			at := pointer(path, p.Desired.Object)
-			if isKustomization && at != pointer(path, p.Given) {
-				fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n",
-					p.Title(), path.Short())
-				continue
-			}
-			one.Paths = append(one.Paths, at)
-		}
-		if len(one.Paths) > 0 {
-			list = append(list, one)
-		}
+	text = pointer(p.Kind.Typ, path, p.Desired.Object)
+	if format == "flux-kustomization" && text != pointer(p.Kind.Typ, path, p.Given) {
+		fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n",
+			p.Title(), path.Short())
+		return "", ""
 	}
-	if isKustomization {
-		return map[string]any{"spec": map[string]any{"ignore": list}}
-	}
-	return map[string]any{"spec": map[string]any{
-		"driftDetection": map[string]any{"mode": "enabled", "ignore": list},
-	}}
+	return "paths", text
 }
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // pointer returns a path as a JSON pointer (RFC 6901). An item of a list has the index that it has in the object; the
 // pointer is that of the list for one that the object does not have.
-func pointer(path fieldpath.Path, value any) (text string) {
+func pointer(t *typed.Type, path fieldpath.Path, value any) (text string) {
 	for _, e := range path {
 		if name, ok := e.Field(); ok {
 			text += "/" + pointerEscapes.Replace(name)
-			fields, _ := value.(map[string]any)
-			value = fields[name]
-			continue
+		} else {
+			items, _ := value.([]any)
+			i, isIndex := e.Index()
+			if !isIndex {
+				i = slices.IndexFunc(items, func(item any) bool {
+					_, ok := t.Get([]any{item}, fieldpath.Path{e})
+					return ok
+				})
+			}
+			if i < 0 || i >= len(items) {
+				return text
+			}
+			text += "/" + strconv.Itoa(i)
 		}
-		items, _ := value.([]any)
-		i := indexOf(e, items)
-		if i < 0 || i >= len(items) {
-			return text
-		}
-		text += "/" + strconv.Itoa(i)
-		value = items[i]
+		value, _ = t.Get(value, fieldpath.Path{e})
+		t = childType(t, e)
 	}
 	return text
 }
 
-// indexOf returns the index of the item that an element selects, or -1. An item of a manifest may lack fields of its key
-// that have defaults: the protocol of a port.
-func indexOf(e fieldpath.Element, items []any) int {
-	if at, ok := e.Index(); ok {
-		return at
+// childType returns the type of a child; an empty one, of which no item is found, if the schema does not know it.
+func childType(t *typed.Type, e fieldpath.Element) *typed.Type {
+	if child, _ := t.Child(e); child != nil {
+		return child
 	}
-	if value, ok := e.Value(); ok {
-		return slices.IndexFunc(items, func(item any) bool { return typed.Equal(value, item) })
-	}
-	key, _ := e.Key()
-	find := func(mayLack bool) int {
-		return slices.IndexFunc(items, func(item any) bool {
-			fields, isMap := item.(map[string]any)
-			return isMap && !slices.ContainsFunc(key, func(f fieldpath.KeyField) bool {
-				value, ok := fields[f.Name]
-				return !typed.Equal(f.Value, value) && (ok || !mayLack)
-			})
-		})
-	}
-	if i := find(false); i >= 0 {
-		return i
-	}
-	return find(true)
+	return &typed.Type{}
 }
 
 var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // jq returns a path as an expression of jq: .spec.containers[] | select(.name == "a") | .image. It selects the item of the
 // manifest as well as that of the live object, which has defaults in its key: select((.protocol // "TCP") == "TCP").
-func jq(path fieldpath.Path, manifest any) (text string) {
+func jq(t *typed.Type, path fieldpath.Path) (text string) {
 	for i, e := range path {
 		name, isField := e.Field()
 		value, isValue := e.Value()
 		at, isIndex := e.Index()
 		key, _ := e.Key()
-		fields, _ := manifest.(map[string]any)
-		items, _ := manifest.([]any)
-		manifest = fields[name]
 		if i > 0 && !path[i-1].IsField() && isField {
 			text += " | "
 		}
+		child := childType(t, e)
 		switch {
 		case isField:
 			text += jqField(name)
@@ -165,20 +144,17 @@ func jq(path fieldpath.Path, manifest any) (text string) {
 		case isValue:
 			text += "[] | select(. == " + jqValue(value) + ")"
 		default:
-			if at := indexOf(e, items); at >= 0 {
-				manifest = items[at]
-			}
-			fields, hasItem := manifest.(map[string]any)
 			var conditions []string
 			for _, f := range key {
 				field, want := jqField(f.Name), jqValue(f.Value)
-				if _, ok := fields[f.Name]; hasItem && !ok {
+				if child.Map != nil && typed.Equal(child.Map.Fields[f.Name].Default, f.Value) {
 					field = "(" + field + " // " + want + ")"
 				}
 				conditions = append(conditions, field+" == "+want)
 			}
 			text += "[] | select(" + strings.Join(conditions, " and ") + ")"
 		}
+		t = child
 	}
 	return text
 }

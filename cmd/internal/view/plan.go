@@ -137,7 +137,9 @@ func (v PlanView) WriteActions(w io.Writer, all []Planned) {
 		}
 		rows = append(rows, row)
 	}
-	v.Palette.table(w, "", rows)
+	if len(rows) > 1 {
+		v.Palette.table(w, "", rows)
+	}
 }
 
 var outcomeColors = map[plans.Outcome]color.Attribute{
@@ -148,12 +150,7 @@ var outcomeColors = map[plans.Outcome]color.Attribute{
 // writePlan writes one plan.
 func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
 	if p.Outcome == plans.Conflict {
-		report, err := conflictreport.New(
-			ctx, p.Fields, place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
-		if err != nil {
-			return err
-		}
-		return v.WriteConflicts(w, &p, report)
+		return v.WriteConflicts(ctx, w, &p)
 	}
 	outcome := p.Outcome.String()
 	if p.Desired.Object == nil {
