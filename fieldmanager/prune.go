@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -76,7 +77,7 @@ func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err err
 // ok is false in all other cases, such as an empty container that an intent owns.
 func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (
 	gone *fieldpath.Set, ok bool) {
-	var out fieldpath.Builder
+	var out fieldsets.Builder
 	for e, entry := range dropped.Level() {
 		child, times := f.Find(t, v, e)
 		if times == 0 {

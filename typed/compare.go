@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -130,7 +131,7 @@ func (d *difference) unite(o difference) {
 
 // differences collects the differences of the children of a container.
 type differences struct {
-	added, modified, removed fieldpath.Builder
+	added, modified, removed fieldsets.Builder
 }
 
 func (d *differences) add(e fieldpath.Element, child difference) {

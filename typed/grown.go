@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -56,7 +57,7 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 			}
 		}
 	}
-	var out fieldpath.Builder
+	var out fieldsets.Builder
 	changed := false
 	for e, entry := range set.Level() {
 		if now, ok := grown[e]; ok {

@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -37,7 +38,7 @@ func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
 }
 
 func (m *Map) reordered(old, now map[string]any, depth int) *fieldpath.Set {
-	var below fieldpath.Builder
+	var below fieldsets.Builder
 	for name, l := range old {
 		r, ok := now[name]
 		if !ok {
@@ -59,7 +60,7 @@ func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
 		n, m := before.times(e), after.times(e)
 		return n > 0 && m > 0 && (n == m || x.first[e.Text()] == i)
 	}
-	var below fieldpath.Builder
+	var below fieldsets.Builder
 	j := 0
 	for i, e := range before.elems {
 		if !counts(&before, i) {

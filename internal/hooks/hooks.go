@@ -7,6 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 var (
 	// DecodeSet is fieldpath.Parse, whose *Set it returns, for a text of any length, and for other limits.
 	DecodeSet func(text string, maxDepth, maxMembers int) (any, error)
+	// SetOf is a func([]struct{fieldpath.Element; fieldpath.Entry}) *fieldpath.Set: it returns the set of a level.
+	SetOf any
 	// Tree is the Tree of a fieldpath.Set, for the FieldsV1 that this project wrote of it.
 	Tree func(fieldsV1 []byte) map[string]any
 	// SetEncoded makes fieldsV1 the fields of a *managedfields.Entry that NewEntry returned, without decoding them. They
