@@ -13,6 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -246,7 +247,7 @@ func (w *applyWrite) merge() error {
 	if _, ok := err.(typed.Errors); ok && !m.refusesUnknown() {
 		// Fields that the type does not declare are taken out of the intent.
 		var declared any
-		declared, unknown = m.typ.DropUnknown(w.intent.tree, live)
+		declared, unknown = values.DropUnknown(m.typ, w.intent.tree, live)
 		w.intent.tree, _ = declared.(map[string]any)
 		merged, err = m.options.Semantics.Merge(m.typ, live, declared, rules)
 	}

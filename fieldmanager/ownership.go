@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -47,7 +48,7 @@ type comparisons struct {
 type comparison struct {
 	typed.Comparison
 	addedOrModified *fieldpath.Set
-	finder          typed.Finder // of values in old and now
+	finder          values.Finder // of values in old and now; nil until it is needed
 	old, now        *lazyObject
 	err             error
 }
@@ -198,14 +199,17 @@ func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *compa
 	if err != nil {
 		now = old
 	}
-	for p, values := range change.finder.Pairs(old.typ, taken, old.tree, now.tree) {
+	if change.finder == nil {
+		change.finder = values.NewFinder()
+	}
+	for p, pair := range change.finder.Pairs(old.typ, taken, old.tree, now.tree) {
 		if l.steps += len(p); l.steps > maxConflictSteps {
 			l.more = true
 			break
 		}
 		l.conflicts = append(l.conflicts, conflicts.Conflict{
 			Path: slices.Clone(p), Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time,
-			Live: values[0], Applied: values[1],
+			Live: pair[0], Applied: pair[1],
 		})
 	}
 	return l.refuse

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -57,8 +58,8 @@ func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err err
 		return nil, false, err
 	}
 	tree := w.merged.stripped().tree
-	var f typed.Finder
-	gone, ok := goneOf(&f, m.typ, tree, last.Owned(), w.dropped, entries.Owned(m.version))
+	f := values.NewFinder()
+	gone, ok := goneOf(f, m.typ, tree, last.Owned(), w.dropped, entries.Owned(m.version))
 	if !ok || gone.Empty() {
 		return nil, ok, nil
 	}
@@ -75,7 +76,7 @@ func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err err
 //   - it is a container that stays because somebody owns something in it: goneOf decides about its children.
 //
 // ok is false in all other cases, such as an empty container that an intent owns.
-func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (
+func goneOf(f values.Finder, t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (
 	gone *fieldpath.Set, ok bool) {
 	var out fieldsets.Builder
 	for e, entry := range dropped.Level() {
@@ -112,7 +113,7 @@ func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpa
 // staysAround reports whether child, the only child that e selects in a value of type t, is a granular container that
 // certainly stays: something in it is owned, and it is a declared field or is owned itself, if it is an item with its
 // key fields.
-func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
+func staysAround(f values.Finder, t *typed.Type, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
 	ct, declared := t.Child(e)
 	member, below := owned.At(e)
 	if ct == nil || !declared && !member || !hasChildren(ct, child) {

@@ -60,11 +60,8 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 	return c.run(t, old, now)
 }
 
-// CompareAndValidate is [Semantics.Compare] for a value that was not validated. ok is false if a part of now that old
-// does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that are
-// equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate].
-// except is the path of an entry that is left out where both values have maps with other entries around it.
-func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
+// compareAndValidate is values.CompareAndValidate.
+func (s *Semantics) compareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
 	x := comparer{s: s, left: limits.MaxValues, check: true, except: except}
 	c = x.run(t, old, now)
 	return c, !x.invalid && x.left >= 0

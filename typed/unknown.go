@@ -9,11 +9,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// DropUnknown returns v without the fields that structs of its type do not declare, at any depth, and an error for each
-// of them, sorted by path. An atomic list or map that equals live's is kept as it is, because [Type.Merge] does not
-// validate it. The result shares memory with v, and is v itself if nothing is dropped. v must be valid but for unknown
-// fields.
-func (t *Type) DropUnknown(v, live any) (any, Errors) {
+// dropUnknown is values.DropUnknown.
+func (t *Type) dropUnknown(v, live any) (any, Errors) {
 	d := dropper{left: limits.MaxValues}
 	out := d.value(t, v, live)
 	err, _ := d.err().(Errors)
@@ -22,7 +19,7 @@ func (t *Type) DropUnknown(v, live any) (any, Errors) {
 
 type dropper struct {
 	faults
-	finder Finder // of live's items
+	finder finder // of live's items
 	left   int    // values that may still be visited
 }
 

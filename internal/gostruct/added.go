@@ -13,7 +13,7 @@ import (
 )
 
 // Added returns what b has and a does not, of objects of type t, as FieldsV1 in canonical form without what is omitted:
-// the Added of [typed.Semantics.CompareAndValidate] of their trees, without making these. ok is false if something was
+// the Added of values.CompareAndValidate of their trees, without making these. ok is false if something was
 // modified or removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are
 // pointers to structs of one Go type. Fields of which except has the path, but none below, are not read. See
 // [fieldsets.Writer.Omit] for except and filter.

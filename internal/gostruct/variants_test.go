@@ -14,6 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -236,7 +237,7 @@ func TestAdded(t *testing.T) {
 			if i == 0 {
 				answers++
 			}
-			want, ok := (*typed.Semantics)(nil).CompareAndValidate(mixedType, old, now)
+			want, ok := values.CompareAndValidate(nil, mixedType, old, now)
 			require.True(t, ok)
 			require.Equal(t, string(want.Added.AppendJSON(nil)), added.String(), "%v to %v", old, now)
 			require.Empty(t, want.Modified.String()+want.Removed.String(), "%v to %v", old, now)

@@ -9,6 +9,9 @@ var (
 	DecodeSet func(text string, maxDepth, maxMembers int) (any, error)
 	// SetOf is a func([]struct{fieldpath.Element; fieldpath.Entry}) *fieldpath.Set: it returns the set of a level.
 	SetOf any
+	// CompareAndValidate, DropUnknown and NewFinder are of package typed. See package values for their types.
+	CompareAndValidate, DropUnknown any
+	NewFinder                       func() any
 	// Tree is the Tree of a fieldpath.Set, for the FieldsV1 that this project wrote of it.
 	Tree func(fieldsV1 []byte) map[string]any
 	// SetEncoded makes fieldsV1 the fields of a *managedfields.Entry that NewEntry returned, without decoding them. They
