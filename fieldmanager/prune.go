@@ -149,7 +149,7 @@ func staysAround(f values.Finder, t *typed.Type, e fieldpath.Element, child any,
 func hasChildren(t *typed.Type, v any) bool {
 	switch x := v.(type) {
 	case map[string]any:
-		return len(x) > 0 && t.Map != nil && !t.Map.Atomic
+		return len(x) > 0 && t.Map != nil && !t.Map.IsAtomic()
 	case []any:
 		return len(x) > 0 && t.List != nil && !t.List.IsAtomic()
 	}

@@ -281,7 +281,7 @@ func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	tree := u.UnstructuredContent()
 	metadata, _ := tree["metadata"].(map[string]any)
 	of, _ := m.typ.Child(fieldpath.Field("metadata"))
-	if isGranular := of == nil || of.Map != nil && !of.Map.Atomic; !isGranular || len(metadata) < 2 {
+	if isGranular := of == nil || of.Map != nil && !of.Map.IsAtomic(); !isGranular || len(metadata) < 2 {
 		return nil
 	}
 	return tree

@@ -319,7 +319,7 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 				return d, false
 			}
 		}
-		out.add(e, c.compare(l.Elem, old[i], now[i], depth+1))
+		out.add(e, c.compare(l.elem, old[i], now[i], depth+1))
 	}
 	return out.result(), true
 }
@@ -361,17 +361,17 @@ func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, bef
 	nOld, nNow := before.times(e), after.times(e)
 	switch {
 	case nOld <= 1 && nNow <= 1:
-		return c.compare(l.Elem, first(old, before), first(now, after), depth+1)
+		return c.compare(l.elem, first(old, before), first(now, after), depth+1)
 	case nOld > 1 && nNow > 1:
 		d.modified.Member = !equalDuplicates(e, old, now, before, after)
 	case nOld > 1:
 		if nNow == 1 {
-			d = c.compare(l.Elem, missing, first(now, after), depth+1)
+			d = c.compare(l.elem, missing, first(now, after), depth+1)
 		}
 		d.removed.Member = true
 	default:
 		if nOld == 1 {
-			d = c.compare(l.Elem, first(old, before), missing, depth+1)
+			d = c.compare(l.elem, first(old, before), missing, depth+1)
 		}
 		d.added.Member = true
 	}

@@ -11,7 +11,8 @@
 //
 // A [Type] describes the shapes that a value may have (scalar, list, map) and how each merges. Types form a graph: a
 // type that contains itself, such as JSONSchemaProps, is a cycle. Package typed/openapi compiles types from OpenAPI
-// documents and CustomResourceDefinitions; [Deduced] is for values without a schema. A Type must not be changed once
+// documents and CustomResourceDefinitions; [Deduced] is for values without a schema. A [List] and a [Map] can't be
+// changed. A Type is a variable, so that it can be made before the types that contain it; it must not be changed once
 // it is used.
 //
 //	atomic list or map      a leaf: replaced and owned as a whole
@@ -24,9 +25,8 @@
 // [Type.Merge] is what a server-side apply needs first: it validates an intent, merges it, and returns what it owns.
 // For example, with a set called tags:
 //
-//	t := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
-//		"tags": {Type: &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.String}}}},
-//	}}}
+//	tags := typed.SetList(&typed.Type{Scalar: typed.String})
+//	t := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"tags": {Type: &typed.Type{List: tags}}}, nil)}
 //	live := map[string]any{"tags": []any{"a"}}
 //	intent := map[string]any{"tags": []any{"b"}}
 //	merged, err := t.Merge(live, intent, typed.Rules{})   // Value: {tags: [a, b]}, Owned(): .tags[="b"]

@@ -125,9 +125,9 @@ func (t *Type) below(e fieldpath.Element) *Type {
 	var child *Type
 	switch {
 	case e.IsField() && t.Map != nil:
-		child, _ = t.Map.field(e.Text())
+		child, _ = t.Map.Child(e.Text())
 	case !e.IsField() && t.List != nil:
-		child = t.List.Elem
+		child = t.List.elem
 	}
 	if child == nil {
 		return deducedType

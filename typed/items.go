@@ -13,7 +13,7 @@ import (
 // element returns the path element that selects item in a set or keyed list. It returns an error for an item that
 // can't be selected: see spec rules 3.4 and 3.5.
 func (l *List) element(item any) (fieldpath.Element, error) {
-	if len(l.Keys) > 0 {
+	if len(l.keys) > 0 {
 		return l.key(item)
 	}
 	switch kindOf(item) {
@@ -40,10 +40,10 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 	}
 	var space [2]fieldpath.KeyField // as most keys have
 	fields := space[:0]
-	for _, name := range l.Keys {
+	for _, name := range l.keys {
 		v, ok := entries[name]
 		if !ok {
-			if v = l.keyDefault(name); v == nil {
+			if v = l.KeyDefault(name); v == nil {
 				continue
 			}
 		}
@@ -56,7 +56,7 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 		fields = append(fields, fieldpath.KeyField{Name: name, Value: v})
 	}
 	if len(fields) == 0 {
-		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must have one of its key fields %q", l.Keys)
+		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must have one of its key fields %q", l.keys)
 	}
 	return bounded(fieldpath.Key(fields...))
 }
@@ -145,7 +145,7 @@ func (l *List) sameItems(a, b []any) bool { return slices.EqualFunc(a, b, l.same
 // sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item
 // lacks has its default. It is false for items that have no element.
 func (l *List) sameItem(a, b any) bool {
-	if l.Set {
+	if l.isSet {
 		return sameKey(a, b)
 	}
 	x, ok1 := a.(map[string]any)
@@ -153,7 +153,7 @@ func (l *List) sameItem(a, b any) bool {
 	if !ok1 || !ok2 {
 		return false
 	}
-	for _, key := range l.Keys {
+	for _, key := range l.keys {
 		xv, xok := x[key]
 		yv, yok := y[key]
 		if xok != yok {
@@ -191,7 +191,7 @@ func (l *List) orDefault(v any, has bool, key string) any {
 	if has {
 		return v
 	}
-	return l.keyDefault(key)
+	return l.KeyDefault(key)
 }
 
 // checkText rejects a text of size bytes that is too long for an element.

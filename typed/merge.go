@@ -222,7 +222,7 @@ type listMerge struct {
 // mergeItem merges the item of applied at i with live's.
 func (x *listMerge) mergeItem(i int, live any) result {
 	x.enter(x.elems[i], "", true)
-	merged, _ := x.merge(x.list.Elem, live, x.applied[i])
+	merged, _ := x.merge(x.list.elem, live, x.applied[i])
 	x.leave(true)
 	return merged
 }

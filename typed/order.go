@@ -29,7 +29,7 @@ func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
 	}
 	switch shapes := t.shapeOf(now); {
 	case shapes != t.shapeOf(old):
-	case shapes.first() == mapShape && !t.Map.Atomic:
+	case shapes.first() == mapShape && !t.Map.isAtomic:
 		out.Below = t.Map.reordered(asMap(old), asMap(now), depth+1)
 	case shapes.first() == listShape && !t.List.IsAtomic():
 		out = t.List.reordered(asList(old), asList(now), depth+1)
@@ -74,7 +74,7 @@ func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
 		}
 		j++
 		if before.times(e) == 1 && after.times(e) == 1 {
-			d := l.Elem.reordered(old[before.at[i]], now[after.at[after.first[e.Text()]]], depth)
+			d := l.elem.reordered(old[before.at[i]], now[after.at[after.first[e.Text()]]], depth)
 			if d.Member || d.Below != nil {
 				below.Add(e, d.Member, d.Below)
 			}

@@ -50,7 +50,7 @@ func (d *dropper) entries(m *Map, entries, live map[string]any) map[string]any {
 	out := entries
 	for name, v := range entries {
 		d.push(fieldpath.Field(name))
-		t, _ := m.field(name)
+		t, _ := m.Child(name)
 		var kept any
 		if t == nil {
 			d.add("field not declared in schema")
@@ -87,7 +87,7 @@ func (d *dropper) items(t *Type, list []any, live any) []any {
 		if live != nil {
 			there = d.finder.child(t, live, e)
 		}
-		kept := d.value(l.Elem, v, there)
+		kept := d.value(l.elem, v, there)
 		d.pop()
 		if same(kept, v) {
 			continue

@@ -197,7 +197,7 @@ func (w *validator) value(t *Type, v any) (leaf bool) {
 func (t *Type) isLeafShape(s shape) bool {
 	switch s {
 	case mapShape:
-		return t.Map.Atomic
+		return t.Map.isAtomic
 	case listShape:
 		return t.List.IsAtomic()
 	}
@@ -250,7 +250,7 @@ const mostLookups = 5
 func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f namedField, declared bool, v any)) {
 	at := w.fields.Level()
 	left := len(entries) // to be visited
-	declared := m.fieldsInOrder()
+	declared := m.inOrder
 	isDeclaredFirst := len(declared) <= mostLookups*left
 	if isDeclaredFirst {
 		for i := 0; i < len(declared) && left > 0; i++ {
@@ -291,7 +291,7 @@ func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 		w.fail("%v", err)
 		return nil, false
 	}
-	if t, declared = m.field(name); t == nil {
+	if t, declared = m.Child(name); t == nil {
 		if w.rules.Unknown {
 			return deducedType, false
 		}
@@ -315,11 +315,11 @@ func (w *validator) items(l *List, v any) {
 	}
 	if l.IsAtomic() {
 		for i, item := range list {
-			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth < limits.MaxDepth && w.within() {
+			if _, ok := item.(string); ok && l.elem.Scalar.accepts(item) && w.depth < limits.MaxDepth && w.within() {
 				continue // most items are valid strings, and need no path
 			}
 			w.down(fieldpath.Index(i))
-			w.value(l.Elem, item)
+			w.value(l.elem, item)
 			w.up()
 		}
 		return
@@ -328,7 +328,7 @@ func (w *validator) items(l *List, v any) {
 	for i, item := range list {
 		if e, ok := w.element(l, i, item); ok {
 			w.enter(e, "", true)
-			w.value(l.Elem, item)
+			w.value(l.elem, item)
 			w.leave(true)
 		}
 	}

@@ -255,7 +255,7 @@ func without(managers v4fieldpath.ManagedFields, set *v4fieldpath.Set) v4fieldpa
 func isAtomic(t *typed.Type, v any) bool {
 	switch v.(type) {
 	case map[string]any:
-		return t.Map != nil && t.Map.Atomic
+		return t.Map != nil && t.Map.IsAtomic()
 	case []any:
 		return t.List != nil && t.List.IsAtomic()
 	}

@@ -28,7 +28,7 @@ func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filt
 		return nil, false
 	}
 	f := formOf(av.Type())
-	if f.kind != structKind || t.Map == nil || t.Map.Atomic {
+	if f.kind != structKind || t.Map == nil || t.Map.IsAtomic() {
 		return nil, false
 	}
 	w := writers.Get().(*writer)
@@ -92,7 +92,7 @@ func (w *writer) addedTo(t *typed.Type, f *form, a, b reflect.Value, except *fie
 	fa, x := indirect(f, a)
 	fb, y := indirect(f, b)
 	isGranular := t.Scalar == 0 && (t.Map == nil) != (t.List == nil) &&
-		(t.Map == nil || !t.Map.Atomic) && (t.List == nil || !t.List.IsAtomic())
+		(t.Map == nil || !t.Map.IsAtomic()) && (t.List == nil || !t.List.IsAtomic())
 	switch {
 	case fa == fb && fa.kind == structKind && isGranular && t.Map != nil:
 		return w.fields(t.Map, fa, x, y, except, depth)
@@ -102,14 +102,6 @@ func (w *writer) addedTo(t *typed.Type, f *form, a, b reflect.Value, except *fie
 		return w.all(t, fb, y, depth)
 	}
 	return false
-}
-
-// fieldType returns the type of an entry of a map; nil if the map can't have it.
-func fieldType(m *typed.Map, name string) *typed.Type {
-	if field, ok := m.Fields[name]; ok {
-		return field.Type
-	}
-	return m.Elem
 }
 
 // fieldTypes are the types of the fields of a form in a map: types[i] is that of fields[i].
@@ -126,7 +118,7 @@ func (f *form) typesIn(m *typed.Map) []*typed.Type {
 	}
 	types := make([]*typed.Type, len(f.fields))
 	for i, field := range f.fields {
-		types[i] = fieldType(m, field.name)
+		types[i], _ = m.Child(field.name)
 	}
 	f.lastTypes.Store(&fieldTypes{m, types})
 	return types
@@ -148,10 +140,10 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok boo
 	case intKind:
 		return t.Scalar == typed.Numeric || t.Scalar == typed.Untyped
 	case structKind:
-		isWhole = t.Map != nil && t.Map.Atomic
+		isWhole = t.Map != nil && t.Map.IsAtomic()
 		ok = t.Map != nil && w.fields(t.Map, f, reflect.Value{}, v, nil, depth)
 	case mapKind:
-		isWhole = t.Map != nil && t.Map.Atomic
+		isWhole = t.Map != nil && t.Map.IsAtomic()
 		ok = t.Map != nil && w.entries(t.Map, f, v, depth)
 	case listKind:
 		ok = t.List != nil && v.Len() <= limits.MaxItems && w.items(t.List, f, v, depth)
@@ -191,7 +183,7 @@ func (w *writer) entries(m *typed.Map, f *form, v reflect.Value, depth int) bool
 		key.SetIterKey(it)
 		value.SetIterValue(it)
 		name := key.String()
-		t := fieldType(m, name)
+		t, _ := m.Child(name)
 		if t == nil || len(name) > limits.MaxElement || !w.child(fieldpath.Field(name), "", t, f.elem, value, depth) {
 			return false
 		}
@@ -205,11 +197,11 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 	for i := range v.Len() {
 		item := v.Index(i)
 		if l.IsAtomic() {
-			if !w.all(l.Elem, f.elem, item, depth+1) {
+			if !w.all(l.Elem(), f.elem, item, depth+1) {
 				return false
 			}
 			w.out.Truncate(start)
-		} else if e, ok := elementOf(l, f.elem, item); !ok || !w.child(e, "", l.Elem, f.elem, item, depth) {
+		} else if e, ok := elementOf(l, f.elem, item); !ok || !w.child(e, "", l.Elem(), f.elem, item, depth) {
 			return false
 		}
 	}
@@ -219,7 +211,7 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 // elementOf returns the element of an item whose key or value is of a common kind.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
 	f, v := indirect(f, item)
-	if l.Set {
+	if l.IsSet() {
 		text, ok := keyOf(f, v)
 		return fieldpath.Value(text), ok
 	}
@@ -228,7 +220,7 @@ func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element,
 	}
 	var space [4]fieldpath.KeyField
 	fields := space[:0]
-	for _, name := range l.Keys {
+	for name := range l.Keys() {
 		field := f.byName[name]
 		if field == nil {
 			return e, false
@@ -236,8 +228,8 @@ func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element,
 		key, ok := any(nil), false
 		if fv, ff, isIn := field.in(v); isIn {
 			key, ok = keyOf(indirect(ff, fv))
-		} else if l.Elem.Map != nil {
-			key = l.Elem.Map.Fields[name].Default
+		} else {
+			key = l.KeyDefault(name)
 			ok = key != nil
 		}
 		if !ok {
