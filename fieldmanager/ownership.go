@@ -202,15 +202,14 @@ func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *compa
 	if change.finder == nil {
 		change.finder = values.NewFinder()
 	}
+	conflict := conflicts.Conflict{Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time} // r itself would be allocated
 	for p, pair := range change.finder.Pairs(old.typ, taken, old.tree, now.tree) {
 		if l.steps += len(p); l.steps > maxConflictSteps {
 			l.more = true
 			break
 		}
-		l.conflicts = append(l.conflicts, conflicts.Conflict{
-			Path: slices.Clone(p), Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time,
-			Live: pair[0], Applied: pair[1],
-		})
+		conflict.Path, conflict.Live, conflict.Applied = slices.Clone(p), pair[0], pair[1]
+		l.conflicts = append(l.conflicts, conflict)
 	}
 	return l.refuse
 }

@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 var (
 	// DecodeSet is fieldpath.Parse, whose *Set it returns, for a text of any length, and for other limits.
 	DecodeSet func(text string, maxDepth, maxMembers int) (any, error)
-	// SetOf is a func([]struct{fieldpath.Element; fieldpath.Entry}) *fieldpath.Set: it returns the set of a level.
+	// SetOf returns the set of a level. See fieldsets.Builder for its type.
 	SetOf any
 	// CompareAndValidate, DropUnknown and NewFinder are of package typed. See package values for their types.
 	CompareAndValidate, DropUnknown any

@@ -127,12 +127,13 @@ func (b *builder) pop(level int) *Set {
 }
 
 func init() {
-	hooks.SetOf = func(level []struct {
+	type member = struct {
 		Element
 		Entry
-	}) *Set {
-		nodes := make([]node, 0, len(level))
-		for _, m := range level {
+	}
+	hooks.SetOf = func(first member, more []member) *Set {
+		nodes := appendNode(make([]node, 0, 1+len(more)), first.Element, first.Member, first.Below)
+		for _, m := range more {
 			nodes = appendNode(nodes, m.Element, m.Member, m.Below)
 		}
 		return setOf(inOrder(nodes))
