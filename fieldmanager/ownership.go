@@ -81,8 +81,8 @@ func (m *FieldManager) compare(ctx context.Context, old, now *lazyObject) *compa
 	return &comparisons{m: m, ctx: ctx, old: old, now: now}
 }
 
-// at returns the comparison at a version (spec rule 5.6).
-func (c *comparisons) at(version string) *comparison {
+// atVersion returns the comparison at a version (spec rule 5.6).
+func (c *comparisons) atVersion(version string) *comparison {
 	if version == c.m.version {
 		if c.hasOwn {
 			return &c.own
@@ -103,7 +103,7 @@ func (c *comparisons) at(version string) *comparison {
 	return c.set(version, made(old), made(now), c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
 }
 
-// keep stores the comparison at a version for later calls of at.
+// keep stores the comparison at a version for later calls of atVersion.
 func (c *comparisons) keep(version string, found comparison) *comparison {
 	if version == c.m.version {
 		c.own, c.hasOwn = found, true
@@ -123,7 +123,7 @@ func (c *comparisons) convert(o *lazyObject, version string) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	return c.m.at(c.ctx, given, version)
+	return c.m.atVersion(c.ctx, given, version)
 }
 
 // set stores how the object changed at a version, without what a write there resets.
@@ -146,7 +146,7 @@ func (m *FieldManager) takeFromOthers(
 	out := l[:0]
 	for _, r := range l {
 		if r.Key != writer {
-			change := changes.at(r.APIVersion)
+			change := changes.atVersion(r.APIVersion)
 			if change.err != nil {
 				m.warning(&r, change.err)
 				out = append(out, r)

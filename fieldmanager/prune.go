@@ -205,7 +205,7 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	if err := merged.withinLimits(); err != nil {
 		return nil, err
 	}
-	before, err := m.at(w.ctx, merged, last.APIVersion)
+	before, err := m.atVersion(w.ctx, merged, last.APIVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	if pruned, err = w.restoreOwned(before, pruned, entries); err != nil {
 		return nil, err
 	}
-	if pruned, err = m.at(w.ctx, pruned, last.APIVersion); err != nil {
+	if pruned, err = m.atVersion(w.ctx, pruned, last.APIVersion); err != nil {
 		return nil, err
 	}
 	// Of what is missing now, only candidates are removed.
@@ -225,7 +225,7 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	}
 	pruned = before
 	pruned.tree, _ = before.typ.Remove(before.tree, gone).(map[string]any)
-	pruned, err = m.at(w.ctx, pruned, m.version)
+	pruned, err = m.atVersion(w.ctx, pruned, m.version)
 	return pruned.tree, err
 }
 
@@ -257,20 +257,20 @@ func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.E
 		return object{}, errManyVersions
 	}
 	for _, version := range versions {
-		at, err := w.m.at(w.ctx, merged, version)
+		full, err := w.m.atVersion(w.ctx, merged, version)
 		if errors.Is(err, ErrVersionGone) {
 			continue
 		}
 		if err != nil {
 			return object{}, err
 		}
-		less, err := w.m.at(w.ctx, pruned, version)
+		less, err := w.m.atVersion(w.ctx, pruned, version)
 		if err != nil {
 			return object{}, err
 		}
-		keep := less.owned().Union(at.typ.WithDeclared(entries.Owned(version)))
-		merged, pruned = at, at
-		pruned.tree = at.less(at.owned().Difference(keep))
+		keep := less.owned().Union(full.typ.WithDeclared(entries.Owned(version)))
+		merged, pruned = full, full
+		pruned.tree = full.less(full.owned().Difference(keep))
 	}
 	return pruned, nil
 }

@@ -338,7 +338,7 @@ func (m *FieldManager) track(
 	entries managedfields.Entries, changes *comparisons, manager string,
 ) managedfields.Entries {
 	reconciled, kept, _ := m.reconcile(entries)
-	own := changes.at(m.version)
+	own := changes.atVersion(m.version)
 	key := m.key(manager, metav1.ManagedFieldsOperationUpdate)
 	reconciled = m.takeFromOthers(reconciled, key, changes, nil)
 

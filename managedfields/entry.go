@@ -44,9 +44,9 @@ type Entry struct {
 	err      error
 }
 
-// NewEntry returns an entry for fields of a group version. at may be nil.
-func NewEntry(k Key, version string, at *metav1.Time, fields *fieldpath.Set) Entry {
-	return Entry{Key: k, APIVersion: version, Time: at, set: fields, decoded: true}
+// NewEntry returns an entry for fields of a group version. when may be nil.
+func NewEntry(k Key, version string, when *metav1.Time, fields *fieldpath.Set) Entry {
+	return Entry{Key: k, APIVersion: version, Time: when, set: fields, decoded: true}
 }
 
 func init() {
@@ -106,14 +106,14 @@ func (e *Entry) SetFields(set *fieldpath.Set) {
 }
 
 // SetTime replaces the time of the entry.
-func (e *Entry) SetTime(at *metav1.Time) {
+func (e *Entry) SetTime(when *metav1.Time) {
 	if e.asStruct != nil {
 		// The fields are unchanged.
 		changed := *e.asStruct
-		changed.Time = at
+		changed.Time = when
 		e.asStruct = &changed
 	}
-	e.Time, e.asTree = at, nil
+	e.Time, e.asTree = when, nil
 }
 
 // isInTree reports whether paths can be looked up in the entry's tree.

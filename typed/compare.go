@@ -354,7 +354,7 @@ func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, bef
 	depth int) (d difference) {
 	first := func(list []any, x *index) any {
 		if i, ok := x.first[e.Text()]; ok {
-			return list[x.at[i]]
+			return list[x.positions[i]]
 		}
 		return missing
 	}
@@ -381,6 +381,6 @@ func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, bef
 // equalDuplicates reports whether the duplicates of element e are equal, in their order.
 func equalDuplicates(e fieldpath.Element, old, now []any, before, after *index) bool {
 	return slices.EqualFunc(before.many[e.Text()], after.many[e.Text()], func(i, j int) bool {
-		return Equal(old[before.at[i]], now[after.at[j]])
+		return Equal(old[before.positions[i]], now[after.positions[j]])
 	})
 }

@@ -15,11 +15,11 @@ func init() {
 
 // finder is values.Finder.
 type finder struct {
-	lists map[listAt]*searched
+	lists map[listKey]*searched
 }
 
 // listAt is a list in memory and its type.
-type listAt struct {
+type listKey struct {
 	t     *List
 	first *any
 	size  int
@@ -77,14 +77,14 @@ func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 	case isIndex || t.List == nil || len(list) == 0:
 		return nil, 0
 	}
-	at := listAt{t.List, &list[0], len(list)}
-	s := f.lists[at]
+	key := listKey{t.List, &list[0], len(list)}
+	s := f.lists[key]
 	if s == nil {
 		if f.lists == nil {
-			f.lists = map[listAt]*searched{}
+			f.lists = map[listKey]*searched{}
 		}
 		s = &searched{}
-		f.lists[at] = s
+		f.lists[key] = s
 	}
 	if s.times++; s.times <= fewItems {
 		for _, item := range list {
@@ -100,7 +100,7 @@ func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 		s.index = t.List.indexOf(list)
 	}
 	if i, ok := s.index.first[e.Text()]; ok && s.index.elems[i] == e {
-		return list[s.index.at[i]], s.index.times(e)
+		return list[s.index.positions[i]], s.index.times(e)
 	}
 	return nil, 0
 }

@@ -78,15 +78,15 @@ func finite(v any) error {
 //
 // For example, of the set [a, b, a]:
 //
-//	elems  [="a"] [="b"] [="a"]     at  0 1 2     first  "a":0 "b":1     many  "a":[0 2]
+//	elems  [="a"] [="b"] [="a"]     positions  0 1 2     first  "a":0 "b":1     many  "a":[0 2]
 //
-// Invariant: len(elems) == len(at) ≤ len(list).
+// Invariant: len(elems) == len(positions) ≤ len(list).
 type index struct {
 	// elems are the elements of the items, in the order of the list; items that can't be selected are omitted, here and
-	// in at.
+	// in positions.
 	elems []fieldpath.Element
-	// at are the positions of the items in the list.
-	at []int
+	// positions are those of the items in the list.
+	positions []int
 	// first maps the text of an element to its first position in elems.
 	first map[string]int
 	// many maps the text of a duplicated element to all its positions in elems, ascending; nil if there is none.
@@ -96,9 +96,9 @@ type index struct {
 // indexOf builds the index of list.
 func (l *List) indexOf(list []any) index {
 	x := index{
-		elems: make([]fieldpath.Element, 0, len(list)),
-		at:    make([]int, 0, len(list)),
-		first: make(map[string]int, len(list)),
+		elems:     make([]fieldpath.Element, 0, len(list)),
+		positions: make([]int, 0, len(list)),
+		first:     make(map[string]int, len(list)),
 	}
 	for i, item := range list {
 		e, err := l.element(item)
@@ -111,14 +111,14 @@ func (l *List) indexOf(list []any) index {
 			if x.many == nil {
 				x.many = map[string][]int{}
 			}
-			at := x.many[e.Text()]
-			if at == nil {
-				at = append(at, first)
+			all := x.many[e.Text()]
+			if all == nil {
+				all = append(all, first)
 			}
-			x.many[e.Text()] = append(at, len(x.elems))
+			x.many[e.Text()] = append(all, len(x.elems))
 		}
 		x.elems = append(x.elems, e)
-		x.at = append(x.at, i)
+		x.positions = append(x.positions, i)
 	}
 	return x
 }

@@ -186,7 +186,7 @@ func (m *merger) mergeItems(l *List, live, applied []any) result {
 		merger: m, list: l, live: live, applied: applied,
 		elems: make([]fieldpath.Element, len(applied)),
 	}
-	at := m.fields.Level()
+	level := m.fields.Level()
 	isValid := true
 	for i, item := range applied {
 		var ok bool
@@ -205,7 +205,7 @@ func (m *merger) mergeItems(l *List, live, applied []any) result {
 	default:
 		x.byElements()
 	}
-	m.distinct(at)
+	m.distinct(level)
 	return result{x.out, x.changed}
 }
 
@@ -320,7 +320,7 @@ func (m *interleaving) isOutOfTurn() bool {
 
 // addLive adds live's next item, which applied does not have.
 func (m *interleaving) addLive() {
-	m.out = append(m.out, m.live[m.index.at[m.nextLive]])
+	m.out = append(m.out, m.live[m.index.positions[m.nextLive]])
 	m.nextLive++
 }
 
@@ -331,7 +331,7 @@ func (m *interleaving) addApplied() {
 	}
 	e, live := m.elems[m.nextApplied], missing
 	if m.index.times(e) == 1 {
-		live = m.live[m.index.at[m.index.first[e.Text()]]]
+		live = m.live[m.index.positions[m.index.first[e.Text()]]]
 	}
 	merged := m.mergeItem(m.nextApplied, live)
 	if !merged.changed {

@@ -74,7 +74,7 @@ func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
 		}
 		j++
 		if before.times(e) == 1 && after.times(e) == 1 {
-			d := l.elem.reordered(old[before.at[i]], now[after.at[after.first[e.Text()]]], depth)
+			d := l.elem.reordered(old[before.positions[i]], now[after.positions[after.first[e.Text()]]], depth)
 			if d.Member || d.Below != nil {
 				below.Add(e, d.Member, d.Below)
 			}

@@ -248,7 +248,7 @@ const mostLookups = 5
 // eachEntry calls visit with the entries of a map, and ends the level in which it enters them. Entries that the map
 // can't have are violations, and are left out, if the rules don't allow them.
 func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f namedField, declared bool, v any)) {
-	at := w.fields.Level()
+	level := w.fields.Level()
 	left := len(entries) // to be visited
 	declared := m.inOrder
 	isDeclaredFirst := len(declared) <= mostLookups*left
@@ -261,7 +261,7 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f named
 			}
 		}
 		if left == 0 {
-			w.fields.Close(at) // in order
+			w.fields.Close(level) // in order
 			return
 		}
 	}
@@ -278,9 +278,9 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f named
 	}
 	w.names = w.names[:first]
 	if left == len(entries) {
-		w.fields.Close(at) // in order: no map is copied at each level that it is in
+		w.fields.Close(level) // in order: no map is copied at each level that it is in
 	} else {
-		w.fields.Sort(at)
+		w.fields.Sort(level)
 	}
 }
 
@@ -324,7 +324,7 @@ func (w *validator) items(l *List, v any) {
 		}
 		return
 	}
-	at := w.fields.Level()
+	level := w.fields.Level()
 	for i, item := range list {
 		if e, ok := w.element(l, i, item); ok {
 			w.enter(e, "", true)
@@ -332,7 +332,7 @@ func (w *validator) items(l *List, v any) {
 			w.leave(true)
 		}
 	}
-	w.distinct(at)
+	w.distinct(level)
 }
 
 // list returns the items of a value that has to be a list.
@@ -354,10 +354,10 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 	return e, err == nil
 }
 
-// distinct ends the items of a list, which were entered since the level at. Duplicates are a violation by the rules;
+// distinct ends the items of a list, which were entered since level. Duplicates are a violation by the rules;
 // they are in the set without their content.
-func (w *validator) distinct(at int) {
-	twice := w.fields.Sort(at)
+func (w *validator) distinct(level int) {
+	twice := w.fields.Sort(level)
 	if !w.rules.Duplicates {
 		for _, e := range twice {
 			w.fail("duplicate entries for key %s", shortPath{e})

@@ -54,7 +54,7 @@ var writers = sync.Pool{New: func() any { return &writer{} }}
 
 // fields writes the paths that the struct b has and a, which may be invalid, does not.
 func (w *writer) fields(m *typed.Map, f *form, a, b reflect.Value, except *fieldpath.Set, depth int) bool {
-	at, types := w.out.Level(), f.typesIn(m)
+	level, types := w.out.Level(), f.typesIn(m)
 	for i, field := range f.fields {
 		e := fieldpath.Field(field.name)
 		var av reflect.Value
@@ -83,7 +83,7 @@ func (w *writer) fields(m *typed.Map, f *form, a, b reflect.Value, except *field
 			w.out.Leave(false)
 		}
 	}
-	w.out.Close(at)
+	w.out.Close(level)
 	return true
 }
 
@@ -177,7 +177,7 @@ func (w *writer) child(e fieldpath.Element, head string, t *typed.Type, f *form,
 }
 
 func (w *writer) entries(m *typed.Map, f *form, v reflect.Value, depth int) bool {
-	at := w.out.Level()
+	level := w.out.Level()
 	key, value := reflect.New(f.typ.Key()).Elem(), reflect.New(f.typ.Elem()).Elem()
 	for it := v.MapRange(); it.Next(); {
 		key.SetIterKey(it)
@@ -188,12 +188,12 @@ func (w *writer) entries(m *typed.Map, f *form, v reflect.Value, depth int) bool
 			return false
 		}
 	}
-	w.out.Sort(at)
+	w.out.Sort(level)
 	return true
 }
 
 func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool {
-	start, at := w.out.Len(), w.out.Level()
+	start, level := w.out.Len(), w.out.Level()
 	for i := range v.Len() {
 		item := v.Index(i)
 		if l.IsAtomic() {
@@ -205,7 +205,7 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 			return false
 		}
 	}
-	return w.out.Sort(at) == nil
+	return w.out.Sort(level) == nil
 }
 
 // elementOf returns the element of an item whose key or value is of a common kind.
