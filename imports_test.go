@@ -37,6 +37,7 @@ var layers = []layer{
 	{"internal/fieldsv1", nil},
 	{"internal/plain", []string{"internal/limits"}},
 	{"internal/hooks", nil},
+	{"internal/lastapplied", []string{"internal/limits"}},
 	{"typed/fieldpath", []string{"internal/hooks", "internal/limits", "internal/plain", "internal/trees"}},
 	{"internal/fieldsets", []string{"internal/hooks", "internal/limits", "internal/plain", "typed/fieldpath"}},
 	{"typed", []string{"internal/fieldsv1", "internal/hooks", "internal/limits", "internal/plain", "typed/fieldpath",
@@ -58,8 +59,8 @@ var layers = []layer{
 	},
 	{
 		"fieldmanager",
-		[]string{"internal/hooks", "internal/limits", "typed/fieldpath", "internal/fieldsets", "typed", "internal/values",
-			"managedfields", "conflicts", "internal/gostruct", "internal/trees"},
+		[]string{"internal/hooks", "internal/lastapplied", "internal/limits", "typed/fieldpath", "internal/fieldsets",
+			"typed", "internal/values", "managedfields", "conflicts", "internal/gostruct", "internal/trees"},
 	},
 	{"fieldmanager/plans", []string{"typed/fieldpath", "internal/fieldsets", "typed", "internal/values", "managedfields",
 		"conflicts", "fieldmanager", "internal/gostruct", "internal/trees"}},
@@ -81,7 +82,7 @@ var layers = []layer{
 			"internal/fieldsv1", "internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
-	{"upgrade", []string{"internal/limits", "internal/gostruct", "internal/printable", "internal/trees", "typed/fieldpath",
+	{"upgrade", []string{"internal/lastapplied", "internal/limits", "internal/gostruct", "internal/printable", "internal/trees", "typed/fieldpath",
 		"internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager", "fieldmanager/plans", "ownership"}},
 	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
 	{
