@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// element returns the path element that selects item in a set or keyed list. It returns an error for an item that
-// can't be selected: see spec rules 3.4 and 3.5.
+// element returns the path element that selects item in a set or keyed list: the item's identity. It returns an error
+// for an item that can't be selected: see spec rules 3.4 and 3.5. sameItem compares two identities without making them.
 func (l *List) element(item any) (fieldpath.Element, error) {
 	if len(l.keys) > 0 {
 		return l.key(item)
@@ -143,7 +143,7 @@ func (x *index) times(e fieldpath.Element) int {
 func (l *List) sameItems(a, b []any) bool { return slices.EqualFunc(a, b, l.sameItem) }
 
 // sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item
-// lacks has its default. It is false for items that have no element.
+// lacks has its default. It is false for items that have no element. Unlike two elements it makes no texts.
 func (l *List) sameItem(a, b any) bool {
 	if l.isSet {
 		return sameKey(a, b)

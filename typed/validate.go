@@ -58,6 +58,8 @@ func (t *Type) FieldSet(v any) *fieldpath.Set {
 
 // validator walks a value once, and finds both its violations and its paths, as FieldsV1: what an intent owns is
 // stored, and compared with what is stored, more often than it is needed as a set.
+//
+// internal/gostruct/added.go walks Go structs by the same rules, and says why it is another walk.
 type validator struct {
 	faults
 	rules Rules

@@ -19,6 +19,12 @@ import (
 // [fieldsets.Writer.Omit] for except and filter.
 //
 // It is for objects that are created, where all but a few fields of a are left out.
+//
+// So rules 4.1 to 4.3 are walked here and in package typed, for trees (typed/validate.go). One walk over nodes, trees or
+// Go values, would cost more than it saves: a walk that reads trees through an interface takes 3.7 times as long as one
+// that reads them itself, and as a generic function 1.8 times, as each child is a value of its own; a create through a
+// tree takes 4.5 times as long. What is rare is in the walk of trees only, and FuzzStructs of
+// test/conformance compares the two.
 func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filter) (
 	fieldsV1 *metav1.FieldsV1, ok bool,
 ) {
@@ -208,7 +214,8 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 	return w.out.Sort(level) == nil
 }
 
-// elementOf returns the element of an item whose key or value is of a common kind.
+// elementOf returns the element of an item whose key or value is of a common kind, as typed/items.go:List.element does
+// for trees: which fields are keys, and their defaults, is in [typed.List] alone.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
 	f, v := indirect(f, item)
 	if l.IsSet() {
