@@ -82,8 +82,9 @@ var layers = []layer{
 			"internal/fieldsv1", "internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
-	{"upgrade", []string{"internal/lastapplied", "internal/limits", "internal/gostruct", "internal/printable", "internal/trees", "typed/fieldpath",
-		"internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager", "fieldmanager/plans", "ownership"}},
+	{"upgrade", []string{"internal/lastapplied", "internal/limits", "internal/gostruct", "internal/printable",
+		"internal/trees", "typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
+		"fieldmanager/plans", "ownership"}},
 	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
 	{
 		"ownership/report",

@@ -187,7 +187,7 @@ func hasChildren(t *typed.Type, v any) bool {
 	return false
 }
 
-// pruneBySets prunes with sets of whole objects, at each version that has entries. It returns nil if it removes nothing.
+// pruneBySets prunes with sets of whole objects, at each version that has entries. It returns nil for no removal.
 //
 // It removes the candidates: what the last entry owned, with the structs that held nothing else. Then it puts back what
 // any entry owns now, at one version after the other, and at last what was removed with a candidate but is not one.

@@ -16,8 +16,8 @@ import (
 // entries of an unstructured object, a write only has to know that they own nothing of what it changes, which is looked
 // up in their FieldsV1. An unchanged entry is written back as it was read, even if it can't be decoded.
 //
-// What an entry owns has up to three forms: a tree, a text (fields, or that of asStruct) and a set. Those that are there
-// say the same. [Entry.Fields] adds the set, which all but lookups use; [Entry.SetFields] replaces all of them.
+// What an entry owns has up to three forms: a tree, a text (fields, or that of asStruct) and a set. Those that are
+// there say the same. [Entry.Fields] adds the set, which all but lookups use; [Entry.SetFields] replaces all of them.
 //
 // Invariants:
 //

@@ -13,7 +13,7 @@ type Builder struct {
 	more  []member
 }
 
-// member is an element of a level, and what is at and below it. It is an alias because [hooks.SetOf] has no name for it.
+// member is an element of a level, and what is at and below it. It is an alias, as [hooks.SetOf] has no name for it.
 type member = struct {
 	fieldpath.Element
 	fieldpath.Entry

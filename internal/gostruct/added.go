@@ -20,10 +20,10 @@ import (
 //
 // It is for objects that are created, where all but a few fields of a are left out.
 //
-// So rules 4.1 to 4.3 are walked here and in package typed, for trees (typed/validate.go). One walk over nodes, trees or
-// Go values, would cost more than it saves: a walk that reads trees through an interface takes 3.7 times as long as one
-// that reads them itself, and as a generic function 1.8 times, as each child is a value of its own; a create through a
-// tree takes 4.5 times as long. What is rare is in the walk of trees only, and FuzzStructs of
+// So rules 4.1 to 4.3 are walked here and in package typed, for trees (typed/validate.go). One walk over nodes, trees
+// or Go values, would cost more than it saves: a walk that reads trees through an interface takes 3.7 times as long as
+// one that reads them itself, and as a generic function 1.8 times, as each child is a value of its own; a create
+// through a tree takes 4.5 times as long. What is rare is in the walk of trees only, and FuzzStructs of
 // test/conformance compares the two.
 func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filter) (
 	fieldsV1 *metav1.FieldsV1, ok bool,

@@ -14,8 +14,8 @@ import "sort"
 // Each costs O(nodes of both sets) at most. An intersection or difference with a far larger set costs one search for
 // each node of the smaller one. An operand that is empty, or is the other operand, costs nothing.
 
-// seek returns the position, from start on, of the first node that does not sort before e. It looks at the next node, and
-// then searches: O(log n) comparisons.
+// seek returns the position, from start on, of the first node that does not sort before e. It looks at the next node,
+// and then searches: O(log n) comparisons.
 func seek(nodes []node, start int, e Element) int {
 	if start == len(nodes) || nodes[start].elem().Compare(e) >= 0 {
 		return start
