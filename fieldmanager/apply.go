@@ -13,6 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -124,12 +125,13 @@ type applyWrite struct {
 	kept      managedfields.Entries // entries without own that can't be compared, and are stored as they are
 
 	owned     managedfields.Entry // what the intent owns
+	isOwned   bool                // own owns the same, at this version
 	dropped   *fieldpath.Set      // what its manager owned before and the intent does not
 	merged    object              // live itself unless changed
 	changed   bool                // merged differs from live
 	annotated bool                // the annotations of the object to store differ from merged's
 	changes   *comparisons        // how it differs
-	isNoOp    bool                // nothing changes, entries included; found early for most writes
+	isNoOp    bool                // nothing changes, entries included: live is returned as it is
 	lost      losses              // what others lose, or what is in conflict
 }
 
@@ -235,52 +237,74 @@ func (w *applyWrite) giveToBeforeFirstApply() error {
 
 // merge merges the intent into live, and finds what the intent owns and dropped.
 func (w *applyWrite) merge() error {
+	merged, unknown, err := w.mergeIntent()
+	if err != nil {
+		return &ObjectError{AppliedObject, w.intent.name(), err}
+	}
+	w.warnOf(unknown)
+	w.merged = object{merged.Value.(map[string]any), w.m.version, w.m.typ}
+	w.changed = merged.Changed
+	w.owned = managedfields.NewEntry(w.key, w.m.version, nil, nil)
+	hooks.SetEncoded(&w.owned, merged.FieldsV1)
+	w.compareOwn()
+	w.isNoOp = !w.changed && w.isOwned && w.leavesEntries() && !w.mayKeepLastApplied()
+	return nil
+}
+
+// mergeIntent merges the intent into live. If that fails, it tries again without the fields that the type does not
+// declare, unless they are refused. They are taken out of the intent, and unknown has an error for each.
+func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, err error) {
 	m := w.m
 	var live any
 	if w.live.tree != nil {
 		live = w.live.tree
 	}
 	rules := typed.Rules{Except: managedfields.Unowned(), Filter: m.options.ResetFields[m.version]}
-	merged, err := m.options.Semantics.Merge(m.typ, live, w.intent.tree, rules)
-	var unknown typed.Errors
-	if _, ok := err.(typed.Errors); ok && !m.refusesUnknown() {
-		// Fields that the type does not declare are taken out of the intent.
-		var declared any
-		declared, unknown = m.typ.DropUnknown(w.intent.tree, live)
-		w.intent.tree, _ = declared.(map[string]any)
-		merged, err = m.options.Semantics.Merge(m.typ, live, declared, rules)
+	merged, err = m.options.Semantics.Merge(m.typ, live, w.intent.tree, rules)
+	if _, isInvalid := err.(typed.Errors); !isInvalid || m.refusesUnknown() {
+		return merged, nil, err
 	}
-	if err != nil {
-		return &ObjectError{AppliedObject, w.intent.name(), err}
-	}
-	if m.options.FieldValidation == metav1.FieldValidationWarn && m.options.Warnings != nil {
-		for _, e := range unknown {
-			m.options.Warnings(Warning{Manager: w.key, Version: m.version, Err: e})
-		}
-	}
-	w.merged = object{merged.Value.(map[string]any), m.version, m.typ}
-	w.changed = merged.Changed
-	w.owned = managedfields.NewEntry(w.key, m.version, nil, nil)
-	hooks.SetEncoded(&w.owned, merged.FieldsV1)
-	w.reconcileOwn()
-	isOwned := w.own != nil && w.own.APIVersion == m.version && w.own.OwnsSame(&w.owned)
-	if !isOwned && w.own != nil && w.own.APIVersion == m.version {
-		w.dropped = w.own.Owned().Difference(w.owned.Owned())
-	}
-	// An apply that changes nothing ends here, and returns live as it is. So nothing may be left to do: the entry is of
-	// this version, all entries would be written as they are, the intent owns what it did, and kubectl's annotation
-	// need not be looked at.
-	w.isNoOp = isOwned && w.isCurrent && w.own.IsUnchanged() && !w.changed && !w.own.IsEmpty() &&
-		!(w.key.Manager == kubectl && lastApplied(w.live.tree) != "")
-	return nil
+	declared, unknown := values.DropUnknown(m.typ, w.intent.tree, live)
+	w.intent.tree, _ = declared.(map[string]any)
+	merged, err = m.options.Semantics.Merge(m.typ, live, declared, rules)
+	return merged, unknown, err
 }
 
-// reconcileOwn adapts the manager's entry to the topology of today's type, if it is of this version. An entry that
-// can't be decoded owns nothing from then on, so that nothing is removed because of it.
-func (w *applyWrite) reconcileOwn() {
+// warnOf gives the host a warning for each field that was taken out of the intent, if it wants them.
+func (w *applyWrite) warnOf(unknown typed.Errors) {
+	if w.m.options.FieldValidation != metav1.FieldValidationWarn || w.m.options.Warnings == nil {
+		return
+	}
+	for _, e := range unknown {
+		w.m.options.Warnings(Warning{Manager: w.key, Version: w.m.version, Err: e})
+	}
+}
+
+// compareOwn finds out whether the manager's entry owns what the intent does, and what it owns that the intent dropped,
+// if it is of this version.
+func (w *applyWrite) compareOwn() {
 	if w.own == nil || w.own.APIVersion != w.m.version {
 		return
 	}
+	w.reconcileOwn()
+	if w.isOwned = w.own.OwnsSame(&w.owned); !w.isOwned {
+		w.dropped = w.own.Owned().Difference(w.owned.Owned())
+	}
+}
+
+// leavesEntries reports whether all entries would be written as they are, the manager's included.
+func (w *applyWrite) leavesEntries() bool {
+	return w.isCurrent && w.own.IsUnchanged() && !w.own.IsEmpty()
+}
+
+// mayKeepLastApplied reports whether [applyWrite.keepLastApplied] may change kubectl's annotation.
+func (w *applyWrite) mayKeepLastApplied() bool {
+	return w.key.Manager == kubectl && lastApplied(w.live.tree) != ""
+}
+
+// reconcileOwn adapts the manager's entry to the topology of today's type. An entry that can't be decoded owns nothing
+// from then on, so that nothing is removed because of it.
+func (w *applyWrite) reconcileOwn() {
 	if err := w.own.Reconcile(w.m.typ); err != nil {
 		w.m.warning(w.own, err)
 		w.own.SetFields(nil)
@@ -319,7 +343,7 @@ func (w *applyWrite) ownEntry() managedfields.Entry {
 	mine := w.owned
 	if w.own != nil {
 		mine.Time = w.own.Time
-		if w.own.APIVersion == w.m.version && w.own.OwnsSame(&w.owned) {
+		if w.isOwned {
 			mine = *w.own
 		}
 	}

@@ -1,18 +1,16 @@
 package fieldmanager
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/conflicts"
-	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -20,7 +18,7 @@ import (
 
 // LastAppliedAnnotation is where client-side apply keeps the intent that it
 // applied last, as JSON.
-const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+const LastAppliedAnnotation = lastapplied.Annotation
 
 // kubectl is the manager that is treated as the successor of client-side apply.
 const kubectl = "kubectl"
@@ -99,11 +97,7 @@ func (w *applyWrite) keepLastApplied(tree map[string]any) (map[string]any, error
 		return nil, fmt.Errorf("annotation %s: %w", LastAppliedAnnotation, err)
 	}
 	annotations[LastAppliedAnnotation] = text
-	size := 0
-	for name, text := range annotations {
-		size += len(name) + len(text)
-	}
-	if size > limits.MaxAnnotations {
+	if _, ok := lastapplied.IsWithin(annotations); !ok {
 		delete(annotations, LastAppliedAnnotation)
 	}
 	metadata := maps.Clone(tree["metadata"].(map[string]any))
@@ -120,18 +114,11 @@ func (w *applyWrite) keepLastApplied(tree map[string]any) (map[string]any, error
 	return out, nil
 }
 
-// encodeIntent returns the intent as the annotation holds it: without the annotation itself, on one line that ends with
-// a newline. The fields of a Go struct are in its order.
+// encodeIntent returns the intent as the annotation holds it.
 func (w *applyWrite) encodeIntent() (string, error) {
 	var intent runtime.Object = &unstructured.Unstructured{Object: trees.Copy(w.intent.tree).(map[string]any)}
 	if !isUnstructured(w.applied) {
 		intent = w.applied.DeepCopyObject()
 	}
-	if accessor, err := meta.Accessor(intent); err == nil {
-		annotations := accessor.GetAnnotations()
-		delete(annotations, LastAppliedAnnotation)
-		accessor.SetAnnotations(annotations)
-	}
-	b, err := json.Marshal(intent)
-	return string(b) + "\n", err
+	return lastapplied.Text(intent)
 }

@@ -157,7 +157,7 @@ func TestTooLargeObjects(t *testing.T) {
 // TestUpdatesBeyondWhatIsCompared: an update that takes more than one walk can
 // compare is looked at more closely; what is beyond all limits is refused.
 func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
+	keyed := &typed.Type{List: typed.KeyedList(typed.Deduced(), "k")}
 	m, err := fieldmanager.New(widgetKind, objectType(keyed), fieldmanager.Options{})
 	require.NoError(t, err)
 	// Lists in the same order but for the ends are walked twice, which is more than

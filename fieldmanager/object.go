@@ -136,7 +136,7 @@ func (m *FieldManager) At(ctx context.Context, obj runtime.Object, version strin
 	tree map[string]any, t *typed.Type, err error) {
 	o, err := m.stripped(ctx, obj)
 	if err == nil {
-		o, err = m.at(ctx, o, version)
+		o, err = m.atVersion(ctx, o, version)
 	}
 	return o.tree, o.typ, err
 }
@@ -194,9 +194,9 @@ func (m *FieldManager) typeAt(version string) (*typed.Type, error) {
 	return t, err
 }
 
-// at returns o at another version. The error is [ErrVersionGone] when there is
+// atVersion returns o at another version. The error is [ErrVersionGone] when there is
 // no such version.
-func (m *FieldManager) at(ctx context.Context, o object, version string) (object, error) {
+func (m *FieldManager) atVersion(ctx context.Context, o object, version string) (object, error) {
 	if o.version == version {
 		return o, nil
 	}

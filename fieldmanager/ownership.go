@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -47,7 +48,7 @@ type comparisons struct {
 type comparison struct {
 	typed.Comparison
 	addedOrModified *fieldpath.Set
-	finder          typed.Finder // of values in old and now
+	finder          values.Finder // of values in old and now; nil until it is needed
 	old, now        *lazyObject
 	err             error
 }
@@ -80,8 +81,8 @@ func (m *FieldManager) compare(ctx context.Context, old, now *lazyObject) *compa
 	return &comparisons{m: m, ctx: ctx, old: old, now: now}
 }
 
-// at returns the comparison at a version (spec rule 5.6).
-func (c *comparisons) at(version string) *comparison {
+// atVersion returns the comparison at a version (spec rule 5.6).
+func (c *comparisons) atVersion(version string) *comparison {
 	if version == c.m.version {
 		if c.hasOwn {
 			return &c.own
@@ -102,7 +103,7 @@ func (c *comparisons) at(version string) *comparison {
 	return c.set(version, made(old), made(now), c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
 }
 
-// keep stores the comparison at a version for later calls of at.
+// keep stores the comparison at a version for later calls of atVersion.
 func (c *comparisons) keep(version string, found comparison) *comparison {
 	if version == c.m.version {
 		c.own, c.hasOwn = found, true
@@ -122,7 +123,7 @@ func (c *comparisons) convert(o *lazyObject, version string) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	return c.m.at(c.ctx, given, version)
+	return c.m.atVersion(c.ctx, given, version)
 }
 
 // set stores how the object changed at a version, without what a write there resets.
@@ -145,7 +146,7 @@ func (m *FieldManager) takeFromOthers(
 	out := l[:0]
 	for _, r := range l {
 		if r.Key != writer {
-			change := changes.at(r.APIVersion)
+			change := changes.atVersion(r.APIVersion)
 			if change.err != nil {
 				m.warning(&r, change.err)
 				out = append(out, r)
@@ -198,15 +199,17 @@ func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *compa
 	if err != nil {
 		now = old
 	}
-	for p, values := range change.finder.Pairs(old.typ, taken, old.tree, now.tree) {
+	if change.finder == nil {
+		change.finder = values.NewFinder()
+	}
+	conflict := conflicts.Conflict{Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time} // r itself would be allocated
+	for p, pair := range change.finder.Pairs(old.typ, taken, old.tree, now.tree) {
 		if l.steps += len(p); l.steps > maxConflictSteps {
 			l.more = true
 			break
 		}
-		l.conflicts = append(l.conflicts, conflicts.Conflict{
-			Path: slices.Clone(p), Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time,
-			Live: values[0], Applied: values[1],
-		})
+		conflict.Path, conflict.Live, conflict.Applied = slices.Clone(p), pair[0], pair[1]
+		l.conflicts = append(l.conflicts, conflict)
 	}
 	return l.refuse
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -16,10 +18,18 @@ func (w *applyWrite) prune() error {
 	if w.own == nil || w.own.APIVersion == w.m.version && w.dropped.Empty() {
 		return nil // only what was dropped is removed
 	}
-	pruned, isDone, err := w.pruneInPlace()
-	if err == nil && !isDone {
-		pruned, err = w.pruneBySets()
+	last, entries, err := w.entriesForPrune()
+	if err != nil {
+		w.m.warning(w.own, err)
+		return nil
 	}
+	if gone, ok := w.goneOfDropped(last, entries); ok {
+		if !gone.Empty() {
+			w.setPruned(w.m.typ.Remove(w.merged.stripped().tree, gone))
+		}
+		return nil
+	}
+	pruned, err := w.pruneBySets(last, entries)
 	if err != nil {
 		w.m.warning(w.own, err)
 		return nil
@@ -27,76 +37,77 @@ func (w *applyWrite) prune() error {
 	if pruned == nil {
 		return nil
 	}
-	if !isDone {
-		// The removal may have emptied what the intent owns, and a conversion may have lost it. With the intent merged
-		// again, the same apply changes nothing next time (spec rule 6.4).
-		if intent := w.m.typ.Extract(w.intent.tree, w.owned.Owned().Leaves(), true); intent != nil {
-			merged, err := w.m.options.Semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
-			if err != nil {
-				return &ObjectError{AppliedObject, w.intent.name(), err}
-			}
-			pruned = merged.Value.(map[string]any)
-		}
-	}
-	w.merged.tree = managedfields.With(pruned, nil)
+	return w.mergeAgain(pruned)
+}
+
+// setPruned replaces what was merged, without managed fields, by what a prune left of it.
+func (w *applyWrite) setPruned(pruned any) {
+	w.merged.tree = managedfields.With(pruned.(map[string]any), nil)
 	w.changed = !typed.Equal(w.live.stripped().tree, w.merged.tree)
+}
+
+// mergeAgain is setPruned with the intent merged again: the removal may have emptied what the intent owns, and a
+// conversion may have lost it. So the same apply changes nothing next time (spec rule 6.4).
+func (w *applyWrite) mergeAgain(pruned map[string]any) error {
+	intent := w.m.typ.Extract(w.intent.tree, w.owned.Owned().Leaves(), true)
+	if intent == nil {
+		w.setPruned(pruned)
+		return nil
+	}
+	merged, err := w.m.options.Semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
+	if err != nil {
+		return &ObjectError{AppliedObject, w.intent.name(), err}
+	}
+	w.setPruned(merged.Value)
 	return nil
 }
 
-// pruneInPlace prunes by [goneOf], which looks at nothing but what was dropped. isDone is false if entries have several
-// versions, or if goneOf can't decide.
-func (w *applyWrite) pruneInPlace() (pruned map[string]any, isDone bool, err error) {
-	m := w.m
-	isOther := func(r managedfields.Entry) bool { return r.APIVersion != m.version }
-	if isOther(*w.own) || slices.ContainsFunc(w.others, isOther) {
-		return nil, false, nil
+// goneOfDropped returns what a prune removes, by a walk of nothing but what was dropped. ok is false if entries have
+// several versions, or if the walk can't decide: then [applyWrite.pruneBySets] does.
+func (w *applyWrite) goneOfDropped(last managedfields.Entry, entries managedfields.Entries) (
+	gone *fieldpath.Set, ok bool) {
+	version := w.m.version
+	isOther := func(r managedfields.Entry) bool { return r.APIVersion != version }
+	if isOther(last) || slices.ContainsFunc(entries, isOther) {
+		return nil, false
 	}
-	last, entries, err := w.entriesForPrune()
-	if err != nil {
-		return nil, false, err
-	}
-	tree := w.merged.stripped().tree
-	var f typed.Finder
-	gone, ok := goneOf(&f, m.typ, tree, last.Owned(), w.dropped, entries.Owned(m.version))
-	if !ok || gone.Empty() {
-		return nil, ok, nil
-	}
-	pruned, _ = m.typ.Remove(tree, gone).(map[string]any)
-	return pruned, true, nil
+	p := pruner{values.NewFinder()}
+	return p.goneOf(w.m.typ, w.merged.stripped().tree, last.Owned(), w.dropped, entries.Owned(version))
 }
 
+// pruner prunes values of one version.
+type pruner struct{ values.Finder }
+
+// fate is what a prune does with a child of a container that stays. Only the first depends on the child's siblings, and
+// so on [applyWrite.pruneBySets], the definition.
+type fate uint8
+
+const (
+	isUndecided  fate = iota // it is none of the others, such as an empty container that an intent owns
+	isGone                   // nobody owns the child or something in it
+	isKept                   // the child is a leaf that somebody owns
+	isKeptAround             // the child is a container in which somebody owns something: its children are decided
+)
+
 // goneOf returns the paths that a prune removes below v, a container that stays: of the paths in dropped, those that no
-// entry owns. last is what the manager owned before, and owned what any entry owns now. For a child of v, there are
-// three cases in which [applyWrite.pruneBySets], the definition, does not look at the child's siblings:
-//
-//   - nobody owns the child or something in it: it is removed;
-//   - it is a leaf that somebody owns: it stays;
-//   - it is a container that stays because somebody owns something in it: goneOf decides about its children.
-//
-// ok is false in all other cases, such as an empty container that an intent owns.
-func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (
-	gone *fieldpath.Set, ok bool) {
-	var out fieldpath.Builder
+// entry owns. last is what the manager owned before, and owned what any entry owns now. ok is false if the [fate] of a
+// child is undecided.
+func (p pruner) goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone *fieldpath.Set, ok bool) {
+	var out fieldsets.Builder
 	for e, entry := range dropped.Level() {
-		child, times := f.Find(t, v, e)
+		child, times := p.Find(t, v, e)
 		if times == 0 {
 			continue
 		}
-		ct, declared := t.Child(e)
-		wasOwned, lastBelow := last.At(e)
-		isOwned, ownedBelow := owned.At(e)
-		switch {
-		case ct == nil || !wasOwned && !declared:
-			return nil, false
-		case !isOwned && ownedBelow.Empty():
-			// A declared field in which nothing can be owned, such as an empty list, is not removed.
-			if name, _ := e.Field(); declared && t.FieldSet(map[string]any{name: child}).Empty() {
-				return nil, false
-			}
+		switch p.fateOf(t, e, child, times, last, owned) {
+		case isGone:
 			out.Add(e, true, nil)
-		case isOwned && ownedBelow.Empty() && !hasChildren(ct, child): // it stays
-		case times == 1 && staysAround(f, t, e, child, owned):
-			below, ok := goneOf(f, ct, child, lastBelow, entry.Below, ownedBelow)
+		case isKept:
+		case isKeptAround:
+			ct, _ := t.Child(e)
+			_, lastBelow := last.At(e)
+			_, ownedBelow := owned.At(e)
+			below, ok := p.goneOf(ct, child, lastBelow, entry.Below, ownedBelow)
 			if !ok {
 				return nil, false
 			}
@@ -108,10 +119,32 @@ func goneOf(f *typed.Finder, t *typed.Type, v any, last, dropped, owned *fieldpa
 	return out.Set(), true
 }
 
+// fateOf returns the fate of child, the first of those that e selects in a value of type t.
+func (p pruner) fateOf(t *typed.Type, e fieldpath.Element, child any, times int, last, owned *fieldpath.Set) fate {
+	ct, declared := t.Child(e)
+	wasOwned, _ := last.At(e)
+	isOwned, ownedBelow := owned.At(e)
+	switch {
+	case ct == nil || !wasOwned && !declared:
+		return isUndecided
+	case !isOwned && ownedBelow.Empty():
+		// A declared field in which nothing can be owned, such as an empty list, is not removed.
+		if name, _ := e.Field(); declared && t.FieldSet(map[string]any{name: child}).Empty() {
+			return isUndecided
+		}
+		return isGone
+	case isOwned && ownedBelow.Empty() && !hasChildren(ct, child):
+		return isKept
+	case times == 1 && p.staysAround(t, e, child, owned):
+		return isKeptAround
+	}
+	return isUndecided
+}
+
 // staysAround reports whether child, the only child that e selects in a value of type t, is a granular container that
 // certainly stays: something in it is owned, and it is a declared field or is owned itself, if it is an item with its
 // key fields.
-func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
+func (p pruner) staysAround(t *typed.Type, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
 	ct, declared := t.Child(e)
 	member, below := owned.At(e)
 	if ct == nil || !declared && !member || !hasChildren(ct, child) {
@@ -125,7 +158,7 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 		}
 	}
 	for inner, entry := range below.Level() {
-		value, times := f.Find(ct, child, inner)
+		value, times := p.Find(ct, child, inner)
 		if times == 0 {
 			continue
 		}
@@ -136,7 +169,7 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // nobody can own it
 		}
-		if entry.Member || times == 1 && staysAround(f, ct, inner, value, below) {
+		if entry.Member || times == 1 && p.staysAround(ct, inner, value, below) {
 			return true
 		}
 	}
@@ -147,14 +180,14 @@ func staysAround(f *typed.Finder, t *typed.Type, e fieldpath.Element, child any,
 func hasChildren(t *typed.Type, v any) bool {
 	switch x := v.(type) {
 	case map[string]any:
-		return len(x) > 0 && t.Map != nil && !t.Map.Atomic
+		return len(x) > 0 && t.Map != nil && !t.Map.IsAtomic()
 	case []any:
 		return len(x) > 0 && t.List != nil && !t.List.IsAtomic()
 	}
 	return false
 }
 
-// pruneBySets prunes with sets of whole objects, at each version that has entries.
+// pruneBySets prunes with sets of whole objects, at each version that has entries. It returns nil for no removal.
 //
 // It removes the candidates: what the last entry owned, with the structs that held nothing else. Then it puts back what
 // any entry owns now, at one version after the other, and at last what was removed with a candidate but is not one.
@@ -166,17 +199,13 @@ func hasChildren(t *typed.Type, v any) bool {
 //
 // The converter meets objects without their candidates. If it rejects one, because it lacks what the version requires,
 // nothing is removed.
-func (w *applyWrite) pruneBySets() (map[string]any, error) {
+func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields.Entries) (map[string]any, error) {
 	m := w.m
-	last, entries, err := w.entriesForPrune()
-	if err != nil {
-		return nil, err
-	}
 	merged := w.merged.stripped()
 	if err := merged.withinLimits(); err != nil {
 		return nil, err
 	}
-	before, err := m.at(w.ctx, merged, last.APIVersion)
+	before, err := m.atVersion(w.ctx, merged, last.APIVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +215,7 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	if pruned, err = w.restoreOwned(before, pruned, entries); err != nil {
 		return nil, err
 	}
-	if pruned, err = m.at(w.ctx, pruned, last.APIVersion); err != nil {
+	if pruned, err = m.atVersion(w.ctx, pruned, last.APIVersion); err != nil {
 		return nil, err
 	}
 	// Of what is missing now, only candidates are removed.
@@ -196,7 +225,7 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	}
 	pruned = before
 	pruned.tree, _ = before.typ.Remove(before.tree, gone).(map[string]any)
-	pruned, err = m.at(w.ctx, pruned, m.version)
+	pruned, err = m.atVersion(w.ctx, pruned, m.version)
 	return pruned.tree, err
 }
 
@@ -228,20 +257,20 @@ func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.E
 		return object{}, errManyVersions
 	}
 	for _, version := range versions {
-		at, err := w.m.at(w.ctx, merged, version)
+		full, err := w.m.atVersion(w.ctx, merged, version)
 		if errors.Is(err, ErrVersionGone) {
 			continue
 		}
 		if err != nil {
 			return object{}, err
 		}
-		less, err := w.m.at(w.ctx, pruned, version)
+		less, err := w.m.atVersion(w.ctx, pruned, version)
 		if err != nil {
 			return object{}, err
 		}
-		keep := less.owned().Union(at.typ.WithDeclared(entries.Owned(version)))
-		merged, pruned = at, at
-		pruned.tree = at.less(at.owned().Difference(keep))
+		keep := less.owned().Union(full.typ.WithDeclared(entries.Owned(version)))
+		merged, pruned = full, full
+		pruned.tree = full.less(full.owned().Difference(keep))
 	}
 	return pruned, nil
 }

@@ -170,7 +170,7 @@ func TestNothingDropped(t *testing.T) {
 func TestWhatStoodBelow(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
-		"either": {Scalar: typed.String, Map: &typed.Map{Elem: text}}, "text": text,
+		"either": {Scalar: typed.String, Map: typed.NewMap(nil, text)}, "text": text,
 	})), fieldmanager.Options{})
 	require.NoError(t, err)
 	intent := func(text string) *unstructured.Unstructured { return object(t, "v1", "kind: Widget\nspec: "+text) }
@@ -193,8 +193,8 @@ func TestPruneBeyondLimits(t *testing.T) {
 	item := structOf(map[string]*typed.Type{"name": text, "free": typed.Deduced()})
 	var warnings []fieldmanager.Warning
 	fm, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
-		"text": text, "items": {List: &typed.List{Elem: item, Keys: []string{"name"}}},
-		"hints": {Map: &typed.Map{Elem: text}},
+		"text": text, "items": {List: typed.KeyedList(item, "name")},
+		"hints": {Map: typed.NewMap(nil, text)},
 	})), fieldmanager.Options{Warnings: func(w fieldmanager.Warning) { warnings = append(warnings, w) }})
 	require.NoError(t, err)
 	for _, row := range []struct {
@@ -233,10 +233,10 @@ func TestPruneBeyondLimits(t *testing.T) {
 func TestPruneKeepsDuplicatesOfOthers(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	item := structOf(map[string]*typed.Type{
-		"name": text, "tags": {List: &typed.List{Set: true, Elem: text}},
+		"name": text, "tags": {List: typed.SetList(text)},
 	})
 	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
-		"text": text, "items": {List: &typed.List{Elem: item, Keys: []string{"name"}}},
+		"text": text, "items": {List: typed.KeyedList(item, "name")},
 	})), fieldmanager.Options{})
 	require.NoError(t, err)
 	widgetOf := func(text string) *unstructured.Unstructured {

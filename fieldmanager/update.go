@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/hooks"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -261,7 +262,7 @@ func (w *updateWrite) compare() (*comparisons, error) {
 			before, after = o.tree, n.tree
 		}
 	}
-	found, ok := m.options.Semantics.CompareAndValidate(m.typ, before, after, managedFieldsPath...)
+	found, ok := values.CompareAndValidate(m.options.Semantics, m.typ, before, after, managedFieldsPath...)
 	if !ok {
 		return w.refuse(old, now)
 	}
@@ -280,7 +281,7 @@ func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	tree := u.UnstructuredContent()
 	metadata, _ := tree["metadata"].(map[string]any)
 	of, _ := m.typ.Child(fieldpath.Field("metadata"))
-	if isGranular := of == nil || of.Map != nil && !of.Map.Atomic; !isGranular || len(metadata) < 2 {
+	if isGranular := of == nil || of.Map != nil && !of.Map.IsAtomic(); !isGranular || len(metadata) < 2 {
 		return nil
 	}
 	return tree
@@ -303,7 +304,7 @@ func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role 
 	return o, nil
 }
 
-// refuse returns why [typed.Semantics.CompareAndValidate] rejected an update. If each object is valid by itself, it
+// refuse returns why [values.CompareAndValidate] rejected an update. If each object is valid by itself, it
 // returns their comparison.
 func (w *updateWrite) refuse(old, now *lazyObject) (*comparisons, error) {
 	after, err := now.get()
@@ -337,7 +338,7 @@ func (m *FieldManager) track(
 	entries managedfields.Entries, changes *comparisons, manager string,
 ) managedfields.Entries {
 	reconciled, kept, _ := m.reconcile(entries)
-	own := changes.at(m.version)
+	own := changes.atVersion(m.version)
 	key := m.key(manager, metav1.ManagedFieldsOperationUpdate)
 	reconciled = m.takeFromOthers(reconciled, key, changes, nil)
 

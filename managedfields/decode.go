@@ -109,17 +109,17 @@ func read(n int, one func(i int) (e Entry, wellFormed bool, err error)) (l Entri
 		return nil, false, &Error{most, "", fmt.Errorf("%d entries, expected at most %d", n, most)}
 	}
 	l, isCurrent = make(Entries, 0, n), true
-	var at map[Key]int // positions in l; nil for a few entries, which are searched faster than hashed
+	var positions map[Key]int // positions in l; nil for a few entries, which are searched faster than hashed
 	if n > fewEntries {
-		at = make(map[Key]int, n)
+		positions = make(map[Key]int, n)
 	}
 	for i := range n {
 		e, wellFormed, err := one(i)
 		if err != nil {
 			return nil, false, err
 		}
-		k, isTwice := at[e.Key]
-		if at == nil {
+		k, isTwice := positions[e.Key]
+		if positions == nil {
 			k = l.Index(e.Key)
 			isTwice = k >= 0
 		}
@@ -129,8 +129,8 @@ func read(n int, one func(i int) (e Entry, wellFormed bool, err error)) (l Entri
 		}
 		last := len(l) - 1
 		isCurrent = isCurrent && wellFormed && (last < 0 || compareEntries(&l[last], &e) <= 0)
-		if at != nil {
-			at[e.Key] = len(l)
+		if positions != nil {
+			positions[e.Key] = len(l)
 		}
 		l = append(l, e)
 	}
@@ -190,7 +190,7 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 }
 
 // readTime reads the time of an entry; nil for none.
-func readTime(m map[string]any) (at *metav1.Time, isCanonical bool, err error) {
+func readTime(m map[string]any) (when *metav1.Time, isCanonical bool, err error) {
 	text, err := textAt(m, "time")
 	if err != nil || text == "" {
 		_, has := m["time"]
@@ -200,9 +200,9 @@ func readTime(m map[string]any) (at *metav1.Time, isCanonical bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("time: expected RFC 3339, got %q", text)
 	}
-	at = &metav1.Time{Time: t.UTC()}
+	when = &metav1.Time{Time: t.UTC()}
 	// Others have a fraction of a second, an offset, or are written as null.
-	return at, len(text) == len("2006-01-02T15:04:05Z") && !t.IsZero(), nil
+	return when, len(text) == len("2006-01-02T15:04:05Z") && !t.IsZero(), nil
 }
 
 // textAt returns a string of an entry; "" if it is missing.

@@ -43,11 +43,11 @@ func (l Entries) Without(k Key) Entries {
 
 // Positions returns the positions of all entries, for many lookups.
 func (l Entries) Positions() map[Key]int {
-	at := make(map[Key]int, len(l))
+	positions := make(map[Key]int, len(l))
 	for i := range l {
-		at[l[i].Key] = i
+		positions[l[i].Key] = i
 	}
-	return at
+	return positions
 }
 
 // Err returns why the first entry that can't be decoded can't be: an *[Error]; nil if there is none.
@@ -98,14 +98,14 @@ func seconds(t *metav1.Time) int64 {
 // equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
 // *[Error] if it can't be decoded. typeAt returns the type of a group version.
 func (l Entries) Normalize(live Entries, typeAt func(version string) (*typed.Type, error)) error {
-	at := live.Positions()
+	positions := live.Positions()
 	for i := range l {
 		r := &l[i]
 		if t, err := typeAt(r.APIVersion); err == nil && r.isWellFormed() && t.IsReconciled(r.tree) {
 			r.current = true // and in canonical form
 			continue
 		}
-		if j, ok := at[r.Key]; ok && r.isSame(&live[j]) {
+		if j, ok := positions[r.Key]; ok && r.isSame(&live[j]) {
 			*r = live[j]
 			continue
 		}
@@ -178,14 +178,14 @@ func (l Entries) Cap(limit int) Entries {
 		}
 		merged[l[i].APIVersion] = append(group, i)
 	}
-	at, isGone := l.Positions(), make([]bool, len(l))
+	positions, isGone := l.Positions(), make([]bool, len(l))
 	var ancient Entries
 	for version, group := range merged {
 		if len(group) == 1 {
 			continue
 		}
 		key := Key{Manager: Ancient, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: version}
-		if i, ok := at[key]; ok && !slices.Contains(group, i) {
+		if i, ok := positions[key]; ok && !slices.Contains(group, i) {
 			group[0] = i // the others are merged into it, and the oldest stays
 		}
 		sets := make([]*fieldpath.Set, len(group))

@@ -16,15 +16,15 @@ import (
 // entries of an unstructured object, a write only has to know that they own nothing of what it changes, which is looked
 // up in their FieldsV1. An unchanged entry is written back as it was read, even if it can't be decoded.
 //
+// What an entry owns has up to three forms: a tree, a text (fields, or that of asStruct) and a set. Those that are
+// there say the same. [Entry.Fields] adds the set, which all but lookups use; [Entry.SetFields] replaces all of them.
+//
 // Invariants:
 //
-//	asTree != nil    ⇒  the entry is unchanged, and is asTree in an unstructured object
-//	asStruct != nil  ⇒  the fields are unchanged, and those of *asStruct, a Go struct
-//	decoded          ⇒  set is what it owns
-//	!decoded         ⇒  tree, a FieldsV1, is what it owns, or fields are, or those of asStruct
-//	fields != nil    ⇒  fields are what it owns, as this project writes them, decoded or not
-//	current          ⇒  tree is canonical and has today's topology, so that paths can be looked up in it
-//	err != nil       ⇒  !decoded: it can't be decoded, and is kept as it was read
+//	asTree, asStruct   the entry is unchanged, and is this in an object; asStruct has a time of its own
+//	decoded            set is there; otherwise another form is, or err
+//	current            tree is canonical and has today's topology: until it is decoded, paths are looked up in it
+//	err                it can't be decoded, and is kept as it was read
 type Entry struct {
 	Key
 	// APIVersion is the group version of the fields. For an Update it equals the key's APIVersion.
@@ -35,8 +35,8 @@ type Entry struct {
 
 	asTree   map[string]any
 	asStruct *metav1.ManagedFieldsEntry
-	tree     map[string]any   // the FieldsV1 of an unstructured object, until it is decoded
-	fields   *metav1.FieldsV1 // that a write made
+	tree     map[string]any   // the FieldsV1 of an unstructured object
+	fields   *metav1.FieldsV1 // that a write made, as this project writes it
 	set      *fieldpath.Set
 	decoded  bool
 	current  bool
@@ -44,9 +44,9 @@ type Entry struct {
 	err      error
 }
 
-// NewEntry returns an entry for fields of a group version. at may be nil.
-func NewEntry(k Key, version string, at *metav1.Time, fields *fieldpath.Set) Entry {
-	return Entry{Key: k, APIVersion: version, Time: at, set: fields, decoded: true}
+// NewEntry returns an entry for fields of a group version. when may be nil.
+func NewEntry(k Key, version string, when *metav1.Time, fields *fieldpath.Set) Entry {
+	return Entry{Key: k, APIVersion: version, Time: when, set: fields, decoded: true}
 }
 
 func init() {
@@ -106,14 +106,14 @@ func (e *Entry) SetFields(set *fieldpath.Set) {
 }
 
 // SetTime replaces the time of the entry.
-func (e *Entry) SetTime(at *metav1.Time) {
+func (e *Entry) SetTime(when *metav1.Time) {
 	if e.asStruct != nil {
 		// The fields are unchanged.
 		changed := *e.asStruct
-		changed.Time = at
+		changed.Time = when
 		e.asStruct = &changed
 	}
-	e.Time, e.asTree = at, nil
+	e.Time, e.asTree = when, nil
 }
 
 // isInTree reports whether paths can be looked up in the entry's tree.
@@ -183,15 +183,11 @@ func (e *Entry) Subtract(set *fieldpath.Set) {
 
 // Add adds the paths of set to the entry.
 func (e *Entry) Add(set *fieldpath.Set) {
-	if e.isInTree() && e.Intersection(set).Equal(set) {
+	if e.Intersection(set).Equal(set) {
 		return
 	}
-	own, err := e.Fields()
-	if err != nil {
-		return
-	}
-	if union := own.Union(set); !union.Equal(own) {
-		e.SetFields(union)
+	if own, err := e.Fields(); err == nil {
+		e.SetFields(own.Union(set))
 	}
 }
 

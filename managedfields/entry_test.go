@@ -345,10 +345,10 @@ func TestIsEmpty(t *testing.T) {
 // TestRecordReconcile: a record of either form follows the topology (spec rule 8.1). One that has the topology is
 // not changed.
 func TestRecordReconcile(t *testing.T) {
-	atomic := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
-		"a": {Type: &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Atomic: true}}},
+	atomic := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
+		"a": {Type: &typed.Type{Map: typed.NewMap(nil, typed.Deduced()).WithAtomic(true)}},
 		"b": {Type: typed.Deduced()},
-	}}}
+	}, nil)}
 	given := []any{item("a", "Apply", m{"f:a": m{"f:x": m{}}, "f:b": m{}}), item("b", "Apply", m{"f:a": m{}})}
 	want := []any{item("a", "Apply", m{"f:a": m{}, "f:b": m{}}), given[1]}
 	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {

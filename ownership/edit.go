@@ -78,35 +78,35 @@ func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 }
 
 // options returns the options of the server for the object's kind at a version.
-func (e *Edit) options(version, subresource string) (at schema.GroupVersionKind, o fieldmanager.Options, err error) {
+func (e *Edit) options(version, subresource string) (kind schema.GroupVersionKind, o fieldmanager.Options, err error) {
 	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {
-		return at, o, err
+		return kind, o, err
 	}
-	at = gv.WithKind(e.Kind.Kind)
+	kind = gv.WithKind(e.Kind.Kind)
 	if e.mover.Options != nil {
-		o = e.mover.Options(at, subresource)
+		o = e.mover.Options(kind, subresource)
 	}
 	o.Subresource = subresource
-	return at, o, nil
+	return kind, o, nil
 }
 
 // Manager returns the field manager of the object's kind for writes at a version.
 func (e *Edit) Manager(version, subresource string) (*fieldmanager.FieldManager, error) {
-	at, options, err := e.options(version, subresource)
+	kind, options, err := e.options(version, subresource)
 	if err != nil {
 		return nil, err
 	}
-	return fieldmanager.New(at, e.mover.Types, options)
+	return fieldmanager.New(kind, e.mover.Types, options)
 }
 
 // Type returns the type of the object's kind at a version.
 func (e *Edit) Type(version string) (*typed.Type, error) {
-	at, _, err := e.options(version, "")
+	kind, _, err := e.options(version, "")
 	if err != nil {
 		return nil, err
 	}
-	return e.mover.Types.Type(at)
+	return e.mover.Types.Type(kind)
 }
 
 // now returns the time of a write, as servers write it.

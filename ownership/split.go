@@ -3,6 +3,7 @@ package ownership
 import (
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -15,7 +16,7 @@ import (
 //
 // It costs O(owned).
 func split(owned, fields *fieldpath.Set) (taken, rest *fieldpath.Set) {
-	var t, r fieldpath.Builder
+	var t, r fieldsets.Builder
 	for e, entry := range owned.Level() {
 		whole, below := fields.At(e)
 		switch {
@@ -47,7 +48,7 @@ func keyFields(e fieldpath.Element, set *fieldpath.Set) *fieldpath.Set {
 	if !ok {
 		return nil
 	}
-	var out fieldpath.Builder
+	var out fieldsets.Builder
 	for _, f := range fields {
 		name := fieldpath.Field(f.Name)
 		if member, _ := set.At(name); member {

@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // closedSet makes a set as an intent owns it: fields, items with their key fields,
 // map entries.
 func closedSet(r *rand.Rand, depth int) *fieldpath.Set {
-	var b fieldpath.Builder
+	var b fieldsets.Builder
 	for range 1 + r.IntN(3) {
 		name := string(rune('a' + r.IntN(4)))
 		switch kind := r.IntN(4); {

@@ -27,34 +27,34 @@ var (
 	port = structOf(
 		map[string]typed.Field{"port": {Type: num}, "proto": {Type: str, Default: "TCP"}, "name": {Type: str},
 			"tags": {Type: setOf(str)}})
-	root  = structOf(nil)
+	root  = &typed.Type{}
 	parts = map[string]typed.Field{
 		"s": {Type: str}, "num": {Type: num}, "t": {Type: flag},
 		"either":   {Type: &typed.Type{Scalar: typed.Untyped}},
-		"labels":   {Type: &typed.Type{Map: &typed.Map{Elem: str}}},
-		"maps":     {Type: &typed.Type{Map: &typed.Map{Elem: &typed.Type{Map: &typed.Map{Elem: str}}}}},
-		"selector": {Type: &typed.Type{Map: &typed.Map{Elem: str, Atomic: true}}},
-		"args":     {Type: &typed.Type{List: &typed.List{Elem: str}}},
+		"labels":   {Type: &typed.Type{Map: typed.NewMap(nil, str)}},
+		"maps":     {Type: &typed.Type{Map: typed.NewMap(nil, &typed.Type{Map: typed.NewMap(nil, str)})}},
+		"selector": {Type: &typed.Type{Map: typed.NewMap(nil, str).WithAtomic(true)}},
+		"args":     {Type: &typed.Type{List: typed.AtomicList(str)}},
 		"set":      {Type: setOf(str)},
 		"nums":     {Type: setOf(num)},
 		"ports": {
-			Type: &typed.Type{List: &typed.List{Elem: port, Keys: []string{"port", "proto"}}}},
-		"named":     {Type: &typed.Type{List: &typed.List{Elem: port, Keys: []string{"name"}}}},
+			Type: &typed.Type{List: typed.KeyedList(port, "port", "proto")}},
+		"named":     {Type: &typed.Type{List: typed.KeyedList(port, "name")}},
 		"template":  {Type: root},
 		"free":      {Type: typed.Deduced()},
 		"raw":       {Type: typed.UntypedAtomic()},
-		"scalarMap": {Type: &typed.Type{Scalar: typed.Untyped, Map: &typed.Map{Elem: str}}},
+		"scalarMap": {Type: &typed.Type{Scalar: typed.Untyped, Map: typed.NewMap(nil, str)}},
 	}
 )
 
-func init() { root.Map.Fields = parts }
+func init() { root.Map = typed.NewMap(parts, nil) }
 
 func structOf(fields map[string]typed.Field) *typed.Type {
-	return &typed.Type{Map: &typed.Map{Fields: fields}}
+	return &typed.Type{Map: typed.NewMap(fields, nil)}
 }
 
 func setOf(elem *typed.Type) *typed.Type {
-	return &typed.Type{List: &typed.List{Set: true, Elem: elem}}
+	return &typed.Type{List: typed.SetList(elem)}
 }
 
 const rootSchema = `types:

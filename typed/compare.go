@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -59,11 +60,8 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 	return c.run(t, old, now)
 }
 
-// CompareAndValidate is [Semantics.Compare] for a value that was not validated. ok is false if a part of now that old
-// does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that are
-// equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate].
-// except is the path of an entry that is left out where both values have maps with other entries around it.
-func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
+// compareAndValidate is values.CompareAndValidate.
+func (s *Semantics) compareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
 	x := comparer{s: s, left: limits.MaxValues, check: true, except: except}
 	c = x.run(t, old, now)
 	return c, !x.invalid && x.left >= 0
@@ -130,7 +128,7 @@ func (d *difference) unite(o difference) {
 
 // differences collects the differences of the children of a container.
 type differences struct {
-	added, modified, removed fieldpath.Builder
+	added, modified, removed fieldsets.Builder
 }
 
 func (d *differences) add(e fieldpath.Element, child difference) {
@@ -321,7 +319,7 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 				return d, false
 			}
 		}
-		out.add(e, c.compare(l.Elem, old[i], now[i], depth+1))
+		out.add(e, c.compare(l.elem, old[i], now[i], depth+1))
 	}
 	return out.result(), true
 }
@@ -356,24 +354,24 @@ func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, bef
 	depth int) (d difference) {
 	first := func(list []any, x *index) any {
 		if i, ok := x.first[e.Text()]; ok {
-			return list[x.at[i]]
+			return list[x.positions[i]]
 		}
 		return missing
 	}
 	nOld, nNow := before.times(e), after.times(e)
 	switch {
 	case nOld <= 1 && nNow <= 1:
-		return c.compare(l.Elem, first(old, before), first(now, after), depth+1)
+		return c.compare(l.elem, first(old, before), first(now, after), depth+1)
 	case nOld > 1 && nNow > 1:
 		d.modified.Member = !equalDuplicates(e, old, now, before, after)
 	case nOld > 1:
 		if nNow == 1 {
-			d = c.compare(l.Elem, missing, first(now, after), depth+1)
+			d = c.compare(l.elem, missing, first(now, after), depth+1)
 		}
 		d.removed.Member = true
 	default:
 		if nOld == 1 {
-			d = c.compare(l.Elem, first(old, before), missing, depth+1)
+			d = c.compare(l.elem, first(old, before), missing, depth+1)
 		}
 		d.added.Member = true
 	}
@@ -383,6 +381,6 @@ func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, bef
 // equalDuplicates reports whether the duplicates of element e are equal, in their order.
 func equalDuplicates(e fieldpath.Element, old, now []any, before, after *index) bool {
 	return slices.EqualFunc(before.many[e.Text()], after.many[e.Text()], func(i, j int) bool {
-		return Equal(old[before.at[i]], now[after.at[j]])
+		return Equal(old[before.positions[i]], now[after.positions[j]])
 	})
 }

@@ -408,7 +408,7 @@ func requireSameComparison(t *testing.T, want, got typed.Comparison) {
 
 // TestCompareAndValidateLimits shows that values are counted (spec rule 12.1), each once.
 func TestCompareAndValidateLimits(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
+	keyed := &typed.Type{List: typed.KeyedList(typed.Deduced(), "k")}
 	items := func(n, last int, leaf any) []any {
 		out := make([]any, n)
 		for i := range out {

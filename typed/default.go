@@ -47,7 +47,7 @@ func (m *Map) setDefaults(entries map[string]any, depth int, left *int) map[stri
 		}
 		return out
 	}
-	for name, field := range m.Fields {
+	for name, field := range m.fields {
 		v, there := entries[name]
 		if field.Default != nil && (!there || v == nil && !field.Nullable) {
 			if *left--; *left < 0 {
@@ -59,7 +59,7 @@ func (m *Map) setDefaults(entries map[string]any, depth int, left *int) map[stri
 		}
 	}
 	for name, v := range entries {
-		if t, _ := m.field(name); t != nil && v != nil {
+		if t, _ := m.Child(name); t != nil && v != nil {
 			if filled := t.setDefaults(v, depth+1, left); !same(v, filled) {
 				change()[name] = filled
 			}
@@ -71,7 +71,7 @@ func (m *Map) setDefaults(entries map[string]any, depth int, left *int) map[stri
 func (l *List) setDefaults(items []any, depth int, left *int) []any {
 	out := items
 	for i, item := range items {
-		filled := l.Elem.setDefaults(item, depth+1, left)
+		filled := l.elem.setDefaults(item, depth+1, left)
 		if same(item, filled) {
 			continue
 		}

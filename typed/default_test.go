@@ -12,22 +12,22 @@ import (
 // TestDefault shows spec rule 13.2.
 func TestDefault(t *testing.T) {
 	str, num := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
-	port := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+	port := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
 		"port": {Type: num}, "protocol": {Type: str, Default: "TCP"},
-	}}}
-	limits := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+	}, nil)}
+	limits := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
 		"cpu": {Type: str, Default: "1"}, "memory": {Type: str},
-	}}}
-	root := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+	}, nil)}
+	root := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
 		"size":   {Type: num, Default: int64(1)},
 		"note":   {Type: str},
 		"maybe":  {Type: str, Nullable: true},
 		"choice": {Type: str, Default: "a", Nullable: true},
 		"limits": {Type: limits, Default: map[string]any{}},
-		"ports":  {Type: &typed.Type{List: &typed.List{Keys: []string{"port"}, Elem: port}}},
-		"plain":  {Type: &typed.Type{List: &typed.List{Elem: port}}},
-		"sealed": {Type: &typed.Type{Map: &typed.Map{Atomic: true, Elem: limits}}},
-	}, Elem: str}}
+		"ports":  {Type: &typed.Type{List: typed.KeyedList(port, "port")}},
+		"plain":  {Type: &typed.Type{List: typed.AtomicList(port)}},
+		"sealed": {Type: &typed.Type{Map: typed.NewMap(nil, limits).WithAtomic(true)}},
+	}, str)}
 	full := map[string]any{"size": int64(1), "choice": "a", "limits": map[string]any{"cpu": "1"}}
 	with := func(pairs ...any) map[string]any {
 		out := map[string]any{}
@@ -98,8 +98,8 @@ func clone(v any) any {
 
 // A default that is in itself ends at the depth of a value.
 func TestDefaultInItself(t *testing.T) {
-	chain := &typed.Type{Map: &typed.Map{}}
-	chain.Map.Fields = map[string]typed.Field{"a": {Type: chain, Default: map[string]any{}}}
+	chain := &typed.Type{}
+	chain.Map = typed.NewMap(map[string]typed.Field{"a": {Type: chain, Default: map[string]any{}}}, nil)
 	depth := 0
 	for v, ok := chain.Default(map[string]any{}).(map[string]any); ok; v, ok = v["a"].(map[string]any) {
 		depth++
@@ -111,10 +111,10 @@ func TestDefaultInItself(t *testing.T) {
 // says, as what is stored may be, has no defaults, and stays.
 func TestDefaultOfInvalidValues(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
-	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
-		"text": {Type: text}, "list": {Type: &typed.Type{List: &typed.List{Elem: text}}},
-		"map": {Type: &typed.Type{Map: &typed.Map{Elem: text}}},
-	}}}
+	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
+		"text": {Type: text}, "list": {Type: &typed.Type{List: typed.AtomicList(text)}},
+		"map": {Type: &typed.Type{Map: typed.NewMap(nil, text)}},
+	}, nil)}
 	for _, name := range []string{"text", "list", "map", "undeclared"} {
 		for _, v := range []any{"x", []any{"x"}, map[string]any{"a": "x"}, []any{map[string]any{"a": "x"}}, nil} {
 			if v == nil && name != "undeclared" {

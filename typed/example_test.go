@@ -12,14 +12,14 @@ import (
 // container is a topology with a list of each kind: ports is keyed by port, args is a set, command is atomic.
 func container() *typed.Type {
 	text, number := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
-	port := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"port": {Type: number}, "name": {Type: text}}}}
-	list := func(l typed.List) typed.Field { return typed.Field{Type: &typed.Type{List: &l}} }
-	return &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+	port := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"port": {Type: number}, "name": {Type: text}}, nil)}
+	list := func(l *typed.List) typed.Field { return typed.Field{Type: &typed.Type{List: l}} }
+	return &typed.Type{Map: typed.NewMap(map[string]typed.Field{
 		"image":   {Type: text},
-		"ports":   list(typed.List{Elem: port, Keys: []string{"port"}}),
-		"args":    list(typed.List{Set: true, Elem: text}),
-		"command": list(typed.List{Elem: text}),
-	}}}
+		"ports":   list(typed.KeyedList(port, "port")),
+		"args":    list(typed.SetList(text)),
+		"command": list(typed.AtomicList(text)),
+	}, nil)}
 }
 
 func decode(text string) (v any) {

@@ -22,7 +22,7 @@ type extractor struct{ withKeys bool }
 // value returns the part of v below the paths of set; ok is false if there is none.
 func (x extractor) value(t *Type, v any, set *fieldpath.Set) (out any, ok bool) {
 	switch s := t.shapeOf(v).first(); {
-	case s == mapShape && !t.Map.Atomic:
+	case s == mapShape && !t.Map.isAtomic:
 		if m := asMap(v); len(m) > 0 {
 			kept := x.entries(t.Map, m, set)
 			return kept, len(kept) > 0
@@ -79,7 +79,7 @@ func (x extractor) items(l *List, list []any, set *fieldpath.Set) []any {
 		member, below := set.At(e)
 		switch {
 		case !below.Empty() || member && x.withKeys:
-			part, ok := x.value(l.Elem, item, below)
+			part, ok := x.value(l.elem, item, below)
 			if !ok && !member {
 				continue
 			}
@@ -103,7 +103,7 @@ func (l *List) addKeys(part, item any) any {
 	if from == nil || to == nil || trees.SameMap(from, to) {
 		return part
 	}
-	for _, name := range l.Keys {
+	for _, name := range l.keys {
 		if v, ok := from[name]; ok {
 			to[name] = v
 		}

@@ -3,18 +3,23 @@ package typed
 import (
 	"iter"
 
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Finder finds the values at the paths of sets, in values of one type. It searches a list item by item for the first
-// two lookups, and builds an index of the list for all others, whichever sets they are for: p lookups in n items cost
-// O(p+n). The zero value is ready to use. The values must not change while it is used.
-type Finder struct {
-	lists map[listAt]*searched
+func init() {
+	hooks.CompareAndValidate = (*Semantics).compareAndValidate
+	hooks.DropUnknown = (*Type).dropUnknown
+	hooks.NewFinder = func() any { return &finder{} }
+}
+
+// finder is values.Finder.
+type finder struct {
+	lists map[listKey]*searched
 }
 
 // listAt is a list in memory and its type.
-type listAt struct {
+type listKey struct {
 	t     *List
 	first *any
 	size  int
@@ -28,15 +33,13 @@ type searched struct {
 // fewItems is the number of lookups in a list without an index.
 const fewItems = 2
 
-// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values that old and now have at the
-// path; nil for none. The path is valid until the next one; clone it to keep it.
-func (f *Finder) Pairs(t *Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any] {
+func (f *finder) Pairs(t *Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any] {
 	return func(yield func(fieldpath.Path, [2]any) bool) {
 		f.pairs(t, set, old, now, make(fieldpath.Path, 0, 16), yield)
 	}
 }
 
-func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath.Path,
+func (f *finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath.Path,
 	yield func(fieldpath.Path, [2]any) bool) bool {
 	for e, entry := range set.Level() {
 		if entry.Member && !yield(append(path, e), [2]any{f.child(t, old, e), f.child(t, now, e)}) {
@@ -55,13 +58,13 @@ func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath
 }
 
 // child returns the child that e selects in v, or nil.
-func (f *Finder) child(t *Type, v any, e fieldpath.Element) any {
+func (f *finder) child(t *Type, v any, e fieldpath.Element) any {
 	found, _ := f.Find(t, v, e)
 	return found
 }
 
 // Find returns the child that e selects in v, the first one if it selects several, and how many it selects.
-func (f *Finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int) {
+func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int) {
 	list := asList(v)
 	switch i, isIndex := e.Index(); {
 	case e.IsField():
@@ -74,14 +77,14 @@ func (f *Finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 	case isIndex || t.List == nil || len(list) == 0:
 		return nil, 0
 	}
-	at := listAt{t.List, &list[0], len(list)}
-	s := f.lists[at]
+	key := listKey{t.List, &list[0], len(list)}
+	s := f.lists[key]
 	if s == nil {
 		if f.lists == nil {
-			f.lists = map[listAt]*searched{}
+			f.lists = map[listKey]*searched{}
 		}
 		s = &searched{}
-		f.lists[at] = s
+		f.lists[key] = s
 	}
 	if s.times++; s.times <= fewItems {
 		for _, item := range list {
@@ -97,7 +100,7 @@ func (f *Finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 		s.index = t.List.indexOf(list)
 	}
 	if i, ok := s.index.first[e.Text()]; ok && s.index.elems[i] == e {
-		return list[s.index.at[i]], s.index.times(e)
+		return list[s.index.positions[i]], s.index.times(e)
 	}
 	return nil, 0
 }
@@ -105,7 +108,7 @@ func (f *Finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 // Get returns the value at path in v, if it exists. For a duplicated item it returns the first. The result shares
 // memory with v.
 func (t *Type) Get(v any, path fieldpath.Path) (any, bool) {
-	var f Finder
+	var f finder
 	for _, e := range path {
 		child, times := f.Find(t, v, e)
 		if times == 0 {
@@ -122,9 +125,9 @@ func (t *Type) below(e fieldpath.Element) *Type {
 	var child *Type
 	switch {
 	case e.IsField() && t.Map != nil:
-		child, _ = t.Map.field(e.Text())
+		child, _ = t.Map.Child(e.Text())
 	case !e.IsField() && t.List != nil:
-		child = t.List.Elem
+		child = t.List.elem
 	}
 	if child == nil {
 		return deducedType

@@ -11,7 +11,7 @@ import (
 
 // TestGetAtIndexes gets what is at paths through a list without elements.
 func TestGetAtIndexes(t *testing.T) {
-	roots := &typed.Type{List: &typed.List{Elem: root}}
+	roots := &typed.Type{List: typed.AtomicList(root)}
 	v := tree(t, `[{named: [{name: a, port: 1}], labels: {a: null}}]`)
 	item := fieldpath.Key(fieldpath.KeyField{Name: "name", Value: "a"})
 	for _, row := range []struct {

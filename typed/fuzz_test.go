@@ -298,7 +298,7 @@ type place func(t *typed.Type, v any, there bool, e fieldpath.Element, entry fie
 func atomicContainer(t *typed.Type, v any, _ bool, _ fieldpath.Element, entry fieldpath.Entry) bool {
 	switch v.(type) {
 	case map[string]any:
-		return t.Map != nil && t.Map.Atomic && !entry.Below.Empty()
+		return t.Map != nil && t.Map.IsAtomic() && !entry.Below.Empty()
 	case []any:
 		return t.List != nil && t.List.IsAtomic() && !entry.Below.Empty()
 	}
@@ -313,7 +313,7 @@ func ownedContainer(t *typed.Type, v any, _ bool, e fieldpath.Element, entry fie
 	}
 	switch x := v.(type) {
 	case map[string]any:
-		return len(x) > 0 && !(t.Map != nil && t.Map.Atomic)
+		return len(x) > 0 && !(t.Map != nil && t.Map.IsAtomic())
 	case []any:
 		return len(x) > 0 && !(t.List != nil && t.List.IsAtomic())
 	}
@@ -336,13 +336,10 @@ func (d differential) reaches(v any, s *fieldpath.Set, found place) bool {
 			var ct *typed.Type
 			if name, ok := e.Field(); ok {
 				if t.Map != nil {
-					ct = t.Map.Elem
-					if f, ok := t.Map.Fields[name]; ok {
-						ct = f.Type
-					}
+					ct, _ = t.Map.Child(name)
 				}
 			} else if t.List != nil {
-				ct = t.List.Elem
+				ct = t.List.Elem()
 			}
 			if ct == nil {
 				ct = typed.Deduced()

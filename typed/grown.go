@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -13,8 +14,8 @@ import (
 // lacksKey reports whether the text of a key may lack a key field that has a default. It does not decode the text, and is
 // wrong only for a name with escapes, for which it says yes.
 func (l *List) lacksKey(text string) bool {
-	for _, name := range l.Keys {
-		if !strings.Contains(text, `"`+name+`":`) && l.keyDefault(name) != nil {
+	for _, name := range l.keys {
+		if !strings.Contains(text, `"`+name+`":`) && l.KeyDefault(name) != nil {
 			return true
 		}
 	}
@@ -32,7 +33,7 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 			continue
 		}
 		fields, _ := e.Key()
-		isOther := func(f fieldpath.KeyField) bool { return !slices.Contains(l.Keys, f.Name) }
+		isOther := func(f fieldpath.KeyField) bool { return !slices.Contains(l.keys, f.Name) }
 		if now := l.grow(fields); now != e && !slices.ContainsFunc(fields, isOther) {
 			grown[e] = now
 			names := make([]string, len(fields))
@@ -56,7 +57,7 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 			}
 		}
 	}
-	var out fieldpath.Builder
+	var out fieldsets.Builder
 	changed := false
 	for e, entry := range set.Level() {
 		if now, ok := grown[e]; ok {
@@ -76,9 +77,9 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 // grow returns the key of some fields and the defaults of those that are missing.
 func (l *List) grow(fields []fieldpath.KeyField) fieldpath.Element {
 	out := slices.Clone(fields)
-	for _, name := range l.Keys {
+	for _, name := range l.keys {
 		isIt := func(f fieldpath.KeyField) bool { return f.Name == name }
-		if v := l.keyDefault(name); v != nil && !slices.ContainsFunc(fields, isIt) {
+		if v := l.KeyDefault(name); v != nil && !slices.ContainsFunc(fields, isIt) {
 			out = append(out, fieldpath.KeyField{Name: name, Value: v})
 		}
 	}

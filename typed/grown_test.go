@@ -14,13 +14,10 @@ func TestGrownKeys(t *testing.T) {
 	field := func(def any) typed.Field {
 		return typed.Field{Type: &typed.Type{Scalar: typed.Untyped}, Default: def}
 	}
-	list := &typed.Type{List: &typed.List{
-		Keys: []string{"port", "proto", "zone", "note"},
-		Elem: &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
-			"port": field(nil), "proto": field("TCP"), "zone": field("a"), "note": field(nil),
-		}}},
-	}}
-	root := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"list": {Type: list}}}}
+	list := &typed.Type{List: typed.KeyedList(&typed.Type{Map: typed.NewMap(map[string]typed.Field{
+		"port": field(nil), "proto": field("TCP"), "zone": field("a"), "note": field(nil),
+	}, nil)}, "port", "proto", "zone", "note")}
+	root := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"list": {Type: list}}, nil)}
 	for _, c := range []struct{ why, before, after string }{
 		{"both defaults", `"k:{\"port\":1}":{"f:port":{}}`, `"k:{\"port\":1,\"proto\":\"TCP\",\"zone\":\"a\"}":{"f:port":{}}`},
 		{"one of them", `"k:{\"port\":1,\"proto\":\"UDP\"}":{}`, `"k:{\"port\":1,\"proto\":\"UDP\",\"zone\":\"a\"}":{}`},

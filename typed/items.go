@@ -10,10 +10,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// element returns the path element that selects item in a set or keyed list. It returns an error for an item that
-// can't be selected: see spec rules 3.4 and 3.5.
+// element returns the path element that selects item in a set or keyed list: the item's identity. It returns an error
+// for an item that can't be selected: see spec rules 3.4 and 3.5. sameItem compares two identities without making them.
 func (l *List) element(item any) (fieldpath.Element, error) {
-	if len(l.Keys) > 0 {
+	if len(l.keys) > 0 {
 		return l.key(item)
 	}
 	switch kindOf(item) {
@@ -40,10 +40,10 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 	}
 	var space [2]fieldpath.KeyField // as most keys have
 	fields := space[:0]
-	for _, name := range l.Keys {
+	for _, name := range l.keys {
 		v, ok := entries[name]
 		if !ok {
-			if v = l.keyDefault(name); v == nil {
+			if v = l.KeyDefault(name); v == nil {
 				continue
 			}
 		}
@@ -56,7 +56,7 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 		fields = append(fields, fieldpath.KeyField{Name: name, Value: v})
 	}
 	if len(fields) == 0 {
-		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must have one of its key fields %q", l.Keys)
+		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must have one of its key fields %q", l.keys)
 	}
 	return bounded(fieldpath.Key(fields...))
 }
@@ -78,15 +78,15 @@ func finite(v any) error {
 //
 // For example, of the set [a, b, a]:
 //
-//	elems  [="a"] [="b"] [="a"]     at  0 1 2     first  "a":0 "b":1     many  "a":[0 2]
+//	elems  [="a"] [="b"] [="a"]     positions  0 1 2     first  "a":0 "b":1     many  "a":[0 2]
 //
-// Invariant: len(elems) == len(at) ≤ len(list).
+// Invariant: len(elems) == len(positions) ≤ len(list).
 type index struct {
 	// elems are the elements of the items, in the order of the list; items that can't be selected are omitted, here and
-	// in at.
+	// in positions.
 	elems []fieldpath.Element
-	// at are the positions of the items in the list.
-	at []int
+	// positions are those of the items in the list.
+	positions []int
 	// first maps the text of an element to its first position in elems.
 	first map[string]int
 	// many maps the text of a duplicated element to all its positions in elems, ascending; nil if there is none.
@@ -96,9 +96,9 @@ type index struct {
 // indexOf builds the index of list.
 func (l *List) indexOf(list []any) index {
 	x := index{
-		elems: make([]fieldpath.Element, 0, len(list)),
-		at:    make([]int, 0, len(list)),
-		first: make(map[string]int, len(list)),
+		elems:     make([]fieldpath.Element, 0, len(list)),
+		positions: make([]int, 0, len(list)),
+		first:     make(map[string]int, len(list)),
 	}
 	for i, item := range list {
 		e, err := l.element(item)
@@ -111,14 +111,14 @@ func (l *List) indexOf(list []any) index {
 			if x.many == nil {
 				x.many = map[string][]int{}
 			}
-			at := x.many[e.Text()]
-			if at == nil {
-				at = append(at, first)
+			all := x.many[e.Text()]
+			if all == nil {
+				all = append(all, first)
 			}
-			x.many[e.Text()] = append(at, len(x.elems))
+			x.many[e.Text()] = append(all, len(x.elems))
 		}
 		x.elems = append(x.elems, e)
-		x.at = append(x.at, i)
+		x.positions = append(x.positions, i)
 	}
 	return x
 }
@@ -143,9 +143,9 @@ func (x *index) times(e fieldpath.Element) int {
 func (l *List) sameItems(a, b []any) bool { return slices.EqualFunc(a, b, l.sameItem) }
 
 // sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item
-// lacks has its default. It is false for items that have no element.
+// lacks has its default. It is false for items that have no element. Unlike two elements it makes no texts.
 func (l *List) sameItem(a, b any) bool {
-	if l.Set {
+	if l.isSet {
 		return sameKey(a, b)
 	}
 	x, ok1 := a.(map[string]any)
@@ -153,7 +153,7 @@ func (l *List) sameItem(a, b any) bool {
 	if !ok1 || !ok2 {
 		return false
 	}
-	for _, key := range l.Keys {
+	for _, key := range l.keys {
 		xv, xok := x[key]
 		yv, yok := y[key]
 		if xok != yok {
@@ -191,7 +191,7 @@ func (l *List) orDefault(v any, has bool, key string) any {
 	if has {
 		return v
 	}
-	return l.keyDefault(key)
+	return l.KeyDefault(key)
 }
 
 // checkText rejects a text of size bytes that is too long for an element.

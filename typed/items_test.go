@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 func TestItems(t *testing.T) {
 	type m = map[string]any
 	scalars := setOf(&typed.Type{Scalar: typed.Untyped})
-	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
+	keyed := &typed.Type{List: typed.KeyedList(typed.Deduced(), "k")}
 	for _, row := range []struct {
 		name, why string
 		typ       *typed.Type
@@ -60,7 +61,7 @@ func TestItems(t *testing.T) {
 		})
 	}
 	// A type of no shape has no value but null.
-	none := &typed.Type{Map: &typed.Map{Elem: &typed.Type{}}}
+	none := &typed.Type{Map: typed.NewMap(nil, &typed.Type{})}
 	require.NoError(t, none.Validate(m{"a": nil}, typed.Rules{}))
 	require.ErrorContains(t, none.Validate(m{"a": "x"}, typed.Rules{}), `expected no value, got "x"`)
 	require.Empty(t, lines(none.FieldSet(m{"b": m{}}).Difference(set(t, `{f:b: {}}`))))
@@ -71,12 +72,13 @@ func TestItems(t *testing.T) {
 func TestCanonicalOddities(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()
-	typ.Map.Fields["whole"] = typed.Field{Type: &typed.Type{List: &typed.List{Elem: typ.Map.Fields["sealed"].Type}}}
-	typ.Map.Fields["odd"] = typed.Field{
+	fields := maps.Collect(typ.Map.Fields())
+	fields["whole"] = typed.Field{Type: &typed.Type{List: typed.AtomicList(typ.Map.Field("sealed").Type)}}
+	fields["odd"] = typed.Field{
 		Type: &typed.Type{
-			Map: &typed.Map{Atomic: true,
-				Fields: map[string]typed.Field{"q": typ.Map.Fields["cpu"], "t": typ.Map.Fields["at"],
-					"none": {Type: str, Default: m{}}}}}}
+			Map: typed.NewMap(map[string]typed.Field{"q": typ.Map.Field("cpu"), "t": typ.Map.Field("at"),
+				"none": {Type: str, Default: m{}}}, nil).WithAtomic(true)}}
+	typ.Map = typed.NewMap(fields, nil)
 	for _, row := range []struct {
 		name, why string
 		a, b      m

@@ -14,8 +14,8 @@ import (
 // TestValueLimits shows each limit of a value (spec rules 12.1 and 12.2), at it
 // and one beyond.
 func TestValueLimits(t *testing.T) {
-	set := &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}}
-	keyed := &typed.Type{List: &typed.List{Elem: typed.Deduced(), Keys: []string{"k"}}}
+	set := &typed.Type{List: typed.SetList(&typed.Type{Scalar: typed.Untyped})}
+	keyed := &typed.Type{List: typed.KeyedList(typed.Deduced(), "k")}
 	nested := func(depth int) any {
 		var v any = "x"
 		for range depth {
@@ -152,7 +152,7 @@ func TestValidateEnds(t *testing.T) {
 // TestErrorLimit shows that the first violations are reported, whatever order they
 // are met in, and how many there are (spec rule 12.6).
 func TestErrorLimit(t *testing.T) {
-	numbers := &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Numeric}}}
+	numbers := &typed.Type{Map: typed.NewMap(nil, &typed.Type{Scalar: typed.Numeric})}
 	bad := func(n int) map[string]any {
 		out := map[string]any{}
 		for i := range n {

@@ -2,6 +2,7 @@ package typed
 
 import (
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -185,7 +186,7 @@ func (m *merger) mergeItems(l *List, live, applied []any) result {
 		merger: m, list: l, live: live, applied: applied,
 		elems: make([]fieldpath.Element, len(applied)),
 	}
-	at := m.fields.Level()
+	level := m.fields.Level()
 	isValid := true
 	for i, item := range applied {
 		var ok bool
@@ -204,7 +205,7 @@ func (m *merger) mergeItems(l *List, live, applied []any) result {
 	default:
 		x.byElements()
 	}
-	m.distinct(at)
+	m.distinct(level)
 	return result{x.out, x.changed}
 }
 
@@ -222,7 +223,7 @@ type listMerge struct {
 // mergeItem merges the item of applied at i with live's.
 func (x *listMerge) mergeItem(i int, live any) result {
 	x.enter(x.elems[i], "", true)
-	merged, _ := x.merge(x.list.Elem, live, x.applied[i])
+	merged, _ := x.merge(x.list.elem, live, x.applied[i])
 	x.leave(true)
 	return merged
 }
@@ -249,70 +250,99 @@ func (x *listMerge) inPlace() {
 //
 // An item of live only is added when the cursor in live reaches it. Shared items are added in applied's order; the
 // cursor in live skips those that are not next. An item of applied only follows the item before it in applied. Each
-// iteration moves a cursor, so that the cost is O(len(live) + len(applied)). Items of live that can't be selected are
-// left out, as upstream does.
+// step moves a cursor, so that the cost is O(len(live) + len(applied)). Items of live that can't be selected are left
+// out, as upstream does.
 func (x *listMerge) byElements() {
-	index := x.list.indexOf(x.live)
-	applied := make(map[string]bool, len(x.elems))
-	var shared []fieldpath.Element
+	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
+	m := interleaving{listMerge: x, index: x.list.indexOf(x.live)}
+	m.shared, m.isMerged = x.unmerged(&m.index)
+	for m.nextLive < len(m.index.elems) || m.nextApplied < len(m.elems) {
+		isApplied, isMerged := m.stateOfLive()
+		switch {
+		case m.isNextInBoth():
+			m.addApplied()
+			m.nextLive++
+		case isApplied && m.isOutOfTurn():
+			m.nextLive++
+		case m.nextLive < len(m.index.elems) && !isApplied:
+			m.addLive()
+		default:
+			if isMerged {
+				m.nextLive++
+			}
+			m.addApplied()
+		}
+	}
+	x.changed = !slices.EqualFunc(x.out, x.live, same)
+}
+
+// interleaving is a merge of two lists by their elements, of which some items are in out.
+//
+// Invariant: shared are those of elems[nextApplied:] that live has, in their order.
+type interleaving struct {
+	*listMerge
+	index    index // of live
+	shared   []fieldpath.Element
+	isMerged map[string]bool // by the texts of all of elems: whether the item is in out
+
+	nextLive    int // in index.elems
+	nextApplied int // in elems
+}
+
+// unmerged returns what an interleaving begins with. It is not appended to its own list, or it would be allocated.
+func (x *listMerge) unmerged(live *index) (shared []fieldpath.Element, isMerged map[string]bool) {
+	isMerged = make(map[string]bool, len(x.elems))
 	for _, e := range x.elems {
-		applied[e.Text()] = true
-		if index.has(e) {
+		isMerged[e.Text()] = false
+		if live.has(e) {
 			shared = append(shared, e)
 		}
 	}
-	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
-	isMerged := make(map[string]bool, len(x.elems))
-	add := func(i int) {
-		e := x.elems[i]
-		isMerged[e.Text()] = true
-		live := missing
-		if index.times(e) == 1 { // the applied item replaces duplicates
-			live = x.live[index.at[index.first[e.Text()]]]
-		}
-		if merged := x.mergeItem(i, live); merged.changed {
-			x.out = append(x.out, merged.value)
-		} else {
-			x.out = append(x.out, live)
-		}
+	return shared, isMerged
+}
+
+// stateOfLive reports whether applied has live's next item, and whether it is in out; false if there is no next item.
+func (m *interleaving) stateOfLive() (isApplied, isMerged bool) {
+	if m.nextLive < len(m.index.elems) {
+		isMerged, isApplied = m.isMerged[m.index.elems[m.nextLive].Text()]
 	}
-	li, ri := 0, 0
-	for li < len(index.elems) || ri < len(x.elems) {
-		if li < len(index.elems) && ri < len(x.elems) {
-			if index.elems[li].Equal(x.elems[ri]) {
-				add(ri)
-				if len(shared) > 0 {
-					shared = shared[1:]
-				}
-				li++
-				ri++
-				continue
-			}
-			if applied[index.elems[li].Text()] && len(shared) > 0 && !shared[0].Equal(index.elems[li]) {
-				li++
-				continue
-			}
-		}
-		if li < len(index.elems) {
-			if e := index.elems[li]; !applied[e.Text()] {
-				x.out = append(x.out, x.live[index.at[li]])
-				li++
-				continue
-			} else if isMerged[e.Text()] {
-				li++
-			}
-		}
-		if ri < len(x.elems) {
-			e := x.elems[ri]
-			add(ri)
-			ri++
-			if len(shared) > 0 && shared[0].Equal(e) {
-				shared = shared[1:]
-			}
-		}
+	return isApplied, isMerged
+}
+
+// isNextInBoth reports whether both cursors are at the same item.
+func (m *interleaving) isNextInBoth() bool {
+	return m.nextLive < len(m.index.elems) && m.nextApplied < len(m.elems) &&
+		m.index.elems[m.nextLive].Equal(m.elems[m.nextApplied])
+}
+
+// isOutOfTurn reports whether another shared item comes before live's next one.
+func (m *interleaving) isOutOfTurn() bool {
+	return len(m.shared) > 0 && !m.shared[0].Equal(m.index.elems[m.nextLive])
+}
+
+// addLive adds live's next item, which applied does not have.
+func (m *interleaving) addLive() {
+	m.out = append(m.out, m.live[m.index.positions[m.nextLive]])
+	m.nextLive++
+}
+
+// addApplied adds applied's next item, if there is one, merged with live's. It replaces duplicates.
+func (m *interleaving) addApplied() {
+	if m.nextApplied == len(m.elems) {
+		return
 	}
-	x.changed = len(x.out) != len(x.live)
-	for i := 0; i < len(x.out) && !x.changed; i++ {
-		x.changed = !same(x.out[i], x.live[i])
+	e, live := m.elems[m.nextApplied], missing
+	if m.index.times(e) == 1 {
+		live = m.live[m.index.positions[m.index.first[e.Text()]]]
+	}
+	merged := m.mergeItem(m.nextApplied, live)
+	if !merged.changed {
+		merged.value = live
+	}
+	m.out = append(m.out, merged.value)
+	m.isMerged[e.Text()] = true
+	m.nextApplied++
+	if len(m.shared) > 0 && m.shared[0].Equal(e) {
+		m.shared = m.shared[1:]
 	}
 }

@@ -163,10 +163,10 @@ func TestMergeDuplicates(t *testing.T) {
 
 // TestMergeNameLimits: an intent's names and keys are as long as Validate lets them be (spec rule 12.2).
 func TestMergeNameLimits(t *testing.T) {
-	keyed := &typed.Type{List: &typed.List{Keys: []string{"k"},
-		Elem: &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}}}
-	set := &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}}
-	labels := &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}
+	item := &typed.Type{Map: typed.NewMap(nil, &typed.Type{Scalar: typed.Untyped})}
+	keyed := &typed.Type{List: typed.KeyedList(item, "k")}
+	set := &typed.Type{List: typed.SetList(&typed.Type{Scalar: typed.Untyped})}
+	labels := &typed.Type{Map: typed.NewMap(nil, &typed.Type{Scalar: typed.Untyped})}
 	for _, row := range []struct {
 		name   string
 		typ    *typed.Type
@@ -195,10 +195,10 @@ func TestMergeNameLimits(t *testing.T) {
 
 // TestMergeAbsent: where an empty list counts as absent, adding one changes nothing (spec rule 11.1).
 func TestMergeAbsent(t *testing.T) {
-	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
-		"list": {Type: &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.String}}}},
+	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
+		"list": {Type: &typed.Type{List: typed.SetList(&typed.Type{Scalar: typed.String})}},
 		"text": {Type: &typed.Type{Scalar: typed.String}},
-	}}}
+	}, nil)}
 	live, applied := map[string]any{"text": "a"}, map[string]any{"text": "a", "list": []any{}}
 	got, err := typed.Canonical(nil).Merge(typ, live, applied, typed.Rules{})
 	require.NoError(t, err)
@@ -212,11 +212,10 @@ func TestMergeAbsent(t *testing.T) {
 func TestMergeRareItems(t *testing.T) {
 	number := typed.Field{Type: &typed.Type{Scalar: typed.Numeric}}
 	keyed := func(fields map[string]typed.Field) *typed.Type {
-		return &typed.Type{List: &typed.List{Keys: []string{"b", "a"},
-			Elem: &typed.Type{Map: &typed.Map{Fields: fields}}}}
+		return &typed.Type{List: typed.KeyedList(&typed.Type{Map: typed.NewMap(fields, nil)}, "b", "a")}
 	}
 	optional := keyed(map[string]typed.Field{"a": number, "b": number, "c": number})
-	untyped := &typed.Type{List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	untyped := &typed.Type{List: typed.SetList(&typed.Type{Scalar: typed.Untyped})}
 	deduced := keyed(map[string]typed.Field{"a": {Type: typed.Deduced()}, "b": {Type: typed.Deduced()}})
 	item := func(pairs ...any) any {
 		out := map[string]any{}

@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -28,7 +29,7 @@ func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
 	}
 	switch shapes := t.shapeOf(now); {
 	case shapes != t.shapeOf(old):
-	case shapes.first() == mapShape && !t.Map.Atomic:
+	case shapes.first() == mapShape && !t.Map.isAtomic:
 		out.Below = t.Map.reordered(asMap(old), asMap(now), depth+1)
 	case shapes.first() == listShape && !t.List.IsAtomic():
 		out = t.List.reordered(asList(old), asList(now), depth+1)
@@ -37,7 +38,7 @@ func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
 }
 
 func (m *Map) reordered(old, now map[string]any, depth int) *fieldpath.Set {
-	var below fieldpath.Builder
+	var below fieldsets.Builder
 	for name, l := range old {
 		r, ok := now[name]
 		if !ok {
@@ -59,7 +60,7 @@ func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
 		n, m := before.times(e), after.times(e)
 		return n > 0 && m > 0 && (n == m || x.first[e.Text()] == i)
 	}
-	var below fieldpath.Builder
+	var below fieldsets.Builder
 	j := 0
 	for i, e := range before.elems {
 		if !counts(&before, i) {
@@ -73,7 +74,7 @@ func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
 		}
 		j++
 		if before.times(e) == 1 && after.times(e) == 1 {
-			d := l.Elem.reordered(old[before.at[i]], now[after.at[after.first[e.Text()]]], depth)
+			d := l.elem.reordered(old[before.positions[i]], now[after.positions[after.first[e.Text()]]], depth)
 			if d.Member || d.Below != nil {
 				below.Add(e, d.Member, d.Below)
 			}

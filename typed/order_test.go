@@ -15,9 +15,9 @@ import (
 )
 
 // servers is a keyed list whose keys are not sorted, with a default.
-var servers = &typed.Type{List: &typed.List{Elem: structOf(map[string]typed.Field{
+var servers = &typed.Type{List: typed.KeyedList(structOf(map[string]typed.Field{
 	"port": {Type: num}, "host": {Type: str, Default: "h"}, "tags": {Type: setOf(str)}, "note": {Type: str},
-}), Keys: []string{"port", "host"}}}
+}), "port", "host")}
 
 // server makes an item of servers; of an even port it relies on the default.
 func server(r *rand.Rand, port int) map[string]any {
@@ -177,7 +177,7 @@ func TestDepthOfOperations(t *testing.T) {
 	got, dropped := free.DropUnknown(deep, nil)
 	require.Empty(t, dropped)
 	require.Equal(t, fmt.Sprintf("%p", deep), fmt.Sprintf("%p", got))
-	atomic := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"x": {Type: typed.UntypedAtomic()}}}}
+	atomic := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"x": {Type: typed.UntypedAtomic()}}, nil)}
 	require.False(t,
 		typed.Canonical(nil).Compare(atomic, map[string]any{"x": nested(limits.MaxDepth+10, "x")},
 			map[string]any{"x": nested(limits.MaxDepth+10, "x")}).Unchanged(),
@@ -222,14 +222,14 @@ func TestPairs(t *testing.T) {
 
 func TestReordered(t *testing.T) {
 	str := &typed.Type{Scalar: typed.String}
-	set := &typed.Type{List: &typed.List{Set: true, Elem: str}}
-	item := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"name": {Type: str}, "tags": {Type: set}}}}
-	root := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+	set := &typed.Type{List: typed.SetList(str)}
+	item := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"name": {Type: str}, "tags": {Type: set}}, nil)}
+	root := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
 		"set":   {Type: set},
-		"list":  {Type: &typed.Type{List: &typed.List{Keys: []string{"name"}, Elem: item}}},
-		"whole": {Type: &typed.Type{Map: &typed.Map{Atomic: true, Fields: map[string]typed.Field{"set": {Type: set}}}}},
-		"atom":  {Type: &typed.Type{List: &typed.List{Elem: str}}},
-	}}}
+		"list":  {Type: &typed.Type{List: typed.KeyedList(item, "name")}},
+		"whole": {Type: &typed.Type{Map: typed.NewMap(map[string]typed.Field{"set": {Type: set}}, nil).WithAtomic(true)}},
+		"atom":  {Type: &typed.Type{List: typed.AtomicList(str)}},
+	}, nil)}
 	named := func(name string, tags ...any) any { return map[string]any{"name": name, "tags": tags} }
 	type m = map[string]any
 	for _, row := range []struct {

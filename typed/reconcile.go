@@ -15,11 +15,11 @@ func (t *Type) Child(e fieldpath.Element) (child *Type, declared bool) {
 	switch t.shapes().first() {
 	case mapShape:
 		if name, ok := e.Field(); ok {
-			return t.Map.field(name)
+			return t.Map.Child(name)
 		}
-		return t.Map.Elem, false
+		return t.Map.elem, false
 	case listShape:
-		return t.List.Elem, false
+		return t.List.elem, false
 	}
 	return nil, false
 }
@@ -72,9 +72,9 @@ func (t *Type) topology() topology {
 		return anyTopology
 	case t.shapes().first() == mapShape:
 		switch {
-		case t.Map.Untyped:
+		case t.Map.isUntyped:
 			return anyTopology
-		case t.Map.Atomic:
+		case t.Map.isAtomic:
 			return wholeTopology
 		}
 		return granularTopology
@@ -99,12 +99,12 @@ func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 		case e.IsField():
 			if t.Map != nil {
 				var declared bool
-				child, declared = t.Map.field(e.Text())
+				child, declared = t.Map.Child(e.Text())
 				entry.Member = entry.Member || declared
 			}
 		case e.IsKey():
 			if t.List != nil {
-				child = t.List.Elem
+				child = t.List.elem
 			}
 		}
 		if child != nil {
@@ -160,7 +160,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 
 // keyedList returns the list that t, which may be nil, is of, if its items have keys.
 func (t *Type) keyedList() *List {
-	if t == nil || t.shapes().first() != listShape || len(t.List.Keys) == 0 {
+	if t == nil || t.shapes().first() != listShape || len(t.List.keys) == 0 {
 		return nil
 	}
 	return t.List

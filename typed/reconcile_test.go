@@ -13,7 +13,7 @@ import (
 
 // TestReconciled looks for what Reconcile would change without decoding anything.
 func TestReconciled(t *testing.T) {
-	selectors := &typed.Type{Map: &typed.Map{Elem: &typed.Type{Map: &typed.Map{Elem: str, Atomic: true}}}}
+	selectors := &typed.Type{Map: typed.NewMap(nil, &typed.Type{Map: typed.NewMap(nil, str).WithAtomic(true)})}
 	for _, row := range []struct {
 		name, why string
 		typ       *typed.Type
@@ -33,7 +33,7 @@ func TestReconciled(t *testing.T) {
 		{"below a scalar", "", root, `{f:s: {f:a: {}}}`, true},
 		{"deduced", "values without a schema have no topology to follow", root, `{f:free: {f:a: {f:b: {}}}}`, true},
 		{"untyped atomic", "", root, `{f:raw: {f:a: {}}}`, false},
-		{"item of a list", "whatever selects it", setOf(selectors.Map.Elem), `{'i:0': {f:a: {}}}`, false},
+		{"item of a list", "whatever selects it", setOf(selectors.Map.Elem()), `{'i:0': {f:a: {}}}`, false},
 		{"item in a map", "", selectors, `{'i:0': {f:a: {}}}`, false},
 		{"entry", "", selectors, `{f:x: {f:a: {}}}`, false},
 		{"scalar", "a scalar has nothing below it", str, `{f:x: {f:a: {}}}`, true},
@@ -71,8 +71,8 @@ func TestReconciled(t *testing.T) {
 	}
 	require.True(t, root.IsReconciled(deep(limits.MaxDepth)))
 	require.False(t, root.IsReconciled(deep(limits.MaxDepth+1)), "deeper than a path may be")
-	recursive := &typed.Type{Map: &typed.Map{}}
-	recursive.Map.Elem = recursive
+	recursive := &typed.Type{}
+	recursive.Map = typed.NewMap(nil, recursive)
 	wide := func(levels int) map[string]any { // shared, so that it has 2^(levels+1) members
 		out := map[string]any{"f:a": map[string]any{}}
 		for range levels {
@@ -96,7 +96,7 @@ func TestIsReconciledAgrees(t *testing.T) {
 		after, _, err := oracle.Compile(g.Retype(schema))
 		require.NoError(t, err)
 		s := before.FieldSet(g.Value(&schema, 3))
-		if after.Map.Atomic {
+		if after.Map.IsAtomic() {
 			continue // nobody owns a whole object, and IsReconciled may be false
 		}
 		same := after.Reconcile(s).Equal(s)

@@ -38,7 +38,7 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 	}
 	switch x := v.(type) {
 	case map[string]any:
-		if t.shapeOf(v).first() != mapShape || t.Map.Atomic {
+		if t.shapeOf(v).first() != mapShape || t.Map.isAtomic {
 			return v, true
 		}
 		kept, unchanged := r.entries(t.Map, x, set)
@@ -106,7 +106,7 @@ func (r remover) items(l *List, list []any, set *fieldpath.Set) (out []any, unch
 			unchanged = false
 			continue
 		}
-		kept, same := r.value(l.Elem, item, below)
+		kept, same := r.value(l.elem, item, below)
 		unchanged = unchanged && same
 		out = append(out, kept)
 	}

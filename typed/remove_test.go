@@ -201,13 +201,13 @@ func TestReconcile(t *testing.T) {
 		})
 	}
 	s := set(t, `{f:a: {f:b: {}}}`)
-	atomic := &typed.Type{Map: &typed.Map{Elem: typed.UntypedAtomic(), Atomic: true}}
-	list := &typed.Type{List: &typed.List{Elem: typed.UntypedAtomic()}}
+	atomic := &typed.Type{Map: typed.NewMap(nil, typed.UntypedAtomic()).WithAtomic(true)}
+	list := &typed.Type{List: typed.AtomicList(typed.UntypedAtomic())}
 	for _, whole := range []*typed.Type{atomic, list, typed.Deduced(), str, {}} {
 		require.Same(t, s, whole.Reconcile(s), "nobody owns a whole object")
 	}
 	require.Equal(t, []string{"[0]"}, lines(setOf(atomic).Reconcile(set(t, `{i:0: {f:b: {}}}`))),
 		"whatever selects an item")
 	require.Equal(t, []string{"[0]"},
-		lines((&typed.Type{Map: &typed.Map{Elem: atomic}}).Reconcile(set(t, `{i:0: {f:b: {}}}`))), "or an entry")
+		lines((&typed.Type{Map: typed.NewMap(nil, atomic)}).Reconcile(set(t, `{i:0: {f:b: {}}}`))), "or an entry")
 }

@@ -56,7 +56,7 @@ func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
 		y, ok := b.([]any)
 		switch {
 		case ok && t.List != nil:
-			equal = slices.EqualFunc(x, y, func(a, b any) bool { return s.sameMeaning(t.List.Elem, a, b, depth+1) })
+			equal = slices.EqualFunc(x, y, func(a, b any) bool { return s.sameMeaning(t.List.elem, a, b, depth+1) })
 		case ok:
 			equal = Equal(x, y)
 		}
@@ -94,7 +94,7 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	if s == nil || depth > limits.MaxDepth {
 		return false
 	}
-	field, declared := m.Fields[name]
+	field, declared := m.fields[name]
 	t := field.Type
 	if !declared {
 		// The key of a map with free keys has a meaning by itself.
@@ -102,14 +102,14 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	}
 	switch x := v.(type) {
 	case nil:
-		return t.Scalar == 0 && (t.List != nil || t.Map != nil && len(t.Map.Fields) == 0)
+		return t.Scalar == 0 && (t.List != nil || t.Map != nil && len(t.Map.fields) == 0)
 	case []any:
 		return len(x) == 0 && t.List != nil
 	case map[string]any:
 		if t.Map == nil {
 			return false
 		}
-		if len(t.Map.Fields) == 0 {
+		if len(t.Map.fields) == 0 {
 			return len(x) == 0
 		}
 		if d, ok := field.Default.(map[string]any); !ok || len(d) > 0 {

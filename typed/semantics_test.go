@@ -14,22 +14,22 @@ func canonicalType() *typed.Type {
 	text := &typed.Type{Scalar: typed.String}
 	quantity := &typed.Type{Scalar: typed.Untyped, Format: "quantity"}
 	structOf := func(fields map[string]typed.Field) *typed.Type {
-		return &typed.Type{Map: &typed.Map{Fields: fields}}
+		return &typed.Type{Map: typed.NewMap(fields, nil)}
 	}
 	inner := structOf(
-		map[string]typed.Field{"limits": {Type: &typed.Type{Map: &typed.Map{Elem: quantity}}}, "text": {Type: text}})
+		map[string]typed.Field{"limits": {Type: &typed.Type{Map: typed.NewMap(nil, quantity)}}, "text": {Type: text}})
 	item := structOf(map[string]typed.Field{"name": {Type: text}, "cpu": {Type: quantity}})
 	return structOf(map[string]typed.Field{
 		"cpu":       {Type: quantity},
 		"at":        {Type: &typed.Type{Scalar: typed.Untyped, Format: "date-time"}},
 		"text":      {Type: text},
-		"list":      {Type: &typed.Type{List: &typed.List{Elem: text}}},
-		"amounts":   {Type: &typed.Type{List: &typed.List{Elem: quantity}}},
-		"items":     {Type: &typed.Type{List: &typed.List{Keys: []string{"name"}, Elem: item}}},
-		"labels":    {Type: &typed.Type{Map: &typed.Map{Elem: text}}},
+		"list":      {Type: &typed.Type{List: typed.AtomicList(text)}},
+		"amounts":   {Type: &typed.Type{List: typed.AtomicList(quantity)}},
+		"items":     {Type: &typed.Type{List: typed.KeyedList(item, "name")}},
+		"labels":    {Type: &typed.Type{Map: typed.NewMap(nil, text)}},
 		"resources": {Type: inner, Default: map[string]any{}},
 		"emptyDir":  {Type: inner},
-		"sealed":    {Type: &typed.Type{Map: &typed.Map{Atomic: true, Fields: inner.Map.Fields}}},
+		"sealed":    {Type: &typed.Type{Map: inner.Map.WithAtomic(true)}},
 		"any":       {Type: typed.Deduced()},
 		"preset":    {Type: inner, Default: map[string]any{"text": "x"}},
 		"none":      {Type: &typed.Type{}},
@@ -141,7 +141,7 @@ func TestCanonicalMerge(t *testing.T) {
 // TestPredicate shows a caller that knows more than the schema.
 func TestPredicate(t *testing.T) {
 	typ := canonicalType()
-	text := typ.Map.Fields["text"].Type
+	text := typ.Map.Field("text").Type
 	s := typed.Canonical(func(of *typed.Type, a, b any) bool {
 		x, ok1 := a.(string)
 		y, ok2 := b.(string)

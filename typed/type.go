@@ -1,9 +1,9 @@
 package typed
 
 import (
+	"iter"
 	"maps"
 	"slices"
-	"sync/atomic"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -43,91 +43,141 @@ type Type struct {
 	Format string
 }
 
-// List is the topology of a list. Without Set and Keys the list is atomic: replaced and owned as a whole.
+// List is the topology of a list. It can't be changed, and is of one kind: [AtomicList], [SetList] or [KeyedList] makes
+// it. The zero List is none of them, and must not be used.
 type List struct {
-	// Elem is the type of the items; never nil.
-	Elem *Type
-	// Set means that the items are distinct scalars; each is owned by its value.
-	Set bool
-	// Keys are the key fields of the items, structs with distinct keys; each is owned by its key. They are in the order
-	// of the schema. An item may lack some of them. It must have one of them, or one of them must have a default.
-	Keys []string
+	elem  *Type
+	isSet bool
+	keys  []string
 }
+
+// AtomicList returns a list that is replaced and owned as a whole. elem is the type of the items, as of all lists.
+func AtomicList(elem *Type) *List { return &List{elem: elem} }
+
+// SetList returns a list of distinct scalars, each of which is owned by its value.
+func SetList(elem *Type) *List { return &List{elem: elem, isSet: true} }
+
+// KeyedList returns a list of structs with distinct keys, each of which is owned by its key. The key fields are in the
+// order of the schema. An item may lack some of them. It must have one of them, or one of them must have a default.
+func KeyedList(elem *Type, key string, more ...string) *List {
+	return &List{elem: elem, keys: append([]string{key}, more...)}
+}
+
+// Elem returns the type of the items.
+func (l *List) Elem() *Type { return l.elem }
 
 // IsAtomic reports whether the list is replaced and owned as a whole.
-func (l *List) IsAtomic() bool { return !l.Set && len(l.Keys) == 0 }
+func (l *List) IsAtomic() bool { return !l.isSet && len(l.keys) == 0 }
 
-// Map is the topology of a struct, of a map with free keys, or of both at once. It must not be changed or copied after
-// its first use.
-type Map struct {
-	// Fields holds the declared fields by name.
-	Fields map[string]Field
-	// Elem is the type of entries that are not declared fields; nil if there can be none.
-	Elem *Type
-	// Atomic means that the map is replaced and owned as a whole.
-	Atomic bool
-	// Untyped marks a map without declared fields whose entries may be anything. Its topology is deduced from its
-	// values, so sets of paths in it are never reconciled.
-	Untyped bool
+// IsSet reports whether the items are distinct scalars, each owned by its value.
+func (l *List) IsSet() bool { return l.isSet }
 
-	inOrder atomic.Pointer[[]namedField] // see fieldsInOrder
+// Keys yields the key fields of a keyed list, in the order of the schema; none of any other list.
+func (l *List) Keys() iter.Seq[string] { return slices.Values(l.keys) }
+
+// KeyDefault returns the default of a key field, which is in the key of an item that lacks the field; nil for none.
+func (l *List) KeyDefault(name string) any {
+	if l.elem.Map == nil {
+		return nil
+	}
+	return l.elem.Map.fields[name].Default
 }
 
-// namedField is one of the Fields of a Map, or an entry without head that is not declared.
+// Map is the topology of a struct, of a map with free keys, or of both at once. It can't be changed; [NewMap] and
+// [UntypedMap] make it.
+//
+// Invariants:
+//
+//	isUntyped  ⇒  len(fields) == 0
+//	inOrder       are the fields that have a type, sorted by name
+type Map struct {
+	fields    map[string]Field
+	inOrder   []namedField
+	elem      *Type
+	isAtomic  bool
+	isUntyped bool
+}
+
+// namedField is one of the fields of a Map, or an entry without head that is not declared.
 type namedField struct {
 	name string
 	head string // see [fieldsets.AppendHead]
 	typ  *Type
 }
 
-// fieldsInOrder returns the declared fields, sorted by name. The first call sorts them; Fields may not change
-// afterwards.
-func (m *Map) fieldsInOrder() []namedField {
-	if sorted := m.inOrder.Load(); sorted != nil {
-		return *sorted
-	}
-	sorted := make([]namedField, 0, len(m.Fields))
-	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
-		if t := m.Fields[name].Type; t != nil {
-			sorted = append(sorted, namedField{name, string(fieldsets.AppendHead(nil, fieldpath.Field(name))), t})
+// NewMap returns a granular map with declared fields, which are copied, and entries of type elem beside them; elem is
+// nil if there can be none.
+func NewMap(fields map[string]Field, elem *Type) *Map {
+	m := &Map{fields: maps.Clone(fields), elem: elem, inOrder: make([]namedField, 0, len(fields))}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if t := fields[name].Type; t != nil {
+			m.inOrder = append(m.inOrder, namedField{name, string(fieldsets.AppendHead(nil, fieldpath.Field(name))), t})
 		}
 	}
-	m.inOrder.Store(&sorted)
-	return sorted
+	return m
+}
+
+// UntypedMap returns a map without declared fields whose entries may be anything. Its topology is deduced from its
+// values, so sets of paths in it are never reconciled.
+func UntypedMap(elem *Type) *Map { return &Map{elem: elem, isUntyped: true} }
+
+// WithAtomic returns m as a map that is replaced and owned as a whole, or as one that is not.
+func (m *Map) WithAtomic(isAtomic bool) *Map {
+	if m.isAtomic == isAtomic {
+		return m
+	}
+	out := *m
+	out.isAtomic = isAtomic
+	return &out
+}
+
+// Field returns a declared field; the zero Field for any other name.
+func (m *Map) Field(name string) Field { return m.fields[name] }
+
+// Fields yields the declared fields that have a type, by name and in the order of names.
+func (m *Map) Fields() iter.Seq2[string, Field] {
+	return func(yield func(string, Field) bool) {
+		for _, f := range m.inOrder {
+			if !yield(f.name, m.fields[f.name]) {
+				return
+			}
+		}
+	}
+}
+
+// Elem returns the type of entries that are not declared fields; nil if there can be none.
+func (m *Map) Elem() *Type { return m.elem }
+
+// IsAtomic reports whether the map is replaced and owned as a whole.
+func (m *Map) IsAtomic() bool { return m.isAtomic }
+
+// IsUntyped reports whether [UntypedMap] made the map.
+func (m *Map) IsUntyped() bool { return m.isUntyped }
+
+// Child returns the type of the entry called name, nil if the map can't have it, and whether it is a declared field.
+func (m *Map) Child(name string) (t *Type, declared bool) {
+	if f, ok := m.fields[name]; ok {
+		return f.Type, true
+	}
+	return m.elem, false
+}
+
+// typeOf is Child with [Deduced] for an entry that the map can't have, but may have been stored.
+func (m *Map) typeOf(name string) *Type {
+	if t, _ := m.Child(name); t != nil {
+		return t
+	}
+	return deducedType
 }
 
 // Field is a declared field of a struct.
 type Field struct {
 	Type *Type
 	// Default is the value of the field if it is omitted; nil for none. The key of an item includes the defaults of key
-	// fields, and [Type.Default] sets them.
+	// fields, and [Type.Default] sets them. It must not be changed.
 	Default any
 	// Nullable means that a null differs from an omitted field. Only [Type.Default] uses it.
 	Nullable bool
-}
-
-// field returns the type of the entry called name, nil if the map can't have it, and whether it is a declared field.
-func (m *Map) field(name string) (t *Type, declared bool) {
-	if f, ok := m.Fields[name]; ok {
-		return f.Type, true
-	}
-	return m.Elem, false
-}
-
-// typeOf is field with [Deduced] for an entry that the map can't have, but may have been stored.
-func (m *Map) typeOf(name string) *Type {
-	if t, _ := m.field(name); t != nil {
-		return t
-	}
-	return deducedType
-}
-
-// keyDefault returns the default of a key field of l's items, or nil.
-func (l *List) keyDefault(name string) any {
-	if l.Elem.Map == nil {
-		return nil
-	}
-	return l.Elem.Map.Fields[name].Default
 }
 
 var (
@@ -136,10 +186,10 @@ var (
 )
 
 func init() {
-	atomicType.List = &List{Elem: atomicType}
-	atomicType.Map = &Map{Elem: atomicType, Atomic: true}
-	deducedType.List = &List{Elem: atomicType}
-	deducedType.Map = &Map{Elem: deducedType, Untyped: true}
+	atomicType.List = AtomicList(atomicType)
+	atomicType.Map = NewMap(nil, atomicType).WithAtomic(true)
+	deducedType.List = AtomicList(atomicType)
+	deducedType.Map = UntypedMap(deducedType)
 }
 
 // Deduced returns the type of values without a schema: all maps are granular, all lists atomic.

@@ -9,11 +9,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// DropUnknown returns v without the fields that structs of its type do not declare, at any depth, and an error for each
-// of them, sorted by path. An atomic list or map that equals live's is kept as it is, because [Type.Merge] does not
-// validate it. The result shares memory with v, and is v itself if nothing is dropped. v must be valid but for unknown
-// fields.
-func (t *Type) DropUnknown(v, live any) (any, Errors) {
+// dropUnknown is values.DropUnknown.
+func (t *Type) dropUnknown(v, live any) (any, Errors) {
 	d := dropper{left: limits.MaxValues}
 	out := d.value(t, v, live)
 	err, _ := d.err().(Errors)
@@ -22,7 +19,7 @@ func (t *Type) DropUnknown(v, live any) (any, Errors) {
 
 type dropper struct {
 	faults
-	finder Finder // of live's items
+	finder finder // of live's items
 	left   int    // values that may still be visited
 }
 
@@ -53,7 +50,7 @@ func (d *dropper) entries(m *Map, entries, live map[string]any) map[string]any {
 	out := entries
 	for name, v := range entries {
 		d.push(fieldpath.Field(name))
-		t, _ := m.field(name)
+		t, _ := m.Child(name)
 		var kept any
 		if t == nil {
 			d.add("field not declared in schema")
@@ -90,7 +87,7 @@ func (d *dropper) items(t *Type, list []any, live any) []any {
 		if live != nil {
 			there = d.finder.child(t, live, e)
 		}
-		kept := d.value(l.Elem, v, there)
+		kept := d.value(l.elem, v, there)
 		d.pop()
 		if same(kept, v) {
 			continue

@@ -58,6 +58,8 @@ func (t *Type) FieldSet(v any) *fieldpath.Set {
 
 // validator walks a value once, and finds both its violations and its paths, as FieldsV1: what an intent owns is
 // stored, and compared with what is stored, more often than it is needed as a set.
+//
+// internal/gostruct/added.go walks Go structs by the same rules, and says why it is another walk.
 type validator struct {
 	faults
 	rules Rules
@@ -197,7 +199,7 @@ func (w *validator) value(t *Type, v any) (leaf bool) {
 func (t *Type) isLeafShape(s shape) bool {
 	switch s {
 	case mapShape:
-		return t.Map.Atomic
+		return t.Map.isAtomic
 	case listShape:
 		return t.List.IsAtomic()
 	}
@@ -248,9 +250,9 @@ const mostLookups = 5
 // eachEntry calls visit with the entries of a map, and ends the level in which it enters them. Entries that the map
 // can't have are violations, and are left out, if the rules don't allow them.
 func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f namedField, declared bool, v any)) {
-	at := w.fields.Level()
+	level := w.fields.Level()
 	left := len(entries) // to be visited
-	declared := m.fieldsInOrder()
+	declared := m.inOrder
 	isDeclaredFirst := len(declared) <= mostLookups*left
 	if isDeclaredFirst {
 		for i := 0; i < len(declared) && left > 0; i++ {
@@ -261,7 +263,7 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f named
 			}
 		}
 		if left == 0 {
-			w.fields.Close(at) // in order
+			w.fields.Close(level) // in order
 			return
 		}
 	}
@@ -278,9 +280,9 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f named
 	}
 	w.names = w.names[:first]
 	if left == len(entries) {
-		w.fields.Close(at) // in order: no map is copied at each level that it is in
+		w.fields.Close(level) // in order: no map is copied at each level that it is in
 	} else {
-		w.fields.Sort(at)
+		w.fields.Sort(level)
 	}
 }
 
@@ -291,7 +293,7 @@ func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 		w.fail("%v", err)
 		return nil, false
 	}
-	if t, declared = m.field(name); t == nil {
+	if t, declared = m.Child(name); t == nil {
 		if w.rules.Unknown {
 			return deducedType, false
 		}
@@ -315,24 +317,24 @@ func (w *validator) items(l *List, v any) {
 	}
 	if l.IsAtomic() {
 		for i, item := range list {
-			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth < limits.MaxDepth && w.within() {
+			if _, ok := item.(string); ok && l.elem.Scalar.accepts(item) && w.depth < limits.MaxDepth && w.within() {
 				continue // most items are valid strings, and need no path
 			}
 			w.down(fieldpath.Index(i))
-			w.value(l.Elem, item)
+			w.value(l.elem, item)
 			w.up()
 		}
 		return
 	}
-	at := w.fields.Level()
+	level := w.fields.Level()
 	for i, item := range list {
 		if e, ok := w.element(l, i, item); ok {
 			w.enter(e, "", true)
-			w.value(l.Elem, item)
+			w.value(l.elem, item)
 			w.leave(true)
 		}
 	}
-	w.distinct(at)
+	w.distinct(level)
 }
 
 // list returns the items of a value that has to be a list.
@@ -354,10 +356,10 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 	return e, err == nil
 }
 
-// distinct ends the items of a list, which were entered since the level at. Duplicates are a violation by the rules;
+// distinct ends the items of a list, which were entered since level. Duplicates are a violation by the rules;
 // they are in the set without their content.
-func (w *validator) distinct(at int) {
-	twice := w.fields.Sort(at)
+func (w *validator) distinct(level int) {
+	twice := w.fields.Sort(level)
 	if !w.rules.Duplicates {
 		for _, e := range twice {
 			w.fail("duplicate entries for key %s", shortPath{e})

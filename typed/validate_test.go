@@ -155,9 +155,9 @@ func TestMergeValidates(t *testing.T) {
 	}
 
 	list := &typed.Type{
-		List: &typed.List{Keys: []string{"name"}, Elem: structOf(map[string]typed.Field{
+		List: typed.KeyedList(structOf(map[string]typed.Field{
 			"name": {Type: str}, "args": parts["args"],
-		})}}
+		}), "name")}
 	items := tree(t, `[{name: a}, {name: b}, {name: c, args: [1]}, {name: d, args: [2]}]`)
 	_, err := list.Merge(items, tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`),
 		typed.Rules{})
@@ -216,9 +216,9 @@ func TestValidateWithoutShape(t *testing.T) {
 		".a: expected no value, got 1", "a reference to nothing takes no value, as upstream has it")
 	require.NoError(t, none.Validate(nil, typed.Rules{}), "but a null")
 	require.Equal(t, []string{".a"},
-		lines((&typed.Type{Map: &typed.Map{Elem: none}}).FieldSet(map[string]any{"a": int64(1)})),
+		lines((&typed.Type{Map: typed.NewMap(nil, none)}).FieldSet(map[string]any{"a": int64(1)})),
 		"what is there all the same is owned as an entry")
-	keyed := &typed.Type{List: &typed.List{Elem: none, Keys: []string{"a"}}}
+	keyed := &typed.Type{List: typed.KeyedList(none, "a")}
 	require.ErrorContains(t, keyed.Validate([]any{map[string]any{}}, typed.Rules{}), "must have one of its key fields",
 		"it has no defaults either")
 }
@@ -266,7 +266,7 @@ func TestErrors(t *testing.T) {
 
 // TestFieldWithoutType: a declared field without a type is as one that is not declared.
 func TestFieldWithoutType(t *testing.T) {
-	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"x": {}, "y": {Type: typed.Deduced()}}}}
+	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"x": {}, "y": {Type: typed.Deduced()}}, nil)}
 	value := map[string]any{"x": "a", "y": "b"}
 	require.EqualError(t, typ.Validate(value, typed.Rules{}), ".x: field not declared in schema")
 	require.NoError(t, typ.Validate(value, typed.Rules{Unknown: true}))

@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -10,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-const annotation = fieldmanager.LastAppliedAnnotation
+const annotation = lastapplied.Annotation
 
 var annotationPath = fieldpath.Fields("metadata", "annotations", annotation)
 
@@ -51,21 +50,16 @@ func lastApplied(obj runtime.Object) (*unstructured.Unstructured, error) {
 func annotationError(err error) error { return fmt.Errorf("annotation %s: %w", annotation, err) }
 
 // annotated returns obj with the annotation of a client-side apply of intent, and the annotation: the JSON that kubectl
-// writes, on one line, without the annotation itself, but with annotations.
+// writes, which always has annotations.
 func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.Object, string, error) {
-	own := intent.GetAnnotations()
-	delete(own, annotation)
-	if own == nil {
-		own = map[string]string{}
-	}
 	intent = copyOf(intent).(*unstructured.Unstructured)
-	intent.SetAnnotations(own)
-	data, err := json.Marshal(intent.Object)
+	if intent.GetAnnotations() == nil {
+		intent.SetAnnotations(map[string]string{})
+	}
+	text, err := lastapplied.Text(intent)
 	if err != nil {
 		return nil, "", fmt.Errorf("intent: %w", err)
 	}
-	text := string(data) + "\n"
-
 	annotations, err := annotationsOf(obj)
 	if err != nil {
 		return nil, "", err
@@ -75,11 +69,7 @@ func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.O
 		annotations = map[string]string{}
 	}
 	annotations[annotation] = text
-	size := 0
-	for name, value := range annotations {
-		size += len(name) + len(value)
-	}
-	if size > limits.MaxAnnotations {
+	if size, ok := lastapplied.IsWithin(annotations); !ok {
 		return nil, "", fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d",
 			limits.MaxAnnotations, size)
 	}

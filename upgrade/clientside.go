@@ -133,7 +133,7 @@ func asUpdate(
 	entries managedfields.Entries, updater managedfields.Key, mine managedfields.Entry, set *fieldpath.Set,
 ) (managedfields.Entries, error) {
 	written := fieldpath.NewSet(annotationPath)
-	at := mine.Time
+	since := mine.Time
 	var others []*fieldpath.Set
 	for i := range entries {
 		r := &entries[i]
@@ -159,10 +159,10 @@ func asUpdate(
 			return nil, errors.Join(fmt.Errorf("entry of %q", r.Manager), err)
 		}
 		owned = owned.Union(before)
-		if at == nil || at.Before(r.Time) {
-			at = r.Time
+		if since == nil || since.Before(r.Time) {
+			since = r.Time
 		}
 		entries = entries.Without(updater)
 	}
-	return append(entries, managedfields.NewEntry(updater, mine.APIVersion, at, owned)), nil
+	return append(entries, managedfields.NewEntry(updater, mine.APIVersion, since, owned)), nil
 }

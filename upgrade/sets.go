@@ -1,6 +1,9 @@
 package upgrade
 
-import "github.com/tenure-ssa/tenure/typed/fieldpath"
+import (
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
 
 // follow returns moved with the containers of all whose content moves completely. A container without its content
 // would keep an unwanted empty list or map alive.
@@ -9,7 +12,7 @@ import "github.com/tenure-ssa/tenure/typed/fieldpath"
 //	moved  f:annotations: {f:a}      f:labels: {f:x}
 //	⇒      f:annotations: {., f:a}   f:labels: {f:x}
 func follow(all, moved *fieldpath.Set) *fieldpath.Set {
-	var b fieldpath.Builder
+	var b fieldsets.Builder
 	for elem, entry := range all.Level() {
 		member, sub := moved.At(elem)
 		sub = follow(entry.Below, sub)
@@ -24,7 +27,7 @@ func follow(all, moved *fieldpath.Set) *fieldpath.Set {
 // shown returns the paths of set that are of interest to people: leaves, and with whole the items and map entries
 // instead of their content.
 func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
-	var b fieldpath.Builder
+	var b fieldsets.Builder
 	for elem, entry := range set.Level() {
 		if entry.Below == nil || whole && entry.Member && !elem.IsField() {
 			b.Add(elem, entry.Member, nil)
@@ -40,7 +43,7 @@ func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
 //
 // It walks down other only, as many others may be compared with one mine.
 func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
-	var b fieldpath.Builder
+	var b fieldsets.Builder
 	for elem, entry := range other.Level() {
 		ours, below := mine.At(elem)
 		_, solely := sole.At(elem)

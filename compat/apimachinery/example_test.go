@@ -100,7 +100,7 @@ func ExampleUnion() {
 	types := apimachinery.Types(converter)
 	pod, _ := types.Type(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 	widget, _ := types.Type(schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"})
-	fmt.Println(pod.Map.Fields["spec"].Type != nil, widget == typed.Deduced())
+	fmt.Println(pod.Map.Field("spec").Type != nil, widget == typed.Deduced())
 	// Output: true true
 }
 

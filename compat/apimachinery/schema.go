@@ -2,7 +2,6 @@ package apimachinery
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -101,8 +100,8 @@ func (w *schemaWriter) atom(t *typed.Type) smdschema.Atom {
 	}
 	if t.List != nil {
 		out.List = &smdschema.List{
-			ElementType: w.refer(t.List.Elem), ElementRelationship: smdschema.Associative,
-			Keys: slices.Clone(t.List.Keys),
+			ElementType: w.refer(t.List.Elem()), ElementRelationship: smdschema.Associative,
+			Keys: slices.Collect(t.List.Keys()),
 		}
 		if t.List.IsAtomic() {
 			out.List.ElementRelationship = smdschema.Atomic
@@ -116,21 +115,20 @@ func (w *schemaWriter) atom(t *typed.Type) smdschema.Atom {
 
 func (w *schemaWriter) mapOf(m *typed.Map) *smdschema.Map {
 	out := &smdschema.Map{ElementRelationship: smdschema.Separable}
-	if m.Atomic {
+	if m.IsAtomic() {
 		out.ElementRelationship = smdschema.Atomic
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
-		f := m.Fields[name]
+	for name, f := range m.Fields() {
 		out.Fields = append(out.Fields, smdschema.StructField{Name: name, Type: w.refer(f.Type), Default: f.Default})
 	}
 	switch {
-	case m.Untyped && m.Elem.Map == nil:
+	case m.IsUntyped() && m.Elem().Map == nil:
 		untyped := smdschema.Untyped
 		out.ElementType = smdschema.TypeRef{Inlined: smdschema.Atom{Scalar: &untyped}}
-	case m.Untyped:
+	case m.IsUntyped():
 		out.ElementType = w.refer(typed.Deduced())
-	case m.Elem != nil:
-		out.ElementType = w.refer(m.Elem)
+	case m.Elem() != nil:
+		out.ElementType = w.refer(m.Elem())
 	}
 	return out
 }

@@ -1,6 +1,8 @@
 package apimachinery_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,7 +53,7 @@ func TestTypesOfConverters(t *testing.T) {
 			require.NoError(t, err, row.why)
 			require.Same(t, found, must(types.Type(widgetKind("v1"))), "the same while the schema is")
 			if row.name == "of a union" {
-				require.Empty(t, found.Map.Fields, "the first knows every kind")
+				require.Empty(t, maps.Collect(found.Map.Fields()), "the first knows every kind")
 				return
 			}
 			want := must(apimachinery.Types(tenureTypes()).Type(widgetKind("v1")))
@@ -139,7 +141,7 @@ func TestConverterOfTypes(t *testing.T) {
 	converter := apimachinery.FromTypes(builtin)
 	again := apimachinery.Types(&hosts{TypeConverter: converter})
 	for _, kind := range builtin.Kinds() {
-		if m := builtin.TypeFor(kind).Map; m == nil || m.Fields["kind"].Type == nil {
+		if m := builtin.TypeFor(kind).Map; m == nil || m.Field("kind").Type == nil {
 			continue // a WatchEvent is no object
 		}
 		found := must(again.Type(kind))
@@ -161,23 +163,23 @@ func requireSameType(t *testing.T, want, got *typed.Type, at string, seen map[*t
 	require.Equal(t, want.List == nil, got.List == nil, at)
 	require.Equal(t, want.Map == nil, got.Map == nil, at)
 	if want.List != nil {
-		require.Equal(t, want.List.Set, got.List.Set, at)
-		require.Equal(t, want.List.Keys, got.List.Keys, at)
-		requireSameType(t, want.List.Elem, got.List.Elem, at+"[]", seen)
+		require.Equal(t, want.List.IsSet(), got.List.IsSet(), at)
+		require.Equal(t, slices.Collect(want.List.Keys()), slices.Collect(got.List.Keys()), at)
+		requireSameType(t, want.List.Elem(), got.List.Elem(), at+"[]", seen)
 	}
 	if want.Map == nil {
 		return
 	}
-	require.Equal(t, want.Map.Atomic, got.Map.Atomic, at)
-	require.Equal(t, want.Map.Untyped, got.Map.Untyped, at)
-	require.Len(t, got.Map.Fields, len(want.Map.Fields), at)
-	for name, f := range want.Map.Fields {
-		require.Equal(t, f.Default, got.Map.Fields[name].Default, at+"."+name)
-		requireSameType(t, f.Type, got.Map.Fields[name].Type, at+"."+name, seen)
+	require.Equal(t, want.Map.IsAtomic(), got.Map.IsAtomic(), at)
+	require.Equal(t, want.Map.IsUntyped(), got.Map.IsUntyped(), at)
+	require.Len(t, maps.Collect(got.Map.Fields()), len(maps.Collect(want.Map.Fields())), at)
+	for name, f := range want.Map.Fields() {
+		require.Equal(t, f.Default, got.Map.Field(name).Default, at+"."+name)
+		requireSameType(t, f.Type, got.Map.Field(name).Type, at+"."+name, seen)
 	}
-	require.Equal(t, want.Map.Elem == nil, got.Map.Elem == nil, at)
-	if want.Map.Elem != nil {
-		requireSameType(t, want.Map.Elem, got.Map.Elem, at+"{}", seen)
+	require.Equal(t, want.Map.Elem() == nil, got.Map.Elem() == nil, at)
+	if want.Map.Elem() != nil {
+		requireSameType(t, want.Map.Elem(), got.Map.Elem(), at+"{}", seen)
 	}
 }
 

@@ -27,6 +27,27 @@ var differences = []difference{
 			require.Equal(t, `{"labels":null}`, oracle.JSON(theirs.object))
 			require.Equal(t, `{"labels":{}}`, oracle.JSON(ours.object))
 		}},
+	{"differenceNullItem", "so does an item without keys, which has their defaults; v4 makes it null, " +
+		"and fails the write (doc/differences.md, 1)", func(t *testing.T) {
+		live, err := thing(t, "thing").FromYAML(`{ports: [{text: x}, {port: dns}]}`)
+		require.NoError(t, err)
+		intent, err := thing(t, "thing").FromYAML(`{}`)
+		require.NoError(t, err)
+		http := v4fieldpath.MakePathOrDie("ports", v4fieldpath.KeyByFields("port", "http"), "text")
+		dns := v4fieldpath.MakePathOrDie("ports", v4fieldpath.KeyByFields("port", "dns"))
+		managers := v4fieldpath.ManagedFields{
+			"a": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(http), "v1", true),
+			"b": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(dns), "v1", true),
+		}
+		theirs := (&merge.UpdaterBuilder{Converter: same{}}).BuildUpdater()
+		_, _, err = theirs.Apply(live, intent, "v1", managers.Copy(), "a", false)
+		require.ErrorContains(t, err, "may not have a null element")
+		object, _, err := (&smdv4.Updater{Converter: same{}}).Apply(live, intent, "v1", managers, "a", false)
+		require.NoError(t, err)
+		tree, err := smdv4.Tree(object)
+		require.NoError(t, err)
+		require.Equal(t, `{"ports":[{},{"port":"dns"}]}`, oracle.JSON(tree))
+	}},
 	{"differenceMissing", "an intent has what it owns although only empty lists are left in it; " +
 		"v4 brings it with the next apply (doc/differences.md, 25)", func(t *testing.T) {
 		theirs, ours := both(

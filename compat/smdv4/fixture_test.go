@@ -21,6 +21,12 @@ const thingSchema = `types:
     - {name: labels, type: {map: {elementType: {scalar: string}}}}
     - {name: lists, type: {namedType: lists}}
     - {name: items, type: {list: {elementType: {namedType: item}, elementRelationship: associative, keys: [name, kind]}}}
+    - {name: ports, type: {list: {elementType: {namedType: port}, elementRelationship: associative, keys: [port]}}}
+- name: port
+  map:
+    fields:
+    - {name: port, type: {scalar: string}, default: http}
+    - {name: text, type: {scalar: string}}
 - name: lists
   map:
     fields:

@@ -211,19 +211,17 @@ func extractsOtherwise(t *typed.Type, v any, set *fieldpath.Set) bool {
 		name, isField := e.Field()
 		switch {
 		case isField && t.Map != nil:
-			if f, ok := t.Map.Fields[name]; ok {
-				below = f.Type
-			} else if t.Map.Elem != nil {
-				below = t.Map.Elem
+			if known, _ := t.Map.Child(name); known != nil {
+				below = known
 			}
 		case !isField && t.List != nil:
-			below = t.List.Elem
+			below = t.List.Elem()
 		}
 		whole := false // whether v4 takes the child as it is
 		size := -1
 		switch c := child.(type) {
 		case map[string]any:
-			whole, size = below.Map != nil && below.Map.Atomic, len(c)
+			whole, size = below.Map != nil && below.Map.IsAtomic(), len(c)
 		case []any:
 			whole, size = below.List != nil && below.List.IsAtomic(), len(c)
 		}

@@ -4,6 +4,7 @@ import (
 	v4fieldpath "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -109,7 +110,7 @@ func FromSet(s *v4fieldpath.Set) (*fieldpath.Set, error) {
 	if s == nil {
 		return nil, nil
 	}
-	var b fieldpath.Builder
+	var b fieldsets.Builder
 	var failed error
 	s.Members.Iterate(func(theirs v4fieldpath.PathElement) {
 		e, err := FromElement(theirs)

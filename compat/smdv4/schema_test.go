@@ -1,6 +1,7 @@
 package smdv4_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,25 +40,25 @@ func TestParse(t *testing.T) {
 `)
 	require.NoError(t, err)
 	node := types["node"]
-	field := func(name string) *typed.Type { return node.Map.Fields[name].Type }
+	field := func(name string) *typed.Type { return node.Map.Field(name).Type }
 	require.Same(t, node, field("child"), "a type may contain itself")
-	require.False(t, node.Map.Atomic)
-	require.True(t, field("atomicChild").Map.Atomic, "a reference may override the relationship")
+	require.False(t, node.Map.IsAtomic())
+	require.True(t, field("atomicChild").Map.IsAtomic(), "a reference may override the relationship")
 	require.Same(t, field("atomicChild"), field("atomicAgain"), "once for every use alike")
-	require.Same(t, node, field("atomicChild").Map.Fields["child"].Type, "but not of what is below")
-	require.Equal(t, "x", node.Map.Fields["name"].Default)
-	require.Equal(t, []string{"name"}, field("children").List.Keys)
-	require.Same(t, node, field("children").List.Elem)
-	require.True(t, field("set").List.Set)
-	require.Equal(t, typed.Numeric, field("set").List.Elem.Scalar)
-	require.True(t, field("list").List.Set)
+	require.Same(t, node, field("atomicChild").Map.Field("child").Type, "but not of what is below")
+	require.Equal(t, "x", node.Map.Field("name").Default)
+	require.Equal(t, []string{"name"}, slices.Collect(field("children").List.Keys()))
+	require.Same(t, node, field("children").List.Elem())
+	require.True(t, field("set").List.IsSet())
+	require.Equal(t, typed.Numeric, field("set").List.Elem().Scalar)
+	require.True(t, field("list").List.IsSet())
 	require.True(t, field("atomicList").List.IsAtomic())
-	require.True(t, field("separableList").List.Set, "v4 can't merge such a list")
+	require.True(t, field("separableList").List.IsSet(), "v4 can't merge such a list")
 	require.Equal(t, &typed.Type{}, field("nothing"), "a scalar has no relationship")
 	require.Equal(t, typed.Deduced(), field("free"), "known by convention")
 	require.Equal(t, typed.UntypedAtomic(), field("raw"))
-	require.True(t, field("open").Map.Untyped, "nothing declared, anything allowed")
-	require.True(t, field("scalars").Map.Untyped)
+	require.True(t, field("open").Map.IsUntyped(), "nothing declared, anything allowed")
+	require.True(t, field("scalars").Map.IsUntyped())
 	require.Equal(t, &typed.Type{}, types["empty"], "a type that no value fits")
 	require.Equal(t, typed.Boolean, types["flag"].Scalar)
 }
@@ -132,7 +133,7 @@ func TestNamedDefaults(t *testing.T) {
 		}}}}}}
 	got, err := smdv4.Type(s, v4schema.TypeRef{NamedType: &name})
 	require.NoError(t, err)
-	require.Equal(t, "x", got.Map.Fields["text"].Default)
-	require.Equal(t, true, got.Map.Fields["flag"].Default)
-	require.Equal(t, int64(3), got.Map.Fields["number"].Default)
+	require.Equal(t, "x", got.Map.Field("text").Default)
+	require.Equal(t, true, got.Map.Field("flag").Default)
+	require.Equal(t, int64(3), got.Map.Field("number").Default)
 }

@@ -6,6 +6,7 @@ import (
 	v6fieldpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -111,7 +112,7 @@ func FromSet(s *v6fieldpath.Set) (*fieldpath.Set, error) {
 	if s == nil {
 		return nil, nil
 	}
-	var b fieldpath.Builder
+	var b fieldsets.Builder
 	var failed error
 	s.Members.Iterate(func(theirs v6fieldpath.PathElement) {
 		e, err := FromElement(theirs)

@@ -5,7 +5,6 @@ package smdv6
 import (
 	"errors"
 	"reflect"
-	"slices"
 	"strings"
 
 	v6schema "sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -213,31 +212,28 @@ func scalar(s v6schema.Scalar) typed.Scalar {
 }
 
 func (c *compiler) list(l *v6schema.List, relationship v6schema.ElementRelationship) *typed.List {
-	out := &typed.List{}
-	switch {
-	case relationship == v6schema.Atomic:
-	case relationship != v6schema.Associative:
+	if relationship != v6schema.Atomic && relationship != v6schema.Associative {
 		c.below(func() { c.fail("a list must be atomic or associative, got %q", relationship) }, "elementRelationship")
-	case len(l.Keys) > 0:
-		out.Keys = slices.Clone(l.Keys)
-	default:
-		out.Set = true
 	}
-	c.below(func() { out.Elem = c.refer(l.ElementType) }, "elementType")
-	return out
+	var elem *typed.Type
+	c.below(func() { elem = c.refer(l.ElementType) }, "elementType")
+	switch {
+	case relationship != v6schema.Associative:
+		return typed.AtomicList(elem)
+	case len(l.Keys) > 0:
+		return typed.KeyedList(elem, l.Keys[0], l.Keys[1:]...)
+	}
+	return typed.SetList(elem)
 }
 
 func (c *compiler) mapOf(m *v6schema.Map, relationship v6schema.ElementRelationship) *typed.Map {
-	out := &typed.Map{Atomic: relationship == v6schema.Atomic}
 	switch relationship {
 	case "", v6schema.Atomic, v6schema.Separable, v6schema.Associative:
 		// v6 takes everything but atomic for separable.
 	default:
 		c.below(func() { c.fail("a map must be atomic or separable, got %q", relationship) }, "elementRelationship")
 	}
-	if len(m.Fields) > 0 {
-		out.Fields = make(map[string]typed.Field, len(m.Fields))
-	}
+	fields := make(map[string]typed.Field, len(m.Fields))
 	for i := range m.Fields {
 		f := &m.Fields[i]
 		field := typed.Field{}
@@ -248,14 +244,17 @@ func (c *compiler) mapOf(m *v6schema.Map, relationship v6schema.ElementRelations
 		}
 		field.Default = def
 		c.below(func() { field.Type = c.refer(f.Type) }, "fields", f.Name, "type")
-		out.Fields[f.Name] = field
+		fields[f.Name] = field
 	}
-	if (m.ElementType == v6schema.TypeRef{}) {
-		return out
+	var elem *typed.Type
+	if (m.ElementType != v6schema.TypeRef{}) {
+		c.below(func() { elem = c.refer(m.ElementType) }, "elementType")
 	}
-	c.below(func() { out.Elem = c.refer(m.ElementType) }, "elementType")
-	out.Untyped = m.Fields == nil && isDeduced(m.ElementType)
-	return out
+	out := typed.NewMap(fields, elem)
+	if m.Fields == nil && isDeduced(m.ElementType) {
+		out = typed.UntypedMap(elem)
+	}
+	return out.WithAtomic(relationship == v6schema.Atomic)
 }
 
 // plainDefault returns a default whose Go type is a named one, such as that of a constant, as

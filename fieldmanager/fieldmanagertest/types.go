@@ -129,7 +129,7 @@ func (s *server) hasStatus(version string) bool {
 		return ok
 	}
 	t := s.typeAt(version)
-	return t != nil && t.Map != nil && t.Map.Fields["status"].Type != nil
+	return t != nil && t.Map != nil && t.Map.Field("status").Type != nil
 }
 
 // serves reports whether the object has a subresource at a version.
@@ -153,8 +153,8 @@ func (s *server) scalePath(version string) fieldpath.Path {
 		if t == nil || t.Map == nil {
 			return nil
 		}
-		spec := t.Map.Fields["spec"].Type
-		if spec == nil || spec.Map == nil || spec.Map.Fields["replicas"].Type == nil {
+		spec := t.Map.Field("spec").Type
+		if spec == nil || spec.Map == nil || spec.Map.Field("replicas").Type == nil {
 			return nil
 		}
 		return fieldpath.Fields("spec", "replicas")

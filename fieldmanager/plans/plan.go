@@ -21,6 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -357,7 +358,7 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 			of = typed.Deduced()
 			c = semantics.Compare(of, before, after)
 		}
-		var finder typed.Finder
+		finder := values.NewFinder()
 		for _, part := range [...]struct {
 			kind ChangeKind
 			set  *fieldpath.Set

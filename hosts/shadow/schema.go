@@ -1,8 +1,6 @@
 package shadow
 
 import (
-	"slices"
-
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -51,43 +49,42 @@ func schemaAt(t *typed.Type, depth int) map[string]any {
 
 func mapSchema(m *typed.Map, depth int) map[string]any {
 	out := map[string]any{"type": "object"}
-	if m.Atomic {
+	if m.IsAtomic() {
 		out["x-kubernetes-map-type"] = "atomic"
 	}
-	if len(m.Fields) > 0 {
-		properties := map[string]any{}
-		for name, field := range m.Fields {
-			property := schemaAt(field.Type, depth+1)
-			if field.Default != nil {
-				property["default"] = field.Default
-			}
-			properties[name] = property
+	properties := map[string]any{}
+	for name, field := range m.Fields() {
+		property := schemaAt(field.Type, depth+1)
+		if field.Default != nil {
+			property["default"] = field.Default
 		}
+		properties[name] = property
+	}
+	if len(properties) > 0 {
 		out["properties"] = properties
 	}
 	switch {
-	case m.Untyped:
+	case m.IsUntyped():
 		out["x-kubernetes-preserve-unknown-fields"] = true
-	case m.Elem != nil && len(m.Fields) == 0:
-		out["additionalProperties"] = schemaAt(m.Elem, depth+1)
-	case m.Elem != nil:
+	case m.Elem() != nil && len(properties) == 0:
+		out["additionalProperties"] = schemaAt(m.Elem(), depth+1)
+	case m.Elem() != nil:
 		out["x-kubernetes-preserve-unknown-fields"] = true
 	}
 	return out
 }
 
 func listSchema(l *typed.List, depth int) map[string]any {
-	out := map[string]any{"type": "array", "items": schemaAt(l.Elem, depth+1)}
+	out := map[string]any{"type": "array", "items": schemaAt(l.Elem(), depth+1)}
 	switch {
 	case l.IsAtomic():
 		out["x-kubernetes-list-type"] = "atomic"
-	case len(l.Keys) == 0:
+	case l.IsSet():
 		out["x-kubernetes-list-type"] = "set"
 	default:
-		keys := slices.Clone(l.Keys)
-		list := make([]any, len(keys))
-		for i, key := range keys {
-			list[i] = key
+		var list []any
+		for key := range l.Keys() {
+			list = append(list, key)
 		}
 		out["x-kubernetes-list-type"], out["x-kubernetes-list-map-keys"] = "map", list
 	}

@@ -3,6 +3,7 @@ package attacks_test
 import (
 	"errors"
 	"fmt"
+	gomaps "maps"
 	"strings"
 	"time"
 
@@ -26,39 +27,46 @@ var (
 )
 
 func structOf(fields map[string]*typed.Type) *typed.Type {
-	m := &typed.Map{Fields: map[string]typed.Field{}}
+	declared := map[string]typed.Field{}
 	for name, t := range fields {
-		m.Fields[name] = typed.Field{Type: t}
+		declared[name] = typed.Field{Type: t}
 	}
-	return &typed.Type{Map: m}
+	return &typed.Type{Map: typed.NewMap(declared, nil)}
+}
+
+// declare adds a field to a struct.
+func declare(t *typed.Type, name string, f typed.Field) {
+	fields := gomaps.Collect(t.Map.Fields())
+	fields[name] = f
+	t.Map = typed.NewMap(fields, nil).WithAtomic(t.Map.IsAtomic())
 }
 
 func keyed(elem *typed.Type) *typed.Type {
-	return &typed.Type{List: &typed.List{Elem: elem, Keys: []string{"name"}}}
+	return &typed.Type{List: typed.KeyedList(elem, "name")}
 }
 
-func freeMap(elem *typed.Type) *typed.Type { return &typed.Type{Map: &typed.Map{Elem: elem}} }
+func freeMap(elem *typed.Type) *typed.Type { return &typed.Type{Map: typed.NewMap(nil, elem)} }
 
 // thing has every topology.
 var thing = func() *typed.Type {
 	// A list of lists of lists, as deep as one likes.
 	nested := structOf(map[string]*typed.Type{"name": text, "value": text})
-	nested.Map.Fields["list"] = typed.Field{Type: keyed(nested)}
+	declare(nested, "list", typed.Field{Type: keyed(nested)})
 	// A struct that contains itself.
 	self := structOf(nil)
-	self.Map.Fields["self"] = typed.Field{Type: self}
-	self.Map.Fields["map"] = typed.Field{Type: freeMap(text)}
+	declare(self, "self", typed.Field{Type: self})
+	declare(self, "map", typed.Field{Type: freeMap(text)})
 	return structOf(map[string]*typed.Type{
 		"apiVersion": text,
 		"kind":       text,
 		"metadata": structOf(map[string]*typed.Type{
 			"name": text, "uid": text, "annotations": freeMap(text),
-			"managedFields": {List: &typed.List{Elem: typed.UntypedAtomic()}},
+			"managedFields": {List: typed.AtomicList(typed.UntypedAtomic())},
 		}),
 		"spec": structOf(map[string]*typed.Type{
 			"any":    typed.Deduced(),
 			"list":   keyed(nested),
-			"set":    {List: &typed.List{Set: true, Elem: &typed.Type{Scalar: typed.Untyped}}},
+			"set":    {List: typed.SetList(&typed.Type{Scalar: typed.Untyped})},
 			"map":    freeMap(text),
 			"maps":   freeMap(freeMap(text)),
 			"atomic": typed.UntypedAtomic(),

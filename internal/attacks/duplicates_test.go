@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	internalvalues "github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -80,7 +81,7 @@ var duplicates = []attack{
 			return all(
 				refused("more errors are not listed", apply(manager(), nil, object(m), false)),
 				func() error {
-					_, dropped := thing.DropUnknown(object(m).Object, nil)
+					_, dropped := internalvalues.DropUnknown(thing, object(m).Object, nil)
 					return check(len(dropped) == limits.MaxErrors+1, "not the first errors")
 				},
 			)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	internalvalues "github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed"
@@ -87,7 +88,7 @@ var nesting = []attack{
 				deduced.Compare(a, b)
 				_, _ = deduced.Merge(a, b, typed.Rules{})
 				deduced.FieldSet(a)
-				deduced.DropUnknown(a, b)
+				internalvalues.DropUnknown(deduced, a, b)
 				typed.Canonical(nil).Compare(deduced, a, b)
 				return conflictreport.Report{Conflicts: conflicts.Conflicts{{Live: a, Applied: b}}}.Render(discard{},
 					conflictreport.Style{})

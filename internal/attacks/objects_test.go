@@ -232,31 +232,21 @@ func everyFunction() map[string]func(odd) {
 		panic(err)
 	}
 	return map[string]func(odd){
-		"typed.Equal": pair(func(_ *typed.Type, a, b any) { typed.Equal(a, b) }),
-		"typed.Finder.Find": one(func(t *typed.Type, v any) {
-			new(typed.Finder).Find(t, v, fieldpath.Field("spec"))
-			new(typed.Finder).Find(t, v, fieldpath.Value("a"))
-		}),
-		"typed.Finder.Pairs": pair(func(t *typed.Type, a, b any) {
-			for range new(typed.Finder).Pairs(t, spec, a, b) {
-			}
-		}),
-		"typed.Semantics.Compare":            pair(func(t *typed.Type, a, b any) { canonical.Compare(t, a, b) }),
-		"typed.Semantics.CompareAndValidate": pair(func(t *typed.Type, a, b any) { canonical.CompareAndValidate(t, a, b) }),
-		"typed.Semantics.Equal":              pair(func(t *typed.Type, a, b any) { canonical.Equal(t, a, b) }),
-		"typed.Semantics.Merge":              pair(func(t *typed.Type, a, b any) { _, _ = canonical.Merge(t, a, b, typed.Rules{}) }),
-		"typed.Type.Compare":                 pair(func(t *typed.Type, a, b any) { t.Compare(a, b) }),
-		"typed.Type.Default":                 one(func(t *typed.Type, v any) { t.Default(v) }),
-		"typed.Type.DropUnknown":             pair(func(t *typed.Type, a, b any) { t.DropUnknown(a, b) }),
-		"typed.Type.Extract":                 one(func(t *typed.Type, v any) { t.Extract(v, spec, true) }),
-		"typed.Type.FieldSet":                one(func(t *typed.Type, v any) { t.FieldSet(v) }),
-		"typed.Type.Get":                     one(func(t *typed.Type, v any) { t.Get(v, fieldpath.Fields("spec", "any")) }),
-		"typed.Type.IsReconciled":            func(o odd) { thing.IsReconciled(o.tree()) },
-		"typed.Type.Merge":                   pair(func(t *typed.Type, a, b any) { _, _ = t.Merge(a, b, typed.Rules{}) }),
-		"typed.Type.Remove":                  one(func(t *typed.Type, v any) { t.Remove(v, spec) }),
-		"typed.Type.RemoveToNull":            one(func(t *typed.Type, v any) { t.RemoveToNull(v, spec) }),
-		"typed.Type.Reordered":               pair(func(t *typed.Type, a, b any) { t.Reordered(a, b) }),
-		"typed.Type.Validate":                one(func(t *typed.Type, v any) { _ = t.Validate(v, typed.Rules{}) }),
+		"typed.Equal":             pair(func(_ *typed.Type, a, b any) { typed.Equal(a, b) }),
+		"typed.Semantics.Compare": pair(func(t *typed.Type, a, b any) { canonical.Compare(t, a, b) }),
+		"typed.Semantics.Equal":   pair(func(t *typed.Type, a, b any) { canonical.Equal(t, a, b) }),
+		"typed.Semantics.Merge":   pair(func(t *typed.Type, a, b any) { _, _ = canonical.Merge(t, a, b, typed.Rules{}) }),
+		"typed.Type.Compare":      pair(func(t *typed.Type, a, b any) { t.Compare(a, b) }),
+		"typed.Type.Default":      one(func(t *typed.Type, v any) { t.Default(v) }),
+		"typed.Type.Extract":      one(func(t *typed.Type, v any) { t.Extract(v, spec, true) }),
+		"typed.Type.FieldSet":     one(func(t *typed.Type, v any) { t.FieldSet(v) }),
+		"typed.Type.Get":          one(func(t *typed.Type, v any) { t.Get(v, fieldpath.Fields("spec", "any")) }),
+		"typed.Type.IsReconciled": func(o odd) { thing.IsReconciled(o.tree()) },
+		"typed.Type.Merge":        pair(func(t *typed.Type, a, b any) { _, _ = t.Merge(a, b, typed.Rules{}) }),
+		"typed.Type.Remove":       one(func(t *typed.Type, v any) { t.Remove(v, spec) }),
+		"typed.Type.RemoveToNull": one(func(t *typed.Type, v any) { t.RemoveToNull(v, spec) }),
+		"typed.Type.Reordered":    pair(func(t *typed.Type, a, b any) { t.Reordered(a, b) }),
+		"typed.Type.Validate":     one(func(t *typed.Type, v any) { _ = t.Validate(v, typed.Rules{}) }),
 
 		"typed/fieldpath.FromTree": func(o odd) {
 			_, _ = fieldpath.FromTree(o.tree())

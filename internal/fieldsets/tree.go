@@ -15,7 +15,7 @@ func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
 	if s.Empty() || len(tree) == 0 {
 		return nil
 	}
-	var b fieldpath.Builder
+	var b Builder
 	both := func(e fieldpath.Element, isMember bool, below *fieldpath.Set, v any) {
 		member, _ := v.(map[string]any)
 		_, isMarked := member["."]

@@ -1,5 +1,5 @@
-// Package fieldsets has what the engine does with sets of paths, and nobody else: it writes FieldsV1 during walks, looks
-// paths up in FieldsV1 that is maps, and rewrites levels.
+// Package fieldsets has what the engine does with sets of paths, and nobody else: it builds them, writes FieldsV1
+// during walks, looks paths up in FieldsV1 that is maps, and rewrites levels.
 package fieldsets
 
 import (

@@ -147,7 +147,8 @@ func entryType(t *typed.Type, name string) *typed.Type {
 	if t == nil || t.Map == nil {
 		return nil
 	}
-	return fieldType(t.Map, name)
+	child, _ := t.Map.Child(name)
+	return child
 }
 
 func diffMaps(t *typed.Type, f *form, a, b reflect.Value, depth int) (out sides, err error) {
@@ -175,7 +176,7 @@ func diffMaps(t *typed.Type, f *form, a, b reflect.Value, depth int) (out sides,
 // diffItems returns the items of two keyed lists without what is equal in both, but with their key fields. ok is false
 // for other lists, and for items that are no structs with equal keys in the same order.
 func diffItems(t *typed.Type, f *form, a, b reflect.Value, depth int) (before, after []any, ok bool) {
-	if t == nil || t.List == nil || len(t.List.Keys) == 0 || a.Len() != b.Len() {
+	if t == nil || t.List == nil || t.List.IsAtomic() || t.List.IsSet() || a.Len() != b.Len() {
 		return nil, nil, false
 	}
 	before, after = make([]any, a.Len()), make([]any, a.Len())
@@ -185,8 +186,8 @@ func diffItems(t *typed.Type, f *form, a, b reflect.Value, depth int) (before, a
 		if fa != fb || fa.kind != structKind || depth > limits.MaxDepth {
 			return nil, nil, false
 		}
-		key := make(map[string]any, len(t.List.Keys))
-		for _, name := range t.List.Keys {
+		key := map[string]any{}
+		for name := range t.List.Keys() {
 			field := fa.byName[name]
 			if field == nil {
 				return nil, nil, false
@@ -207,7 +208,7 @@ func diffItems(t *typed.Type, f *form, a, b reflect.Value, depth int) (before, a
 			}
 			key[name] = value
 		}
-		inside, err := diffStructs(t.List.Elem, fa, x, y, nil, depth+1)
+		inside, err := diffStructs(t.List.Elem(), fa, x, y, nil, depth+1)
 		if err != nil {
 			return nil, nil, false
 		}

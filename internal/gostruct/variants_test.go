@@ -2,6 +2,7 @@ package gostruct_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -79,35 +81,39 @@ var mixedType = func() *typed.Type {
 	text, number := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
 	flag := &typed.Type{Scalar: typed.Boolean}
 	structOf := func(atomic bool, fields map[string]*typed.Type) *typed.Type {
-		m := &typed.Map{Fields: map[string]typed.Field{}, Atomic: atomic}
+		declared := map[string]typed.Field{}
 		for name, t := range fields {
-			m.Fields[name] = typed.Field{Type: t}
+			declared[name] = typed.Field{Type: t}
 		}
-		return &typed.Type{Map: m}
+		return &typed.Type{Map: typed.NewMap(declared, nil).WithAtomic(atomic)}
 	}
 	part := func(atomic bool) *typed.Type {
 		deep := structOf(atomic, map[string]*typed.Type{"key": text, "value": number})
-		deep.Map.Fields["deep"] = typed.Field{Type: deep}
+		declare(deep, "deep", typed.Field{Type: deep})
 		return deep
 	}
-	list := func(isSet bool, elem *typed.Type, keys ...string) *typed.Type {
-		return &typed.Type{List: &typed.List{Set: isSet, Elem: elem, Keys: keys}}
-	}
 	keyed := structOf(false, map[string]*typed.Type{"name": text, "value": text})
-	keyed.Map.Fields["protocol"] = typed.Field{Type: text, Default: "TCP"}
+	declare(keyed, "protocol", typed.Field{Type: text, Default: "TCP"})
 	all := structOf(false, map[string]*typed.Type{
 		"text": text, "always": text, "count": number, "large": number, "ratio": number, "flag": flag, "bytes": text,
-		"labels":  {Map: &typed.Map{Elem: text}},
-		"entries": {Map: &typed.Map{Elem: part(false)}},
-		"set":     list(true, text), "numbers": list(true, number),
-		"items": list(false, keyed, "name", "protocol"),
-		"args":  list(false, text), "parts": list(false, part(true)),
+		"labels":  {Map: typed.NewMap(nil, text)},
+		"entries": {Map: typed.NewMap(nil, part(false))},
+		"set":     {List: typed.SetList(text)}, "numbers": {List: typed.SetList(number)},
+		"items": {List: typed.KeyedList(keyed, "name", "protocol")},
+		"args":  {List: typed.AtomicList(text)}, "parts": {List: typed.AtomicList(part(true))},
 		"inner": part(false), "pointer": part(false), "whole": part(true), "optional": text, "at": text, "size": text,
 		"port": {Scalar: typed.Untyped}, "within": text, "far": text, "raw": text,
 	})
-	all.Map.Fields["next"] = typed.Field{Type: all}
+	declare(all, "next", typed.Field{Type: all})
 	return all
 }()
+
+// declare adds a field to a struct.
+func declare(t *typed.Type, name string, f typed.Field) {
+	fields := maps.Collect(t.Map.Fields())
+	fields[name] = f
+	t.Map = typed.NewMap(fields, nil).WithAtomic(t.Map.IsAtomic())
+}
 
 // variants returns objects that differ in a field, or in all.
 func variants() []*mixed {
@@ -236,7 +242,7 @@ func TestAdded(t *testing.T) {
 			if i == 0 {
 				answers++
 			}
-			want, ok := (*typed.Semantics)(nil).CompareAndValidate(mixedType, old, now)
+			want, ok := values.CompareAndValidate(nil, mixedType, old, now)
 			require.True(t, ok)
 			require.Equal(t, string(want.Added.AppendJSON(nil)), added.String(), "%v to %v", old, now)
 			require.Empty(t, want.Modified.String()+want.Removed.String(), "%v to %v", old, now)
@@ -296,8 +302,8 @@ type node struct {
 // TestAddedTooDeep: a value that is nested too deep is left to the comparison of trees, which refuses it.
 func TestAddedTooDeep(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
-	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"name": {Type: text}}}}
-	typ.Map.Fields["next"] = typed.Field{Type: typ}
+	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"name": {Type: text}}, nil)}
+	declare(typ, "next", typed.Field{Type: typ})
 	for depth, want := range map[int]bool{limits.MaxDepth - 1: true, limits.MaxDepth: false} {
 		root := &node{}
 		last := root

@@ -7,6 +7,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 var (
 	// DecodeSet is fieldpath.Parse, whose *Set it returns, for a text of any length, and for other limits.
 	DecodeSet func(text string, maxDepth, maxMembers int) (any, error)
+	// SetOf returns the set of a level. See fieldsets.Builder for its type.
+	SetOf any
+	// CompareAndValidate, DropUnknown and NewFinder are of package typed. See package values for their types.
+	CompareAndValidate, DropUnknown any
+	NewFinder                       func() any
 	// Tree is the Tree of a fieldpath.Set, for the FieldsV1 that this project wrote of it.
 	Tree func(fieldsV1 []byte) map[string]any
 	// SetEncoded makes fieldsV1 the fields of a *managedfields.Entry that NewEntry returned, without decoding them. They

@@ -79,11 +79,11 @@ func (o OneType) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
 
 // StructOf returns the type of a struct.
 func StructOf(fields map[string]*typed.Type) *typed.Type {
-	m := &typed.Map{Fields: map[string]typed.Field{}}
+	declared := map[string]typed.Field{}
 	for name, t := range fields {
-		m.Fields[name] = typed.Field{Type: t}
+		declared[name] = typed.Field{Type: t}
 	}
-	return &typed.Type{Map: m}
+	return &typed.Type{Map: typed.NewMap(declared, nil)}
 }
 
 // ObjectType returns the type of an object with a spec and status of a type.
@@ -99,10 +99,9 @@ func WidgetTypes() OneType {
 	text, number := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
 	return ObjectType(StructOf(map[string]*typed.Type{
 		"text": text, "count": number, "ratio": number,
-		"labels": {Map: &typed.Map{Elem: text}},
-		"args":   {List: &typed.List{Elem: text}},
-		"ports": {List: &typed.List{Keys: []string{"port"},
-			Elem: StructOf(map[string]*typed.Type{"port": number, "name": text})}},
+		"labels": {Map: typed.NewMap(nil, text)},
+		"args":   {List: typed.AtomicList(text)},
+		"ports":  {List: typed.KeyedList(StructOf(map[string]*typed.Type{"port": number, "name": text}), "port")},
 	}))
 }
 

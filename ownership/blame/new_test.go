@@ -46,17 +46,15 @@ func owned(t *testing.T, spec string, fields ...string) map[string]any {
 func TestOwners(t *testing.T) {
 	str := &typed.Type{Scalar: typed.String}
 	ofSpec := func(spec *typed.Type) *typed.Type {
-		return &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"spec": {Type: spec}}}}
+		return &typed.Type{Map: typed.NewMap(map[string]typed.Field{"spec": {Type: spec}}, nil)}
 	}
 	ports := ofSpec(
-		&typed.Type{List: &typed.List{Keys: []string{"port", "protocol"}, Elem: &typed.Type{
-			Map: &typed.Map{
-				Fields: map[string]typed.Field{
-					"port":     {Type: &typed.Type{Scalar: typed.Numeric}},
-					"protocol": {Type: str, Default: "TCP"},
-				},
-			},
-		}}},
+		&typed.Type{List: typed.KeyedList(&typed.Type{
+			Map: typed.NewMap(map[string]typed.Field{
+				"port":     {Type: &typed.Type{Scalar: typed.Numeric}},
+				"protocol": {Type: str, Default: "TCP"},
+			}, nil),
+		}, "port", "protocol")},
 	)
 	for _, tt := range []struct {
 		name   string
@@ -75,11 +73,11 @@ func TestOwners(t *testing.T) {
 		{"atomic without a type", `{l: [{x: 1}]}`, []string{`{"f:spec":{"f:l":{}}}`}, nil,
 			map[string]string{`.spec.l`: "owned a", `.spec.l[0]`: "whole a", `.spec.l[0].x`: "whole a"},
 			"a list that is owned, and nothing in it, is taken as atomic"},
-		{"granular by type", `{x: y}`, []string{`{"f:spec":{}}`}, ofSpec(&typed.Type{Map: &typed.Map{Elem: str}}),
+		{"granular by type", `{x: y}`, []string{`{"f:spec":{}}`}, ofSpec(&typed.Type{Map: typed.NewMap(nil, str)}),
 			map[string]string{`.spec`: "owned a", `.spec.x`: "unowned"},
 			"the type says that the map's entries are owned one by one"},
 		{"atomic by type", `{x: y}`, []string{`{"f:spec":{}}`, `{"f:spec":{"f:x":{}}}`},
-			ofSpec(&typed.Type{Map: &typed.Map{Elem: str, Atomic: true}}),
+			ofSpec(&typed.Type{Map: typed.NewMap(nil, str).WithAtomic(true)}),
 			map[string]string{`.spec`: "owned a", `.spec.x`: "owned b"},
 			"an entry from before the map became atomic still says what it says"},
 		{"granular by another entry", `{x: y, z: 1}`, []string{`{"f:spec":{}}`, `{"f:spec":{"f:x":{}}}`}, nil,

@@ -147,11 +147,11 @@ func (n *node) kindOf() Kind {
 	switch {
 	case len(m)+len(l) == 0: // scalars, too
 		return Value
-	case isMap && t.Map != nil && t.Map.Atomic, !isMap && t.List != nil && t.List.IsAtomic():
+	case isMap && t.Map != nil && t.Map.IsAtomic(), !isMap && t.List != nil && t.List.IsAtomic():
 		return Atomic
 	case isMap && t.Map != nil:
 		return Map
-	case !isMap && t.List != nil && t.List.Set:
+	case !isMap && t.List != nil && t.List.IsSet():
 		return Set
 	case !isMap && t.List != nil:
 		return KeyedList
@@ -181,12 +181,10 @@ func (n *node) typeOf(child *node) *typed.Type {
 	case t == nil:
 		return nil
 	case isMap && t.Map != nil:
-		if f, ok := t.Map.Fields[child.name]; ok {
-			return f.Type
-		}
-		return t.Map.Elem
+		typ, _ := t.Map.Child(child.name)
+		return typ
 	case !isMap && t.List != nil:
-		return t.List.Elem
+		return t.List.Elem()
 	}
 	return nil
 }
@@ -198,7 +196,7 @@ func (n *node) shape() []string {
 		return nil
 	}
 	if n.typ != nil && n.typ.List != nil {
-		return n.typ.List.Keys
+		return slices.Collect(n.typ.List.Keys())
 	}
 	for _, c := range n.cursors {
 		for e := range c.below.Level() {

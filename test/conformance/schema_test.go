@@ -50,7 +50,7 @@ func schemaFor(goType reflect.Type, t *typed.Type, depth int) (s spec.Schema, ok
 		if t.List == nil || depth == 0 {
 			return s, false
 		}
-		item, ok := schemaFor(goType.Elem(), t.List.Elem, depth-1)
+		item, ok := schemaFor(goType.Elem(), t.List.Elem(), depth-1)
 		if !ok {
 			return s, false
 		}
@@ -58,12 +58,12 @@ func schemaFor(goType reflect.Type, t *typed.Type, depth int) (s spec.Schema, ok
 		listType := "map"
 		if t.List.IsAtomic() {
 			listType = "atomic"
-		} else if t.List.Set {
+		} else if t.List.IsSet() {
 			listType = "set"
 		}
 		extend("x-kubernetes-list-type", listType)
 		var keys []any
-		for _, key := range t.List.Keys {
+		for key := range t.List.Keys() {
 			keys = append(keys, key)
 			field := item.Properties[key]
 			item.Required = append(item.Required, key)
@@ -73,10 +73,10 @@ func schemaFor(goType reflect.Type, t *typed.Type, depth int) (s spec.Schema, ok
 		extend("x-kubernetes-list-map-keys", keys)
 		s.Items = &spec.SchemaOrArray{Schema: &item}
 	case reflect.Map:
-		if t.Map == nil || t.Map.Elem == nil {
+		if t.Map == nil || t.Map.Elem() == nil {
 			return s, false
 		}
-		elem, ok := schemaFor(goType.Elem(), t.Map.Elem, depth-1)
+		elem, ok := schemaFor(goType.Elem(), t.Map.Elem(), depth-1)
 		if !ok {
 			return s, false
 		}
@@ -105,8 +105,8 @@ func addFields(s *spec.Schema, goType reflect.Type, t *typed.Type, depth int) {
 			addFields(s, field.Type, t, depth)
 			continue
 		}
-		declared, ok := t.Map.Fields[name]
-		if !ok {
+		declared := t.Map.Field(name)
+		if declared.Type == nil {
 			continue
 		}
 		if sub, ok := schemaFor(field.Type, declared.Type, depth-1); ok {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/internal/values"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -90,7 +91,7 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 		added, isAdded := gostruct.Added(typ, base, now, managedfields.Unowned(), nil)
 		full, err := runtime.DefaultUnstructuredConverter.ToUnstructured(base)
 		require.NoError(t, err)
-		want, ok := (*typed.Semantics)(nil).CompareAndValidate(typ, unmanaged(full), unmanaged(nowFull))
+		want, ok := values.CompareAndValidate(nil, typ, unmanaged(full), unmanaged(nowFull))
 		if isAdded {
 			require.True(t, ok, "now: %s", text(nowFull))
 			set, err := fieldpath.Parse(added.GetRawBytes())
@@ -104,8 +105,8 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 
 	before, after, err = gostruct.Diff(typ, old, now, "metadata", "managedFields")
 	require.NoError(t, err)
-	want, wantOK := (*typed.Semantics)(nil).CompareAndValidate(typ, unmanaged(oldFull), unmanaged(nowFull))
-	got, ok := (*typed.Semantics)(nil).CompareAndValidate(typ, before, after)
+	want, wantOK := values.CompareAndValidate(nil, typ, unmanaged(oldFull), unmanaged(nowFull))
+	got, ok := values.CompareAndValidate(nil, typ, before, after)
 	require.Equal(t, wantOK, ok)
 	require.True(t, sameComparison(want, got), "without managed fields: old: %s\nnow: %s", text(oldFull), text(nowFull))
 }

@@ -1,5 +1,7 @@
 package fieldpath
 
+import "sort"
+
 // Most operations of this file walk two sets side by side, in the order of their elements. They share every branch
 // that stays the same with their operands. For example, with sets written as paths:
 //
@@ -12,29 +14,13 @@ package fieldpath
 // Each costs O(nodes of both sets) at most. An intersection or difference with a far larger set costs one search for
 // each node of the smaller one. An operand that is empty, or is the other operand, costs nothing.
 
-// seek returns the position, from start on, of the first node that does not sort before e. It searches in steps that
-// double, and then by bisection: O(log d) comparisons for a node d positions away.
+// seek returns the position, from start on, of the first node that does not sort before e. It looks at the next node,
+// and then searches: O(log n) comparisons.
 func seek(nodes []node, start int, e Element) int {
-	lo, step := start, 1
-	for lo < len(nodes) && nodes[lo].elem().Compare(e) < 0 {
-		if lo+step >= len(nodes) || nodes[lo+step].elem().Compare(e) >= 0 {
-			// It is within (lo, lo+step].
-			lo++
-			hi := min(lo+step-1, len(nodes))
-			for lo < hi {
-				mid := int(uint(lo+hi) >> 1)
-				if nodes[mid].elem().Compare(e) < 0 {
-					lo = mid + 1
-				} else {
-					hi = mid
-				}
-			}
-			return lo
-		}
-		lo += step
-		step *= 2
+	if start == len(nodes) || nodes[start].elem().Compare(e) >= 0 {
+		return start
 	}
-	return lo
+	return start + sort.Search(len(nodes)-start, func(i int) bool { return nodes[start+i].elem().Compare(e) >= 0 })
 }
 
 // setOf returns a set of nodes, or nil for none.

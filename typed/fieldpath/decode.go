@@ -115,19 +115,19 @@ func decode(text string, maxDepth, maxMembers int) (*Set, error) {
 
 // members collects the members of a FieldsV1, and checks the limits on their depth and number.
 type members struct {
-	*Builder
+	*builder
 	maxDepth, maxMembers int
 	depth                int // elements in the current path
 	count                int // members so far
 }
 
 func newMembers(maxDepth, maxMembers int) members {
-	return members{Builder: builders.Get().(*Builder), maxDepth: maxDepth, maxMembers: maxMembers}
+	return members{builder: builders.Get().(*builder), maxDepth: maxDepth, maxMembers: maxMembers}
 }
 
 func (m *members) release() {
 	m.reset()
-	builders.Put(m.Builder)
+	builders.Put(m.builder)
 }
 
 // enter counts a member and adds one element to the path. An error is at offset.
@@ -258,7 +258,7 @@ func (d *decoder) member() (self bool, err *SyntaxError) {
 		}
 	}
 	d.depth--
-	d.Add(e, member, below)
+	d.add(e, member, below)
 	return false, nil
 }
 
@@ -396,7 +396,7 @@ func (d *treeDecoder) member(name string, value any) *SyntaxError {
 		}
 	}
 	d.depth--
-	d.Add(e, member, below)
+	d.add(e, member, below)
 	return nil
 }
 

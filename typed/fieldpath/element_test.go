@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -81,7 +82,7 @@ func TestZeroElement(t *testing.T) {
 	require.Negative(t, zero.Compare(fieldpath.Field("")))
 
 	require.Nil(t, fieldpath.NewSet(fieldpath.Path{zero}, fieldpath.Path{fieldpath.Field("a"), zero}))
-	var b fieldpath.Builder
+	var b fieldsets.Builder
 	b.Add(zero, true, nil)
 	require.Nil(t, b.Set())
 }

@@ -73,12 +73,3 @@ func ExamplePath_String() {
 	// .spec.ports[port=80,protocol="TCP"].targetPort
 	// .finalizers[="example.com/hold"]
 }
-
-func ExampleBuilder() {
-	var spec, root fieldpath.Builder
-	spec.Add(fieldpath.Field("replicas"), true, nil)
-	spec.Add(fieldpath.Field("paused"), true, nil)
-	root.Add(fieldpath.Field("spec"), false, spec.Set())
-	fmt.Println(string(root.Set().AppendJSON(nil)))
-	// Output: {"f:spec":{"f:paused":{},"f:replicas":{}}}
-}

@@ -206,7 +206,7 @@ func FuzzSetAlgebra(f *testing.F) {
 			require.Equal(t, twinA.has(text(p)), a.Has(p), "%s", p)
 			require.Equal(t, theirsA.Has(upstreamPath(p)), a.Has(p), "%s", p)
 		}
-		var level fieldpath.Builder
+		var level fieldsets.Builder
 		for _, e := range alphabet {
 			member, below := a.At(e)
 			require.Equal(t, twinA.has(text(fieldpath.Path{e})), member, "%s", e)
@@ -242,7 +242,7 @@ func naiveObject(tokens *json.Decoder) (set *fieldpath.Set, member bool, err err
 	if begin != json.Delim('{') {
 		return nil, false, fmt.Errorf("expected an object, got %v", begin)
 	}
-	var b fieldpath.Builder
+	var b fieldsets.Builder
 	isSelf := false
 	for tokens.More() {
 		token, err := tokens.Token()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
@@ -64,15 +65,15 @@ func (p Path) set() (out *Set) {
 	return out
 }
 
-// Builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
+// builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
 // the length of paths: operations on a set recurse as deep as its paths are long, so the caller must bound them.
 //
-// Levels nest inside of this package, so that one Builder serves a decoder: pop removes what was added since a call of
-// level, as a set, before the walk goes on above.
+// Levels nest, so that one builder serves a decoder: pop removes what was added since a call of level, as a set, before
+// the walk goes on above.
 //
 // The sets of one walk are parts of a few large pieces of memory, since most are small. So a set keeps the memory of
 // others that were popped since the last reset.
-type Builder struct {
+type builder struct {
 	nodes []node
 	// room and sets are the current pieces, and size is how many nodes the next room has.
 	room []node
@@ -80,28 +81,31 @@ type Builder struct {
 	size int
 }
 
-// Add adds e to the current level: the path that ends with e if member is true, and the paths of sub below it. Adding
+// add adds e to the current level: the path that ends with e if member is true, and the paths of sub below it. Adding
 // an element twice unites both. The zero Element is ignored.
-func (b *Builder) Add(e Element, member bool, sub *Set) {
+func (b *builder) add(e Element, member bool, sub *Set) {
+	b.nodes = appendNode(b.nodes, e, member, sub)
+}
+
+// appendNode appends the node of e to nodes, unless nothing is at or below it.
+func appendNode(nodes []node, e Element, member bool, sub *Set) []node {
 	if sub.Empty() {
 		sub = nil
 	}
 	if e.kind != 0 && (member || sub != nil) {
-		b.nodes = append(b.nodes, newNode(e, member, sub))
+		nodes = append(nodes, newNode(e, member, sub))
 	}
+	return nodes
 }
 
-// Set returns the set of what was added, nil for nothing, and removes it from b.
-func (b *Builder) Set() *Set { return b.pop(0) }
-
 // level returns where the level begins that is added to next.
-func (b *Builder) level() int { return len(b.nodes) }
+func (b *builder) level() int { return len(b.nodes) }
 
 // builders are reused.
-var builders = sync.Pool{New: func() any { return &Builder{} }}
+var builders = sync.Pool{New: func() any { return &builder{} }}
 
 // reset removes all that was added, but keeps some memory for what is added next.
-func (b *Builder) reset() {
+func (b *builder) reset() {
 	const most = 1024
 	clear(b.nodes)
 	b.nodes = b.nodes[:0]
@@ -112,27 +116,46 @@ func (b *Builder) reset() {
 }
 
 // pop returns the set of what was added since level returned level, nil for nothing, and removes it from b.
-func (b *Builder) pop(level int) *Set {
+func (b *builder) pop(level int) *Set {
 	nodes := b.nodes[level:]
 	b.nodes = b.nodes[:level]
 	if len(nodes) == 0 {
 		return nil
 	}
 	defer clear(nodes)
-	if !sorted(nodes) {
-		slices.SortFunc(nodes, compareNodes)
-		out := nodes[:0]
-		for rest := nodes; len(rest) > 0; {
-			same := 1
-			for same < len(rest) && rest[same].elem().Equal(rest[0].elem()) {
-				same++
-			}
-			out = append(out, mergeNodes(rest[:same]))
-			rest = rest[same:]
-		}
-		nodes = out
+	return b.keep(inOrder(nodes))
+}
+
+func init() {
+	type member = struct {
+		Element
+		Entry
 	}
-	return b.keep(nodes)
+	hooks.SetOf = func(first member, more []member) *Set {
+		nodes := appendNode(make([]node, 0, 1+len(more)), first.Element, first.Member, first.Below)
+		for _, m := range more {
+			nodes = appendNode(nodes, m.Element, m.Member, m.Below)
+		}
+		return setOf(inOrder(nodes))
+	}
+}
+
+// inOrder sorts nodes, and unites those of one element. It reuses their memory.
+func inOrder(nodes []node) []node {
+	if sorted(nodes) {
+		return nodes
+	}
+	slices.SortFunc(nodes, compareNodes)
+	out := nodes[:0]
+	for rest := nodes; len(rest) > 0; {
+		same := 1
+		for same < len(rest) && rest[same].elem().Equal(rest[0].elem()) {
+			same++
+		}
+		out = append(out, mergeNodes(rest[:same]))
+		rest = rest[same:]
+	}
+	return out
 }
 
 // maxPiece is the number of nodes of the largest piece of memory that several sets have parts of.
@@ -140,7 +163,7 @@ const maxPiece = 64
 
 // keep returns a set with a copy of nodes. Its memory is a part of the current piece. Pieces grow with what was popped,
 // so that a builder of one small set wastes no memory.
-func (b *Builder) keep(nodes []node) *Set {
+func (b *builder) keep(nodes []node) *Set {
 	if len(nodes) > cap(b.room)-len(b.room) {
 		b.room = make([]node, 0, max(min(b.size, maxPiece), len(nodes)))
 		b.size = 2 * cap(b.room)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -137,7 +138,7 @@ func TestEmptySets(t *testing.T) {
 		require.True(t, some.Intersection(empty).Empty())
 		require.True(t, empty.RecursiveDifference(some).Empty())
 
-		var b fieldpath.Builder
+		var b fieldsets.Builder
 		b.Add(fieldpath.Field("a"), false, empty)
 		require.Nil(t, b.Set(), "an empty set below an element holds nothing")
 		b.Add(fieldpath.Field("a"), true, empty)
@@ -147,7 +148,7 @@ func TestEmptySets(t *testing.T) {
 
 func TestBuilder(t *testing.T) {
 	below := fieldpath.NewSet(fieldpath.Fields("x"))
-	var b fieldpath.Builder
+	var b fieldsets.Builder
 	b.Add(fieldpath.Index(1), true, nil)
 	b.Add(fieldpath.Field("a"), false, below)
 	b.Add(fieldpath.Field("a"), true, fieldpath.NewSet(fieldpath.Fields("y")))
@@ -160,7 +161,7 @@ func TestBuilder(t *testing.T) {
 	require.Equal(t, `{"f:x":{}}`, string(below.AppendJSON(nil)))
 	_, shared := set.At(fieldpath.Field("b"))
 	require.Same(t, below, shared)
-	var empty fieldpath.Builder
+	var empty fieldsets.Builder
 	require.Nil(t, empty.Set())
 }
 

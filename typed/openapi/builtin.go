@@ -94,7 +94,7 @@ func objectMeta(preserve bool) *typed.Type {
 	if preserve {
 		return openObjectMeta()
 	}
-	return Builtin().TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}).Map.Fields["metadata"].Type
+	return Builtin().TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}).Map.Field("metadata").Type
 }
 
 // openObjectMeta is the one type of metadata that no built-in kind has. It is for definitions of times when servers

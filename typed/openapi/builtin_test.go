@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,28 +57,28 @@ func TestBuiltinIsSmall(t *testing.T) {
 
 func TestPod(t *testing.T) {
 	pod := Builtin().TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
-	spec := pod.Map.Fields["spec"].Type.Map
-	containers := spec.Fields["containers"].Type.List
-	require.Equal(t, []string{"name"}, containers.Keys)
-	ports := containers.Elem.Map.Fields["ports"].Type.List
-	require.Equal(t, []string{"containerPort", "protocol"}, ports.Keys)
-	require.Equal(t, "TCP", ports.Elem.Map.Fields["protocol"].Default)
-	require.True(t, spec.Fields["nodeSelector"].Type.Map.Atomic)
-	finalizers := pod.Map.Fields["metadata"].Type.Map.Fields["finalizers"].Type.List
-	require.True(t, finalizers.Set)
-	require.Nil(t, pod.Map.Elem, "a Pod accepts declared fields only")
+	spec := pod.Map.Field("spec").Type.Map
+	containers := spec.Field("containers").Type.List
+	require.Equal(t, []string{"name"}, slices.Collect(containers.Keys()))
+	ports := containers.Elem().Map.Field("ports").Type.List
+	require.Equal(t, []string{"containerPort", "protocol"}, slices.Collect(ports.Keys()))
+	require.Equal(t, "TCP", ports.Elem().Map.Field("protocol").Default)
+	require.True(t, spec.Field("nodeSelector").Type.Map.IsAtomic())
+	finalizers := pod.Map.Field("metadata").Type.Map.Field("finalizers").Type.List
+	require.True(t, finalizers.IsSet())
+	require.Nil(t, pod.Map.Elem(), "a Pod accepts declared fields only")
 }
 
 func TestRecursiveType(t *testing.T) {
 	crd := Builtin().TypeFor(
 		schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	versions := crd.Map.Fields["spec"].Type.Map.Fields["versions"].Type.List
-	props := versions.Elem.Map.Fields["schema"].Type.Map.Fields["openAPIV3Schema"].Type
+	versions := crd.Map.Field("spec").Type.Map.Field("versions").Type.List
+	props := versions.Elem().Map.Field("schema").Type.Map.Field("openAPIV3Schema").Type
 	require.NotNil(t, props.Map)
-	require.Same(t, props, props.Map.Fields["not"].Type)
-	require.Same(t, props, props.Map.Fields["properties"].Type.Map.Elem)
-	require.Same(t, props, props.Map.Fields["allOf"].Type.List.Elem)
-	require.Contains(t, props.Map.Fields, "description", "a property of that name is no description")
+	require.Same(t, props, props.Map.Field("not").Type)
+	require.Same(t, props, props.Map.Field("properties").Type.Map.Elem())
+	require.Same(t, props, props.Map.Field("allOf").Type.List.Elem())
+	require.NotNil(t, props.Map.Field("description").Type, "a property of that name is no description")
 }
 
 func TestTypeForDoesNotAllocate(t *testing.T) {

@@ -131,9 +131,9 @@ func overridden(t *typed.Type, atomic bool) typed.Type {
 	out := *t
 	switch {
 	case t.Map != nil:
-		out.Map = &typed.Map{Fields: t.Map.Fields, Elem: t.Map.Elem, Atomic: atomic, Untyped: t.Map.Untyped}
+		out.Map = t.Map.WithAtomic(atomic)
 	case t.List != nil && atomic:
-		out.List = &typed.List{Elem: t.List.Elem}
+		out.List = typed.AtomicList(t.List.Elem())
 	case t.List == nil:
 		out = typed.Type{}
 	}
@@ -283,28 +283,30 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 }
 
 func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {
-	out := &typed.Map{Atomic: c.mapType(m.Extensions) == atomic, Fields: c.properties(m, preserve)}
-	untyped := false
+	isAtomic, fields := c.mapType(m.Extensions) == atomic, c.properties(m, preserve)
+	var elem *typed.Type
+	isUntyped := false
 	switch a := m.AdditionalProperties; {
 	case a == nil:
 		// An object without properties is free-form.
-		if preserve || len(m.Properties) == 0 {
-			out.Elem, untyped = typed.Deduced(), true
+		if preserve || len(fields) == 0 {
+			elem, isUntyped = typed.Deduced(), true
 		}
 	case a.Schema != nil:
 		c.down("additionalProperties")
-		out.Elem, untyped = c.use(a.Schema, preserve)
+		elem, isUntyped = c.use(a.Schema, preserve)
 		c.up()
 	case a.Allows:
-		out.Elem, untyped = typed.Deduced(), true
+		elem, isUntyped = typed.Deduced(), true
 	}
-	out.Untyped = untyped && len(m.Properties) == 0
-	return out
+	if isUntyped && len(fields) == 0 {
+		return typed.UntypedMap(elem).WithAtomic(isAtomic)
+	}
+	return typed.NewMap(fields, elem).WithAtomic(isAtomic)
 }
 
 func (c *compiler) list(m *spec.Schema, typ string, preserve bool) *typed.List {
-	out := &typed.List{Elem: typed.UntypedAtomic()}
-	out.Set, out.Keys = c.listType(m.Extensions)
+	listOf, elem := c.listType(m.Extensions), typed.UntypedAtomic()
 	switch {
 	case m.Items == nil && typ != "":
 		c.fail("items", "missing, want the schema of the array's items")
@@ -316,10 +318,10 @@ func (c *compiler) list(m *spec.Schema, typ string, preserve bool) *typed.List {
 		c.fail("items", "got one schema and a list of %d more, want one schema", len(m.Items.Schemas))
 	default:
 		c.down("items")
-		out.Elem, _ = c.use(m.Items.Schema, preserve)
+		elem, _ = c.use(m.Items.Schema, preserve)
 		c.up()
 	}
-	return out
+	return listOf(elem)
 }
 
 // propertyStep returns the step of a path to a property.

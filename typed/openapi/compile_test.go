@@ -34,10 +34,10 @@ var (
 )
 
 func structOf(fields map[string]typed.Field) *typed.Type {
-	return &typed.Type{Map: &typed.Map{Fields: fields}}
+	return &typed.Type{Map: typed.NewMap(fields, nil)}
 }
 
-func mapOf(elem *typed.Type) *typed.Type { return &typed.Type{Map: &typed.Map{Elem: elem}} }
+func mapOf(elem *typed.Type) *typed.Type { return &typed.Type{Map: typed.NewMap(nil, elem)} }
 
 // topologies are schemas that upstream compiles to the same. want is the type of the model "M" where it has formats, of
 // which upstream knows nothing, and defaults, which upstream keeps as they were decoded.
@@ -114,7 +114,7 @@ var topologies = []struct {
 		name:   "entries that are dates",
 		why:    "a formatted string is an untyped scalar too",
 		models: `{"M": {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}}`,
-		want:   &typed.Type{Map: &typed.Map{Elem: dateTimeType, Untyped: true}},
+		want:   &typed.Type{Map: typed.UntypedMap(dateTimeType)},
 	},
 	{
 		name:   "entries that are quantities",

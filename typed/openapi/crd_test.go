@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -106,11 +107,11 @@ func TestWidget(t *testing.T) {
 	r := requireSameCRD(t, string(data))
 	widget := schema.GroupVersionKind{Group: "trace.example.dev", Version: "v1", Kind: "Widget"}
 	require.Equal(t, []string{"v1", "v1beta1"}, r.Versions(widget.GroupKind()))
-	fields := r.TypeFor(widget).Map.Fields
-	require.Same(t, objectMeta(false), fields["metadata"].Type)
-	ports := fields["spec"].Type.Map.Fields["ports"].Type.List
-	require.Equal(t, []string{"port", "protocol"}, ports.Keys)
-	require.Equal(t, "TCP", ports.Elem.Map.Fields["protocol"].Default)
+	fields := r.TypeFor(widget).Map.Field
+	require.Same(t, objectMeta(false), fields("metadata").Type)
+	ports := fields("spec").Type.Map.Field("ports").Type.List
+	require.Equal(t, []string{"port", "protocol"}, slices.Collect(ports.Keys()))
+	require.Equal(t, "TCP", ports.Elem().Map.Field("protocol").Default)
 }
 
 func TestCompileCRD(t *testing.T) {
@@ -122,10 +123,10 @@ func TestCompileCRD(t *testing.T) {
 			"closed struct", "apiVersion, kind and metadata are there although the schema does not say so",
 			crdOf(`{"type": "object", "properties": {"spec": {"type": "object"}}}`),
 			func(t *testing.T, m *typed.Map) {
-				require.Equal(t, text, m.Fields["apiVersion"].Type)
-				require.Equal(t, text, m.Fields["kind"].Type)
-				require.Same(t, objectMeta(false), m.Fields["metadata"].Type)
-				require.Nil(t, m.Elem)
+				require.Equal(t, text, m.Field("apiVersion").Type)
+				require.Equal(t, text, m.Field("kind").Type)
+				require.Same(t, objectMeta(false), m.Field("metadata").Type)
+				require.Nil(t, m.Elem())
 			},
 		},
 		{
@@ -135,8 +136,8 @@ func TestCompileCRD(t *testing.T) {
 				`{"type": "object", "properties": {"kind": {"type": "integer"}, "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}}}}`,
 			),
 			func(t *testing.T, m *typed.Map) {
-				require.Same(t, objectMeta(false), m.Fields["metadata"].Type)
-				require.Equal(t, text, m.Fields["kind"].Type)
+				require.Same(t, objectMeta(false), m.Field("metadata").Type)
+				require.Equal(t, text, m.Field("kind").Type)
 			},
 		},
 		{
@@ -146,44 +147,44 @@ func TestCompileCRD(t *testing.T) {
 				"many": {"type": "array", "items": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"metadata": {"type": "object"}, "in": {"type": "object", "x-kubernetes-embedded-resource": true}}}},
 				"named": {"type": "object", "additionalProperties": {"type": "object", "x-kubernetes-embedded-resource": true}}}}`),
 			func(t *testing.T, m *typed.Map) {
-				one := m.Fields["one"].Type.Map
-				require.Same(t, objectMeta(false), one.Fields["metadata"].Type)
-				require.Equal(t, typed.Deduced(), one.Elem)
-				require.False(t, one.Untyped)
-				item := m.Fields["many"].Type.List.Elem.Map
-				require.Same(t, objectMeta(false), item.Fields["metadata"].Type)
-				require.Same(t, objectMeta(false), item.Fields["in"].Type.Map.Fields["metadata"].Type)
-				require.Same(t, objectMeta(false), m.Fields["named"].Type.Map.Elem.Map.Fields["metadata"].Type)
+				one := m.Field("one").Type.Map
+				require.Same(t, objectMeta(false), one.Field("metadata").Type)
+				require.Equal(t, typed.Deduced(), one.Elem())
+				require.False(t, one.IsUntyped())
+				item := m.Field("many").Type.List.Elem().Map
+				require.Same(t, objectMeta(false), item.Field("metadata").Type)
+				require.Same(t, objectMeta(false), item.Field("in").Type.Map.Field("metadata").Type)
+				require.Same(t, objectMeta(false), m.Field("named").Type.Map.Elem().Map.Field("metadata").Type)
 			},
 		},
 		{
 			"no schema", "the server then publishes an object without properties, so that even metadata is free",
 			`{"spec": {"group": "example.com", "names": {"kind": "Thing"}, "versions": [{"name": "v1"}]}}`,
 			func(t *testing.T, m *typed.Map) {
-				require.Equal(t, &typed.Map{Elem: typed.Deduced(), Untyped: true}, m)
+				require.Equal(t, typed.UntypedMap(typed.Deduced()), m)
 			},
 		},
 		{
 			"null schema", "null is absent",
 			`{"spec": {"group": "example.com", "names": {"kind": "Thing"}, "versions": [{"name": "v1", "schema": null}]}}`,
-			func(t *testing.T, m *typed.Map) { require.True(t, m.Untyped) },
+			func(t *testing.T, m *typed.Map) { require.True(t, m.IsUntyped()) },
 		},
 		{
 			"preserveUnknownFields of the definition",
 			"opens every struct, metadata too",
 			`{"spec": {"group": "example.com", "names": {"kind": "Thing"}, "preserveUnknownFields": true, "versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}}}}]}}`,
 			func(t *testing.T, m *typed.Map) {
-				require.Equal(t, typed.Deduced(), m.Elem)
-				require.Equal(t, typed.Deduced(), m.Fields["spec"].Type.Map.Elem)
-				require.Equal(t, typed.Deduced(), m.Fields["metadata"].Type.Map.Elem)
+				require.Equal(t, typed.Deduced(), m.Elem())
+				require.Equal(t, typed.Deduced(), m.Field("spec").Type.Map.Elem())
+				require.Equal(t, typed.Deduced(), m.Field("metadata").Type.Map.Elem())
 			},
 		},
 		{
 			"preserve unknown fields at the root", "the declared fields stay what they are",
 			crdOf(`{"type": "object", "x-kubernetes-preserve-unknown-fields": true}`),
 			func(t *testing.T, m *typed.Map) {
-				require.Equal(t, typed.Deduced(), m.Elem)
-				require.Same(t, objectMeta(false), m.Fields["metadata"].Type)
+				require.Equal(t, typed.Deduced(), m.Elem())
+				require.Same(t, objectMeta(false), m.Field("metadata").Type)
 			},
 		},
 		{
@@ -193,10 +194,10 @@ func TestCompileCRD(t *testing.T) {
 				`{"type": "object", "properties": {"size": {"x-kubernetes-int-or-string": true}, "maybe": {"type": "string", "nullable": true}, "at": {"type": "string", "format": "date-time"}, "n": {"type": "integer", "default": 3}}}`,
 			),
 			func(t *testing.T, m *typed.Map) {
-				require.Equal(t, typed.Deduced(), m.Fields["size"].Type)
-				require.Equal(t, text, m.Fields["maybe"].Type)
-				require.Equal(t, dateTimeType, m.Fields["at"].Type)
-				require.Equal(t, int64(3), m.Fields["n"].Default)
+				require.Equal(t, typed.Deduced(), m.Field("size").Type)
+				require.Equal(t, text, m.Field("maybe").Type)
+				require.Equal(t, dateTimeType, m.Field("at").Type)
+				require.Equal(t, int64(3), m.Field("n").Default)
 			},
 		},
 		{
@@ -204,7 +205,7 @@ func TestCompileCRD(t *testing.T) {
 			crdOf(`{"type": "object", "properties": {"size": {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": true, "pattern": ` +
 				strconv.Quote(quantityPattern) + `}}}`),
 			func(t *testing.T, m *typed.Map) {
-				require.Equal(t, "quantity", m.Fields["size"].Type.Format)
+				require.Equal(t, "quantity", m.Field("size").Type.Format)
 			},
 		},
 		{
@@ -214,9 +215,9 @@ func TestCompileCRD(t *testing.T) {
 				`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, "b": {"type": "array", "items": {"type": "object", "properties": {"k": {"type": "string"}}}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, "c": {"type": "object", "additionalProperties": true, "x-kubernetes-map-type": "atomic"}}}`,
 			),
 			func(t *testing.T, m *typed.Map) {
-				require.True(t, m.Fields["a"].Type.List.Set)
-				require.Equal(t, []string{"k"}, m.Fields["b"].Type.List.Keys)
-				require.True(t, m.Fields["c"].Type.Map.Atomic)
+				require.True(t, m.Field("a").Type.List.IsSet())
+				require.Equal(t, []string{"k"}, slices.Collect(m.Field("b").Type.List.Keys()))
+				require.True(t, m.Field("c").Type.Map.IsAtomic())
 			},
 		},
 	}
@@ -242,12 +243,12 @@ func TestCRDKeepsTopologyAlone(t *testing.T) {
 		"d": {"type": "array", "items": {"type": "object", "properties": {"e": {"default": {"f": 9007199254740993}}}}}}}`)), &crd))
 	r, err := CompileCRD(crd)
 	require.NoError(t, err)
-	fields := r.TypeFor(thing).Map.Fields
-	require.True(t, fields["a"].Type.List.IsAtomic())
-	require.Equal(t, text, fields["b"].Type)
-	require.Equal(t, int64(9007199254740993), fields["c"].Default)
+	fields := r.TypeFor(thing).Map.Field
+	require.True(t, fields("a").Type.List.IsAtomic())
+	require.Equal(t, text, fields("b").Type)
+	require.Equal(t, int64(9007199254740993), fields("c").Default)
 	require.Equal(t, map[string]any{"f": int64(9007199254740993)},
-		fields["d"].Type.List.Elem.Map.Fields["e"].Default)
+		fields("d").Type.List.Elem().Map.Field("e").Default)
 }
 
 func TestCompileCRDErrors(t *testing.T) {

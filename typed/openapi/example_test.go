@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -10,8 +11,8 @@ import (
 
 func ExampleBuiltin() {
 	service := openapi.Builtin().TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Service"})
-	ports := service.Map.Fields["spec"].Type.Map.Fields["ports"].Type.List
-	fmt.Println(ports.Keys)
+	ports := service.Map.Field("spec").Type.Map.Field("ports").Type.List
+	fmt.Println(slices.Collect(ports.Keys()))
 	// Output: [port protocol]
 }
 

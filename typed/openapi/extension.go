@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // relationship is the value of x-kubernetes-map-type.
@@ -32,49 +33,52 @@ func (c *compiler) mapType(extensions map[string]any) relationship {
 	}
 }
 
-// listType reports whether a list is a set, and its keys. The patch strategy, which is older, counts only without a
+// listOf makes a list of items of a type.
+type listOf = func(elem *typed.Type) *typed.List
+
+// listType returns how to make a list, by its extensions. The patch strategy, which is older, counts only without a
 // list type.
-func (c *compiler) listType(extensions map[string]any) (isSet bool, keys []string) {
+func (c *compiler) listType(extensions map[string]any) listOf {
 	listType, ok := extensions["x-kubernetes-list-type"]
 	if !ok {
 		return c.patchStrategy(extensions)
 	}
 	switch listType {
 	case "atomic":
-		return false, nil
+		return typed.AtomicList
 	case "set":
-		return true, nil
+		return typed.SetList
 	case "map":
 	default:
 		c.fail("x-kubernetes-list-type", "unknown list type %#v, want atomic, set or map", listType)
-		return false, nil
+		return typed.AtomicList
 	}
 	const keyword = "x-kubernetes-list-map-keys"
 	v, ok := extensions[keyword]
 	if !ok {
 		c.fail(keyword, "missing, want the key fields of a list of type map")
-		return false, nil
+		return typed.AtomicList
 	}
-	keys, ok = texts(v)
+	keys, ok := texts(v)
 	if !ok {
 		c.fail(keyword, "got %#v, want a list of field names", v)
 	}
 	return keyedBy(keys)
 }
 
-func (c *compiler) patchStrategy(extensions map[string]any) (isSet bool, keys []string) {
+func (c *compiler) patchStrategy(extensions map[string]any) listOf {
 	const keyword = "x-kubernetes-patch-strategy"
 	v, ok := extensions[keyword]
 	switch {
 	case !ok || v == "retainKeys":
-		return false, nil
+		return typed.AtomicList
 	case v != "merge" && v != "merge,retainKeys":
 		c.fail(keyword, `unknown patch strategy %#v, want merge, retainKeys or both as "merge,retainKeys"`, v)
-		return false, nil
+		return typed.AtomicList
 	}
 	key, ok := extensions["x-kubernetes-patch-merge-key"]
 	if !ok {
-		return true, nil
+		return typed.SetList
 	}
 	name, ok := key.(string)
 	if !ok {
@@ -84,11 +88,11 @@ func (c *compiler) patchStrategy(extensions map[string]any) (isSet bool, keys []
 }
 
 // keyedBy returns what an associative list is: a set if it has no keys.
-func keyedBy(keys []string) (bool, []string) {
+func keyedBy(keys []string) listOf {
 	if len(keys) == 0 {
-		return true, nil
+		return typed.SetList
 	}
-	return false, keys
+	return func(elem *typed.Type) *typed.List { return typed.KeyedList(elem, keys[0], keys[1:]...) }
 }
 
 // texts returns the strings of a list, without other values.

@@ -2,8 +2,9 @@ package openapi
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,15 +94,15 @@ func (o *oracle) compareLists(ref smd.TypeRef, theirs *smd.List, ours *typed.Lis
 	if relationship == smd.Associative {
 		isSet, keys = len(theirs.Keys) == 0, theirs.Keys
 	}
-	if isSet != ours.Set || strings.Join(keys, "\x00") != strings.Join(ours.Keys, "\x00") {
-		return fmt.Errorf("%s: list is a set: %v, keys %q, upstream %v, %q", path, ours.Set, ours.Keys, isSet, keys)
+	if got := slices.Collect(ours.Keys()); isSet != ours.IsSet() || !slices.Equal(keys, got) {
+		return fmt.Errorf("%s: list is a set: %v, keys %q, upstream %v, %q", path, ours.IsSet(), got, isSet, keys)
 	}
-	return o.compare(theirs.ElementType, ours.Elem, path+"[]")
+	return o.compare(theirs.ElementType, ours.Elem(), path+"[]")
 }
 
 func (o *oracle) compareMaps(theirs *smd.Map, ours *typed.Map, path string) error {
-	if atomic := theirs.ElementRelationship == smd.Atomic; ours.Atomic != atomic {
-		return fmt.Errorf("%s: atomic is %v, upstream %v", path, ours.Atomic, atomic)
+	if atomic := theirs.ElementRelationship == smd.Atomic; ours.IsAtomic() != atomic {
+		return fmt.Errorf("%s: atomic is %v, upstream %v", path, ours.IsAtomic(), atomic)
 	}
 	// What upstream asks before it reconciles a set of paths with a map.
 	elem := theirs.ElementType
@@ -110,14 +111,15 @@ func (o *oracle) compareMaps(theirs *smd.Map, ours *typed.Map, path string) erro
 		untyped = *elem.NamedType == "__untyped_deduced_"
 	}
 	untyped = untyped && theirs.Fields == nil
-	if ours.Untyped != untyped {
-		return fmt.Errorf("%s: untyped is %v, upstream %v", path, ours.Untyped, untyped)
+	if ours.IsUntyped() != untyped {
+		return fmt.Errorf("%s: untyped is %v, upstream %v", path, ours.IsUntyped(), untyped)
 	}
-	if len(ours.Fields) != len(theirs.Fields) {
-		return fmt.Errorf("%s: has %d fields, upstream %d", path, len(ours.Fields), len(theirs.Fields))
+	fields := maps.Collect(ours.Fields())
+	if len(fields) != len(theirs.Fields) {
+		return fmt.Errorf("%s: has %d fields, upstream %d", path, len(fields), len(theirs.Fields))
 	}
 	for _, field := range theirs.Fields {
-		f, ok := ours.Fields[field.Name]
+		f, ok := fields[field.Name]
 		if !ok {
 			return fmt.Errorf("%s: lacks field %q", path, field.Name)
 		}
@@ -129,11 +131,11 @@ func (o *oracle) compareMaps(theirs *smd.Map, ours *typed.Map, path string) erro
 			return err
 		}
 	}
-	if present := elem != (smd.TypeRef{}); present != (ours.Elem != nil) {
-		return fmt.Errorf("%s: has an element type: %v, upstream %v", path, ours.Elem != nil, present)
+	if present := elem != (smd.TypeRef{}); present != (ours.Elem() != nil) {
+		return fmt.Errorf("%s: has an element type: %v, upstream %v", path, ours.Elem() != nil, present)
 	}
-	if ours.Elem == nil {
+	if ours.Elem() == nil {
 		return nil
 	}
-	return o.compare(elem, ours.Elem, path+"{}")
+	return o.compare(elem, ours.Elem(), path+"{}")
 }

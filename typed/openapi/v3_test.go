@@ -22,10 +22,10 @@ func TestCompileV3(t *testing.T) {
 		`{"K": {"type": "array", "items": {"$ref": "#/components/schemas/E"}, ` + ext + `}, "E": {"type": "integer"}}`)
 	r, err := CompileV3(one, two)
 	require.NoError(t, err)
-	require.Equal(t, number, r.TypeFor(k).List.Elem, "the last document counts, and refers to its own models")
+	require.Equal(t, number, r.TypeFor(k).List.Elem(), "the last document counts, and refers to its own models")
 	r, err = CompileV3(two, one)
 	require.NoError(t, err)
-	require.Equal(t, text, r.TypeFor(k).List.Elem)
+	require.Equal(t, text, r.TypeFor(k).List.Elem())
 }
 
 func TestCompileV3Errors(t *testing.T) {

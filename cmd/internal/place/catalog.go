@@ -111,7 +111,7 @@ func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 	if !isStored(k.Typ) {
 		return nil, fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
 	}
-	k.hasStatus, k.replicas = k.Typ.Map.Fields["status"].Type != nil, builtinReplicas(k.Typ)
+	k.hasStatus, k.replicas = k.Typ.Map.Field("status").Type != nil, builtinReplicas(k.Typ)
 	k.converts = openapi.Builtin().Versions(gk) == nil
 	return k, nil
 }
@@ -122,6 +122,6 @@ func isStored(t *typed.Type) bool {
 	if t.Map == nil {
 		return false
 	}
-	metadata := t.Map.Fields["metadata"].Type
-	return metadata != nil && metadata.Map != nil && metadata.Map.Fields["name"].Type != nil
+	metadata := t.Map.Field("metadata").Type
+	return metadata != nil && metadata.Map != nil && metadata.Map.Field("name").Type != nil
 }

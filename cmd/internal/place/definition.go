@@ -99,7 +99,7 @@ func definitionOfTypes(gk schema.GroupKind, types *openapi.Registry) *Definition
 	d := &Definition{Kind: gk, Plural: plural.Resource, namespaced: true, types: types, ofDocument: true}
 	for i, version := range types.Versions(gk) {
 		t := types.TypeFor(gk.WithVersion(version))
-		status := t.Map != nil && t.Map.Fields["status"].Type != nil
+		status := t.Map != nil && t.Map.Field("status").Type != nil
 		d.versions = append(d.versions, definedVersion{name: version, served: true, storage: i == 0, status: status})
 	}
 	d.tree = d.freeForm()

@@ -24,7 +24,7 @@ var ScaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kin
 
 // builtinReplicas returns Kind.replicas of a built-in kind.
 func builtinReplicas(t *typed.Type) []string {
-	if spec := t.Map.Fields["spec"].Type; spec != nil && spec.Map != nil && spec.Map.Fields["replicas"].Type != nil {
+	if spec := t.Map.Field("spec").Type; spec != nil && spec.Map != nil && spec.Map.Field("replicas").Type != nil {
 		return []string{"spec", "replicas"}
 	}
 	return nil

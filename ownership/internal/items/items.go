@@ -122,8 +122,8 @@ func KeyOf(item any, names []string, t *typed.Type) (key []fieldpath.KeyField) {
 	}
 	for _, name := range names {
 		v, ok := m[name]
-		if !ok && t != nil && t.List != nil && t.List.Elem.Map != nil {
-			v = t.List.Elem.Map.Fields[name].Default
+		if !ok && t != nil && t.List != nil {
+			v = t.List.KeyDefault(name)
 			ok = v != nil
 		}
 		if ok && IsScalar(v) {

@@ -1,0 +1,45 @@
+package fieldsets
+
+import (
+	"github.com/tenure-ssa/tenure/internal/hooks"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
+// the length of paths: operations on a set recurse as deep as its paths are long, so the caller must bound them.
+type Builder struct {
+	// first is apart from more, because what is passed to a hook is allocated, and most levels have one element.
+	first member
+	more  []member
+}
+
+// member is an element of a level, and what is at and below it. It is an alias, as [hooks.SetOf] has no name for it.
+type member = struct {
+	fieldpath.Element
+	fieldpath.Entry
+}
+
+var setOf = hooks.SetOf.(func(first member, more []member) *fieldpath.Set)
+
+// Add adds e to the level: the path that ends with e if isMember is true, and the paths of below under it. Adding an
+// element twice unites both. The zero Element is ignored.
+func (b *Builder) Add(e fieldpath.Element, isMember bool, below *fieldpath.Set) {
+	m := member{e, fieldpath.Entry{Member: isMember, Below: below}}
+	switch {
+	case !isMember && below.Empty():
+	case b.first.Element == (fieldpath.Element{}):
+		b.first = m
+	default:
+		b.more = append(b.more, m)
+	}
+}
+
+// Set returns the set of what was added, nil for nothing, and removes it from b.
+func (b *Builder) Set() *fieldpath.Set {
+	if b.first.Element == (fieldpath.Element{}) {
+		return nil
+	}
+	first, more := b.first, b.more
+	*b = Builder{}
+	return setOf(first, more)
+}

@@ -1,0 +1,34 @@
+// Package lastapplied writes the annotation in which client-side apply keeps the intent that it applied last.
+package lastapplied
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/internal/limits"
+)
+
+// Annotation is the name of the annotation.
+const Annotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+// Text returns the annotation of intent, which it changes: its JSON without the annotation itself, on one line that
+// ends with a newline. The fields of a Go struct are in its order.
+func Text(intent runtime.Object) (string, error) {
+	if accessor, err := meta.Accessor(intent); err == nil {
+		annotations := accessor.GetAnnotations()
+		delete(annotations, Annotation)
+		accessor.SetAnnotations(annotations)
+	}
+	b, err := json.Marshal(intent)
+	return string(b) + "\n", err
+}
+
+// IsWithin reports whether an object may have these annotations: a server stores no larger ones. size is in bytes.
+func IsWithin(annotations map[string]string) (size int, ok bool) {
+	for name, text := range annotations {
+		size += len(name) + len(text)
+	}
+	return size, size <= limits.MaxAnnotations
+}

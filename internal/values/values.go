@@ -1,0 +1,47 @@
+// Package values has what the engine does with values of a [typed.Type], and nobody else. It is part of package typed,
+// which does not promise it: typed sets the functions of [hooks], and this package gives them their types back.
+package values
+
+import (
+	"iter"
+
+	"github.com/tenure-ssa/tenure/internal/hooks"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+var (
+	compareAndValidate = hooks.CompareAndValidate.(func(
+		s *typed.Semantics, t *typed.Type, old, now any, except ...string) (typed.Comparison, bool))
+	dropUnknown = hooks.DropUnknown.(func(t *typed.Type, v, live any) (any, typed.Errors))
+)
+
+// CompareAndValidate is [typed.Semantics.Compare] for a value that was not validated. ok is false if a part of now that
+// old does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that
+// are equal in old are valid, whatever they are. ok is also false if the values exceed the limits of
+// [typed.Type.Validate]. except is the path of an entry that is left out where both values have maps with other entries
+// around it.
+func CompareAndValidate(s *typed.Semantics, t *typed.Type, old, now any, except ...string) (
+	c typed.Comparison, ok bool) {
+	return compareAndValidate(s, t, old, now, except...)
+}
+
+// DropUnknown returns v without the fields that structs of its type t do not declare, at any depth, and an error for
+// each of them, sorted by path. An atomic list or map that equals live's is kept as it is, because [typed.Type.Merge]
+// does not validate it. The result shares memory with v, and is v itself if nothing is dropped. v must be valid but for
+// unknown fields.
+func DropUnknown(t *typed.Type, v, live any) (any, typed.Errors) { return dropUnknown(t, v, live) }
+
+// Finder finds the values at the paths of sets, in values of one type. It searches a list item by item for the first
+// two lookups, and builds an index of the list for all others, whichever sets they are for: p lookups in n items cost
+// O(p+n). The values must not change while it is used.
+type Finder interface {
+	// Find returns the child that e selects in v, the first one if it selects several, and how many it selects.
+	Find(t *typed.Type, v any, e fieldpath.Element) (child any, times int)
+	// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values that old and now have at
+	// the path; nil for none. The path is valid until the next one; clone it to keep it.
+	Pairs(t *typed.Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any]
+}
+
+// NewFinder returns a Finder.
+func NewFinder() Finder { return hooks.NewFinder().(Finder) }
