@@ -147,7 +147,7 @@ func jq(t *typed.Type, path fieldpath.Path) (text string) {
 			var conditions []string
 			for _, f := range key {
 				field, want := jqField(f.Name), jqValue(f.Value)
-				if child.Map != nil && typed.Equal(child.Map.Fields[f.Name].Default, f.Value) {
+				if child.Map != nil && typed.Equal(child.Map.Field(f.Name).Default, f.Value) {
 					field = "(" + field + " // " + want + ")"
 				}
 				conditions = append(conditions, field+" == "+want)
