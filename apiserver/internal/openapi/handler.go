@@ -21,10 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	openapi_v2 "github.com/google/gnostic-models/openapiv2"
-	openapi_v3 "github.com/google/gnostic-models/openapiv3"
 	"github.com/munnerz/goautoneg"
-	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/handler3"
 
@@ -34,20 +31,12 @@ import (
 
 // A Handler serves OpenAPI documents. It is safe for concurrent use.
 type Handler struct {
-	tables  *resources.Current
-	version string
-	cache   atomic.Pointer[documents]
+	tables *resources.Current
+	cache  atomic.Pointer[documents]
 }
 
-// New returns a handler for the resources of tables. version is the server's version, such as
-// v1.37.2. Documents have the minor version, 1.37.
-func New(tables *resources.Current, version string) *Handler {
-	minor := strings.TrimPrefix(version, "v")
-	if parts := strings.SplitN(minor, ".", 3); len(parts) == 3 {
-		minor = parts[0] + "." + parts[1]
-	}
-	return &Handler{tables: tables, version: minor}
-}
+// New returns a handler for the resources of tables.
+func New(tables *resources.Current) *Handler { return &Handler{tables: tables} }
 
 // Paths are the paths that Register registers.
 var Paths = []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/"}
@@ -60,23 +49,25 @@ func (h *Handler) Register(mux *http.ServeMux) {
 }
 
 // documents returns the documents of the current table.
-func (h *Handler) documents() *documents {
+func (h *Handler) documents() (*documents, error) {
 	table, before := h.tables.Table(), h.cache.Load()
 	if before != nil && before.table == table {
-		return before
+		return before, nil
 	}
-	d := newDocuments(table, h.version, before)
-	h.cache.Store(d)
-	return d
+	d, err := newDocuments(table, before)
+	if err == nil {
+		h.cache.Store(d)
+	}
+	return d, err
 }
 
 // V3 returns the OpenAPI 3 document of a group version in JSON.
 func (h *Handler) V3(gv schema.GroupVersion) ([]byte, error) {
-	name := "apis/" + gv.String()
-	if gv.Group == "" {
-		name = "api/" + gv.Version
+	documents, err := h.documents()
+	if err != nil {
+		return nil, err
 	}
-	doc, ok := h.documents().v3[name]
+	doc, ok := documents.v3[nameOf(gv)]
 	if !ok {
 		return nil, fmt.Errorf("there is no OpenAPI document of %s", gv)
 	}
@@ -87,7 +78,11 @@ func (h *Handler) V3(gv schema.GroupVersion) ([]byte, error) {
 // serveIndex responds with the URLs of the OpenAPI 3 documents. The URLs contain their hashes,
 // so the hash of the index changes with any of them.
 func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request) {
-	index, err := h.documents().index()
+	documents, err := h.documents()
+	var index content
+	if err == nil {
+		index, err = documents.index()
+	}
 	if err != nil {
 		response.Error(w, r, err)
 		return
@@ -105,7 +100,12 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request) {
 		h.serveIndex(w, r)
 		return
 	}
-	doc, ok := h.documents().v3[name]
+	documents, err := h.documents()
+	if err != nil {
+		response.Error(w, r, err)
+		return
+	}
+	doc, ok := documents.v3[name]
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -141,13 +141,16 @@ func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
 	}
-	doc := h.documents().v2
-	content, err := doc.json()
+	documents, err := h.documents()
+	var content content
+	if err == nil {
+		content, err = documents.v2.json()
+	}
 	if err != nil {
 		response.Error(w, r, err)
 		return
 	}
-	deliver(w, r, doc, content, mediaType, binary)
+	deliver(w, r, documents.v2, content, mediaType, binary)
 }
 
 // deliver writes a document as JSON (c) or as protobuf.
@@ -228,20 +231,4 @@ func marshalIndex(hashes map[string]string) (content, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(index)
 	return contentOf(out.Bytes()), err
-}
-
-func protobufV2(data []byte) ([]byte, error) {
-	document, err := openapi_v2.ParseDocument(data)
-	if err != nil {
-		return nil, err
-	}
-	return proto.Marshal(document)
-}
-
-func protobufV3(data []byte) ([]byte, error) {
-	document, err := openapi_v3.ParseDocument(data)
-	if err != nil {
-		return nil, err
-	}
-	return proto.Marshal(document)
 }

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // A Resource is an API resource at one version. It is immutable once it is in a Table.
@@ -50,20 +50,11 @@ type Resource struct {
 	// Terminating is true while the definition is being deleted: creates are forbidden.
 	Terminating bool `json:"-"`
 
-	// Schema returns the published schema of a custom resource for OpenAPI version 2 or 3.
-	Schema func(version int) (PublishedSchema, error) `json:"-"`
+	// Definition reads the CustomResourceDefinition of a custom resource. What it returns may be newer than the resource.
+	Definition func() (*apiextensionsv1.CustomResourceDefinition, error) `json:"-"`
 
 	opening sync.Mutex
 	opened  atomic.Pointer[map[string]*Endpoint]
-}
-
-// A PublishedSchema is the schema of a custom resource in the OpenAPI documents.
-type PublishedSchema struct {
-	// Object is the schema without apiVersion, kind and metadata, which all objects have.
-	// It is nil if objects may have any field.
-	Object *spec.Schema
-	// Selectable are the JSON paths of the selectable fields.
-	Selectable []string
 }
 
 // A Subresource is a subresource such as status or scale.
