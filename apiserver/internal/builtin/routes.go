@@ -22,15 +22,12 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// Routes returns the routes of kube-apiserver for the built-in resources, for their OpenAPI documents: its own installer
-// makes them. They serve nothing, as their storages store nothing.
+// Routes returns the routes of kube-apiserver for the built-in resources, for their OpenAPI documents: its own
+// installer makes them. They must not be called, as their storages store nothing.
 func Routes() (*restful.Container, error) {
 	out := restful.NewContainer()
 	options := Options{
-		Open: Opener{Open: func(*storagebackend.ConfigForResource, string, func() runtime.Object, func() runtime.Object) (
-			storage.Interface, factory.DestroyFunc, error) {
-			return nil, func() {}, nil
-		}},
+		Open:       Opener{Open: openNothing},
 		Authorizer: authorizerfactory.NewAlwaysDenyAuthorizer(), Client: &restclient.Config{},
 		ServiceClusterIPRange: DefaultServiceClusterIPRange,
 	}
@@ -69,4 +66,9 @@ func Routes() (*restful.Container, error) {
 	out.Add(lists.GenerateWebService(genericapiserver.APIGroupPrefix, metav1.APIGroupList{}))
 	routes.Version{Version: &version.Info{}}.Install(out)
 	return out, errors.Join(errs...)
+}
+
+func openNothing(*storagebackend.ConfigForResource, string, func() runtime.Object, func() runtime.Object) (
+	storage.Interface, factory.DestroyFunc, error) {
+	return nil, func() {}, nil
 }

@@ -48,8 +48,8 @@ func info() *spec.Info {
 	}}
 }
 
-// builtinV3 returns the OpenAPI 3 documents of paths without custom resources, by name. All servers of the process share
-// them.
+// builtinV3 returns the OpenAPI 3 documents of paths without custom resources, by name. All servers of the process
+// share them.
 var builtinV3 = sync.OnceValues(func() (map[string]*document, error) {
 	container, err := builtin.Routes()
 	if err != nil {
@@ -94,7 +94,8 @@ var builtinV2 = sync.OnceValues(func() (*spec.Swagger, error) {
 	config.CommonResponses = map[int]spec.Response{
 		http.StatusUnauthorized: {ResponseProps: spec.ResponseProps{Description: "Unauthorized"}},
 	}
-	out, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(container.RegisteredWebServices()), config)
+	services := restfuladapter.AdaptWebServices(container.RegisteredWebServices())
+	out, err := builder.BuildOpenAPISpecFromRoutes(services, config)
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,8 @@ const recordedDigests = "testdata/kube-apiserver.txt"
 var notServed = []string{".well-known/openid-configuration", "openid/v1/jwks"}
 
 // TestLikeKubeAPIServer requires that all documents are those of kube-apiserver: the same JSON, but for the order of
-// keys. With the URL of a new kube-apiserver that takes the token "loopback" it says where they differ, and with -update
-// it records them:
+// keys. With the URL of a new kube-apiserver that takes the token "loopback" it says where they differ, and with
+// -update it records them:
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 go test ./apiserver/internal/openapi -run TestLikeKubeAPIServer -update
 func TestLikeKubeAPIServer(t *testing.T) {

@@ -7,14 +7,13 @@
 package resources
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
 )
 
 // A Resource is an API resource at one version. It is immutable once it is in a Table.
@@ -146,8 +145,7 @@ func (r *Resource) Endpoint(subresource string) (*Endpoint, error) {
 // first 8 bytes of the SHA-256 of group/version/kind, in base64. Clients compare hashes to
 // notice that the storage version changed.
 func (r *Resource) StorageVersionHash() string {
-	sum := sha256.Sum256([]byte(r.Stored.Group + "/" + r.Stored.Version + "/" + r.Stored.Kind))
-	return base64.StdEncoding.EncodeToString(sum[:8])
+	return discovery.StorageVersionHash(r.Stored.Group, r.Stored.Version, r.Stored.Kind)
 }
 
 // PrefixOf returns the storage prefix of a resource.
