@@ -108,7 +108,7 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 		Now: o.Now, ServiceClusterIPRange: o.ServiceClusterIPRange, MaxBody: o.Limits.Body,
 	})
 	s.tables.Replace(resources.NewTable(groups, 1))
-	s.openapi = openapi.New(s.tables, kubernetesVersion)
+	s.openapi = openapi.New(s.tables)
 	disabled := map[string]bool{
 		lifecycle.PluginName:                    o.DisableNamespaceLifecycle,
 		podsecurity.PluginName:                  o.DisableNamespaceLifecycle, // it reads the Namespace of a Pod

@@ -63,11 +63,21 @@ var DefaultServiceClusterIPRange = netip.MustParsePrefix("10.96.0.0/12")
 // Groups returns the built-in API groups, the core group first. Each call returns new resources.
 func Groups(options Options) []resources.Group {
 	var groups []resources.Group
+	for _, o := range openers(options) {
+		groups = append(groups, o.served)
+	}
+	return groups
+}
+
+// openers returns the openers of the built-in groups, the core group first.
+func openers(options Options) []*opener {
+	var groups []resources.Group
 	if err := json.Unmarshal(resourcesJSON, &groups); err != nil {
 		panic(fmt.Sprintf("builtin: resources.json: %v", err))
 	}
+	var out []*opener
 	for _, g := range groups {
-		opener := &opener{options: options, names: map[schema.GroupVersionResource]bool{}}
+		opener := &opener{served: g, options: options, names: map[schema.GroupVersionResource]bool{}}
 		opener.info = sync.OnceValues(func() (genericapiserver.APIGroupInfo, error) { return opener.open(g.Name) })
 		for _, v := range g.Versions {
 			for _, r := range v.Resources {
@@ -77,8 +87,9 @@ func Groups(options Options) []resources.Group {
 				r.Open = func() (map[string]*resources.Endpoint, error) { return opener.endpoints(r) }
 			}
 		}
+		out = append(out, opener)
 	}
-	return groups
+	return out
 }
 
 // storageVersions are the storage versions of kinds that are stored in another version, or in another group, than they
@@ -116,6 +127,7 @@ func complete(r *resources.Resource) {
 // An opener opens the storages of a group.
 type opener struct {
 	options Options
+	served  resources.Group
 	names   map[schema.GroupVersionResource]bool // what is served
 	info    func() (genericapiserver.APIGroupInfo, error)
 }

@@ -219,7 +219,7 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 			resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: resources.ScaleKind})
 	}
 	r.Open = func() (map[string]*resources.Endpoint, error) { return d.endpoints(v, r) }
-	r.Schema = func(version int) (resources.PublishedSchema, error) { return d.published(v.Name, version) }
+	r.Definition = d.read
 	return r
 }
 

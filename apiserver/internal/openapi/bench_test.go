@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
@@ -37,25 +36,4 @@ func BenchmarkOneOf500(b *testing.B) {
 			}
 		})
 	}
-}
-
-// BenchmarkDefinition compares the document of one definition with the one that apiextensions' builder makes.
-func BenchmarkDefinition(b *testing.B) {
-	crd := definition(b, definitions["namespaced"])
-	b.Run("ours", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			h := serve(current(table(1, crd)))
-			ask(h, "/openapi/v3/apis/example.dev/v1", nil)
-		}
-	})
-	b.Run("builder", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			document, err := builder.BuildOpenAPIV3(crd, "v1", builder.Options{IncludeSelectableFields: true})
-			require.NoError(b, err)
-			_, err = document.MarshalJSON()
-			require.NoError(b, err)
-		}
-	})
 }

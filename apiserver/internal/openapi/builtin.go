@@ -1,168 +1,104 @@
 package openapi
 
 import (
-	"bytes"
-	"compress/gzip"
-	_ "embed" // for descriptions
-	"encoding/json"
 	"fmt"
-	"maps"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"github.com/emicklei/go-restful/v3"
+	"k8s.io/apimachinery/pkg/util/version"
+	apinames "k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
+	utilopenapi "k8s.io/apiserver/pkg/util/openapi"
+	"k8s.io/apiserver/pkg/util/responsewriter"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
+	"k8s.io/kube-openapi/pkg/builder"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
+	"k8s.io/kube-openapi/pkg/handler"
+	"k8s.io/kube-openapi/pkg/handler3"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	generated "k8s.io/kubernetes/pkg/generated/openapi"
 
 	"github.com/tenure-ssa/tenure/typed/openapi"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 )
 
-// builtinSchemas returns the schemas of a built-in group version by model, with the
-// descriptions of their Go types, and the models of its kinds.
-func builtinSchemas(gv schema.GroupVersion) (map[string]tree, models, error) {
-	data, ok := openapi.BuiltinDocument(gv)
-	if !ok {
-		return nil, nil, fmt.Errorf("no schemas of %s are embedded", gv)
+// What kube-apiserver configures for its documents.
+var (
+	definitions = utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generated.GetOpenAPIDefinitions)
+	namer       = sync.OnceValue(func() *apinames.DefinitionNamer {
+		return apinames.NewDefinitionNamer(legacyscheme.Scheme, builtin.DefinitionScheme(), aggregatorscheme.Scheme)
+	})
+	security = spec.SecuritySchemeProps{
+		Type: "apiKey", Name: "authorization", In: "header", Description: "Bearer Token authentication",
 	}
-	var document struct {
-		Components struct {
-			Schemas map[string]tree `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(data, &document); err != nil {
-		return nil, nil, err
-	}
-	schemas := document.Components.Schemas
-	meta, err := metaSchemas()
-	if err != nil {
-		return nil, nil, err
-	}
-	docs := descriptionsFor(gv, schemas)
-	recorded, err := recordedDescriptions()
-	if err != nil {
-		return nil, nil, err
-	}
-	byKind := map[schema.GroupVersionKind]string{}
-	for model, t := range schemas {
-		if from, ok := meta[model]; ok {
-			describeAs(t, from)
-		}
-		describe(t, docs[model])
-		for path, text := range recorded[model] {
-			describeAt(t, path, text)
-		}
-		for _, kind := range kindsOf(t) {
-			// Options belong to all groups, and have a model in meta/v1.
-			if !strings.HasPrefix(model, metaModels) || kind.Group == "" {
-				byKind[kind] = model
-			}
-		}
-	}
-	return schemas, func(kind schema.GroupVersionKind) string { return byKind[kind] }, nil
+)
+
+func info() *spec.Info {
+	v := version.MustParseGeneric(openapi.KubernetesVersion)
+	return &spec.Info{InfoProps: spec.InfoProps{
+		Title: "Kubernetes", Version: fmt.Sprintf("%d.%d", v.Major(), v.Minor()),
+	}}
 }
 
-// descriptions.json.gz has descriptions of kube-apiserver's that the Go types lack, such as what the values of an
-// enumeration mean, by model and path. TestLikeKubeAPIServer writes it.
-//
-//go:embed descriptions.json.gz
-var compressedDescriptions []byte
-
-var recordedDescriptions = sync.OnceValues(func() (out map[string]map[string]string, err error) {
-	data, err := gzip.NewReader(bytes.NewReader(compressedDescriptions))
+// builtinV3 returns the OpenAPI 3 documents of paths without custom resources, by name. All servers of the process
+// share them.
+var builtinV3 = sync.OnceValues(func() (map[string]*document, error) {
+	container, err := builtin.Routes()
 	if err != nil {
 		return nil, err
 	}
-	err = json.NewDecoder(data).Decode(&out)
-	return out, err
+	config := genericapiserver.DefaultOpenAPIV3Config(definitions, namer())
+	config.Info = info()
+	config.SecuritySchemes = spec3.SecuritySchemes{"BearerToken": {SecuritySchemeProps: spec3.SecuritySchemeProps{
+		Type: security.Type, Name: security.Name, In: security.In, Description: security.Description,
+	}}}
+	config.CommonResponses = map[int]*spec3.Response{
+		http.StatusUnauthorized: {ResponseProps: spec3.ResponseProps{Description: "Unauthorized"}},
+	}
+	out := map[string]*document{}
+	for _, s := range container.RegisteredWebServices() {
+		// One service for each, as a service computes one JSON at a time.
+		one := restful.NewContainer()
+		one.Add(s)
+		service := routes.OpenAPI{V3Config: config}.InstallV3(one, mux.NewPathRecorderMux("openapi"))
+		out[strings.TrimPrefix(s.RootPath(), "/")] = newDocument(func() (content, error) {
+			w := responsewriter.NewInMemoryResponseWriter()
+			service.HandleGroupVersion(w, &http.Request{URL: &url.URL{Path: "/openapi/v3" + s.RootPath()}})
+			if len(w.Data()) == 0 {
+				return content{}, fmt.Errorf("kube-apiserver's code makes no OpenAPI document of %s", s.RootPath())
+			}
+			return contentOf(w.Data()), nil
+		}, handler3.ToV3ProtoBinary)
+	}
+	return out, nil
 })
 
-// describeAt sets the description at a path in a schema, such as "properties/type".
-func describeAt(t tree, path, text string) {
-	for name := range strings.SplitSeq(path, "/") {
-		if name == "" {
-			continue
-		}
-		member, ok := t[name].(tree)
-		if !ok {
-			return // of a field that is gone
-		}
-		t = member
+// builtinV2 returns what OpenAPI 2 describes without custom resources. Callers must not change it.
+var builtinV2 = sync.OnceValues(func() (*spec.Swagger, error) {
+	container, err := builtin.Routes()
+	if err != nil {
+		return nil, err
 	}
-	delete(t, "description")
-	describeNode(t, text)
-}
-
-// descriptionsFor returns the descriptions of the Go types of a group version, and of the
-// other groups whose kinds are its subresources' bodies.
-func descriptionsFor(gv schema.GroupVersion, schemas map[string]tree) map[string]map[string]string {
-	docs := builtin.Descriptions(gv)
-	seen := map[schema.GroupVersion]bool{gv: true}
-	for model, t := range schemas {
-		if strings.HasPrefix(model, metaModels) {
-			continue
-		}
-		for _, kind := range kindsOf(t) {
-			if other := kind.GroupVersion(); !seen[other] {
-				seen[other] = true
-				maps.Copy(docs, builtin.Descriptions(other))
-			}
-		}
+	config := genericapiserver.DefaultOpenAPIConfig(definitions, namer())
+	config.Info = info()
+	config.SecurityDefinitions = &spec.SecurityDefinitions{"BearerToken": {SecuritySchemeProps: security}}
+	config.DefaultSecurity = []map[string][]string{{"BearerToken": {}}}
+	config.CommonResponses = map[int]spec.Response{
+		http.StatusUnauthorized: {ResponseProps: spec.ResponseProps{Description: "Unauthorized"}},
 	}
-	return docs
-}
-
-// kindsOf returns the x-kubernetes-group-version-kind of a schema.
-func kindsOf(t tree) []schema.GroupVersionKind {
-	var out []schema.GroupVersionKind
-	list, _ := t[gvkKey].([]any)
-	for _, item := range list {
-		kind, _ := item.(tree)
-		group, _ := kind["group"].(string)
-		version, _ := kind["version"].(string)
-		name, _ := kind["kind"].(string)
-		out = append(out, schema.GroupVersionKind{Group: group, Version: version, Kind: name})
+	services := restfuladapter.AdaptWebServices(container.RegisteredWebServices())
+	out, err := builder.BuildOpenAPISpecFromRoutes(services, config)
+	if err != nil {
+		return nil, err
 	}
-	return out
-}
-
-// describe adds the descriptions of a Go type to its schema. That of the type is under "".
-func describe(t tree, docs map[string]string) {
-	if docs == nil {
-		return
-	}
-	describeNode(t, docs[""])
-	properties, _ := t["properties"].(tree)
-	for name, property := range properties {
-		if p, ok := property.(tree); ok {
-			describeNode(p, docs[name])
-		}
-	}
-}
-
-// describeNode sets a description. A reference can't have siblings: it is wrapped in allOf.
-func describeNode(t tree, text string) {
-	if text == "" || t["description"] != nil {
-		return
-	}
-	if ref, ok := t["$ref"]; ok {
-		delete(t, "$ref")
-		t["allOf"] = []any{tree{"$ref": ref}}
-	}
-	t["description"] = text
-}
-
-// describeAs adds the descriptions of another schema of the same model.
-func describeAs(t, from tree) {
-	if text, ok := from["description"].(string); ok {
-		describeNode(t, text)
-	}
-	properties, _ := t["properties"].(tree)
-	others, _ := from["properties"].(tree)
-	for name, property := range properties {
-		p, ok := property.(tree)
-		other, known := others[name].(tree)
-		if ok && known {
-			describeAs(p, other)
-		}
-	}
-}
+	out.Definitions = handler.PruneDefaults(out.Definitions)
+	return out, nil
+})

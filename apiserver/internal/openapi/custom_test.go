@@ -100,7 +100,7 @@ func table(generation int64, crds ...*apiextensionsv1.CustomResourceDefinition) 
 
 func serve(tables *resources.Current) http.Handler {
 	mux := http.NewServeMux()
-	openapi.New(tables, "v1.37.2").Register(mux)
+	openapi.New(tables).Register(mux)
 	return mux
 }
 
@@ -132,23 +132,22 @@ func encode(t *testing.T, v any) []byte {
 	return data
 }
 
-// kinds of models that all groups share depend on which groups a process knows.
+// sharedKinds are models whose kinds in version 2 are those of all groups.
 var sharedKinds = []string{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
 	"io.k8s.api.autoscaling.v1.Scale",
 }
 
-func withoutKinds(schemas map[string]any) map[string]any {
+func withoutKinds(schemas map[string]any) {
 	for _, model := range sharedKinds {
 		if s, ok := schemas[model].(map[string]any); ok {
 			delete(s, "x-kubernetes-group-version-kind")
 		}
 	}
-	return schemas
 }
 
-// TestCustomAgainstUpstream compares the documents of definitions with those that
-// the server for them would make.
+// TestCustomAgainstUpstream requires of a definition the document of version 3 that kube-apiserver has, byte for byte,
+// and everything that version 2 says of it.
 func TestCustomAgainstUpstream(t *testing.T) {
 	for name, spec := range definitions {
 		t.Run(name, func(t *testing.T) {
@@ -158,30 +157,43 @@ func TestCustomAgainstUpstream(t *testing.T) {
 
 			upstream3, err := builder.BuildOpenAPIV3(crd, version, builder.Options{IncludeSelectableFields: true})
 			require.NoError(t, err)
-			want := decode(t, encode(t, upstream3))
-			got := askJSON(t, h, "/openapi/v3/apis/"+crd.Spec.Group+"/"+version)
-			schemas := func(document map[string]any) map[string]any {
-				return withoutKinds(document["components"].(map[string]any)["schemas"].(map[string]any))
-			}
-			require.Equal(t, schemas(want), schemas(got))
-			require.Equal(t, want, got)
+			w := ask(h, "/openapi/v3/apis/"+crd.Spec.Group+"/"+version, nil)
+			require.Equal(t, string(encode(t, upstream3)), w.Body.String())
 
 			upstream2, err := builder.BuildOpenAPIV2(crd, version, builder.Options{V2: true, IncludeSelectableFields: true})
 			require.NoError(t, err)
 			upstream2.Definitions = handler.PruneDefaults(upstream2.Definitions)
-			want = decode(t, encode(t, upstream2))
-			got = askJSON(t, h, "/openapi/v2")
-			for path, item := range want["paths"].(map[string]any) {
-				require.Equal(t, item, got["paths"].(map[string]any)[path], path)
-			}
-			definitions := withoutKinds(got["definitions"].(map[string]any))
-			for model, schema := range withoutKinds(want["definitions"].(map[string]any)) {
-				require.Equal(t, schema, definitions[model], model)
-			}
-			for parameter, p := range want["parameters"].(map[string]any) {
-				require.Equal(t, p, got["parameters"].(map[string]any)[parameter], parameter)
+			want := decode(t, encode(t, upstream2))
+			got := askJSON(t, h, "/openapi/v2")
+			withoutKinds(want["definitions"].(map[string]any))
+			withoutKinds(got["definitions"].(map[string]any))
+			for _, part := range []string{"paths", "definitions", "parameters"} {
+				for name, item := range want[part].(map[string]any) {
+					require.Equal(t, item, got[part].(map[string]any)[name], name)
+				}
 			}
 		})
+	}
+}
+
+// TestSharedVersion shows that a document has all resources of a group version: of several definitions, and built-in
+// ones.
+func TestSharedVersion(t *testing.T) {
+	widgets, bags := definition(t, definitions["namespaced"]), definition(t, definitions["open"])
+	apps := definition(t, definitions["namespaced"])
+	apps.Spec.Group = "apps"
+	h := serve(current(table(1, widgets, bags, apps)))
+
+	document := askJSON(t, h, "/openapi/v3/apis/example.dev/v1")
+	for _, plural := range []string{"widgets", "bags"} {
+		dig(t, document, "paths", "/apis/example.dev/v1/"+plural)
+	}
+	document = askJSON(t, h, "/openapi/v3/apis/apps/v1")
+	for _, plural := range []string{"widgets", "deployments"} {
+		dig(t, document, "paths", "/apis/apps/v1/"+plural)
+	}
+	for _, model := range []string{"apps.v1.Widget", "io.k8s.api.apps.v1.Deployment"} {
+		dig(t, document, "components", "schemas", model)
 	}
 }
 
@@ -190,7 +202,7 @@ func TestCustomAgainstUpstream(t *testing.T) {
 func TestUndescribable(t *testing.T) {
 	broken := &resources.Resource{
 		Group: "broken.dev", Version: "v1", Plural: "things", Kind: "Thing", Custom: true, Verbs: []string{"get"},
-		Schema: func(int) (resources.PublishedSchema, error) { return resources.PublishedSchema{}, errors.New("broken") },
+		Definition: func() (*apiextensionsv1.CustomResourceDefinition, error) { return nil, errors.New("broken") },
 	}
 	groups := append(builtin.Groups(builtin.Options{}), resources.Group{
 		Name: "broken.dev", Versions: []resources.Version{{Name: "v1", Resources: []*resources.Resource{broken}}},

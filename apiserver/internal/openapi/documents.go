@@ -1,12 +1,20 @@
 package openapi
 
 import (
-	"errors"
+	"context"
+	"encoding/json"
+	"maps"
+	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/kube-openapi/pkg/handler"
+	"k8s.io/kube-openapi/pkg/handler3"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -15,30 +23,18 @@ import (
 type document struct {
 	json     func() (content, error)
 	protobuf func() ([]byte, error)
-
-	// list holds the resources of the document, if it is of a group version.
-	list []*resources.Resource
-	// describe computes the description again. It is not cached: it is larger than the
-	// document, and used once for this document and once for OpenAPI 2.
-	describe func() (*description, error)
+	custom   []*resources.Resource // those of a group version
 }
 
-func newDocument(version string, describe func() (*description, error)) *document {
-	d := &document{describe: describe}
-	d.json = sync.OnceValues(func() (content, error) {
-		description, err := describe()
-		if err != nil {
-			return content{}, err
-		}
-		data, err := description.marshal(version)
-		return contentOf(data), err
-	})
+// newDocument returns the document whose JSON compute returns. toProtobuf converts it.
+func newDocument(compute func() (content, error), toProtobuf func([]byte) ([]byte, error)) *document {
+	d := &document{json: sync.OnceValues(compute)}
 	d.protobuf = sync.OnceValues(func() ([]byte, error) {
-		content, err := d.json()
+		c, err := d.json()
 		if err != nil {
 			return nil, err
 		}
-		return protobufV3(content.data)
+		return toProtobuf(c.data)
 	})
 	return d
 }
@@ -51,185 +47,140 @@ type documents struct {
 	index func() (content, error)
 }
 
-// newDocuments returns the documents of a table. It reuses unchanged documents of the previous
-// table.
-func newDocuments(table *resources.Table, version string, before *documents) *documents {
-	d := &documents{table: table, v3: map[string]*document{
-		"apis":    singles.get("apis", version, groupsPath),
-		"version": singles.get("version", version, versionPath),
-	}}
+// newDocuments returns the documents of a table. It reuses unchanged documents of the previous table.
+func newDocuments(table *resources.Table, before *documents) (*documents, error) {
+	shared, err := builtinV3()
+	if err != nil {
+		return nil, err
+	}
+	d := &documents{table: table, v3: maps.Clone(shared), v2: builtinV2Document}
+	var custom []*resources.Resource
 	for _, g := range table.Groups() {
-		root := strings.TrimPrefix(rootOf(schema.GroupVersion{Group: g.Name}), "/")
-		root = strings.TrimSuffix(root, "/")
-		if !isCustom(g) {
-			d.v3[root] = singles.get(root, version, func() *path { return groupPath(g.Name) })
-		}
 		for _, v := range g.Versions {
-			name := root + "/" + v.Name
-			d.v3[name] = documentOf(schema.GroupVersion{Group: g.Name, Version: v.Name}, v.Resources, version, before.get(name))
+			list := slices.DeleteFunc(slices.Clone(v.Resources), func(r *resources.Resource) bool { return !r.Custom })
+			if len(list) == 0 {
+				continue
+			}
+			custom = append(custom, list...)
+			name := nameOf(schema.GroupVersion{Group: g.Name, Version: v.Name})
+			if before != nil && before.v3[name] != nil && slices.Equal(before.v3[name].custom, list) {
+				d.v3[name] = before.v3[name]
+				continue
+			}
+			d.v3[name] = newDocument(func() (content, error) { return makeV3(shared[name], list) }, handler3.ToV3ProtoBinary)
+			d.v3[name].custom = list
 		}
+	}
+	if len(custom) > 0 {
+		d.v2 = newDocument(func() (content, error) { return makeV2(custom) }, handler.ToProtoBinary)
 	}
 	d.index = sync.OnceValues(d.makeIndex)
-	d.v2 = &document{}
-	d.v2.json = sync.OnceValues(func() (content, error) { return d.makeV2(version) })
-	d.v2.protobuf = sync.OnceValues(func() ([]byte, error) {
-		content, err := d.v2.json()
+	return d, nil
+}
+
+// nameOf returns the name of the document of a group version.
+func nameOf(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.String()
+}
+
+// describe is how the controllers of k8s.io/apiextensions-apiserver describe definitions.
+var describe = builder.Options{IncludeSelectableFields: true}
+
+// makeV3 computes the document of the custom resources of a group version, and of the built-in ones, if shared is not
+// nil.
+func makeV3(shared *document, custom []*resources.Resource) (content, error) {
+	var parts []*spec3.OpenAPI
+	if shared != nil {
+		c, err := shared.json()
 		if err != nil {
-			return nil, err
+			return content{}, err
 		}
-		return protobufV2(content.data)
-	})
-	return d
-}
-
-func (d *documents) get(name string) *document {
-	if d == nil {
-		return nil
-	}
-	return d.v3[name]
-}
-
-// isCustom reports whether a group has custom resources only. kube-apiserver has documents for
-// the versions of such a group, but none for the group.
-func isCustom(g resources.Group) bool {
-	for _, v := range g.Versions {
-		if slices.ContainsFunc(v.Resources, func(r *resources.Resource) bool { return !r.Custom }) {
-			return false
+		part := &spec3.OpenAPI{}
+		if err := json.Unmarshal(c.data, part); err != nil {
+			return content{}, err
 		}
+		parts = append(parts, part)
 	}
-	return true
-}
-
-// documentOf returns the document of a group version. It reuses a document of the same
-// resources.
-func documentOf(gv schema.GroupVersion, list []*resources.Resource, version string, before *document) *document {
-	if before != nil && slices.Equal(before.list, list) {
-		return before
+	for _, r := range custom {
+		crd, err := r.Definition()
+		if err != nil {
+			return content{}, err
+		}
+		part, err := builder.BuildOpenAPIV3(crd, r.Version, describe)
+		if err != nil {
+			return content{}, err
+		}
+		parts = append(parts, part)
 	}
-	describe := func() (*description, error) { return describeVersion(gv, list) }
-	if !slices.ContainsFunc(list, func(r *resources.Resource) bool { return r.Custom }) {
-		// Documents of built-in groups are the same in all servers of the process.
-		shared := *singles.of(rootOf(gv), version, describe)
-		shared.list = list
-		return &shared
-	}
-	d := newDocument(version, describe)
-	d.list = list
-	return d
-}
-
-// kept are the documents that all servers of a process share.
-type kept struct {
-	lock sync.Mutex
-	made map[[2]string]*document // by name and version
-}
-
-var singles kept
-
-func (k *kept) of(name, version string, describe func() (*description, error)) *document {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	if k.made == nil {
-		k.made = map[[2]string]*document{}
-	}
-	key := [2]string{name, version}
-	d := k.made[key]
-	if d == nil {
-		d = newDocument(version, describe)
-		k.made[key] = d
-	}
-	return d
-}
-
-func (k *kept) get(name, version string, p func() *path) *document {
-	return k.of(name, version, func() (*description, error) { return describePath(p()) })
-}
-
-// makeIndex computes all documents in parallel: the index contains their hashes. It omits
-// CustomResourceDefinitions that can't be described, so that clients get the others.
-func (d *documents) makeIndex() (content, error) {
-	var group sync.WaitGroup
-	var lock sync.Mutex
-	var errs []error
-	hashes := map[string]string{}
-	for name, doc := range d.v3 {
-		group.Go(func() {
-			content, err := doc.json()
-			lock.Lock()
-			defer lock.Unlock()
-			switch {
-			case err == nil:
-				hashes[name] = content.hash
-			case !doc.isCustom():
-				errs = append(errs, err)
-			}
-		})
-	}
-	group.Wait()
-	if err := errors.Join(errs...); err != nil {
+	merged, err := builder.MergeSpecsV3(parts...)
+	if err != nil {
 		return content{}, err
+	}
+	data, err := json.Marshal(merged) // as kube-apiserver, whose hashes are of this
+	return contentOf(data), err
+}
+
+// makeIndex computes the URLs of the documents, which contain their hashes. It omits CustomResourceDefinitions
+// that can't be described, so that clients get the others.
+func (d *documents) makeIndex() (content, error) {
+	names := slices.Collect(maps.Keys(d.v3))
+	contents, errs := make([]content, len(names)), make([]error, len(names))
+	inParallel(len(names), func(i int) { contents[i], errs[i] = d.v3[names[i]].json() })
+	hashes := map[string]string{}
+	for i, name := range names {
+		if errs[i] == nil {
+			hashes[name] = contents[i].hash
+		} else if len(d.v3[name].custom) == 0 {
+			return content{}, errs[i]
+		}
 	}
 	return marshalIndex(hashes)
 }
 
-// makeV2 computes the OpenAPI 2 document. Descriptions that differ in version 2 are computed
-// again.
-func (d *documents) makeV2(version string) (content, error) {
-	var all []*description
-	for _, name := range d.sorted() {
-		doc := d.v3[name]
-		description, err := doc.describeV2()
-		switch {
-		case err == nil:
-			all = append(all, description)
-		case !doc.isCustom():
+// inParallel calls compute with the numbers below n, with few at a time, as each call may hold a large schema.
+func inParallel(n int, compute func(i int)) {
+	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), n, compute)
+}
+
+var builtinV2Document = newDocument(func() (content, error) { return makeV2(nil) }, handler.ToProtoBinary)
+
+// makeV2 computes the OpenAPI 2 document. It omits custom resources that can't be described.
+func makeV2(custom []*resources.Resource) (content, error) {
+	out, err := builtinV2()
+	if err != nil {
+		return content{}, err
+	}
+	if len(custom) > 0 {
+		parts := make([]*spec.Swagger, len(custom))
+		inParallel(len(custom), func(i int) { parts[i], _ = describeV2(custom[i], out.Definitions) })
+		if out, err = builder.MergeSpecs(out, parts...); err != nil {
 			return content{}, err
 		}
 	}
-	data, err := marshalV2(all, version)
+	data, err := out.MarshalJSON()
 	return contentOf(data), err
 }
 
-// sorted returns the names of documents. Built-in ones come first: their models take
-// precedence.
-func (d *documents) sorted() []string {
-	var out []string
-	for name := range d.v3 {
-		out = append(out, name)
-	}
-	slices.SortFunc(out, func(a, b string) int {
-		if custom := d.v3[a].isCustom(); custom != d.v3[b].isCustom() {
-			if custom {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(a, b)
-	})
-	return out
-}
-
-func (d *document) isCustom() bool {
-	return slices.ContainsFunc(d.list, func(r *resources.Resource) bool { return r.Custom })
-}
-
-// describeV2 returns the description with custom resource schemas for OpenAPI 2.
-func (d *document) describeV2() (*description, error) {
-	out, err := d.describe()
+// describeV2 returns what OpenAPI 2 describes of a custom resource, without the models that shared has, such as
+// ObjectMeta.
+func describeV2(r *resources.Resource, shared spec.Definitions) (*spec.Swagger, error) {
+	crd, err := r.Definition()
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range d.list {
-		if !r.Custom {
-			continue
-		}
-		schemas, err := customSchemas(r, 2)
-		if err != nil {
-			return nil, err
-		}
-		for model, t := range schemas {
-			out.schemas[model] = t
-		}
+	options := describe
+	options.V2 = true
+	out, err := builder.BuildOpenAPIV2(crd, r.Version, options)
+	if err != nil {
+		return nil, err
 	}
+	maps.DeleteFunc(out.Definitions, func(model string, _ spec.Schema) bool {
+		_, known := shared[model]
+		return known
+	})
+	out.Definitions = handler.PruneDefaults(out.Definitions)
 	return out, nil
 }

@@ -4,9 +4,12 @@
 //	/openapi/v3              where to find the documents of version 3, with hashes
 //	/openapi/v3/PATH         what is below /PATH: a group version, or a path of its own
 //
-// Documents are computed from the current resource table at their first request. That of a
-// group version is cached while its resources do not change, that of a built-in one for the
-// lifetime of the process.
+// Documents are computed from the current resource table at their first request, by upstream's code. That of a group
+// version is cached while its resources do not change, that of a built-in one for the lifetime of the process.
+//
+//	builtin.go    the documents of built-in resources
+//	documents.go  the documents of a table: those, and of custom resources
+//	handler.go    requests
 package openapi
 
 import (
@@ -21,10 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	openapi_v2 "github.com/google/gnostic-models/openapiv2"
-	openapi_v3 "github.com/google/gnostic-models/openapiv3"
 	"github.com/munnerz/goautoneg"
-	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/handler3"
 
@@ -34,49 +34,54 @@ import (
 
 // A Handler serves OpenAPI documents. It is safe for concurrent use.
 type Handler struct {
-	tables  *resources.Current
-	version string
-	cache   atomic.Pointer[documents]
+	tables *resources.Current
+	cache  atomic.Pointer[documents]
 }
 
-// New returns a handler for the resources of tables. version is the server's version, such as
-// v1.37.2. Documents have the minor version, 1.37.
-func New(tables *resources.Current, version string) *Handler {
-	minor := strings.TrimPrefix(version, "v")
-	if parts := strings.SplitN(minor, ".", 3); len(parts) == 3 {
-		minor = parts[0] + "." + parts[1]
-	}
-	return &Handler{tables: tables, version: minor}
-}
+// New returns a handler for the resources of tables.
+func New(tables *resources.Current) *Handler { return &Handler{tables: tables} }
 
 // Paths are the paths that Register registers.
 var Paths = []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/"}
 
 // Register registers the handler's paths.
 func (h *Handler) Register(mux *http.ServeMux) {
-	mux.HandleFunc("GET /openapi/v2", h.serveV2)
-	mux.HandleFunc("GET /openapi/v3", h.serveIndex)
-	mux.HandleFunc("GET /openapi/v3/{path...}", h.serveV3)
+	handle := func(pattern string, serve func(*documents, http.ResponseWriter, *http.Request) error) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			d, err := h.documents()
+			if err == nil {
+				err = serve(d, w, r)
+			}
+			if err != nil {
+				response.Error(w, r, err)
+			}
+		})
+	}
+	handle("GET /openapi/v2", (*documents).serveV2)
+	handle("GET /openapi/v3", (*documents).serveIndex)
+	handle("GET /openapi/v3/{path...}", (*documents).serveV3)
 }
 
 // documents returns the documents of the current table.
-func (h *Handler) documents() *documents {
+func (h *Handler) documents() (*documents, error) {
 	table, before := h.tables.Table(), h.cache.Load()
 	if before != nil && before.table == table {
-		return before
+		return before, nil
 	}
-	d := newDocuments(table, h.version, before)
-	h.cache.Store(d)
-	return d
+	d, err := newDocuments(table, before)
+	if err == nil {
+		h.cache.Store(d)
+	}
+	return d, err
 }
 
 // V3 returns the OpenAPI 3 document of a group version in JSON.
 func (h *Handler) V3(gv schema.GroupVersion) ([]byte, error) {
-	name := "apis/" + gv.String()
-	if gv.Group == "" {
-		name = "api/" + gv.Version
+	documents, err := h.documents()
+	if err != nil {
+		return nil, err
 	}
-	doc, ok := h.documents().v3[name]
+	doc, ok := documents.v3[nameOf(gv)]
 	if !ok {
 		return nil, fmt.Errorf("there is no OpenAPI document of %s", gv)
 	}
@@ -86,83 +91,75 @@ func (h *Handler) V3(gv schema.GroupVersion) ([]byte, error) {
 
 // serveIndex responds with the URLs of the OpenAPI 3 documents. The URLs contain their hashes,
 // so the hash of the index changes with any of them.
-func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request) {
-	index, err := h.documents().index()
+func (d *documents) serveIndex(w http.ResponseWriter, r *http.Request) error {
+	index, err := d.index()
 	if err != nil {
-		response.Error(w, r, err)
-		return
+		return err
 	}
 	w.Header().Set("ETag", strconv.Quote(index.hash))
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	serve(w, r, index.data)
+	return nil
 }
 
 // serveV3 responds with an OpenAPI 3 document. A request with the current hash gets a response
 // that can be cached forever; one with another hash is redirected.
-func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request) {
+func (d *documents) serveV3(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("path")
 	if name == "" {
-		h.serveIndex(w, r)
-		return
+		return d.serveIndex(w, r)
 	}
-	doc, ok := h.documents().v3[name]
+	doc, ok := d.v3[name]
 	if !ok {
 		http.NotFound(w, r)
-		return
+		return nil
 	}
-	w.Header().Set("Vary", "Accept")
-	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v3.v1.0+protobuf",
-		"com.github.proto-openapi.spec.v3@v1.0+protobuf")
-	if !ok {
-		w.WriteHeader(http.StatusNotAcceptable)
-		return
-	}
-	content, err := doc.json()
-	if err != nil {
-		response.Error(w, r, err)
-		return
-	}
-	if hash := r.URL.Query().Get("hash"); hash != "" {
-		if hash != content.hash {
-			http.Redirect(w, r, locate(name, content.hash), http.StatusMovedPermanently)
-			return
+	return deliver(w, r, doc, "v3", func(current string) bool {
+		hash := r.URL.Query().Get("hash")
+		if hash != "" && hash != current {
+			http.Redirect(w, r, locate(name, current), http.StatusMovedPermanently)
+			return false
 		}
-		w.Header().Set("Cache-Control", "public, immutable")
-		w.Header().Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
-	}
-	deliver(w, r, doc, content, mediaType, binary)
+		if hash != "" {
+			w.Header().Set("Cache-Control", "public, immutable")
+			w.Header().Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
+		}
+		return true
+	})
 }
 
-func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request) {
+func (d *documents) serveV2(w http.ResponseWriter, r *http.Request) error {
+	return deliver(w, r, d.v2, "v2", func(string) bool { return true })
+}
+
+// deliver responds with a document of a version of OpenAPI, such as "v3", as JSON or as protobuf, if proceed returns
+// true for its hash.
+func deliver(
+	w http.ResponseWriter, r *http.Request, doc *document, version string, proceed func(hash string) bool,
+) error {
 	w.Header().Set("Vary", "Accept")
-	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v2.v1.0+protobuf",
-		"com.github.proto-openapi.spec.v2@v1.0+protobuf")
+	mediaType, binary, ok := accept(r, version)
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
-		return
+		return nil
 	}
-	doc := h.documents().v2
 	content, err := doc.json()
 	if err != nil {
-		response.Error(w, r, err)
-		return
+		return err
 	}
-	deliver(w, r, doc, content, mediaType, binary)
-}
-
-// deliver writes a document as JSON (c) or as protobuf.
-func deliver(w http.ResponseWriter, r *http.Request, doc *document, c content, mediaType string, binary bool) {
-	data := c.data
+	data := content.data
 	if binary {
-		var err error
 		if data, err = doc.protobuf(); err != nil {
-			response.Error(w, r, err)
-			return
+			return err
 		}
 	}
-	w.Header().Set("ETag", strconv.Quote(c.hash))
+	if !proceed(content.hash) {
+		return nil
+	}
+	w.Header().Set("ETag", strconv.Quote(content.hash))
 	w.Header().Set("Content-Type", mediaType)
 	serve(w, r, data)
+	return nil
 }
 
 // serve writes a document, or 304 if the client has it, compressed if the client accepts gzip.
@@ -184,7 +181,8 @@ func serve(w http.ResponseWriter, r *http.Request, data []byte) {
 
 // accept negotiates the media type: JSON, or protobuf under one of two names. The response has
 // the first name.
-func accept(r *http.Request, protobuf ...string) (mediaType string, binary, ok bool) {
+func accept(r *http.Request, version string) (mediaType string, binary, ok bool) {
+	protobuf := "com.github.proto-openapi.spec." + version + ".v1.0+protobuf"
 	header := r.Header.Get("Accept")
 	if header == "" {
 		header = "*/*"
@@ -196,8 +194,8 @@ func accept(r *http.Request, protobuf ...string) (mediaType string, binary, ok b
 		switch clause.SubType {
 		case "json", "*":
 			return "application/json", false, true
-		case protobuf[0], protobuf[1]:
-			return "application/" + protobuf[0], true, true
+		case protobuf, "com.github.proto-openapi.spec." + version + "@v1.0+protobuf":
+			return "application/" + protobuf, true, true
 		}
 	}
 	return "", false, false
@@ -228,20 +226,4 @@ func marshalIndex(hashes map[string]string) (content, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(index)
 	return contentOf(out.Bytes()), err
-}
-
-func protobufV2(data []byte) ([]byte, error) {
-	document, err := openapi_v2.ParseDocument(data)
-	if err != nil {
-		return nil, err
-	}
-	return proto.Marshal(document)
-}
-
-func protobufV3(data []byte) ([]byte, error) {
-	document, err := openapi_v3.ParseDocument(data)
-	if err != nil {
-		return nil, err
-	}
-	return proto.Marshal(document)
 }

@@ -7,14 +7,13 @@
 package resources
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
 )
 
 // A Resource is an API resource at one version. It is immutable once it is in a Table.
@@ -50,20 +49,11 @@ type Resource struct {
 	// Terminating is true while the definition is being deleted: creates are forbidden.
 	Terminating bool `json:"-"`
 
-	// Schema returns the published schema of a custom resource for OpenAPI version 2 or 3.
-	Schema func(version int) (PublishedSchema, error) `json:"-"`
+	// Definition reads the CustomResourceDefinition of a custom resource. What it returns may be newer than the resource.
+	Definition func() (*apiextensionsv1.CustomResourceDefinition, error) `json:"-"`
 
 	opening sync.Mutex
 	opened  atomic.Pointer[map[string]*Endpoint]
-}
-
-// A PublishedSchema is the schema of a custom resource in the OpenAPI documents.
-type PublishedSchema struct {
-	// Object is the schema without apiVersion, kind and metadata, which all objects have.
-	// It is nil if objects may have any field.
-	Object *spec.Schema
-	// Selectable are the JSON paths of the selectable fields.
-	Selectable []string
 }
 
 // A Subresource is a subresource such as status or scale.
@@ -155,8 +145,7 @@ func (r *Resource) Endpoint(subresource string) (*Endpoint, error) {
 // first 8 bytes of the SHA-256 of group/version/kind, in base64. Clients compare hashes to
 // notice that the storage version changed.
 func (r *Resource) StorageVersionHash() string {
-	sum := sha256.Sum256([]byte(r.Stored.Group + "/" + r.Stored.Version + "/" + r.Stored.Kind))
-	return base64.StdEncoding.EncodeToString(sum[:8])
+	return discovery.StorageVersionHash(r.Stored.Group, r.Stored.Version, r.Stored.Kind)
 }
 
 // PrefixOf returns the storage prefix of a resource.
