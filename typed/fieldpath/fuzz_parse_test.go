@@ -242,7 +242,7 @@ func TestReadableNumbersDiffer(t *testing.T) {
 	require.Equal(t, "[=1e+06]", theirs.String())
 }
 
-// TestBytesOfV7: structured-merge-diff v7, of Kubernetes 1.38, writes some sets in other bytes (doc/new-kubernetes.md).
+// TestBytesOfV7: structured-merge-diff v7, of Kubernetes 1.38, writes some sets in other bytes (doc/compatibility.md).
 // Its bytes are the same set to Tenure and to v6, and both write that as v6 does.
 func TestBytesOfV7(t *testing.T) {
 	for _, row := range []struct{ name, v6, v7 string }{

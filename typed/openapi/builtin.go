@@ -16,7 +16,7 @@ import (
 )
 
 // KubernetesVersion is the version of Kubernetes that everything here is of: the embedded documents, the Go types that
-// go.mod requires, and the API server's /version. It is chosen here; doc/new-kubernetes.md says how to change it.
+// go.mod requires, and the API server's /version. It is chosen here; doc/compatibility.md says how to change it.
 const KubernetesVersion = "v1.37.2"
 
 // embedded has an OpenAPI v3 document for each group version, with the name that discovery has for it, and an index of
