@@ -135,8 +135,8 @@ func (s clusterSubresource) Patch(
 	return s.cluster.Patch(ctx, obj, patch)
 }
 
-// TestDecide shows when a dry run is answered: once the server itself answered it, and as long as nothing that its answer
-// depends on has changed.
+// TestDecide shows when a dry run is answered: once the server itself answered it, and as long as nothing that its
+// answer depends on has changed.
 func TestDecide(t *testing.T) {
 	type options = []client.ApplyOption
 	usual := options{client.DryRunAll, client.FieldOwner("me")}

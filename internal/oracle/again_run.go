@@ -15,8 +15,9 @@ import (
 )
 
 // RunAgain makes a type and writes out of data, as Run does, has Tenure do them, and
-// checks [Laws] of every apply, and that an entry of another version changes none. It returns an error at the first that does not hold,
-// with the whole story; the number is how many applies were checked.
+// checks [Laws] of every apply, and that an entry of another version changes none. It
+// returns an error at the first that does not hold, with the whole story; the number is
+// how many applies were checked.
 func RunAgain(data []byte) (applied int, err error) {
 	g := NewGen(data)
 	g.nulls = true
@@ -66,9 +67,9 @@ func (w *World) laws(write Write) Laws {
 }
 
 // checkBystander applies an intent to live with all entries at its version, and to the same with one more entry: of
-// another version of the same topology, with a field that does not exist. Now and then, live was also changed untracked. Both get the same fields, although what was
-// dropped is decided by a walk of nothing but that in the one, and by sets of the whole object, the definition
-// (spec rule 6.1), in the other.
+// another version of the same topology, with a field that does not exist. Now and then, live was also changed
+// untracked. Both get the same fields, although what was dropped is decided by a walk of nothing but that in the one,
+// and by sets of the whole object, the definition (spec rule 6.1), in the other.
 func (w *World) checkBystander(g *Gen, write Write) error {
 	others := slices.DeleteFunc(slices.Clone(w.versions()), func(version string) bool {
 		return version == write.Version || version == w.gone
