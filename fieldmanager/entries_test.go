@@ -441,7 +441,8 @@ func TestUpdatesAndTheirEntry(t *testing.T) {
 	own := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}, "time", early)
 	broken := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"k:{": m{}}}, "time", early)
 	bare := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}, "time", early, "extra", "x")
-	old := fieldsEntry("ctl", "Update", "v1", m{"f:metadata": m{"f:resourceVersion": m{}}, "f:spec": m{"f:text": m{}}}, "time", early)
+	old := fieldsEntry("ctl", "Update", "v1",
+		m{"f:metadata": m{"f:resourceVersion": m{}}, "f:spec": m{"f:text": m{}}}, "time", early)
 	count := m{"f:spec": m{"f:count": m{}}}
 	for _, row := range []struct {
 		name, why string
