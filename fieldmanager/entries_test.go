@@ -441,6 +441,8 @@ func TestUpdatesAndTheirEntry(t *testing.T) {
 	own := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}, "time", early)
 	broken := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"k:{": m{}}}, "time", early)
 	bare := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}, "time", early, "extra", "x")
+	old := fieldsEntry("ctl", "Update", "v1",
+		m{"f:metadata": m{"f:resourceVersion": m{}}, "f:spec": m{"f:text": m{}}}, "time", early)
 	count := m{"f:spec": m{"f:count": m{}}}
 	for _, row := range []struct {
 		name, why string
@@ -455,9 +457,11 @@ func TestUpdatesAndTheirEntry(t *testing.T) {
 		{"something changes, and it can't be read", "it is replaced", broken, "spec: {text: a, count: 1}",
 			fieldsEntry("ctl", "Update", "v1", count)},
 		{"nothing changes, and it has a member more", "it stands as it is in live", bare, "spec: {text: a}", bare},
+		{"the server's fields change", "nobody owns them any more (spec rule 2.7)", old, "spec: {text: a}", own},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			live, now := storedWith(t, "spec: {text: a}", row.entry), stored(object(t, "v1", row.now))
+			now.SetResourceVersion("2")
 			out, err := writetest.Update(newManager(t, "v1"), live, now, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, []any{row.want}, listOf(out), row.why)

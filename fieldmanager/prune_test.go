@@ -256,6 +256,29 @@ ctl Update example.dev/v1 {"f:spec":{"f:items":{"k:{\"name\":\"a\"}":{}}}}
 `, owners(t, out))
 }
 
+// TestPruneOfDuplicatedItems: what is in duplicated items is nobody's, so nothing is removed from duplicates that
+// somebody still owns (spec rule 6.1).
+func TestPruneOfDuplicatedItems(t *testing.T) {
+	text := &typed.Type{Scalar: typed.String}
+	item := structOf(map[string]*typed.Type{"name": text, "text": text})
+	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
+		"text": text, "items": {List: typed.KeyedList(item, "name")},
+	})), fieldmanager.Options{})
+	require.NoError(t, err)
+	widget := func(items string) *unstructured.Unstructured {
+		return object(t, "v1", "kind: Widget\nspec: {text: a, items: ["+items+"]}")
+	}
+	live, err := writetest.Apply(m, nil, widget("{name: a, text: x}"), "alice", false)
+	require.NoError(t, err)
+	live, err = writetest.Apply(m, stored(live), widget("{name: a}"), "bob", false)
+	require.NoError(t, err)
+	untracked := stored(live)
+	untracked.Object["spec"] = widget("{name: a, text: x}, {name: a, text: x}").Object["spec"]
+	out, err := writetest.Apply(m, untracked, widget(""), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, untracked.Object["spec"], contents(out)["spec"])
+}
+
 // TestDroppedMetadata: what nobody ever owns of metadata stays when its last field is dropped, whatever the intent says
 // of metadata (spec rule 2.7; doc/differences.md, 31).
 func TestDroppedMetadata(t *testing.T) {

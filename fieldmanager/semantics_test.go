@@ -48,6 +48,16 @@ func TestCanonicalManagers(t *testing.T) {
 	updated, err := writetest.Update(canonical, stored(got), now, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, owners(t, got), owners(t, updated), "nobody loses what says the same in other words")
+
+	for _, row := range []struct {
+		name    string
+		now     *unstructured.Unstructured
+		changed bool
+	}{{"the same object", stored(got), false}, {"the same in other words, to be stored", now, true}} {
+		result, err := canonical.Update(t.Context(), stored(got), row.now, fieldmanager.UpdateOptions{Manager: "ctl"})
+		require.NoError(t, err)
+		require.Equal(t, row.changed, result.Changed, row.name)
+	}
 }
 
 // TestUnknownFields shows what a host can make of undeclared fields of an intent

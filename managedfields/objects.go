@@ -105,8 +105,7 @@ func listOf(obj runtime.Object) ([]any, error) {
 
 // timeless returns an entry without its time.
 func timeless(entry any) any {
-	m, ok := entry.(map[string]any)
-	if _, has := m["time"]; ok && has {
+	if m, ok := entry.(map[string]any); ok {
 		m = maps.Clone(m)
 		delete(m, "time")
 		return m

@@ -31,7 +31,7 @@ func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([
 		return nil, ErrNoResourceVersion
 	}
 	entries := map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": l.inOrder()}
-	if !hasEntries(live) {
+	if len(accessor.GetManagedFields()) == 0 {
 		entries["op"] = "add" // replace fails for a member that does not exist
 	}
 	if len(l) == 0 {
@@ -45,16 +45,6 @@ func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([
 		return nil, fmt.Errorf("patch: %w", err)
 	}
 	return b, nil
-}
-
-// hasEntries reports whether an object that a server returned has managed fields.
-func hasEntries(obj runtime.Object) bool {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		_, ok := Of(u.UnstructuredContent())
-		return ok
-	}
-	accessor, err := gostruct.Accessor(obj)
-	return err == nil && len(accessor.GetManagedFields()) > 0
 }
 
 // inOrder returns the sorted entries in the field order of the API's JSON. A malformed entry remains a map.

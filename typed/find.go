@@ -74,7 +74,7 @@ func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 		return nil, 0
 	case isIndex && i >= 0 && i < len(list):
 		return list[i], 1
-	case isIndex || t.List == nil || len(list) == 0:
+	case t.List == nil || len(list) == 0:
 		return nil, 0
 	}
 	key := listKey{t.List, &list[0], len(list)}

@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,5 +34,62 @@ func TestGetAtIndexes(t *testing.T) {
 		got, ok := roots.Get(v, row.path)
 		require.Equal(t, row.ok, ok, "%s: %s", row.name, row.why)
 		require.Equal(t, row.want, got, "%s: %s", row.name, row.why)
+	}
+}
+
+// TestFind compares Find with a search of each kind of container for each kind of element, also where an element of
+// another kind has the text of one that is there. A path that a client sent may have them all.
+func TestFind(t *testing.T) {
+	v := tree(t, `{s: a, labels: {a: b, '0': c}, set: [a, b, a], nums: [0, 1], args: [p, q], either: [p],
+		named: [{name: a, port: 1}, {name: b}, {name: a}], ports: [{port: 0}, {port: 1, name: x}, {name: y}, 3]}`)
+	entries := v.(map[string]any)
+	entries["labelsOfList"], entries["setOfMap"], entries["none"] = []any{"a"}, map[string]any{"a": "b"}, nil
+	types := map[string]*typed.Type{"labelsOfList": parts["labels"].Type, "setOfMap": parts["set"].Type, "none": root}
+	for name, part := range parts {
+		types[name] = part.Type
+	}
+	name := map[string]any{"name": "a"}
+	elements := []fieldpath.Element{
+		fieldpath.Field("a"), fieldpath.Field("0"), fieldpath.Field(`"a"`), fieldpath.Field(`{"name":"a"}`),
+		fieldpath.Index(-1), fieldpath.Index(0), fieldpath.Index(1), fieldpath.Index(2), fieldpath.Index(9),
+		fieldpath.Value("a"), fieldpath.Value("b"), fieldpath.Value("z"), fieldpath.Value(int64(0)),
+		fieldpath.Value(int64(1)), fieldpath.Value(name), fieldpath.Key(fieldpath.KeyField{Name: "name", Value: "a"}),
+		fieldpath.Key(fieldpath.KeyField{Name: "name", Value: "b"}),
+		fieldpath.Key(fieldpath.KeyField{Name: "port", Value: int64(0)}, fieldpath.KeyField{Name: "proto", Value: "TCP"}),
+	}
+	// selects returns what e selects in v. A list with a single item has the path of that item.
+	selects := func(typ *typed.Type, v any, e fieldpath.Element) (out []any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if child, ok := v[e.Text()]; ok && e.IsField() {
+				out = append(out, child)
+			}
+		case []any:
+			for i, item := range v {
+				isItem := typ.List != nil && !typ.List.IsAtomic() && typ.FieldSet([]any{item}).Has(fieldpath.Path{e})
+				if isItem || e == fieldpath.Index(i) {
+					out = append(out, item)
+				}
+			}
+		}
+		return out
+	}
+	for name, value := range entries {
+		var finder typed.Finder
+		for range 2 { // most lookups use the index of a list
+			for _, e := range slices.Backward(elements) {
+				want := selects(types[name], value, e)
+				child, times := finder.Find(types[name], value, e)
+				require.Equal(t, len(want), times, "%s: %s", name, e)
+				if len(want) > 0 {
+					require.Equal(t, want[0], child, "%s: %s", name, e)
+				}
+			}
+		}
+		for _, e := range elements { // the first lookup searches item by item
+			var finder typed.Finder
+			_, times := finder.Find(types[name], value, e)
+			require.Len(t, selects(types[name], value, e), times, "%s: %s", name, e)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -187,4 +188,26 @@ func TestDropUnknown(t *testing.T) {
 	again, dropped := typ.DropUnknown(got, nil)
 	require.Empty(t, dropped)
 	require.Equal(t, fmt.Sprintf("%p", got), fmt.Sprintf("%p", again), "what has nothing to drop is itself")
+}
+
+// TestDropUnknownLimits: what is beyond a limit is left alone; whoever uses it next returns an error.
+func TestDropUnknownLimits(t *testing.T) {
+	typ := &typed.Type{}
+	typ.Map = typed.NewMap(map[string]typed.Field{
+		"below": {Type: typ}, "list": {Type: &typed.Type{List: typed.AtomicList(typ)}},
+	}, nil)
+	deep, wide := map[string]any{"nope": "x"}, map[string]any{}
+	for range limits.MaxDepth {
+		deep = map[string]any{"below": deep}
+	}
+	for range 100 { // 2^100 values
+		wide = map[string]any{"list": []any{wide, wide}}
+	}
+	_, dropped := typ.DropUnknown(deep, nil)
+	require.Len(t, dropped, 1)
+	for _, v := range []map[string]any{{"below": deep}, wide} {
+		got, dropped := typ.DropUnknown(v, nil)
+		require.Empty(t, dropped)
+		require.Equal(t, fmt.Sprintf("%p", v), fmt.Sprintf("%p", got))
+	}
 }

@@ -27,8 +27,8 @@ func (d *dropper) value(t *Type, v, live any) any {
 	if d.left--; d.left < 0 || len(d.path) > limits.MaxDepth {
 		return v
 	}
-	if shape := t.shapeOf(v).first(); shape != scalarShape && t.isLeafShape(shape) {
-		if live != nil && equal(v, live, 0, &d.left) {
+	if t.isLeafShape(t.shapeOf(v).first()) {
+		if equal(v, live, 0, &d.left) {
 			return v
 		}
 		live = nil // an atomic value is one value

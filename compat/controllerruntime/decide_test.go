@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,13 +93,62 @@ func (c clusterClient) Update(_ context.Context, obj client.Object, _ ...client.
 	return c.err
 }
 
+func (c clusterClient) Create(ctx context.Context, obj client.Object, _ ...client.CreateOption) error {
+	return c.Update(ctx, obj)
+}
+
+// Patch answers an apply, and does any other patch.
+func (c clusterClient) Patch(
+	ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption,
+) error {
+	if patch.Type() == types.ApplyPatchType {
+		c.applies++
+		return answer(obj, c.live)
+	}
+	return c.Update(ctx, obj)
+}
+
 func (clusterClient) Delete(context.Context, client.Object, ...client.DeleteOption) error { return nil }
 
-// TestDecide shows when a dry run is answered: once the server itself answered it, and as long as nothing that its answer
-// depends on has changed.
+func (clusterClient) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
+	return nil
+}
+
+func (c clusterClient) SubResource(string) client.SubResourceClient {
+	return clusterSubresource{cluster: c}
+}
+
+type clusterSubresource struct {
+	client.SubResourceClient
+	cluster clusterClient
+}
+
+func (s clusterSubresource) Update(
+	ctx context.Context, obj client.Object, _ ...client.SubResourceUpdateOption,
+) error {
+	return s.cluster.Update(ctx, obj)
+}
+
+func (s clusterSubresource) Patch(
+	ctx context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
+) error {
+	return s.cluster.Patch(ctx, obj, patch)
+}
+
+// TestDecide shows when a dry run is answered: once the server itself answered it, and as long as nothing that its
+// answer depends on has changed.
 func TestDecide(t *testing.T) {
 	type options = []client.ApplyOption
 	usual := options{client.DryRunAll, client.FieldOwner("me")}
+	merge := client.RawPatch(types.MergePatchType, []byte("{}"))
+	// withEvent does a write, the event of which comes.
+	withEvent := func(write func(client.Object, client.Client) error) func(*cluster, client.Client) error {
+		return func(c *cluster, w client.Client) error {
+			err := write(c.cached.DeepCopy(), w)
+			c.cached = c.live.DeepCopy()
+			return err
+		}
+	}
 	for _, row := range []struct {
 		name, why string
 		change    func(c *cluster, w client.Client) error // after the answer
@@ -130,6 +180,39 @@ func TestDecide(t *testing.T) {
 		{"a deletion", "the version is not known", func(c *cluster, w client.Client) error {
 			return w.Delete(t.Context(), c.cached.DeepCopy())
 		}, usual, "", "cache behind"},
+		{"a deletion of many", "the versions are not known", func(c *cluster, w client.Client) error {
+			return w.DeleteAllOf(t.Context(), c.cached.DeepCopy())
+		}, usual, "", "cache behind"},
+		{"a create", "an object of the name", func(c *cluster, w client.Client) error {
+			return w.Create(t.Context(), c.cached.DeepCopy())
+		}, usual, "", "cache behind"},
+		{"a patch", "its answer has the version", withEvent(func(obj client.Object, w client.Client) error {
+			return w.Patch(t.Context(), obj, merge)
+		}), usual, "", answered},
+		{"a patch of the status", "so has this", withEvent(func(obj client.Object, w client.Client) error {
+			return w.Status().Patch(t.Context(), obj, merge)
+		}), usual, "", answered},
+		{"a patch of a scale", "its answer is no object", withEvent(func(obj client.Object, w client.Client) error {
+			return w.SubResource("scale").Patch(t.Context(), obj, merge)
+		}), usual, "", "cache behind"},
+		{"an update of the status", "its answer may be another object's",
+			withEvent(func(obj client.Object, w client.Client) error {
+				return w.Status().Update(t.Context(), obj)
+			}), usual, "", "cache behind"},
+		{"an apply by a patch", "it is a dry run that is answered", func(c *cluster, w client.Client) error {
+			applies := c.applies
+			for range 2 { // the answer is decoded into another type
+				obj := c.cached.DeepCopy()
+				obj.SetManagedFields(nil)
+				obj.SetResourceVersion("")
+				obj.SetUID("")
+				if err := w.Patch(t.Context(), obj, client.Apply, client.DryRunAll, client.FieldOwner("me")); err != nil {
+					return err
+				}
+			}
+			require.Equal(t, applies+1, c.applies, "the second one is answered")
+			return nil
+		}, usual, "", answered},
 		{"an informer that is syncing", "", func(c *cluster, _ client.Client) error {
 			c.isSyncing = true
 			return nil

@@ -214,6 +214,8 @@ line 5: rules[0].fields[1]: Invalid value: ".spec[a": expected a path as conflic
 		{"field: .spec", "field: spec",
 			`line 14: examples[0].field: Invalid value: "spec.replicas": expected a path as conflicts name it, such as .spec.replicas`},
 		{"owner: {manager: kube-controller-manager,", "owner: {", `line 13: examples[0].owner.manager: Required value`},
+		{"operation: Update, subresource", "operation: Patch, subresource",
+			`line 13: examples[0].owner.operation: Unsupported value: "Patch": supported values: "Apply", "Update"`},
 		{"decision: giveUp\n  reason", "decision: giveUp\n  decision: force\n  reason", `line 8: key "decision" already set in map`},
 		{file, "rules: x", `line 1: rules: Invalid value: expected a list, got string`},
 		{file, "- x", `line 1: expected an object`},

@@ -112,7 +112,11 @@ func TestResolve(t *testing.T) {
 						cached = s.live.DeepCopy()
 					}
 					rules := &policy.Policy{Rules: row.rules}
-					a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: rules.Resolve})
+					resolve := func(o *metav1.PartialObjectMetadata, cs conflicts.Conflicts) ([]conflicts.Way, bool) {
+						require.Equal(t, "ConfigMap", o.Kind)
+						return rules.Resolve(o, cs)
+					}
+					a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: resolve})
 					intent := configMap(map[string]any{"a": "mine", "b": "mine", "c": "mine"})
 					given := intent.DeepCopy()
 					result, err := a.Apply(t.Context(), s, cached, intent)
@@ -126,6 +130,7 @@ func TestResolve(t *testing.T) {
 					}
 					require.NoError(t, err)
 					require.NotNil(t, result.Resolution)
+					require.EqualValues(t, 1, a.Stats().Resolved)
 					require.Contains(t, result.String(), "sent, changed: added .data.c")
 					require.Equal(t, result.Resolution.Force, strings.HasSuffix(result.String(), ", forced"))
 					for key, owners := range row.owners {

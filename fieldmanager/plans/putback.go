@@ -19,10 +19,10 @@ func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]a
 	reset := w.options.ResetFields[w.version]
 	if fields, ok := reset.(fieldpath.Excluding); ok {
 		// Most filters exclude a few fields, with all that is in them.
-		merged = withFieldsOf(live, merged, fields.Set, true)
+		merged = withFieldsOf(live, merged, fields.Set)
 	}
 	if live != nil {
-		merged = withFieldsOf(live, merged, serverFields, false)
+		merged = withFieldsOf(live, merged, serverFields)
 	}
 	if reset == nil {
 		return merged, nil
@@ -31,9 +31,8 @@ func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]a
 }
 
 // withFieldsOf returns tree with the fields of set as they are in live. Of a field that is in set together with fields
-// below it, everything is replaced if whole is true, and otherwise only the fields below. Elements other than fields
-// are ignored.
-func withFieldsOf(live, tree map[string]any, set *fieldpath.Set, whole bool) map[string]any {
+// below it, only the fields below are replaced. Elements other than fields are ignored.
+func withFieldsOf(live, tree map[string]any, set *fieldpath.Set) map[string]any {
 	out, cloned := tree, false
 	put := func(name string, v any, there bool) {
 		if _, has := tree[name]; !has && !there {
@@ -55,13 +54,13 @@ func withFieldsOf(live, tree map[string]any, set *fieldpath.Set, whole bool) map
 			continue
 		}
 		v, there := live[name]
-		if entry.Member && (whole || entry.Below.Empty()) {
+		if entry.Below.Empty() {
 			put(name, v, there)
 			continue
 		}
 		from, _ := v.(map[string]any)
-		to, isMap := tree[name].(map[string]any)
-		if now := withFieldsOf(from, to, entry.Below, whole); len(now) > 0 || isMap {
+		to, _ := tree[name].(map[string]any)
+		if now := withFieldsOf(from, to, entry.Below); now != nil {
 			put(name, now, true)
 		}
 	}

@@ -3,6 +3,7 @@ package gostruct_test
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -253,6 +254,14 @@ func TestAdded(t *testing.T) {
 	require.False(t, ok, "objects of two Go types")
 	_, ok = gostruct.Added(mixedType, nil, &mixed{}, nil, nil)
 	require.False(t, ok)
+	_, ok = gostruct.Added(mixedType, &mixed{}, &mixed{Items: []item{{Name: "a"}, {Name: "b"}, {Name: "a"}}}, nil, nil)
+	require.False(t, ok, "an intent may not have duplicates")
+	_, ok = gostruct.Added(mixedType, &mixed{}, &mixed{Args: make([]string, limits.MaxItems+1)}, nil, nil)
+	require.False(t, ok, "too many items")
+	_, ok = gostruct.Added(mixedType, &mixed{}, &mixed{Labels: map[string]string{
+		strings.Repeat("x", limits.MaxElement+1): "v",
+	}}, nil, nil)
+	require.False(t, ok, "an entry whose name is too long")
 	inner := &mixed{Inner: smallPart{Key: "x", Deep: &smallPart{Key: "y"}}}
 	deep := fieldpath.NewSet(fieldpath.Fields("inner", "deep"))
 	added, ok := gostruct.Added(mixedType, &mixed{}, inner, deep, nil)
@@ -261,6 +270,20 @@ func TestAdded(t *testing.T) {
 	added, ok = gostruct.Added(mixedType, &mixed{}, inner, nil, fieldpath.Excluding{Set: deep})
 	require.True(t, ok)
 	require.Equal(t, `{"f:inner":{"f:key":{}}}`, added.String())
+}
+
+// TestAddedUndeclared: an entry that the schema does not declare is left to the comparison of trees.
+func TestAddedUndeclared(t *testing.T) {
+	type labelled struct {
+		Labels map[string]string `json:"labels,omitempty"`
+	}
+	labels := &typed.Type{Map: typed.NewMap(
+		map[string]typed.Field{"a": {Type: &typed.Type{Scalar: typed.String}}}, nil)}
+	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"labels": {Type: labels}}, nil)}
+	for name, want := range map[string]bool{"a": true, "b": false} {
+		_, ok := gostruct.Added(typ, &labelled{}, &labelled{Labels: map[string]string{name: "x"}}, nil, nil)
+		require.Equal(t, want, ok, name)
+	}
 }
 
 // TestDiffIsSmall: what is equal is left out, and so is the field that is excepted.

@@ -3,17 +3,21 @@ package oracle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // RunAgain makes a type and writes out of data, as Run does, has Tenure do them, and
-// checks [Laws] of every apply. It returns an error at the first that does not hold,
-// with the whole story; the number is how many applies were checked.
+// checks [Laws] of every apply, and that an entry of another version changes none. It
+// returns an error at the first that does not hold, with the whole story; the number is
+// how many applies were checked.
 func RunAgain(data []byte) (applied int, err error) {
 	g := NewGen(data)
 	g.nulls = true
@@ -25,6 +29,9 @@ func RunAgain(data []byte) (applied int, err error) {
 			}
 			if ok {
 				applied++
+			}
+			if err := w.checkBystander(g, write); err != nil {
+				return nil, err
 			}
 		}
 		return w.tried(write)
@@ -57,4 +64,53 @@ func (w *World) laws(write Write) Laws {
 		return fieldmanager.New(Kind(write.Version), w.types, fieldmanager.Options{Converter: fieldmanager.NoneConverter{},
 			Clock: func() time.Time { return now }})
 	}}
+}
+
+// checkBystander applies an intent to live with all entries at its version, and to the same with one more entry: of
+// another version of the same topology, with a field that does not exist. Now and then, live was also changed
+// untracked. Both get the same fields, although what was dropped is decided by a walk of nothing but that in the one,
+// and by sets of the whole object, the definition (spec rule 6.1), in the other.
+func (w *World) checkBystander(g *Gen, write Write) error {
+	others := slices.DeleteFunc(slices.Clone(w.versions()), func(version string) bool {
+		return version == write.Version || version == w.gone
+	})
+	if w.Live == nil || w.other != nil || len(others) == 0 || len(managedFields(w.Live.Object)) == 0 {
+		return nil
+	}
+	m, err := w.laws(write).At(w.now)
+	if err != nil {
+		return err
+	}
+	live, seen := w.live(write.Version), map[any]bool{}
+	if spec, ok := live.Object["spec"]; ok && g.Chance(2) {
+		live.Object["spec"] = g.Edit(spec, &w.Spec, 2)
+	}
+	entries := slices.DeleteFunc(managedFields(live.Object), func(e any) bool {
+		entry := e.(map[string]any)
+		entry["apiVersion"] = live.GetAPIVersion()
+		key := [3]any{entry["manager"], entry["operation"], entry["subresource"]}
+		isThere := seen[key]
+		seen[key] = true
+		return isThere
+	})
+	apply := func(entries []any) (map[string]any, error) {
+		obj := live.DeepCopy()
+		obj.Object["metadata"].(map[string]any)["managedFields"] = entries
+		out, err := writetest.Apply(m, obj, write.Object.DeepCopy(), write.Manager, true)
+		if err != nil {
+			return nil, err
+		}
+		tree, err := treeOf(out)
+		return without(tree), err
+	}
+	alone, err1 := apply(entries)
+	beside, err2 := apply(append(slices.Clip(entries), map[string]any{
+		"manager": "bystander", "operation": "Update", "apiVersion": Kind(others[0]).GroupVersion().String(),
+		"fieldsType": "FieldsV1",
+		"fieldsV1":   map[string]any{"f:metadata": map[string]any{"f:bystander": map[string]any{}}},
+	}))
+	if fmt.Sprint(err1) != fmt.Sprint(err2) || !typed.Equal(alone, beside) {
+		return fmt.Errorf("applied: %s %v, with a bystander: %s %v", JSON(alone), err1, JSON(beside), err2)
+	}
+	return nil
 }

@@ -154,6 +154,8 @@ var decodeCases = []decodeCase{
 	// Other names.
 	{name: "unknown kind", why: "a later version may have written it", in: `{"x:y":{"f:a":1},"f:b":{}}`,
 		want: `{"f:b":{}}`},
+	{name: "unknown kind beside a field", why: "it does not make the element a member",
+		in: `{"f:a":{"x:y":{},"f:b":{}}}`, want: `{"f:a":{"f:b":{}}}`},
 	{name: "only an unknown kind", why: "what is passed over leaves the element a member",
 		in: `{"f:a":{"x:y":[1,"s",null]}}`, want: `{"f:a":{}}`},
 	{name: "kind in upper case", why: "kinds have one case", in: `{"F:a":{}}`, want: `{}`},
