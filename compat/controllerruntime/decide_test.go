@@ -206,6 +206,7 @@ func TestDecide(t *testing.T) {
 				obj.SetManagedFields(nil)
 				obj.SetResourceVersion("")
 				obj.SetUID("")
+				//lint:ignore SA1019 what callers still do
 				if err := w.Patch(t.Context(), obj, client.Apply, client.DryRunAll, client.FieldOwner("me")); err != nil {
 					return err
 				}

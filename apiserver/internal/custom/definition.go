@@ -96,21 +96,6 @@ func withoutSchemas(crd *apiextensionsv1.CustomResourceDefinition) *apiextension
 	return out.DeepCopy()
 }
 
-// withVersion reads the definition, and returns it with the version of a name. It is an error if the version is gone.
-func (d *Definition) withVersion(name string) (
-	crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion, err error) {
-	if crd, err = d.read(); err != nil {
-		return nil, nil, err
-	}
-	i := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return v.Name == name
-	})
-	if i < 0 {
-		return nil, nil, fmt.Errorf("%s: version %s is not in the definition any more", d.crd.Name, name)
-	}
-	return crd, &crd.Spec.Versions[i], nil
-}
-
 // compileTypes returns the types of a definition.
 func (d *Definition) compileTypes(crd *apiextensionsv1.CustomResourceDefinition) (*openapi.Registry, error) {
 	if d.options.Types != nil {
