@@ -17,8 +17,8 @@ import (
 // How a kind is found: the client's discovery leads from a group and kind, or from an argument such as deploy/web
 // ([cluster.Cluster.Find]), to a [cluster.Kind]; readKind adds the schema, which makes it a [Target] without an object.
 
-// kindCache has the kinds that were read, as targets without objects. A key has everything that a target is made of, but
-// for what the server publishes: forgetKinds empties the cache when that has changed.
+// kindCache has the kinds that were read, as targets without objects. A key has all that a target is made of, but not
+// what the server publishes: forgetKinds empties the cache when that has changed.
 type kindCache map[kindKey]*Target
 
 type kindKey struct {
@@ -70,7 +70,8 @@ func (p *Cluster) readKind(ctx context.Context, served cluster.Kind) (*Target, e
 	return &Target{Kind: k, Types: types, served: served, server: true}, nil
 }
 
-// publishedTypes returns the types of a group that the server publishes: all built-in ones for the server in this process.
+// publishedTypes returns the types of a group that the server publishes. The server in this process publishes built-in
+// types only.
 func (p *Cluster) publishedTypes(group string) (*openapi.Registry, error) {
 	if p.local {
 		return openapi.Builtin(), nil
