@@ -14,6 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
+var blameFormats = []string{"text", "json", "html"}
+
 type blameFlags struct {
 	objectFlags
 	managers      []string
@@ -46,33 +48,32 @@ of --manager owns anything.`,
   tenure blame deployment web --manager hpa
   tenure blame deployment web -o html > web.html
   kubectl get deploy web -o yaml --show-managed-fields | tenure blame --live -`,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.printReports(env, cmd, args) },
 	}
 	flags.add(env, cmd)
 	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil,
 		"only lines of the manager `NAME`, and what these are in; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
 	cmd.Flags().BoolVar(&flags.times, "time", false, "show when, not how long ago")
-	addFormat(env, cmd, &flags.format, "text", "json", "html")
+	addFormat(env, cmd, &flags.format, blameFormats...)
 	flags.completeOwners(env, cmd)
 	return cmd
 }
 
-// ofManagers returns the reports of objects that one of --manager has an entry in. It is
-// an error when there are none.
-func (f *blameFlags) ofManagers(reports []*blame.Report) ([]*blame.Report, error) {
+// selectReports returns the reports of objects with an entry of one of --manager. No such object is an error.
+func (f *blameFlags) selectReports(reports []*blame.Report) ([]*blame.Report, error) {
 	if len(f.managers) == 0 || len(reports) == 0 {
 		return reports, nil
 	}
 	known := map[string]bool{}
 	var kept []*blame.Report
 	for _, report := range reports {
-		keep := false
+		isKept := false
 		for _, entry := range report.Entries {
 			known[entry.Manager] = true
-			keep = keep || slices.Contains(f.managers, entry.Manager)
+			isKept = isKept || slices.Contains(f.managers, entry.Manager)
 		}
-		if keep {
+		if isKept {
 			kept = append(kept, report)
 		}
 	}
@@ -85,8 +86,9 @@ func (f *blameFlags) ofManagers(reports []*blame.Report) ([]*blame.Report, error
 	return nil, fmt.Errorf("--manager: %q own nothing: the managers are %q", f.managers, slices.Sorted(maps.Keys(known)))
 }
 
-func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
-	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
+// printReports reads the objects, and prints who owns what in them.
+func (f *blameFlags) printReports(env *process.Env, cmd *cobra.Command, args []string) error {
+	if err := checkFormat(f.format, blameFormats...); err != nil {
 		return err
 	}
 	p, targets, missing := f.open(env, cmd, args)
@@ -111,18 +113,21 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 		}
 		reports = append(reports, report)
 	}
-	reports, err := f.ofManagers(reports)
+	reports, err := f.selectReports(reports)
 	missing = errors.Join(missing, err)
 	if len(reports) == 0 {
 		return errors.Join(missing, p.Close())
 	}
+	return errors.Join(missing, f.writeReports(env, reports), p.Close())
+}
+
+// writeReports writes the reports in the format of --output. A new format is added here and to blameFormats.
+func (f *blameFlags) writeReports(env *process.Env, reports []*blame.Report) error {
 	switch f.format {
 	case "json":
-		err = view.Encode(env.Stdout, f.format, map[string]any{"objects": reports})
+		return view.Encode(env.Stdout, f.format, map[string]any{"objects": reports})
 	case "html":
-		err = view.WriteBlamePage(env.Stdout, reports)
-	default:
-		err = blame.Text(env.Stdout, view.PaletteFor(env, env.Stdout).Blame(), reports...)
+		return view.WriteBlamePage(env.Stdout, reports)
 	}
-	return errors.Join(missing, err, p.Close())
+	return blame.Text(env.Stdout, view.PaletteFor(env, env.Stdout).Blame(), reports...)
 }

@@ -133,43 +133,60 @@ the first of 3, 2, 4, 1 that one of them has.`,
 	return withErrorStatus(statusFailed, cmd)
 }
 
-func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
-	// The garbage of a plan is small and its end near: collecting it less often saves a fifth of the time.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+// checkFlags returns an error for flags that do not go together.
+func (f *planFlags) checkFlags(env *process.Env) error {
 	if err := checkFormat(f.format, planFormats...); err != nil {
 		return err
 	}
 	switch {
 	case f.apply && (f.place.live != nil || f.format != "" || f.offline):
 		return errors.New("--apply does not go with --live, --output or --offline")
+	case f.confirm.Yes && !f.apply:
+		return errors.New("--yes needs --apply")
 	case f.apply:
 		if err := f.confirm.CheckPossible(env); err != nil {
 			return err
 		}
-	case f.confirm.Yes:
-		return errors.New("--yes needs --apply")
 	}
 	if f.summary && (f.unchanged || f.format == "diff" || f.format == "html") {
 		return errors.New("--summary only counts: --show-unchanged, -o diff and -o html do not go with it")
 	}
-	candidates, prunes, err := f.pruning.check(f.selector)
-	if err == nil {
-		f.rules, err = f.readPolicy(env)
+	return nil
+}
+
+// printPlans plans the documents, prints the plans, and with --apply applies them.
+func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
+	// The garbage of a plan is small and its end near: collecting it less often saves a fifth of the time.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	if err := f.checkFlags(env); err != nil {
+		return err
 	}
+	candidates, prunes, err := f.pruning.check(f.selector)
 	if err != nil {
+		return err
+	}
+	if f.rules, err = f.readPolicy(env); err != nil {
 		return err
 	}
 	p, docs, err := f.open(env, cmd, process.NoStore)
 	if err != nil {
 		return err
 	}
+	status, err := f.planIn(env, cmd, p, docs, candidates, prunes)
+	if err = errors.Join(err, p.Close()); err == nil && status > 0 {
+		err = &statusError{status: status}
+	}
+	return err
+}
+
+// planIn is printPlans in a place. It returns the exit status.
+func (f *planFlags) planIn(
+	env *process.Env, cmd *cobra.Command, p place.Place, docs []manifest.Document, candidates place.Candidates, prunes bool,
+) (status int, err error) {
 	var set *applySet
 	if f.pruning.applySet != "" {
-		if set, err = readApplySet(cmd.Context(), p, f.pruning.applySet, *f.place.cluster.Namespace); err == nil {
-			err = set.addMembers(docs)
-		}
-		if err != nil {
-			return errors.Join(fmt.Errorf("--applyset: %w", err), p.Close())
+		if set, err = f.joinApplySet(cmd.Context(), p, docs); err != nil {
+			return 0, fmt.Errorf("--applyset: %w", err)
 		}
 	}
 	for _, doc := range docs {
@@ -180,13 +197,7 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
 	plans, failed := f.planDocuments(cmd.Context(), env, p, docs)
 	f.planned = plans
-	var deleted []view.Pruned
-	inInput := keysOf(plans)
-	for _, tree := range f.removed {
-		if t, _, err := p.Live(cmd.Context(), tree); err == nil && t.Object != nil && !inInput[keyOf(t)] {
-			deleted = append(deleted, view.Pruned{Target: t, By: f.manager})
-		}
-	}
+	deleted := f.findRemoved(cmd.Context(), p, plans)
 	switch {
 	case prunes && failed > 0:
 		fmt.Fprintln(env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
@@ -195,43 +206,74 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 		deleted, err = pruned(cmd.Context(), p, candidates, set, plans, f.manager)
 	}
 	if err != nil {
-		return errors.Join(err, p.Close())
+		return 0, err
 	}
-	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), ManagedFields: f.managedFields,
+	if err := f.writePlans(cmd.Context(), env, plans, deleted, failed); err != nil {
+		return 0, err
+	}
+	status = f.exitStatus(env, plans, deleted, failed)
+	if !f.apply || status > statusChanges {
+		return status, nil
+	}
+	changes := changesOf(plans)
+	view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Pruned: deleted}.WriteActions(env.Stderr, changes)
+	return 0, f.applyPlans(cmd.Context(), env, p, changes, deleted)
+}
+
+// joinApplySet reads the ApplySet of --applyset, and makes the documents its members.
+func (f *planFlags) joinApplySet(ctx context.Context, p place.Place, docs []manifest.Document) (*applySet, error) {
+	set, err := readApplySet(ctx, p, f.pruning.applySet, *f.place.cluster.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return set, set.addMembers(docs)
+}
+
+// findRemoved returns the objects of f.removed that exist and are not in the input.
+func (f *planFlags) findRemoved(ctx context.Context, p place.Place, planned []view.Planned) (out []view.Pruned) {
+	inInput := keysOf(planned)
+	for _, tree := range f.removed {
+		if t, _, err := p.Live(ctx, tree); err == nil && t.Object != nil && !inInput[keyOf(t)] {
+			out = append(out, view.Pruned{Target: t, By: f.manager})
+		}
+	}
+	return out
+}
+
+// writePlans writes the plans in the format of --output. A new format is added here and to planFormats.
+func (f *planFlags) writePlans(
+	ctx context.Context, env *process.Env, planned []view.Planned, deleted []view.Pruned, failed int,
+) error {
+	v := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), ManagedFields: f.managedFields,
 		Unchanged: f.unchanged, Pruned: deleted, Suggest: f.suggest}
 	switch {
 	case f.summary && f.format != "":
-		err = view.Encode(env.Stdout, f.format, shown.Summary(plans, failed))
+		return view.Encode(env.Stdout, f.format, v.Summary(planned, failed))
 	case f.summary:
-		err = shown.WriteSummary(env.Stdout, plans, failed)
+		return v.WriteSummary(env.Stdout, planned, failed)
 	case f.format == "diff":
-		err = shown.WriteDiff(cmd.Context(), env, plans)
+		return v.WriteDiff(ctx, env, planned)
 	case f.format == "html":
-		err = shown.WritePage(env.Stdout, plans, env.Now())
+		return v.WritePage(env.Stdout, planned, env.Now())
 	case f.format != "":
-		err = view.Encode(env.Stdout, f.format, shown.Data(plans))
-	default:
-		err = shown.WriteText(cmd.Context(), env.Stdout, plans, failed)
+		return view.Encode(env.Stdout, f.format, v.Data(planned))
+	}
+	return v.WriteText(ctx, env.Stdout, planned, failed)
+}
+
+// exitStatus returns the exit status of the plans.
+func (f *planFlags) exitStatus(env *process.Env, planned []view.Planned, deleted []view.Pruned, failed int) int {
+	if failed > 0 {
+		return statusFailed
 	}
 	status := min(len(deleted), statusChanges)
-	for _, planned := range plans {
-		status = max(status, exitStatus(planned.Outcome))
+	for _, one := range planned {
+		status = max(status, exitStatus(one.Outcome))
 	}
-	switch {
-	case failed > 0:
-		status = statusFailed
-	case status < statusConflict && env.HasHole.Load():
-		status = statusHole
+	if status < statusConflict && env.HasHole.Load() {
+		return statusHole
 	}
-	if err == nil && f.apply && status <= statusChanges {
-		changes := changesOf(plans)
-		view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Pruned: deleted}.WriteActions(env.Stderr, changes)
-		status, err = 0, f.applyPlans(cmd.Context(), env, p, changes, deleted)
-	}
-	if err = errors.Join(err, p.Close()); err == nil && status > 0 {
-		err = &statusError{status: status}
-	}
-	return err
+	return status
 }
 
 // planDocuments plans every document. It reports errors on stderr, and returns their number.
@@ -285,8 +327,8 @@ func (f *planFlags) planDocuments(
 	return planned, failed
 }
 
-// explainRefusal shows what a refused apply would have done, by its plan: the list items that it leaves without fields that
-// they need, because others own the items, and the commands that let the apply remove them.
+// explainRefusal shows, for an apply that the server refuses, the list items that it leaves without fields that they need,
+// because others own the items. It prints the commands that let the apply remove these items.
 func (f *planFlags) explainRefusal(env *process.Env, one view.Planned) {
 	halves := one.Halves()
 	if len(halves) == 0 {
@@ -301,8 +343,8 @@ func (f *planFlags) explainRefusal(env *process.Env, one view.Planned) {
 	}
 }
 
-// askServer sends a dry run of each apply that is not planned as unchanged. What the server does takes the place of the
-// plan, or of its error.
+// askServer sends a dry run of each apply that is not planned as unchanged. The result of the server replaces the plan, or
+// its error.
 func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Place, all []view.Planned, errs []error) {
 	var asked []int
 	unasked := 0

@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
-// Answer is what a server does with an apply. It is the truth: a plan explains it, and gives way where it differs.
+// Answer is what a server does with an apply. It is the truth: where a plan differs, the answer replaces it.
 type Answer struct {
 	// Object is what would be stored, without the values of a Secret; nil for conflicts.
 	Object map[string]any
@@ -25,8 +25,8 @@ type Answer struct {
 	Conflicts conflicts.Conflicts
 }
 
-// Ask asks the server what it does with the apply of the intent, by a dry run. Conflicts are no error, unless they can't
-// be explained. known are those of the intent's plan, nil without one.
+// Ask asks the server what it does with the apply of the intent, by a dry run. Conflicts are no error, unless their
+// values can't be read. known are those of the intent's plan, nil without one.
 func (w *Desired) Ask(
 	ctx context.Context, p Place, force bool, subresource string, known conflicts.Conflicts,
 ) (Answer, error) {
@@ -65,7 +65,7 @@ func (w *Desired) conflictsOf(
 		}
 		live, ok := versions[c.APIVersion]
 		if !ok {
-			if live, err = w.at(ctx, p, c.APIVersion); err != nil {
+			if live, err = w.readAt(ctx, p, c.APIVersion); err != nil {
 				return nil, err
 			}
 			versions[c.APIVersion] = live
@@ -80,8 +80,8 @@ func (w *Desired) conflictsOf(
 	return out, nil
 }
 
-// at returns the live object at another version.
-func (w *Desired) at(ctx context.Context, p Place, apiVersion string) (map[string]any, error) {
+// readAt reads the live object at another version.
+func (w *Desired) readAt(ctx context.Context, p Place, apiVersion string) (map[string]any, error) {
 	c, ok := p.(interface {
 		Kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserved bool, err error)
 		getAt(ctx context.Context, k cluster.Kind, namespace, name string) (map[string]any, error)

@@ -75,7 +75,7 @@ func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concur
 			keep(g, name, object)
 		}
 	})
-	p.known.objects = found
+	p.fetched = found
 }
 
 // liveGroups returns the kinds and namespaces of intents. It leaves out intents that can't be read.
@@ -115,11 +115,11 @@ func (p *Cluster) liveGroups(ctx context.Context, intents []map[string]any) (out
 // readLive reads the object of an intent, which may have been fetched.
 func (p *Cluster) readLive(ctx context.Context, t *Target) error {
 	key := liveKey{t.served.Resource, t.Namespace, t.Name}
-	object, ok := p.known.objects[key]
+	object, ok := p.fetched[key]
 	if !ok || t.unserved {
 		return p.Reload(ctx, t)
 	}
-	delete(p.known.objects, key) // what comes after may have written it
+	delete(p.fetched, key) // what comes after may have written it
 	if object == nil {
 		return cluster.ErrNotFound
 	}

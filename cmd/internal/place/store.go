@@ -97,7 +97,7 @@ func (p *Store) serve(d *Definition) error {
 		return ServerError(err)
 	}
 	p.Cluster.Define(d)
-	p.forgetDiscovery()
+	p.forgetKinds()
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (p *Store) Define(d *Definition) {
 
 // Defined implements [Place]. In a dry run, a definition is served without being stored.
 func (p *Store) Defined(tree map[string]any, isDryRun bool) error {
-	p.forgetDiscovery()
+	p.forgetKinds()
 	if !isDryRun {
 		return nil
 	}

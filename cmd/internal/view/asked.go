@@ -30,7 +30,9 @@ func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (
 		return true, place.ServerError(err)
 	}
 	p.Options.Found, plan.Conflicts = answer.Conflicts, answer.Conflicts
-	if plan.Outcome = plans.Conflict; len(answer.Conflicts) == 0 {
+	if len(answer.Conflicts) > 0 {
+		plan.Outcome = plans.Conflict
+	} else {
 		plan.Outcome, p.Served = p.ServedOutcome(answer.Object), answer.Object
 	}
 	p.Plan = &plan

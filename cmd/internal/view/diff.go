@@ -63,7 +63,7 @@ func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, all []Planned
 			}
 			continue
 		}
-		after, err := p.after()
+		after, err := p.objectAfter()
 		if err == nil {
 			err = compare(p.Target, p.Desired.Object, after, p.Where)
 		}
@@ -72,7 +72,7 @@ func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, all []Planned
 		}
 	}
 	for _, p := range v.Pruned {
-		if err := compare(p.Target, p.Object, nil, p.why()); err != nil {
+		if err := compare(p.Target, p.Object, nil, p.reason()); err != nil {
 			return err
 		}
 	}
@@ -167,8 +167,8 @@ func runDiff(env *process.Env, program string, live, merged []version) error {
 	return nil
 }
 
-// after returns the object as the server stores it, as far as that is known.
-func (p *Planned) after() (map[string]any, error) {
+// objectAfter returns the object after the apply: that of the server's dry run, or else as the plan expects it.
+func (p *Planned) objectAfter() (map[string]any, error) {
 	if p.Served != nil {
 		return p.Served, nil
 	}

@@ -44,7 +44,7 @@ func (v PlanView) WritePage(w io.Writer, all []Planned, now time.Time) error {
 		objects = append(objects, one)
 	}
 	for _, p := range v.Pruned {
-		objects = append(objects, page.Object{Title: p.Title(), Outcome: "pruned", Notes: []string{printable.Text(p.why())}})
+		objects = append(objects, page.Object{Title: p.Title(), Outcome: "pruned", Notes: []string{printable.Text(p.reason())}})
 	}
 	return page.Write(w, "Plan", aboutObjects(objects), objects)
 }
@@ -54,7 +54,7 @@ func (p *Planned) page(now time.Time) (page.Object, error) {
 	tree := p.Desired.Object
 	if p.Outcome != plans.Conflict {
 		var err error
-		if tree, err = p.after(); err != nil {
+		if tree, err = p.objectAfter(); err != nil {
 			return out, err
 		}
 	}

@@ -1,18 +1,14 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 
 	"github.com/fatih/color"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
-	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -27,18 +23,18 @@ type Planned struct {
 	Options plans.Options
 	// Served is the object after a dry run of the apply on the server; nil if there was none.
 	Served map[string]any
-	// Leftovers stay, see [Planned.FindLeftovers]; Migration is what kubectl changes besides, when it takes over what it
-	// applied client-side.
+	// Leftovers are fields that stay, see [Planned.FindLeftovers].
 	Leftovers []Leftover
+	// Migration are the changes of a second apply by kubectl, when it takes over what it applied client-side.
 	Migration []plans.Change
 	// Decided are the conflicts that a policy decided, see [Planned.Decide].
 	Decided []Decided
-	// Moved says that the live object is the one after its fields moved to server-side apply, which the server does not
-	// have yet: it can't be asked.
+	// Moved is true if the plan is for the live object as it will be after its fields moved to server-side apply. The
+	// server does not have that object yet, so it gets no dry run.
 	Moved bool
 }
 
-// Changes returns the fields that change: by the dry run, if there was one.
+// Changes returns the fields that change: those of the dry run, or else those of the plan.
 func (p *Planned) Changes() iter.Seq[plans.Change] {
 	if p.Served != nil {
 		return p.Target.Changes(p.Desired.Object, p.Served)
@@ -64,8 +60,8 @@ type Pruned struct {
 	ApplySet string
 }
 
-// why says why an object would be deleted.
-func (p *Pruned) why() string {
+// reason returns why an object would be deleted.
+func (p *Pruned) reason() string {
 	text := "applied by " + p.By
 	if p.ApplySet != "" {
 		text = "in the ApplySet " + p.ApplySet
@@ -101,12 +97,17 @@ func (v PlanView) WriteText(ctx context.Context, w io.Writer, all []Planned, fai
 	}
 	for _, p := range v.Pruned {
 		fmt.Fprintf(w, "%s: %s (%s)\n", v.Palette.paint(p.Title(), color.Bold),
-			v.Palette.paint("pruned", color.FgRed), printable.Text(p.why()))
+			v.Palette.paint("pruned", color.FgRed), printable.Text(p.reason()))
 	}
 	if len(all)+failed < 2 && len(v.Pruned) == 0 {
 		return nil
 	}
-	line := printable.Counted(len(all)+failed, "object", "objects") + ":"
+	return v.writeCounts(w, counts, len(all), failed)
+}
+
+// writeCounts writes how many objects have each outcome.
+func (v PlanView) writeCounts(w io.Writer, counts map[plans.Outcome]int, planned, failed int) error {
+	line := printable.Counted(planned+failed, "object", "objects") + ":"
 	for outcome := plans.Unchanged; outcome <= plans.Conflict; outcome++ {
 		line += fmt.Sprintf(" %d %s,", counts[outcome], outcome)
 	}
@@ -156,12 +157,7 @@ func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
 	if p.Desired.Object == nil {
 		outcome = "created"
 	}
-	fmt.Fprintf(
-		w,
-		"%s: %s\n",
-		v.Palette.paint(p.Title(), color.Bold),
-		v.Palette.paint(outcome, outcomeColors[p.Outcome]),
-	)
+	fmt.Fprintf(w, "%s: %s\n", v.Palette.paint(p.Title(), color.Bold), v.Palette.paint(outcome, outcomeColors[p.Outcome]))
 	v.WriteDecided(w, &p)
 	// In a new object, everything is new, and owned by its creator.
 	if p.Desired.Object != nil {
@@ -214,13 +210,15 @@ func (v PlanView) writeOwnership(w io.Writer, p Planned) {
 		gains := change.Gains.Difference(change.Shares)
 		loses := change.Loses.Difference(change.Removes)
 		for _, part := range []struct {
-			word   string
-			fields *fieldpath.Set
-			long   bool // list all of them
-		}{{"gains", gains, false}, {"shares", change.Shares, false}, {"loses", loses, true}, {"removes", change.Removes,
-			true}} {
+			word     string
+			fields   *fieldpath.Set
+			listsAll bool
+		}{
+			{"gains", gains, false}, {"shares", change.Shares, false},
+			{"loses", loses, true}, {"removes", change.Removes, true},
+		} {
 			leaves := part.fields.Leaves()
-			if n := leaves.Len(); n > manyFields && !part.long {
+			if n := leaves.Len(); n > manyFields && !part.listsAll {
 				rows = append(rows, []cell{who, {part.word, 0}, {printable.Counted(n, "field", "fields"), color.Faint}})
 				continue
 			}
@@ -241,106 +239,4 @@ func describeKey(k managedfields.Key) string {
 		s += fmt.Sprintf(" through %q", k.Subresource)
 	}
 	return printable.Text(s + ")")
-}
-
-// planJSON is a plan for programs.
-type planJSON struct {
-	File      string              `json:"file,omitempty"`
-	Object    string              `json:"object"`
-	Namespace string              `json:"namespace,omitempty"`
-	Manager   string              `json:"manager"`
-	Outcome   plans.Outcome       `json:"outcome"`
-	Create    bool                `json:"create,omitempty"`
-	Changes   []changeJSON        `json:"changes,omitempty"`
-	Ownership []ownershipJSON     `json:"ownership,omitempty"`
-	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
-	Decisions []DecidedJSON       `json:"decisions,omitempty"`
-	// Leftovers are fields of earlier updaters that stay, Migration what kubectl apply --server-side changes besides.
-	Leftovers []leftoverJSON `json:"leftovers,omitempty"`
-	// StringData says what the stringData of a Secret overwrites, and what of it stays.
-	StringData []stringDataJSON `json:"stringData,omitempty"`
-	Migration  []changeJSON     `json:"migration,omitempty"`
-}
-
-type leftoverJSON struct {
-	Manager string   `json:"manager"`
-	Fields  []string `json:"fields"`
-	Command string   `json:"command"`
-}
-
-// prunedJSON is an object that would be deleted, for programs.
-type prunedJSON struct {
-	Object    string `json:"object"`
-	Namespace string `json:"namespace,omitempty"`
-	AppliedBy string `json:"appliedBy,omitempty"`
-	ApplySet  string `json:"applySet,omitempty"`
-}
-
-type changeJSON struct {
-	Kind   plans.ChangeKind `json:"kind"`
-	Field  string           `json:"field"`
-	Before any              `json:"before"`
-	After  any              `json:"after"`
-}
-
-type ownershipJSON struct {
-	Manager     string                            `json:"manager"`
-	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
-	Subresource string                            `json:"subresource,omitempty"`
-	APIVersion  string                            `json:"apiVersion"`
-	From        string                            `json:"fromAPIVersion,omitempty"`
-	Gains       []string                          `json:"gains,omitempty"`
-	Shares      []string                          `json:"shares,omitempty"`
-	Loses       []string                          `json:"loses,omitempty"`
-	Removes     []string                          `json:"removes,omitempty"`
-}
-
-// Data returns plans for programs.
-func (v PlanView) Data(all []Planned) any {
-	out := struct {
-		Objects []planJSON   `json:"objects"`
-		Pruned  []prunedJSON `json:"pruned,omitempty"`
-	}{Objects: []planJSON{}}
-	for _, p := range v.Pruned {
-		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By, p.ApplySet})
-	}
-	for _, p := range all {
-		one := planJSON{
-			File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
-			Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(&p),
-			Decisions: p.DecidedJSON(),
-		}
-		one.Changes, one.Migration = changesJSON(p.Changes()), changesJSON(slices.Values(p.Migration))
-		for _, l := range p.Leftovers {
-			one.Leftovers = append(one.Leftovers,
-				leftoverJSON{l.Manager.Manager, pathTexts(l.Fields), v.Suggest(l.command(&p)...)})
-		}
-		for _, change := range p.Ownership {
-			one.Ownership = append(one.Ownership, ownershipJSONOf(change))
-		}
-		out.Objects = append(out.Objects, one)
-	}
-	return out
-}
-
-func changesJSON(changes iter.Seq[plans.Change]) (out []changeJSON) {
-	for change := range changes {
-		change = hideChange(change)
-		out = append(out, changeJSON{change.Kind, change.Path.String(), change.Before, change.After})
-	}
-	return out
-}
-
-func ownershipJSONOf(c plans.OwnershipChange) ownershipJSON {
-	return ownershipJSON{
-		Manager: c.Manager.Manager, Operation: c.Manager.Operation, Subresource: c.Manager.Subresource,
-		APIVersion: cmp.Or(c.Version, c.Manager.APIVersion), From: c.From, Gains: pathTexts(c.Gains), Shares: pathTexts(c.Shares), Loses: pathTexts(c.Loses), Removes: pathTexts(c.Removes),
-	}
-}
-
-func pathTexts(set *fieldpath.Set) (out []string) {
-	for path := range set.All() {
-		out = append(out, path.String())
-	}
-	return out
 }
