@@ -110,3 +110,10 @@ func aggregatedRules(roles []*rbacv1.ClusterRole, role *rbacv1.ClusterRole) (rul
 	}
 	return rules, true
 }
+
+// handleClusterRoleWrite aggregates the rules of ClusterRoles after one was written, or later if that fails.
+func (s *Server) handleClusterRoleWrite(ctx context.Context) {
+	if s.aggregatesClusterRoles() && s.aggregateClusterRoles(ctx) != nil {
+		s.queue.Add(task{do: taskAggregateClusterRoles})
+	}
+}

@@ -134,5 +134,5 @@ func (s *Server) createInitialObject(ctx context.Context, o initialObject) error
 		return nil
 	}
 	// Serving the definition may have failed; a request for it would only be a 404.
-	return s.definitions.Changed(ctx, o.name)
+	return s.definitions.Reload(ctx, o.name)
 }

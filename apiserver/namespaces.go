@@ -89,3 +89,30 @@ func (s *Server) emptyNamespace(ctx context.Context, name string) error {
 func (s *Server) namespaces() *resources.Resource {
 	return s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 }
+
+// handleNamespaceWrite continues the deletion of a Namespace that was written.
+func (s *Server) handleNamespaceWrite(ctx context.Context, name string) {
+	switch {
+	case s.options.Controllers:
+	case s.options.DisableNamespaceLifecycle:
+		_ = s.finalizeNamespace(ctx, name) // it only removes the finalizer
+	default:
+		s.queue.Add(task{taskFinalizeNamespace, name})
+	}
+}
+
+// emptiesNamespaces reports whether the server deletes the contents of deleted Namespaces.
+func (s *Server) emptiesNamespaces() bool {
+	return !s.options.DisableNamespaceLifecycle && !s.options.Controllers
+}
+
+// resumeNamespaces continues the deletion of Namespaces, which another server may have begun.
+func (s *Server) resumeNamespaces(ctx context.Context) error {
+	list, err := s.namespaces().Objects(ctx, "")
+	for _, obj := range list {
+		if n := obj.(*corev1.Namespace); n.DeletionTimestamp != nil {
+			s.queue.Add(task{taskFinalizeNamespace, n.Name})
+		}
+	}
+	return err
+}

@@ -18,8 +18,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// serveResource serves a request for an API resource. It returns false, and has not responded, if the
-// group version or the custom resource is not served: the caller responds then.
+// serveResource serves a request for an API resource, which it looks up in the current table: by group, version and
+// plural name. It returns false, and has not responded, if the group version or the custom resource is not served: the
+// caller responds then.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo) bool {
 	table := s.tables.Table()
 	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
@@ -39,19 +40,19 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, info *api
 	if of.Custom {
 		route = routeCustom
 	}
-	err := route(of, r, info)
-	if errors.Is(err, errUnserved) {
+	if err := route(of, r, info); errors.Is(err, errUnserved) {
 		return false
+	} else if err != nil {
+		response.Error(w, r, err)
+		return true
 	}
-	var e *resources.Endpoint
-	if err == nil {
-		e, err = of.Endpoint(info.Subresource)
-	}
-	if err == nil && e == nil {
-		err = response.NotFound()
-	}
+	e, err := of.Endpoint(info.Subresource)
 	if err != nil {
 		response.Error(w, r, err)
+		return true
+	}
+	if e == nil {
+		response.Error(w, r, response.NotFound())
 		return true
 	}
 	if of.Deprecated != "" {
@@ -76,7 +77,8 @@ func metricVerb(verb string) string {
 	return strings.ToUpper(verb)
 }
 
-// handle calls the handler of a verb: this server's for writes, k8s.io/apiserver's for all else.
+// handle calls the handler of a verb: that of package writes for create, update and patch, k8s.io/apiserver's for all
+// others.
 func (s *Server) handle(
 	of *resources.Resource, e *resources.Endpoint, w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo,
 ) {
@@ -131,7 +133,7 @@ func (s *Server) list(
 	handlers.ListResource(e.Storage.(rest.Lister), watcher, e.Scope, isWatch, s.options.Limits.Watch)(w, r)
 }
 
-// proxied are the subresources that any method and any path below them is for.
+// proxied is the name of subresources that take any method, and any path below them.
 const proxied = "proxy"
 
 // routeBuiltin rejects paths and methods that a built-in resource does not have.

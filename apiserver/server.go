@@ -61,7 +61,17 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	return newServer(ctx, options.withDefaults(), options.ClientCAs)
 }
 
-// newServer is New with the CAs of client certificates, which may be nil.
+// newServer is New with the CAs of client certificates, which may be nil. This is what happens, in this order, when a
+// server starts or restarts on a store:
+//
+//   - newAccounts takes the key of ServiceAccount tokens from the options, or makes one, with which earlier tokens are
+//     invalid;
+//   - build makes the built-in resources, admission and the handlers; it reads no objects;
+//   - startControllers loads CustomResourceDefinitions, then configurations of admission, then Namespaces that are
+//     being deleted, and watches each; see followers;
+//   - createInitialObjects creates the default namespaces and the objects of the options, as far as they do not exist.
+//
+// Nothing else is loaded: the storage of a resource opens when it is first needed.
 func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (*Server, error) {
 	AllowPrivileged(true)
 	if err := options.checkNetwork(); err != nil {
@@ -77,22 +87,24 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 	if s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
-	var err error
-	if s.accounts, err = newAccounts(s.tables, options.ServiceAccounts); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	s.build(clientCAs)
-	err = s.startControllers(ctx)
-	if err == nil {
-		err = s.createInitialObjects(ctx)
-	}
-	if err != nil {
+	if err := s.start(ctx, clientCAs); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// build makes the parts of a server.
+func (s *Server) start(ctx context.Context, clientCAs *x509.CertPool) (err error) {
+	if s.accounts, err = newAccounts(s.tables, s.options.ServiceAccounts); err != nil {
+		return err
+	}
+	s.build(clientCAs)
+	if err := s.startControllers(ctx); err != nil {
+		return err
+	}
+	return s.createInitialObjects(ctx)
+}
+
+// build makes the parts of a server, which share the resource table s.tables.
 func (s *Server) build(clientCAs *x509.CertPool) {
 	o := s.options
 	opener := builtin.Opener{Open: s.open, GarbageCollection: o.Controllers}
@@ -135,7 +147,7 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 			return conversion.NewCRConverterFactory(services, limits.Wrap)
 		}),
 	})
-	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
+	s.definitions.OnTerminating = func(name string) { s.queue.Add(task{taskFinalizeDefinition, name}) }
 	s.mux = s.paths()
 	s.handler = s.chain(authenticator)
 }

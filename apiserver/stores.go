@@ -19,13 +19,12 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/kubernetes/pkg/apis/batch"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// open opens the storage of a resource, with what a server does around it: it limits the size of objects, sets the
-// clock and the UIDs of the options, and is called back for each write.
+// open opens the storage of a resource. It limits the size of objects, uses the clock and the UIDs of the options, and
+// calls handleWrite after each write.
 func (s *Server) open(
 	config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object,
 ) (storage.Interface, factory.DestroyFunc, error) {
@@ -45,12 +44,13 @@ type limitedCodec struct {
 
 func (c limitedCodec) Encode(obj runtime.Object, w io.Writer) error {
 	data, err := runtime.Encode(c.Codec, obj)
-	if err == nil {
-		err = resources.CheckSize(data, c.limit)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = w.Write(data)
+	if err := resources.CheckSize(data, c.limit); err != nil {
+		return err
 	}
+	_, err = w.Write(data)
 	return err
 }
 
@@ -63,8 +63,8 @@ type observed struct {
 	deleting sync.Map
 }
 
-// terminating is how long at least an object with a deletionTimestamp is there. A Pod without a node, or with a grace
-// period of 0, is deleted in two writes, between which a kube-apiserver waits for etcd: watchers see it terminate.
+// terminating is the shortest time for which an object with a deletionTimestamp exists. A Pod without a node, or with a
+// grace period of 0, is deleted by two writes. kube-apiserver waits for etcd between them, so that watchers see both.
 const terminating = 10 * time.Millisecond
 
 func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
@@ -72,11 +72,11 @@ func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Obje
 		return unavailable(err) // a request that timed out must not be stored
 	}
 	o.server.options.stamp(obj)
-	err := o.Interface.Create(ctx, key, obj, out, ttl)
-	if err == nil {
-		o.server.written(ctx, o.prefix, path.Base(key))
+	if err := o.Interface.Create(ctx, key, obj, out, ttl); err != nil {
+		return unavailable(err)
 	}
-	return unavailable(err)
+	o.server.handleWrite(ctx, o.prefix, path.Base(key))
+	return nil
 }
 
 func (o *observed) Delete(
@@ -89,11 +89,11 @@ func (o *observed) Delete(
 	if since, ok := o.deleting.LoadAndDelete(key); ok {
 		time.Sleep(time.Until(since.(time.Time).Add(terminating)))
 	}
-	err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options)
-	if err == nil {
-		o.server.written(ctx, o.prefix, path.Base(key))
+	if err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options); err != nil {
+		return unavailable(err)
 	}
-	return unavailable(err)
+	o.server.handleWrite(ctx, o.prefix, path.Base(key))
+	return nil
 }
 
 func (o *observed) GuaranteedUpdate(
@@ -123,7 +123,7 @@ func (o *observed) GuaranteedUpdate(
 		return unavailable(err)
 	}
 	if now, err := o.Versioner().ObjectResourceVersion(out); err != nil || now != before {
-		o.server.written(ctx, o.prefix, path.Base(key))
+		o.server.handleWrite(ctx, o.prefix, path.Base(key))
 	}
 	if deleted == nil && deletionOf(out) != nil {
 		o.deleting.Store(key, time.Now())
@@ -131,54 +131,11 @@ func (o *observed) GuaranteedUpdate(
 	return nil
 }
 
-// stamp sets the UID and the creationTimestamp of a new object, if the options have their own clock or UIDs.
-func (o *Options) stamp(obj runtime.Object) {
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return
-	}
-	if o.NewUID != nil && m.GetUID() != "" {
-		before := string(m.GetUID())
-		m.SetUID(o.NewUID())
-		if job, ok := obj.(*batch.Job); ok && job.Spec.Selector != nil {
-			replaceValues(job.Spec.Selector.MatchLabels, before, string(job.UID))
-			replaceValues(job.Spec.Template.Labels, before, string(job.UID))
-		}
-	}
-	if at := m.GetCreationTimestamp(); o.ownClock && !at.IsZero() {
-		m.SetCreationTimestamp(metav1.NewTime(o.Now()).Rfc3339Copy())
-	}
-}
-
-// stampDeletion sets the deletionTimestamp of an object that an update marked as deleted, if the options have their own
-// clock. It is after the grace period.
-func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
-	m, err := meta.Accessor(obj)
-	if err != nil || !o.ownClock || m.GetDeletionTimestamp() == nil || m.GetDeletionTimestamp().Equal(before) {
-		return
-	}
-	at := o.Now()
-	if grace := m.GetDeletionGracePeriodSeconds(); grace != nil {
-		at = at.Add(time.Duration(*grace) * time.Second)
-	}
-	end := metav1.NewTime(at).Rfc3339Copy()
-	m.SetDeletionTimestamp(&end)
-}
-
 func deletionOf(obj runtime.Object) *metav1.Time {
 	if m, err := meta.Accessor(obj); err == nil {
 		return m.GetDeletionTimestamp().DeepCopy()
 	}
 	return nil
-}
-
-// replaceValues replaces what a Job's strategy made of the UID that it had.
-func replaceValues(labels map[string]string, before, after string) {
-	for name, value := range labels {
-		if value == before {
-			labels[name] = after
-		}
-	}
 }
 
 func (o *observed) Get(ctx context.Context, key string, options storage.GetOptions, obj runtime.Object) error {
@@ -189,7 +146,7 @@ func (o *observed) GetList(ctx context.Context, key string, options storage.List
 	return unavailable(o.Interface.GetList(ctx, key, options, list))
 }
 
-// collectionDeleter answers 504 when the time of a deletion is over while the storage looks for the objects.
+// collectionDeleter responds with 504 if the time of a deletion ends while the storage lists the objects.
 type collectionDeleter struct{ rest.CollectionDeleter }
 
 func (d collectionDeleter) DeleteCollection(
@@ -200,7 +157,7 @@ func (d collectionDeleter) DeleteCollection(
 	return out, unavailable(err)
 }
 
-// unavailable makes 503 and 504 of the errors of a storage that does not respond.
+// unavailable returns an error of the storage as the API error for it: 503 or 504 if the storage does not respond.
 func unavailable(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded:

@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// converters returns kube-apiserver's converters between the versions of a definition. The unsafe one may change what
-// it is given. The host's hook converts in the place of a webhook.
+// converters returns kube-apiserver's converters between the versions of a definition, which call its webhook if it has
+// one. The host's hook, if there is one, replaces the webhook. The unsafe converter may change its input.
 func (d *Definition) converters() (safe, unsafe runtime.ObjectConvertor, err error) {
 	factory, err := d.options.Converters()
 	if err != nil {
@@ -33,7 +33,7 @@ func (d *Definition) converters() (safe, unsafe runtime.ObjectConvertor, err err
 	return safe, unsafe, err
 }
 
-// A hookConverter converts by the host's hook. The converter that it has checks versions, and converts Scales.
+// A hookConverter converts by the host's hook. Its ObjectConvertor checks versions, and converts Scales.
 type hookConverter struct {
 	runtime.ObjectConvertor
 	crd  *apiextensionsv1.CustomResourceDefinition

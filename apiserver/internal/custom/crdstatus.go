@@ -8,12 +8,16 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
+
+// manager is the field manager of status updates.
+const manager = "kube-apiserver"
 
 // approvals are the reasons of the condition KubernetesAPIApprovalPolicyConformant.
 var approvals = map[apihelpers.APIApprovalState]string{
@@ -57,6 +61,30 @@ func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 		set(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted",
 			"the initial names have been accepted")
 	}
+}
+
+// updateStatus updates the status of a definition if it changed. It returns the updated
+// definition, or nil if it was deleted.
+func (c *Controller) updateStatus(
+	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
+	wanted := *crd
+	wanted.Status = *crd.Status.DeepCopy()
+	c.setStatus(&wanted)
+	if apiequality.Semantic.DeepEqual(wanted.Status, crd.Status) {
+		return crd, nil
+	}
+	obj, err := c.resource().Modify(resources.Own(ctx), "", crd.Name, "status", manager, func(obj runtime.Object) error {
+		c.setStatus(obj.(*apiextensionsv1.CustomResourceDefinition))
+		return nil
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
 
 // conflict describes a name that another definition has.
@@ -130,12 +158,12 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	return c.Changed(ctx, name)
+	return c.Reload(ctx, name)
 }
 
 // deleteObjects deletes all objects of a definition.
 func (c *Controller) deleteObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	r := c.definition(crd).Stored()
+	r := c.newDefinition(crd).Stored()
 	if r == nil || r.Plural == "" || c.isBuiltin(crd.Spec.Group) { // it was never served
 		return nil
 	}

@@ -1,9 +1,9 @@
-// Package plugins is the admission of a server: plugins that are compiled into kube-apiserver (builtin.go), the hooks
-// of the host (hooks.go), and kube-apiserver's plugins for webhook configurations and admission policies.
+// Package plugins is the admission of a server ([Chain]): plugins that are compiled into kube-apiserver (builtin.go),
+// hooks of the host (hooks.go), and kube-apiserver's plugins for policies (policies.go) and webhooks (webhooks.go).
 //
 // kube-apiserver follows the configurations with informers: a configuration takes effect a moment after it is written.
-// [Plugins] reads them from the storage when they are written, before the response ([Plugins.Changed]), so that it
-// takes effect with the next request. All other objects that plugins ask for are read from the storage, too.
+// [Plugins] reads them from the storage when they are written, before the response ([Plugins.Reload]), so that it
+// takes effect with the next request. All other objects that plugins read come from the storage, too.
 //
 // Without configurations a write costs one atomic load. The plugins and their CEL environments are made by the first
 // write that needs them.
@@ -108,7 +108,7 @@ func (p *Plugins) Load(ctx context.Context, plural string) error {
 			}
 		}
 	}
-	p.changed()
+	p.noteConfigured()
 	return nil
 }
 
@@ -120,8 +120,8 @@ func (p *Plugins) resource(plural string) *resources.Resource {
 	return p.options.Tables.Table().Resource(admissionregistrationv1.SchemeGroupVersion.WithResource(plural))
 }
 
-// Changed reads a configuration. Writes that start after it returned see the configuration.
-func (p *Plugins) Changed(ctx context.Context, plural, name string) error {
+// Reload reads a configuration. Writes that start after it returned see the configuration.
+func (p *Plugins) Reload(ctx context.Context, plural, name string) error {
 	i := p.informers[plural]
 	if i == nil {
 		return nil
@@ -135,12 +135,12 @@ func (p *Plugins) Changed(ctx context.Context, plural, name string) error {
 	case err == nil:
 		err = i.set(name, obj.(metav1.Object))
 	}
-	p.changed()
+	p.noteConfigured()
 	return err
 }
 
-// changed notes which resources have an object. The lock is held.
-func (p *Plugins) changed() {
+// noteConfigured notes which resources have an object. The lock is held.
+func (p *Plugins) noteConfigured() {
 	configured := map[string]bool{}
 	for plural, i := range p.informers {
 		configured[plural] = len(i.GetStore().ListKeys()) > 0
@@ -152,14 +152,14 @@ func (p *Plugins) changed() {
 // has reports whether there is an object of a resource.
 func (p *Plugins) has(plural string) bool { return (*p.configured.Load())[plural] }
 
-// mutate calls the policies and webhooks that mutate.
+// mutate calls the policies and webhooks that mutate, which [Chain] calls last.
 func (p *Plugins) mutate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if p.has("mutatingadmissionpolicybindings") {
 		policies, err := p.policies()
-		if err == nil {
-			err = policies.mutate(ctx, a, o)
-		}
 		if err != nil {
+			return err
+		}
+		if err := policies.mutate(ctx, a, o); err != nil {
 			return err
 		}
 	}
@@ -177,10 +177,10 @@ func (p *Plugins) mutate(ctx context.Context, a admission.Attributes, o admissio
 func (p *Plugins) validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if p.has("validatingadmissionpolicybindings") {
 		policies, err := p.policies()
-		if err == nil {
-			err = policies.validate(ctx, a, o)
-		}
 		if err != nil {
+			return err
+		}
+		if err := policies.validate(ctx, a, o); err != nil {
 			return err
 		}
 	}
@@ -194,8 +194,7 @@ func (p *Plugins) validate(ctx context.Context, a admission.Attributes, o admiss
 	return plugins.validating.Validate(ctx, a, o)
 }
 
-// excluded are resources that no plugin intercepts: kube-apiserver excludes them, lest a
-// cluster locks itself out.
+// excluded are resources that webhooks and policies don't get, as in kube-apiserver: a cluster could lock itself out.
 var excluded = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},

@@ -1,5 +1,6 @@
 // Package webhooks has what conversion webhooks and admission webhooks share: limits of their
-// clients, and the URLs of the Services that their configurations name.
+// clients, and the URLs of the Services that their configurations name. It calls no webhook:
+// packages plugins (webhooks.go) and custom (convert.go) have kube-apiserver's code call them.
 package webhooks
 
 import (
@@ -54,11 +55,12 @@ type boundedTripper struct {
 }
 
 func (t *boundedTripper) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := t.next.RoundTrip(r)
-	if err == nil {
-		answer.Body = http.MaxBytesReader(nil, answer.Body, t.max)
+	response, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
 	}
-	return answer, err
+	response.Body = http.MaxBytesReader(nil, response.Body, t.max)
+	return response, nil
 }
 
 // Services resolve the Services that webhook configurations name. It implements
@@ -69,8 +71,8 @@ type Services struct {
 	Tables  *resources.Current
 }
 
-// ResolveEndpoint asks the host. Without a host's resolver only Services of type ExternalName
-// have a URL: there is no cluster network that leads to others.
+// ResolveEndpoint calls the host's resolver. Without one, only Services of type ExternalName have
+// a URL, because there is no cluster network to the Pods of others.
 func (s Services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	if s.Resolve != nil {
 		return s.Resolve(namespace, name, port)

@@ -19,7 +19,7 @@ import (
 // An intent is the applied configuration of an apply.
 type intent struct {
 	*unstructured.Unstructured
-	duplicates error // the fields that are there twice
+	duplicates error // the fields that the body has twice
 }
 
 // apply merges the applied configuration into live.
@@ -74,8 +74,8 @@ func (p *patcher) decodeIntent() (*intent, error) {
 			err = kjson.UnmarshalCaseSensitivePreserveInts(data, &tree)
 		}
 		if err != nil {
-			if said := yaml.Unmarshal(p.body, &map[string]any{}); said != nil {
-				err = said // the error text of kube-apiserver
+			if yamlErr := yaml.Unmarshal(p.body, &map[string]any{}); yamlErr != nil {
+				err = yamlErr // the error text of kube-apiserver
 			}
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 		}

@@ -26,7 +26,7 @@ func (h *Handler) Create(e *resources.Endpoint, w http.ResponseWriter, r *http.R
 func (c *call) create(ctx context.Context) (runtime.Object, error) {
 	options := &metav1.CreateOptions{}
 	validate := func() field.ErrorList { return validation.ValidateCreateOptions(options) }
-	if err := c.options(options, "CreateOptions", validate); err != nil {
+	if err := c.decodeOptions(options, "CreateOptions", validate); err != nil {
 		return nil, err
 	}
 	obj, err := c.decode(validationOf(options.FieldValidation), c.Storage.New())

@@ -32,8 +32,8 @@ import (
 // Limits of patches.
 const (
 	maxOperations = 10_000 // of a JSON Patch
-	// maxPatchItems is how many items a list in a strategic merge patch may have: merging takes their number times that of
-	// the items that are there.
+	// maxPatchItems is how many items a list in a strategic merge patch may have: merging takes their number times the
+	// number of live items.
 	maxPatchItems = 1_000
 )
 
@@ -60,7 +60,7 @@ type patcher struct {
 	options    *metav1.PatchOptions
 	validation string
 	intent     *intent // of an apply
-	live       version // that is patched
+	live       version // of the object that is patched
 }
 
 func (c *call) patch(ctx context.Context) (runtime.Object, error) {
@@ -73,11 +73,11 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 		return nil, err
 	}
 	validate := func() field.ErrorList { return validation.ValidatePatchOptions(p.options, of) }
-	if err := c.options(p.options, "PatchOptions", validate); err != nil {
+	if err := c.decodeOptions(p.options, "PatchOptions", validate); err != nil {
 		return nil, err
 	}
 	p.validation = validationOf(p.options.FieldValidation)
-	audited, err := patchAsJSON(p.body, of)
+	audited, err := auditedPatch(p.body, of)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 	return update(ctx)
 }
 
-// patchAsJSON returns a patch as audit events have it. A patch that is no JSON, or no YAML for an apply, is a 400.
-func patchAsJSON(body []byte, of types.PatchType) ([]byte, error) {
+// auditedPatch returns a patch as JSON, for audit events. A patch that is no JSON, or no YAML for an apply, is a 400.
+func auditedPatch(body []byte, of types.PatchType) ([]byte, error) {
 	if json.Valid(body) {
 		return body, nil
 	}
@@ -163,9 +163,9 @@ func (p *patcher) patchLive(ctx context.Context, live runtime.Object) (obj runti
 		return nil, apierrors.NewNotFound(p.Scope.Resource.GroupResource(), p.name)
 	}
 	if p.patchType == types.StrategicMergePatchType {
-		obj, err = p.strategic(ctx, live)
+		obj, err = p.patchStrategically(ctx, live)
 	} else {
-		obj, err = p.json(ctx, live)
+		obj, err = p.patchEncoded(ctx, live)
 	}
 	if err != nil {
 		return nil, err
@@ -173,8 +173,8 @@ func (p *patcher) patchLive(ctx context.Context, live runtime.Object) (obj runti
 	return p.Fields.UpdateNoErrors(live, obj, p.manager(p.options.FieldManager)), nil
 }
 
-// json applies a JSON Patch or a merge patch to the JSON of live.
-func (p *patcher) json(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+// patchEncoded applies a JSON Patch or a merge patch to the JSON of live.
+func (p *patcher) patchEncoded(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	s := p.Scope
 	info, _ := runtime.SerializerInfoForMediaType(s.Serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	before, err := runtime.Encode(s.Serializer.EncoderForVersion(info.Serializer, s.Kind.GroupVersion()), live)
@@ -263,8 +263,8 @@ func (p *patcher) handleStrict(ctx context.Context, what string, faults []error)
 	return nil
 }
 
-// strategic applies a strategic merge patch.
-func (p *patcher) strategic(ctx context.Context, live runtime.Object) (obj runtime.Object, err error) {
+// patchStrategically applies a strategic merge patch.
+func (p *patcher) patchStrategically(ctx context.Context, live runtime.Object) (obj runtime.Object, err error) {
 	s := p.Scope
 	patch := map[string]any{}
 	var faults []error

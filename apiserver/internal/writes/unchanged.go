@@ -42,9 +42,9 @@ func versionOf(obj runtime.Object) version {
 	return version{}
 }
 
-// unlessUnchanged calls apply, which stores in p.live the version of the live object. It does not call it for a version
-// to which the same request was applied before, without a change and without a warning: the response is the same again,
-// unless admission changed.
+// unlessUnchanged calls apply, unless the same request was applied to the same version of the object before, without a
+// change and without a warning. The response is the same then, unless admission changed: so that is called again. apply
+// sets p.live.
 func (p *patcher) unlessUnchanged(
 	ctx context.Context, options *metav1.UpdateOptions, apply func(context.Context) (runtime.Object, error),
 ) (runtime.Object, error) {
@@ -63,8 +63,8 @@ func (p *patcher) unlessUnchanged(
 	return obj, err
 }
 
-// admitUnchanged returns the live object if it has the given version and admission accepts it as it is, and nil if it
-// has to be applied to.
+// admitUnchanged returns the live object if it has the given version and admission accepts it without a change, and nil
+// if the apply must run.
 func (c *call) admitUnchanged(
 	ctx context.Context, known version, options *metav1.UpdateOptions,
 ) (runtime.Object, error) {

@@ -21,7 +21,7 @@ func (h *Handler) Update(e *resources.Endpoint, w http.ResponseWriter, r *http.R
 func (c *call) put(ctx context.Context) (runtime.Object, error) {
 	options := &metav1.UpdateOptions{}
 	validate := func() field.ErrorList { return validation.ValidateUpdateOptions(options) }
-	if err := c.options(options, "UpdateOptions", validate); err != nil {
+	if err := c.decodeOptions(options, "UpdateOptions", validate); err != nil {
 		return nil, err
 	}
 	given, err := c.decode(validationOf(options.FieldValidation), c.Storage.New())

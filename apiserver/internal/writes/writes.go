@@ -1,9 +1,9 @@
-// Package writes handles creates, updates and patches with Tenure as the field manager. All other verbs are
-// k8s.io/apiserver's handlers, whose creates, updates and patches can't have another field manager.
+// Package writes handles creates, updates and patches with Tenure as the field manager, which the handlers of
+// k8s.io/apiserver have no place for. Those handlers serve all other verbs.
 //
 // A write does what k8s.io/apiserver's handler does, in the same order: it reads the options and the body, computes the
-// new object (create.go, update.go, patch.go, apply.go), tracks its managed fields, calls mutating admission, and hands
-// it to the storage, which calls the strategy, validation and validating admission.
+// new object (create.go, update.go, patch.go, apply.go), tracks its managed fields, calls mutating admission
+// (admission.go), and hands it to the storage, which calls the strategy, validation and validating admission.
 package writes
 
 import (
@@ -20,11 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
 	"k8s.io/apiserver/pkg/endpoints/handlers/finisher"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/lru"
@@ -40,8 +38,8 @@ type Handler struct {
 	// Admission is called for each write; it may implement admission.MutationInterface and ValidationInterface.
 	Admission admission.Interface
 	Limits    request.Limits
-	// Unchanged remembers applies of built-in kinds that changed nothing; nil for none. Their objects must be decoded
-	// the same each time.
+	// Unchanged remembers applies of built-in kinds that changed nothing, see unchanged.go. It is nil if decoding the
+	// same object may give different results.
 	Unchanged *lru.Cache
 	// Suffix returns the suffix of generated names; nil leaves them to the storage.
 	Suffix func() string
@@ -56,11 +54,11 @@ type call struct {
 	user      user.Info
 	namespace string
 	name      string      // empty for a create
-	created   atomic.Bool // a write may go on after its timeout was answered
+	created   atomic.Bool // atomic because a write may go on after its request timed out
 }
 
-// serve responds with the object that a write returns, as the handler of a get does: in the form that the client
-// accepts.
+// serve calls write, and responds with the object that it returns, in the media type that the client accepts. It passes
+// write to the handler of gets in the place of a rest.Getter, because that handler does all the rest of a response.
 func (h *Handler) serve(
 	e *resources.Endpoint, w http.ResponseWriter, r *http.Request,
 	write func(c *call, ctx context.Context) (runtime.Object, error),
@@ -111,13 +109,13 @@ func (w *writer) WriteHeader(code int) {
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// finish runs a write in a goroutine, so that a request that times out has a response.
+// finish runs a write in a goroutine, so that a request that times out gets a response.
 func finish(ctx context.Context, write func() (runtime.Object, error)) (runtime.Object, error) {
 	return finisher.FinishRequest(ctx, write)
 }
 
-// options decodes and validates the options in the query of a request.
-func (c *call) options(into runtime.Object, kind string, validate func() field.ErrorList) error {
+// decodeOptions decodes and validates the options in the query of a request.
+func (c *call) decodeOptions(into runtime.Object, kind string, validate func() field.ErrorList) error {
 	values := c.request.URL.Query()
 	if err := internalscheme.ParameterCodec.DecodeParameters(values, c.Scope.MetaGroupVersion, into); err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -137,24 +135,6 @@ func (c *call) manager(requested string) string {
 	return managedfields.ManagerFromUserAgent(c.request.UserAgent())
 }
 
-// attributes returns what admission sees of a write.
-func (c *call) attributes(
-	obj, old runtime.Object, name string, operation admission.Operation, options runtime.Object, dryRun []string,
-) admission.Attributes {
-	s := c.Scope
-	return admission.NewAttributesRecord(obj, old, s.Kind, c.namespace, name, s.Resource, s.Subresource, operation,
-		options, len(dryRun) > 0, c.user)
-}
-
-// mutate calls mutating admission.
-func (c *call) mutate(ctx context.Context, a admission.Attributes) error {
-	m, ok := c.admit.(admission.MutationInterface)
-	if !ok || !m.Handles(a.GetOperation()) {
-		return nil
-	}
-	return m.Admit(ctx, a, c.Scope)
-}
-
 // matchNamespace sets the namespace of the request if the object has none, and rejects any other.
 func (c *call) matchNamespace(obj runtime.Object) error {
 	o, err := meta.Accessor(obj)
@@ -165,7 +145,8 @@ func (c *call) matchNamespace(obj runtime.Object) error {
 		rest.ExpectedNamespaceForResource(c.namespace, c.Scope.Resource), o)
 }
 
-// update writes an object that exists or, if mayCreate is set, one that does not.
+// update asks the storage to update an object, which the steps compute from the live object. If mayCreate is set, it
+// creates an object that does not exist. The last step calls mutating admission.
 func (c *call) update(
 	ctx context.Context, given runtime.Object, options *metav1.UpdateOptions, mayCreate bool, steps ...rest.TransformFunc,
 ) (runtime.Object, error) {
@@ -202,24 +183,4 @@ func exists(obj runtime.Object) bool {
 	}
 	o, err := meta.Accessor(obj)
 	return err != nil || o.GetUID() != ""
-}
-
-// authorized returns a validation that first authorizes the create that an update or an apply turned out to be.
-func (c *call) authorized(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
-	return func(ctx context.Context, obj runtime.Object) error {
-		s := c.Scope
-		a := authorizer.AttributesRecord{
-			User: c.user, Verb: "create", ResourceRequest: true, Path: c.request.URL.Path, APIGroup: s.Resource.Group,
-			APIVersion: s.Resource.Version, Resource: s.Resource.Resource, Subresource: s.Subresource,
-			Namespace: c.namespace, Name: c.name,
-		}
-		decision, reason, err := s.Authorizer.Authorize(ctx, a)
-		switch {
-		case decision == authorizer.DecisionAllow:
-			return validate(ctx, obj)
-		case err != nil:
-			return apierrors.NewInternalError(err)
-		}
-		return responsewriters.ForbiddenStatusError(a, reason)
-	}
 }

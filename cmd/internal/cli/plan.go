@@ -181,7 +181,8 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 
 // planIn is printPlans in a place. It returns the exit status.
 func (f *planFlags) planIn(
-	env *process.Env, cmd *cobra.Command, p place.Place, docs []manifest.Document, candidates place.Candidates, prunes bool,
+	env *process.Env, cmd *cobra.Command, p place.Place, docs []manifest.Document, candidates place.Candidates,
+	prunes bool,
 ) (status int, err error) {
 	var set *applySet
 	if f.pruning.applySet != "" {
@@ -327,7 +328,7 @@ func (f *planFlags) planDocuments(
 	return planned, failed
 }
 
-// explainRefusal shows, for an apply that the server refuses, the list items that it leaves without fields that they need,
+// explainRefusal shows, for an apply that the server refuses, the list items that it leaves without required fields,
 // because others own the items. It prints the commands that let the apply remove these items.
 func (f *planFlags) explainRefusal(env *process.Env, one view.Planned) {
 	halves := one.Halves()
@@ -343,8 +344,8 @@ func (f *planFlags) explainRefusal(env *process.Env, one view.Planned) {
 	}
 }
 
-// askServer sends a dry run of each apply that is not planned as unchanged. The result of the server replaces the plan, or
-// its error.
+// askServer sends a dry run of each apply that is not planned as unchanged. The result of the server replaces the plan,
+// or its error.
 func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Place, all []view.Planned, errs []error) {
 	var asked []int
 	unasked := 0

@@ -188,7 +188,7 @@ func (p *Cluster) Defined(tree map[string]any, isDryRun bool) error {
 	for end := time.Now().Add(definedTimeout); isServed && time.Now().Before(end); time.Sleep(definedTimeout / 100) {
 		p.forgetKinds()
 		if _, err := p.Client.Kind(d.Kind.WithVersion("")); err == nil {
-			break // else the next document of the kind says so
+			break // after the timeout, the next document of the kind reports that it is not served
 		}
 	}
 	delete(p.defined, d.Kind)

@@ -92,8 +92,8 @@ func (w *Desired) CheckDecodes() error {
 		return nil
 	}
 	data, err := json.Marshal(w.Stored().Tree)
-	if err == nil {
-		err = json.Unmarshal(data, obj)
+	if err != nil {
+		return err
 	}
-	return err
+	return json.Unmarshal(data, obj)
 }

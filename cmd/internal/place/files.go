@@ -112,11 +112,11 @@ func (p *Files) Close() error { return nil }
 // Live implements [Place].
 func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[string]any, error) {
 	t, err := p.target(intent)
-	if err == nil {
-		err = t.Kind.Unknown
-	}
 	if err != nil {
 		return nil, nil, err
+	}
+	if t.Kind.Unknown != nil {
+		return nil, nil, t.Kind.Unknown
 	}
 	if t.Name == "" {
 		return t, nil, errors.New(".metadata.name: missing")
@@ -144,12 +144,15 @@ func (p *Files) Prefetch(context.Context, []map[string]any, int) {}
 // Find implements [Place]. It selects by labels only.
 func (p *Files) Find(_ context.Context, s Selection) (out []*Target, err error) {
 	selector, err := labels.Parse(s.Selector)
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range p.objects {
-		if err == nil && selector.Matches(labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())) {
+		if selector.Matches(labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())) {
 			out = append(out, t)
 		}
 	}
-	return out, err
+	return out, nil
 }
 
 // Reload implements [Place].
@@ -186,8 +189,10 @@ func (p *Files) write(
 	object, err := r.Write(ctx, t.stored, tree)
 	if err == nil {
 		t.set(object)
-	} else if _, shown := r.Write(ctx, t.Object, secrets.Shown(tree)); shown != nil {
-		err = shown // the same, without the values of a Secret
+		return object, nil
+	}
+	if _, shown := r.Write(ctx, t.Object, secrets.Shown(tree)); shown != nil {
+		return object, shown // the same error, without the values of a Secret
 	}
 	return object, err
 }
@@ -195,8 +200,9 @@ func (p *Files) write(
 // Defined implements [Place].
 func (p *Files) Defined(tree map[string]any, _ bool) error {
 	d, err := Define(tree)
-	if err == nil {
-		p.Define(d)
+	if err != nil {
+		return err
 	}
-	return err
+	p.Define(d)
+	return nil
 }

@@ -1,4 +1,4 @@
-// Package place knows where objects are: in files, in a store, or in a cluster. A store is a
+// Package place reads and writes objects where they are: in files, in a store, or in a cluster. A store is a
 // cluster whose API server runs in this process.
 package place
 
@@ -32,12 +32,12 @@ type Place interface {
 	Apply(ctx context.Context, t *Target, intent map[string]any, o cluster.WriteOptions) (map[string]any, error)
 	// Update replaces the object of a target, or creates it.
 	Update(ctx context.Context, t *Target, tree map[string]any, o cluster.WriteOptions) (map[string]any, error)
-	// Defined makes the kind of a definition that was written known to the documents behind it. In a dry run, it was
-	// not stored.
+	// Defined is called after a CustomResourceDefinition was written: the documents after it can use its kind. In a dry
+	// run, it was not stored.
 	Defined(tree map[string]any, isDryRun bool) error
 	// Define adds or replaces a kind that the input defines.
 	Define(d *Definition)
-	// InOrder reports whether only the documents behind a definition can use its kind.
+	// InOrder reports whether only the documents after a definition can use its kind.
 	InOrder() bool
 	Close() error
 }

@@ -51,7 +51,7 @@ func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concur
 			}
 			return len(g.names) > 0
 		}, func() {
-			// The list is whole: what was not in it does not exist.
+			// The list is complete: objects that are not in it do not exist.
 			for name := range g.names {
 				keep(g, name, nil)
 			}
@@ -119,7 +119,7 @@ func (p *Cluster) readLive(ctx context.Context, t *Target) error {
 	if !ok || t.unserved {
 		return p.Reload(ctx, t)
 	}
-	delete(p.fetched, key) // what comes after may have written it
+	delete(p.fetched, key) // the object may be written before it is read again
 	if object == nil {
 		return cluster.ErrNotFound
 	}

@@ -40,7 +40,7 @@ type Candidates struct {
 	Namespaces  []string // of namespaced kinds
 	Selector    labels.Selector
 	Concurrency int
-	// MustBeServed is whether a kind that is not served is an error; otherwise it has no objects.
+	// MustBeServed makes a kind that is not served an error. Otherwise, it has no objects.
 	MustBeServed bool
 }
 
@@ -84,7 +84,7 @@ func (p *Files) Candidates(_ context.Context, c Candidates) (out []*Target, err 
 	return out, nil
 }
 
-// Takes says what goes with the object when it is deleted; empty for nothing.
+// Takes returns what a deletion of the object deletes too; empty for nothing.
 func (t *Target) Takes() string {
 	switch t.Kind.GroupKind() {
 	case NamespaceKind:

@@ -104,7 +104,7 @@ func (p *Store) serve(d *Definition) error {
 // Define implements [Place]. The kind is served until the store is closed.
 func (p *Store) Define(d *Definition) {
 	if p.serve(d) != nil {
-		p.Cluster.Define(d) // its plan says what is wrong
+		p.Cluster.Define(d) // the plan of the definition reports the error
 	}
 }
 
@@ -143,30 +143,35 @@ func (p *Store) Remove(ctx context.Context, t *Target, done func(*Target)) error
 			}
 		}
 	}
-	var err error
-	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
-		ctx := about(ctx, t.stored)
-		var patched map[string]any
-		patched, err = p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.MergePatchType, []byte(noFinalizers),
-			"tenure")
-		err = withoutValues(err, t.stored)
-		t.set(patched)
-	}
-	if err == nil {
-		err = p.Delete(ctx, t)
-	}
-	// The server deletes a definition once its objects are deleted.
-	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
-	defer cancel()
-	for ; err == nil && ctx.Err() == nil; time.Sleep(time.Millisecond) {
-		err = p.Reload(ctx, t)
-	}
-	if err == nil {
-		err = errors.New("it was deleted, but still exists")
-	}
+	err := p.deleteNow(ctx, t, isDefinition)
 	if errors.Is(err, cluster.ErrNotFound) || apierrors.IsNotFound(err) {
 		done(t)
 		return nil
 	}
 	return err
+}
+
+// deleteNow deletes an object and waits until it does not exist. It returns the error that the object is not found, or
+// another one, and never nil.
+func (p *Store) deleteNow(ctx context.Context, t *Target, isDefinition bool) error {
+	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
+		patched, err := p.Client.Patch(about(ctx, t.stored), t.served, t.Namespace, t.Name, types.MergePatchType,
+			[]byte(noFinalizers), "tenure")
+		if err != nil {
+			return withoutValues(err, t.stored)
+		}
+		t.set(patched)
+	}
+	if err := p.Delete(ctx, t); err != nil {
+		return err
+	}
+	// The server deletes a definition once its objects are deleted.
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
+	defer cancel()
+	for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		if err := p.Reload(ctx, t); err != nil {
+			return err
+		}
+	}
+	return errors.New("it was deleted, but still exists")
 }

@@ -33,15 +33,19 @@ func (p *Store) serveUndefined(ctx context.Context) ([]process.Resource, error) 
 		if served[schema.GroupResource{Group: r.Group, Resource: r.Plural}] {
 			continue
 		}
-		d, err := definitionOf(r)
-		if err == nil {
-			err = p.serve(d)
-		}
-		if err != nil {
+		if err := p.serveStored(r); err != nil {
 			return nil, fmt.Errorf("stored object %s: %w", r.First, err)
 		}
 	}
 	return resources, nil
+}
+
+func (p *Store) serveStored(r process.Resource) error {
+	d, err := definitionOf(r)
+	if err != nil {
+		return err
+	}
+	return p.serve(d)
 }
 
 // KindsStored returns the kinds of the stored objects, sorted.
@@ -66,7 +70,7 @@ func (p *Store) KindsStored(ctx context.Context) (out []cluster.Kind, err error)
 
 // Find implements [Place]. Without arguments, and for the kind "all", it returns the objects of all kinds.
 func (p *Store) Find(ctx context.Context, s Selection) ([]*Target, error) {
-	kinds, err := p.KindsStored(ctx) // which serves them all
+	kinds, err := p.KindsStored(ctx) // serves them, even without a definition
 	if err != nil {
 		return nil, err
 	}

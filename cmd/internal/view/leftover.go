@@ -21,19 +21,19 @@ import (
 // KubectlManager is the manager of kubectl apply --server-side.
 const KubectlManager = "kubectl"
 
-// Leftover is what an earlier updater of an object owns beyond an intent: fields that no apply of the intent removes.
+// Leftover are the fields that an earlier updater owns and the intent does not have. No apply of the intent removes them.
 type Leftover struct {
 	Manager managedfields.Key
 	Fields  *fieldpath.Set // leaves
-	// isClientSide says that the updater owns the annotation of client-side apply.
+	// isClientSide is true if the updater owns the annotation of client-side apply.
 	isClientSide bool
 }
 
 var annotationPath = fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 
-// FindLeftovers finds the fields that stay although the intent does not have them. Only updaters count that wrote what is
-// the intent's, or that have its manager's name: others, such as controllers, add fields that are theirs. Defaults, and
-// what another applier owns, are no leftovers.
+// FindLeftovers finds the fields that stay although the intent does not have them. It looks only at updaters that own a
+// field of the intent, or that have the name of its manager: others, such as controllers, add fields of their own.
+// Defaults, and fields that another manager applied, are not leftovers.
 func (p *Planned) FindLeftovers(ctx context.Context) error {
 	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil || !slices.ContainsFunc(list, p.isUpdater) {
@@ -74,8 +74,8 @@ func (p *Planned) isUpdater(e managedfields.Entry) bool {
 		e.APIVersion == p.Kind.GroupVersion().String()
 }
 
-// planMigration plans what kubectl apply --server-side does after the apply: it moves the fields of client-side apply, and
-// applies again.
+// planMigration plans what kubectl apply --server-side does after the apply: it moves the fields of client-side apply,
+// and applies again.
 func (p *Planned) planMigration(ctx context.Context) error {
 	moved, err := upgrade.ToServerSide(ctx, p.Plan.Object, upgrade.ServerSideOptions{
 		Types: p.Types, Converter: p.Converter(), Manager: KubectlManager, Everything: true, KeepLastApplied: true,

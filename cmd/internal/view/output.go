@@ -58,7 +58,7 @@ func (o *Output) Print(w io.Writer, objects []map[string]any, list bool) error {
 	return Encode(w, o.Format, value)
 }
 
-// EncodeNext writes a document behind others, as Encode does.
+// EncodeNext writes a document after others, as Encode does.
 func EncodeNext(w io.Writer, format string, value any, others int) error {
 	if others > 0 && format != "json" {
 		fmt.Fprintln(w, "---")
@@ -73,12 +73,15 @@ func Encode(w io.Writer, format string, value any) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(value)
+	if err != nil {
+		return err
+	}
 	data := printable.JSON(out.Bytes())
-	if err == nil && format != "json" {
-		data, err = printable.YAML(out.Bytes())
+	if format != "json" {
+		if data, err = printable.YAML(out.Bytes()); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		_, err = w.Write(data)
-	}
+	_, err = w.Write(data)
 	return err
 }

@@ -44,7 +44,8 @@ func (v PlanView) WritePage(w io.Writer, all []Planned, now time.Time) error {
 		objects = append(objects, one)
 	}
 	for _, p := range v.Pruned {
-		objects = append(objects, page.Object{Title: p.Title(), Outcome: "pruned", Notes: []string{printable.Text(p.reason())}})
+		notes := []string{printable.Text(p.reason())}
+		objects = append(objects, page.Object{Title: p.Title(), Outcome: "pruned", Notes: notes})
 	}
 	return page.Write(w, "Plan", aboutObjects(objects), objects)
 }

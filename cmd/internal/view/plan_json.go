@@ -24,11 +24,12 @@ type planJSON struct {
 	Ownership []ownershipJSON     `json:"ownership,omitempty"`
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
 	Decisions []DecidedJSON       `json:"decisions,omitempty"`
-	// Leftovers are fields of earlier updaters that stay, Migration what kubectl apply --server-side changes besides.
+	// Leftovers are fields of earlier updaters that stay.
 	Leftovers []leftoverJSON `json:"leftovers,omitempty"`
-	// StringData says what the stringData of a Secret overwrites, and what of it stays.
+	// StringData are the keys that the stringData of a Secret overwrites, and those that stay.
 	StringData []stringDataJSON `json:"stringData,omitempty"`
-	Migration  []changeJSON     `json:"migration,omitempty"`
+	// Migration are the changes that kubectl apply --server-side makes after the apply.
+	Migration []changeJSON `json:"migration,omitempty"`
 }
 
 type leftoverJSON struct {

@@ -1,0 +1,124 @@
+package plugins
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/metrics"
+)
+
+// A Chain is the admission of a server, in the order of kube-apiserver: compiled plugins, hooks, policies, webhooks. It
+// implements admission.MutationInterface and admission.ValidationInterface.
+type Chain struct {
+	plugins *Plugins
+	lock    sync.RWMutex
+	made    map[string]admission.Interface   // the compiled plugins, by name
+	of      map[string][]admission.Interface // those for a resource, by "group/plural/subresource"
+}
+
+// Admission returns the admission of a server.
+func (p *Plugins) Admission() admission.Interface {
+	chain := &Chain{plugins: p, made: map[string]admission.Interface{}, of: map[string][]admission.Interface{}}
+	return metrics.WithStepMetrics(chain)
+}
+
+// Handles returns true: hooks see all operations.
+func (c *Chain) Handles(admission.Operation) bool { return true }
+
+// Admit calls all that may mutate the object of a write, and all again if a webhook or a policy asks for it, by its
+// reinvocationPolicy.
+func (c *Chain) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if err := c.admit(ctx, a, o); err != nil {
+		return err
+	}
+	again := a.GetReinvocationContext()
+	if !again.ShouldReinvoke() {
+		return nil
+	}
+	again.SetIsReinvoke()
+	return c.admit(ctx, a, o)
+}
+
+func (c *Chain) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	list, err := c.compiled(a)
+	if err != nil {
+		return err
+	}
+	for _, plugin := range list {
+		if m, ok := plugin.(admission.MutationInterface); ok && plugin.Handles(a.GetOperation()) {
+			if err := m.Admit(ctx, a, o); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.plugins.mutateByHook(ctx, a, o); err != nil {
+		return err
+	}
+	return c.plugins.mutate(ctx, a, o)
+}
+
+// Validate calls all that may reject a write.
+func (c *Chain) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	list, err := c.compiled(a)
+	if err != nil {
+		return err
+	}
+	for _, plugin := range list {
+		if v, ok := plugin.(admission.ValidationInterface); ok && plugin.Handles(a.GetOperation()) {
+			if err := v.Validate(ctx, a, o); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.plugins.validateByHook(ctx, a, o); err != nil {
+		return err
+	}
+	return c.plugins.validate(ctx, a, o)
+}
+
+// compiled returns the compiled plugins for a write. They are made by the first write that needs them.
+func (c *Chain) compiled(a admission.Attributes) ([]admission.Interface, error) {
+	r := a.GetResource()
+	key := strings.TrimSuffix(r.Group+"/"+r.Resource+"/"+a.GetSubresource(), "/")
+	c.lock.RLock()
+	list, ok := c.of[key]
+	c.lock.RUnlock()
+	if ok {
+		return list, nil
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	list = []admission.Interface{}
+	for _, each := range compiledPlugins {
+		if c.plugins.options.Disabled[each.name] || !each.looksAt(key) {
+			continue
+		}
+		plugin, err := c.plugin(each.name)
+		if err != nil {
+			return nil, fmt.Errorf("admission plugin %s: %w", each.name, err)
+		}
+		list = append(list, plugin)
+	}
+	c.of[key] = list
+	return list, nil
+}
+
+// plugin returns the plugin with a name.
+func (c *Chain) plugin(name string) (admission.Interface, error) {
+	if made := c.made[name]; made != nil {
+		return made, nil
+	}
+	setUp, err := c.plugins.initializer()
+	if err != nil {
+		return nil, err
+	}
+	plugin, err := registry().InitPlugin(name, nil, setUp)
+	if err != nil {
+		return nil, err
+	}
+	c.made[name] = metrics.WithControllerMetrics(plugin, name)
+	return c.made[name], nil
+}
