@@ -90,7 +90,7 @@ func newGrantServer(t *testing.T) *grantServer {
 		target, err := url.Parse(text)
 		require.NoError(t, err)
 		proxy := httputil.NewSingleHostReverseProxy(target)
-		proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // of loopback
+		proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // on loopback
 		return &grantServer{t, proxy, true}
 	}
 	store := memory.New(memory.Options{})

@@ -38,7 +38,7 @@ func pathOf(obj *unstructured.Unstructured) string {
 	return path + plural.Resource + "/" + obj.GetName()
 }
 
-// advertised is an address for documentation: endpoints can't have one of loopback.
+// advertised is an address for documentation, because endpoints can't have a loopback address.
 var advertised = netip.MustParseAddr("192.0.2.7")
 
 // Recorded objects are valid, and stored in the form that this server stores: an update that
@@ -106,7 +106,7 @@ func TestBootstrapAgain(t *testing.T) {
 }
 
 // TestBootstrapOfNetworks: the Service has the first address of the range of cluster IPs and the port of the server.
-// Endpoints can't have addresses of loopback: there are none then, as on kube-apiserver.
+// Endpoints can't have loopback addresses, so there are none then, as on kube-apiserver.
 func TestBootstrapOfNetworks(t *testing.T) {
 	for name, test := range map[string]struct {
 		network, advertised string // of the options

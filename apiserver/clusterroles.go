@@ -64,7 +64,7 @@ func (s *Server) aggregateClusterRoles(ctx context.Context) error {
 	})
 }
 
-// intentOfRules returns the applied configuration of rules for a role as it is.
+// intentOfRules returns the applied configuration that sets the rules of a role at its resourceVersion.
 func intentOfRules(role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
 	intent.SetAPIVersion(rbacv1.SchemeGroupVersion.String())

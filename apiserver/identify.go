@@ -51,7 +51,7 @@ func newAuthenticator(
 var publicPaths = []string{"/healthz", "/livez", "/readyz", "/version"}
 
 // onlyAuthenticated is the Authorizer of a server that lets anonymous requests in and has no other: it allows all to
-// users with credentials, and to others what tells whether the server is ready.
+// users with credentials, and the public paths to everybody.
 func onlyAuthenticated(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser().GetName() != user.Anonymous || !a.IsResourceRequest() && a.IsReadOnly() &&
 		slices.Contains(publicPaths, a.GetPath()) {

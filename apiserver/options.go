@@ -163,7 +163,7 @@ type ServiceAccounts struct {
 	PublicKeys []crypto.PublicKey
 }
 
-// Bootstrap says which of the objects that kube-apiserver creates by itself a server creates,
+// Bootstrap selects which of the objects that kube-apiserver creates at its start a server creates,
 // unless they exist. They were recorded from kube-apiserver.
 type Bootstrap struct {
 	// Service is the Service "kubernetes" in namespace default with its Endpoints and EndpointSlice, which have

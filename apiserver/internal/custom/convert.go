@@ -69,10 +69,11 @@ func (c hookConverter) Convert(in, out, context any) error {
 		return c.ObjectConvertor.Convert(in, out, context)
 	}
 	converted, err := c.ConvertToVersion(from, to.GroupVersionKind().GroupVersion())
-	if err == nil {
-		to.Object = converted.(*unstructured.Unstructured).Object
+	if err != nil {
+		return err
 	}
-	return err
+	to.Object = converted.(*unstructured.Unstructured).Object
+	return nil
 }
 
 // Converters returns the factory of kube-apiserver's converters.

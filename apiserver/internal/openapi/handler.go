@@ -69,10 +69,11 @@ func (h *Handler) documents() (*documents, error) {
 		return before, nil
 	}
 	d, err := newDocuments(table, before)
-	if err == nil {
-		h.cache.Store(d)
+	if err != nil {
+		return nil, err
 	}
-	return d, err
+	h.cache.Store(d)
+	return d, nil
 }
 
 // V3 returns the OpenAPI 3 document of a group version in JSON.

@@ -122,7 +122,7 @@ func warnStrict(ctx context.Context, errs []error) {
 	}
 }
 
-// dropDuplicateOwners removes owner references that are there twice, with a warning of a format.
+// dropDuplicateOwners removes duplicate owner references, and warns of them with a message of this format.
 func dropDuplicateOwners(ctx context.Context, obj runtime.Object, format string) {
 	o, err := meta.Accessor(obj)
 	if err != nil {

@@ -176,7 +176,7 @@ Exit status: 0 when all objects could be read, 1 on any error.`,
   tenure policy test tenure.yaml -f manifests/ --field-manager helm`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := starter{manager: flags.applier}
-			err := flags.each(env, cmd, args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
+			err := flags.visitAll(env, cmd, args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
 				s.fields = map[string]map[string]bool{}
 				return func(t *place.Target) { s.add(t.Object) }
 			})

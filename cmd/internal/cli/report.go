@@ -53,7 +53,7 @@ Exit status: 0 when all objects could be read, 1 on any error.`,
   tenure report deployments,services -n shop -o json
 
   kubectl get all -A -o yaml --show-managed-fields | tenure report --live -`,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.printReport(env, cmd, args) },
 	}
 	flags.add(env, cmd)
 	cmd.Flags().DurationVar(&flags.silent, "silent", 90*24*time.Hour,
@@ -65,7 +65,7 @@ Exit status: 0 when all objects could be read, 1 on any error.`,
 	return cmd
 }
 
-func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
+func (f *reportFlags) printReport(env *process.Env, cmd *cobra.Command, args []string) error {
 	if err := checkFormat(f.format, "text", "json"); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) e
 		return err
 	}
 	var r *report.Report
-	err := f.each(env, cmd, args, func(namespace string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
+	err := f.visitAll(env, cmd, args, func(namespace string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
 		r = report.New(f.options(env, cmd, namespace, isServed))
 		return func(t *place.Target) { r.Add(cmd.Context(), objectOf(t)) }
 	})
@@ -160,20 +160,20 @@ func objectOf(t *place.Target) report.Object {
 	return o
 }
 
-// visit begins a look at objects, of a namespace or of all, and returns what looks at one.
+// visit is called once, before the objects of a namespace or of all are read. It returns the function to call for each.
 type visit func(namespace string, isServed func(schema.GroupVersionKind) bool) (look func(*place.Target))
 
-// each looks at all objects that the arguments name. The error says what could not be read.
-func (f *reportFlags) each(env *process.Env, cmd *cobra.Command, args []string, begin visit) error {
+// visitAll visits all objects that the arguments name. The error reports what could not be read.
+func (f *reportFlags) visitAll(env *process.Env, cmd *cobra.Command, args []string, begin visit) error {
 	namesObjects := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
 	if f.place.live != nil || !f.inputs.Empty() || f.selector != "" || f.fields != "" || namesObjects {
-		return f.eachTarget(env, cmd, args, begin)
+		return f.visitTargets(env, cmd, args, begin)
 	}
-	return f.eachOfKinds(env, cmd, args, begin)
+	return f.visitKinds(env, cmd, args, begin)
 }
 
-// eachTarget looks at files, or at objects that are named or selected by labels.
-func (f *reportFlags) eachTarget(env *process.Env, cmd *cobra.Command, args []string, begin visit) error {
+// visitTargets visits the objects of files, or those that are named or selected by labels.
+func (f *reportFlags) visitTargets(env *process.Env, cmd *cobra.Command, args []string, begin visit) error {
 	p, targets, missing := f.open(env, cmd, args)
 	if p == nil || len(targets) == 0 {
 		return missing
@@ -198,8 +198,8 @@ func (f *reportFlags) eachTarget(env *process.Env, cmd *cobra.Command, args []st
 	return errors.Join(missing, p.Close())
 }
 
-// eachOfKinds looks at whole kinds, in chunks.
-func (f *reportFlags) eachOfKinds(env *process.Env, cmd *cobra.Command, args []string, begin visit) (err error) {
+// visitKinds visits all objects of kinds, a page of a list at a time.
+func (f *reportFlags) visitKinds(env *process.Env, cmd *cobra.Command, args []string, begin visit) (err error) {
 	opened, err := f.place.open(env, cmd, process.NoStore)
 	if err != nil {
 		return err
@@ -225,7 +225,7 @@ func (f *reportFlags) eachOfKinds(env *process.Env, cmd *cobra.Command, args []s
 	if err != nil {
 		return err
 	}
-	kinds = reported(kinds, namespace, len(args) > 0)
+	kinds = reportedKinds(kinds, namespace, len(args) > 0)
 	look := begin(namespace, c.IsServed)
 	step, done := view.Progress(env, "reading kinds", len(kinds))
 	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, look, step)
@@ -236,12 +236,12 @@ func (f *reportFlags) eachOfKinds(env *process.Env, cmd *cobra.Command, args []s
 	return err
 }
 
-// deprecatedKinds are made from other objects, which are reported: nothing is to be done in them.
+// deprecatedKinds are left out: servers and controllers make them from other objects, which are reported.
 var deprecatedKinds = []string{"componentstatuses", "endpoints"}
 
-// reported returns the kinds to report on. Unless they were named, these are, of a namespace, those in namespaces;
-// Events, which two groups serve, once; and no deprecated ones.
-func reported(kinds []cluster.Kind, namespace string, isNamed bool) (out []cluster.Kind) {
+// reportedKinds returns the kinds to report on. Unless they were named, it leaves out cluster-scoped kinds in a report of
+// a namespace, one of the two groups that serve Events, and deprecated kinds.
+func reportedKinds(kinds []cluster.Kind, namespace string, isNamed bool) (out []cluster.Kind) {
 	for _, k := range kinds {
 		isDeprecated := k.Group == "" && slices.Contains(deprecatedKinds, k.Resource.Resource)
 		if isNamed || (k.Namespaced || namespace == "") && k.Group != "events.k8s.io" && !isDeprecated {

@@ -71,7 +71,7 @@ without a fight if something could not be watched, which is named on stderr.`,
   tenure watch deployments,horizontalpodautoscalers -n shop -o json
   tenure watch --audit-log /var/log/kubernetes/audit.log`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.watchObjects(env, cmd, args) },
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
@@ -89,7 +89,7 @@ without a fight if something could not be watched, which is named on stderr.`,
 	return withErrorStatus(statusFailed, cmd)
 }
 
-func (f *watchFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
+func (f *watchFlags) watchObjects(env *process.Env, cmd *cobra.Command, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
 	}
@@ -291,15 +291,15 @@ func (w *watcher) tellAll(found []fights.Finding) error {
 	for _, f := range found {
 		f = view.HideFinding(f)
 		w.fought = w.fought || f.Kind == fights.Fight
-		if err := w.tell(f); err != nil {
+		if err := w.printFinding(f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tell prints a finding as it is found: each time in JSON, once as a line.
-func (w *watcher) tell(f fights.Finding) error {
+// printFinding prints a finding: in JSON each time that it is found, as a line only once.
+func (w *watcher) printFinding(f fights.Finding) error {
 	if w.isJSON {
 		return json.NewEncoder(w.env.Stdout).Encode(view.NewFindingJSON(w.suggest, f))
 	}

@@ -54,21 +54,21 @@ func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, see func(Event
 // seer hands on what a reflector would keep.
 type seer struct{ see func(Event) }
 
-func (s seer) Add(obj any) error    { return s.tell(obj, false) }
-func (s seer) Update(obj any) error { return s.tell(obj, false) }
-func (s seer) Delete(obj any) error { return s.tell(obj, true) }
+func (s seer) Add(obj any) error    { return s.pass(obj, false) }
+func (s seer) Update(obj any) error { return s.pass(obj, false) }
+func (s seer) Delete(obj any) error { return s.pass(obj, true) }
 func (s seer) Resync() error        { return nil }
 
 func (s seer) Replace(list []any, _ string) error {
 	for _, obj := range list {
-		if err := s.tell(obj, false); err != nil {
+		if err := s.pass(obj, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s seer) tell(obj any, isDeleted bool) error {
+func (s seer) pass(obj any, isDeleted bool) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return fmt.Errorf("watch: expected an unstructured object, got %T", obj)

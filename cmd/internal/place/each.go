@@ -16,7 +16,7 @@ import (
 
 // Each calls see with the objects of kinds in a namespace, or in all of them if it is empty, and done after
 // each kind. It lists page by page, at most concurrency kinds at a time, and keeps no object. Calls do not
-// overlap. A kind whose schema can't be read has no types. The error has those of the kinds that could not be
+// overlap. A kind whose schema can't be read has no types. The error joins those of the kinds that could not be
 // listed.
 func (p *Cluster) Each(
 	ctx context.Context, kinds []cluster.Kind, namespace string, concurrency int, see func(*Target), done func(),
@@ -35,7 +35,7 @@ func (p *Cluster) Each(
 			defer mu.Unlock()
 			for _, object := range page {
 				if of == nil {
-					of = p.targetWithout(ctx, k)
+					of = p.targetOrUnknown(ctx, k)
 				}
 				t := *of
 				if err := t.read(object); err != nil {
@@ -56,8 +56,8 @@ func (p *Cluster) Each(
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// targetWithout returns a target of a kind, without types if these can't be read.
-func (p *Cluster) targetWithout(ctx context.Context, k cluster.Kind) *Target {
+// targetOrUnknown returns a target of a kind, without types if they can't be read.
+func (p *Cluster) targetOrUnknown(ctx context.Context, k cluster.Kind) *Target {
 	t, err := p.target(ctx, k)
 	if err != nil {
 		return &Target{Kind: &Kind{GroupVersionKind: k.GroupVersionKind, Unknown: err}, served: k}

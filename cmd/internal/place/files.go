@@ -35,10 +35,10 @@ type KindName struct {
 // NewFiles reads the objects of files. An unknown kind is an error only when its schema is needed.
 func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*Files, error) {
 	docs, err := manifest.ReadFiles(env, files...)
-	if err == nil {
-		err = checkNames("", "", namespace)
-	}
 	if err != nil {
+		return nil, err
+	}
+	if err := checkNames("", "", namespace); err != nil {
 		return nil, err
 	}
 	p := &Files{env: env, catalog: c, namespace: namespace, names: strings.Join(files, ", "),

@@ -59,7 +59,7 @@ func (r *Request) Write(ctx context.Context, live, given map[string]any) (map[st
 	return runtime.DeepCopyJSON(tree), nil
 }
 
-// checkLive returns an error if live, nil for no object, can't be written to.
+// checkLive returns an error if live can't be written to. live is nil if there is no object.
 func (r *Request) checkLive(live map[string]any) error {
 	if r.Kind.Unknown != nil {
 		return r.Kind.Unknown
@@ -161,7 +161,7 @@ func (r *Request) emptyObject() map[string]any {
 	return map[string]any{"apiVersion": r.Kind.GroupVersion().String(), "kind": r.Kind.Kind}
 }
 
-// Wrap returns a tree as an object; no object for nil.
+// Wrap returns a tree as an object, and nil for nil.
 func Wrap(tree map[string]any) runtime.Object {
 	if tree == nil {
 		return nil

@@ -86,10 +86,11 @@ func (p *Planned) planMigration(ctx context.Context) error {
 	options := p.Options
 	options.Found = nil
 	second, err := plans.New(ctx, p.Fields, moved.Object, place.Wrap(p.Tree), options)
-	if err == nil {
-		p.Migration = slices.Collect(second.Changes())
+	if err != nil {
+		return err
 	}
-	return err
+	p.Migration = slices.Collect(second.Changes())
+	return nil
 }
 
 // command returns the arguments of the command that lets the next apply of an intent's manager remove a leftover.

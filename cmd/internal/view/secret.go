@@ -18,7 +18,7 @@ const (
 	hiddenAfter  = "*** (after)"
 )
 
-// hide returns a value with a text in the place of the stand-ins that are not in the other value.
+// hide returns a value in which a text replaces the stand-ins that are not in the other value.
 func hide(value, other any, with string) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -113,7 +113,7 @@ func Start(ctx context.Context, binary, dir string) (*Server, error) {
 // StartAlone starts a kube-apiserver as [Start] does, with all that it creates by itself.
 func StartAlone(ctx context.Context, binary, dir string) (*Server, error) {
 	return start(ctx, binary, dir, "--authorization-mode=RBAC",
-		"--advertise-address=192.0.2.1") // one for documentation: it does not create an endpoint of loopback
+		"--advertise-address=192.0.2.1") // for documentation: it creates no endpoint with a loopback address
 }
 
 func start(ctx context.Context, binary, dir string, more ...string) (s *Server, err error) {
