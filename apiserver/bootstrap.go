@@ -44,7 +44,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// createBootstrapSet creates the objects of a set that do not exist, and gives its endpoints the address of this server.
+// createBootstrapSet creates the objects of a set that do not exist, and gives its endpoints this server's address.
 func (s *Server) createBootstrapSet(ctx context.Context, own bootstrap.Own, set string) error {
 	objects, err := own.Objects(set)
 	if err != nil {

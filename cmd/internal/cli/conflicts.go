@@ -98,7 +98,8 @@ asked about entries of other versions. With several documents, the first of 3, 2
 // rulesOfFlags returns --resolve, --field and --others as a policy.
 func (f *conflictsFlags) rulesOfFlags(cmd *cobra.Command) (*policy.Policy, error) {
 	decisions := map[string]policy.Decision{
-		conflicts.Force.String(): policy.Force, conflicts.GiveUp.String(): policy.GiveUp, conflicts.Share.String(): policy.Share,
+		conflicts.Force.String(): policy.Force, conflicts.GiveUp.String(): policy.GiveUp,
+		conflicts.Share.String(): policy.Share,
 	}
 	for flag, way := range map[string]string{"resolve": f.resolve, "others": f.others} {
 		if err := new(conflicts.Way).UnmarshalText([]byte(way)); err != nil {

@@ -262,7 +262,8 @@ func (r *helmRun) upgrade(ctx context.Context) error {
 	if err != nil && (!errors.As(err, &status) || status.status != statusChanges) {
 		return err
 	}
-	if err := r.confirm.Ask(r.env, fmt.Sprintf("Upgrade %s in namespace %s?", r.release.Name, r.release.Namespace)); err != nil {
+	question := fmt.Sprintf("Upgrade %s in namespace %s?", r.release.Name, r.release.Namespace)
+	if err := r.confirm.Ask(r.env, question); err != nil {
 		return err
 	}
 	for _, one := range r.planned {
@@ -392,8 +393,8 @@ func (r *helmRelease) addMetadata(tree map[string]any) {
 	}))
 }
 
-// moveToApply replaces the live object by the one after its fields moved to server-side apply, if a manager only updated
-// it before.
+// moveToApply replaces the live object by the one after its fields moved to server-side apply, if a manager only
+// updated it before.
 func moveToApply(ctx context.Context, one *view.Planned) error {
 	w := one.Desired
 	if w.Object == nil {
