@@ -12,9 +12,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// reconcile adapts entries to the topology of today's types (spec rules 8.1, 8.2, 8.3 and 8.4). Those that can't be compared
-// are in kept, unchanged, and are stored as they are (spec rule 10.1): their version is gone or not known now, or they
-// can't be decoded. isCurrent says that no entry changed, and that each owns something. l must not be used afterwards.
+// reconcile adapts entries to the topology of today's types (spec rules 8.1, 8.2, 8.3 and 8.4). Those that can't be
+// compared are in kept, unchanged, and are stored as they are (spec rule 10.1): their version is gone or not known
+// now, or they can't be decoded. isCurrent says that no entry changed, and that each owns something. l must not be
+// used afterwards.
 func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept managedfields.Entries, isCurrent bool) {
 	reconciled, isCurrent = l[:0], true
 	for _, r := range l {

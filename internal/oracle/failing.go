@@ -83,7 +83,8 @@ func RunFailing(data []byte) (failed int, err error) {
 		}
 		worked, workingErr := w.Tenure(write, w.now)
 		outage := Outage{Type: w.types.TypeFor(Kind(write.Version)), Live: live.Object,
-			Intent: write.Object.Object, Writer: managedfields.KeyOf(write.Manager, write.operation(), group+"/"+write.Version, write.Subresource)}
+			Intent: write.Object.Object,
+			Writer: managedfields.KeyOf(write.Manager, write.operation(), group+"/"+write.Version, write.Subresource)}
 		if err := outage.Check(objectOf(worked), workingErr, objectOf(out), failingErr); err != nil {
 			return nil, err
 		}
@@ -168,8 +169,8 @@ func (o Outage) Check(worked map[string]any, workingErr error, failing map[strin
 	return nil
 }
 
-// more returns the conflicts of failing that working has not, but those over empty lists of the intent: one may get lost
-// while conversions work (rule 6.4), and is in the object while they fail.
+// more returns the conflicts of failing that working has not, but those over empty lists of the intent: one may get
+// lost while conversions work (rule 6.4), and is in the object while they fail.
 func (o Outage) more(failing, working error) (out []string) {
 	var has conflicts.Conflicts
 	errors.As(working, &has)

@@ -79,10 +79,11 @@ func (f *reportFlags) printReport(env *process.Env, cmd *cobra.Command, args []s
 		return err
 	}
 	var r *report.Report
-	err := f.visitAll(env, cmd, args, func(namespace string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
+	var begin visit = func(namespace string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
 		r = report.New(f.options(env, cmd, namespace, isServed))
 		return func(t *place.Target) { r.Add(cmd.Context(), objectOf(t)) }
-	})
+	}
+	err := f.visitAll(env, cmd, args, begin)
 	if r == nil {
 		return err
 	}
@@ -239,8 +240,8 @@ func (f *reportFlags) visitKinds(env *process.Env, cmd *cobra.Command, args []st
 // deprecatedKinds are left out: servers and controllers make them from other objects, which are reported.
 var deprecatedKinds = []string{"componentstatuses", "endpoints"}
 
-// reportedKinds returns the kinds to report on. Unless they were named, it leaves out cluster-scoped kinds in a report of
-// a namespace, one of the two groups that serve Events, and deprecated kinds.
+// reportedKinds returns the kinds to report on. Unless they were named, it leaves out cluster-scoped kinds in a report
+// of a namespace, one of the two groups that serve Events, and deprecated kinds.
 func reportedKinds(kinds []cluster.Kind, namespace string, isNamed bool) (out []cluster.Kind) {
 	for _, k := range kinds {
 		isDeprecated := k.Group == "" && slices.Contains(deprecatedKinds, k.Resource.Resource)

@@ -46,9 +46,9 @@ func (w *Desired) Ask(
 	return Answer{Object: secrets.Shown(object), Conflicts: conflicts.Conflicts{}}, nil
 }
 
-// conflictsOf returns the conflicts of a server's 409, with the values of both sides: those of the plan, and others that
-// the plan could not find. A path is of the version of the owner's entry, so the live value is read from the object at
-// that version.
+// conflictsOf returns the conflicts of a server's 409, with the values of both sides: those of the plan, and others
+// that the plan could not find. A path is of the version of the owner's entry, so the live value is read from the
+// object at that version.
 func (w *Desired) conflictsOf(
 	ctx context.Context, p Place, err error, known conflicts.Conflicts,
 ) (out conflicts.Conflicts, _ error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Ask sends a dry run of the apply to the server. The result replaces the plan, or its error: Plan may be nil. The error
-// is why the server refuses the apply. isAllowed is false, and the plan stays, if the user may not apply.
+// Ask sends a dry run of the apply to the server. The result replaces the plan, or its error: Plan may be nil. The
+// error is why the server refuses the apply. isAllowed is false, and the plan stays, if the user may not apply.
 func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (isAllowed bool, err error) {
 	var known conflicts.Conflicts
 	plan := plans.Plan{}

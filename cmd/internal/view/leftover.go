@@ -21,7 +21,8 @@ import (
 // KubectlManager is the manager of kubectl apply --server-side.
 const KubectlManager = "kubectl"
 
-// Leftover are the fields that an earlier updater owns and the intent does not have. No apply of the intent removes them.
+// Leftover are the fields that an earlier updater owns and the intent does not have. No apply of the intent removes
+// them.
 type Leftover struct {
 	Manager managedfields.Key
 	Fields  *fieldpath.Set // leaves
