@@ -18,7 +18,7 @@ type finder struct {
 	lists map[listKey]*searched
 }
 
-// listAt is a list in memory and its type.
+// listKey is a list in memory and its type.
 type listKey struct {
 	t     *List
 	first *any

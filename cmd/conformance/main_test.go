@@ -88,8 +88,15 @@ func TestRunDefinitions(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, failed)
 	}
-	require.Contains(t, tables[0].String(), "1 definitions")
+	require.Contains(t, tables[0].String(), "1 definition ")
 	require.Equal(t, tables[0].String(), tables[1].String(), "a definition of a cluster is that of its file")
+
+	page, err := os.ReadFile("../../doc/testing.md")
+	require.NoError(t, err)
+	var shown strings.Builder
+	_, err = run(t.Context(), []string{"definitions", file}, &shown)
+	require.NoError(t, err)
+	require.Contains(t, string(page), shown.String(), "doc/testing.md shows what the command prints")
 
 	for _, test := range []struct {
 		args []string

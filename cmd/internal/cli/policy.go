@@ -122,8 +122,8 @@ func (f *policyTestFlags) test(env *process.Env, cmd *cobra.Command, file string
 			fmt.Fprintf(env.Stdout, "matched nothing: %s\n", printable.Text(f.rules.Verdict(i).String()))
 		}
 	}
-	if status > 0 {
-		return &statusError{status: status}
+	if isStatus := new(*statusError); status > 0 && (err == nil || errors.As(err, isStatus)) {
+		return &statusError{status: status} // more than a conflict that is refused
 	}
 	return err
 }

@@ -244,7 +244,7 @@ func (d *Definitions) Run(ctx context.Context, options DefinitionsOptions) {
 func (d *Definitions) Write(w io.Writer) (failed bool, err error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "DEFINITION\tVERSIONS\tHISTORIES\tWRITES\tSTORED\tNUMBERED DIFFERENCES\tUNEXPLAINED")
-	d.total.name = fmt.Sprintf("%d definitions", len(d.all))
+	d.total.name = printable.Counted(len(d.all), "definition", "definitions")
 	for _, c := range append(slices.Clone(d.all), &d.total) {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%d\n", c.name, strings.Join(c.Versions, ","), c.histories, c.writes,
 			c.stored, strings.Trim(fmt.Sprint(c.met), "map[]"), c.unexplained)
@@ -266,7 +266,7 @@ func (d *Definitions) Write(w io.Writer) (failed bool, err error) {
 	switch {
 	case err != nil:
 	case len(d.bad) > 0:
-		err = fmt.Errorf("%d bad definitions", len(d.bad))
+		err = errors.New(printable.Counted(len(d.bad), "bad definition", "bad definitions"))
 	case len(d.all) == 0:
 		err = errors.New("no CustomResourceDefinitions")
 	}
