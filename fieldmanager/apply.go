@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,8 +94,8 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 		return Result{}, err
 	}
 	w.changes = m.compare(ctx,
-		&lazyObject{read: func() (object, error) { return w.live.stripped(), nil }},
-		&lazyObject{read: func() (object, error) { return w.merged.stripped(), nil }})
+		sync.OnceValues(func() (object, error) { return w.live.stripped(), nil }),
+		sync.OnceValues(func() (object, error) { return w.merged.stripped(), nil }))
 	if err := w.setOwners(); err != nil {
 		return Result{}, err
 	}
@@ -218,9 +219,6 @@ func (o object) validate() error {
 // before this one (spec rule 1.5).
 func (w *applyWrite) giveToBeforeFirstApply() error {
 	old := w.live.stripped()
-	if w.m.empty != nil && typed.Equal(w.m.empty, old.tree) {
-		return nil // as in most servers
-	}
 	empty, err := w.m.emptyObject(w.ctx)
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)

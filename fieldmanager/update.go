@@ -2,8 +2,8 @@ package fieldmanager
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +45,7 @@ func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, opt
 		// Entries that can't be read stay as they are.
 		m.warning(&managedfields.Entry{APIVersion: m.version}, w.entriesErr)
 		w.same = sameButEntries(live, now)
-		out, err := copyEntries(now, live)
+		out, err := managedfields.Copy(now, live)
 		return w.result(out, err, nil)
 	case len(w.entries) == 0 && !w.isCreate:
 		w.same = sameButEntries(live, now)
@@ -102,21 +102,11 @@ func (m *FieldManager) UpdateNoErrors(
 	if m.options.Errors != nil {
 		m.options.Errors(now, err)
 	}
-	if out, err := copyEntries(now, live); err == nil {
+	if out, err := managedfields.Copy(now, live); err == nil {
 		return out
 	}
 	return now
 }
-
-// copyEntries returns now with the managed fields of live, whatever they are.
-func copyEntries(now, live runtime.Object) (runtime.Object, error) {
-	if gostruct.IsNil(now) || gostruct.IsNil(live) {
-		return nil, errNoObject
-	}
-	return managedfields.Copy(now, live)
-}
-
-var errNoObject = errors.New("no object")
 
 // updateWrite is one update on its way through the pipeline.
 //
@@ -168,21 +158,20 @@ func isReset(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		v, _ := managedfields.Of(u.UnstructuredContent())
 		list, _ := v.([]any)
-		if len(list) != 1 {
-			return list != nil && len(list) == 0
-		}
-		m, ok := list[0].(map[string]any)
-		return ok && len(m) == 0
+		return hasNone(list, func(entry any) bool {
+			m, ok := entry.(map[string]any)
+			return ok && len(m) == 0
+		})
 	}
 	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return false
-	}
-	list := accessor.GetManagedFields()
-	if len(list) != 1 {
-		return list != nil && len(list) == 0
-	}
-	return list[0] == metav1.ManagedFieldsEntry{}
+	return err == nil && hasNone(accessor.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry == metav1.ManagedFieldsEntry{}
+	})
+}
+
+// hasNone reports whether a list that is not nil has no entries, or only an empty one.
+func hasNone[T any](list []T, isEmpty func(T) bool) bool {
+	return list != nil && (len(list) == 0 || len(list) == 1 && isEmpty(list[0]))
 }
 
 // checkHolder returns why an object can't have managed fields; nil if it can.
@@ -230,7 +219,7 @@ func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool)
 // (spec rule 1.3). Of two Go structs, only what differs becomes trees.
 func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
-	old := &lazyObject{read: func() (object, error) {
+	old := sync.OnceValues(func() (object, error) {
 		switch {
 		case w.live != nil:
 			return m.readObject(w.ctx, w.live, LiveObject)
@@ -238,8 +227,8 @@ func (w *updateWrite) compare() (*comparisons, error) {
 			return m.readObject(w.ctx, m.options.Empty, LiveObject)
 		}
 		return m.emptyObject(w.ctx)
-	}}
-	now := &lazyObject{read: func() (object, error) { return m.readObject(w.ctx, w.now, NewObject) }}
+	})
+	now := sync.OnceValues(func() (object, error) { return m.readObject(w.ctx, w.now, NewObject) })
 	changes := m.compare(w.ctx, old, now)
 	live, isStruct := w.structs()
 	var before, after map[string]any
@@ -251,11 +240,11 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	}
 	if !isRead {
 		if before, after = m.rawTree(w.live), m.rawTree(w.now); before == nil || after == nil {
-			o, err := old.get()
+			o, err := old()
 			if err != nil {
 				return nil, err
 			}
-			n, err := now.get()
+			n, err := now()
 			if err != nil {
 				return nil, err
 			}
@@ -306,12 +295,12 @@ func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role 
 
 // refuse returns why [values.CompareAndValidate] rejected an update. If each object is valid by itself, it
 // returns their comparison.
-func (w *updateWrite) refuse(old, now *lazyObject) (*comparisons, error) {
-	after, err := now.get()
+func (w *updateWrite) refuse(old, now lazyObject) (*comparisons, error) {
+	after, err := now()
 	if err != nil {
 		return nil, err
 	}
-	before, err := old.get()
+	before, err := old()
 	if err != nil {
 		return nil, err
 	}

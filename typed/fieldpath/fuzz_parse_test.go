@@ -22,6 +22,14 @@ import (
 // maxFuzz bounds the inputs, in bytes: upstream takes more than linear time.
 const maxFuzz = 16 << 10
 
+// podFields is what a client that updates owns of a small Pod.
+const podFields = `{"f:metadata":{"f:annotations":{".":{},"f:note":{}},"f:labels":{".":{},"f:app":{},"f:tier":{}}},` +
+	`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}},` +
+	`"k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:imagePullPolicy":{},"f:name":{},` +
+	`"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},` +
+	`"f:resources":{".":{},"f:limits":{".":{},"f:cpu":{},"f:memory":{}}},"f:terminationMessagePath":{}}},` +
+	`"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}`
+
 // addSeeds adds what a search found: Go strings in a file of testdata, one a line.
 func addSeeds(f *testing.F, file string) {
 	text, err := os.ReadFile("testdata/" + file)

@@ -3,6 +3,7 @@ package fieldpath
 import (
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -205,19 +206,11 @@ func (s *Set) find(e Element) *node {
 	if s == nil {
 		return nil
 	}
-	lo, hi := 0, len(s.nodes)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		switch c := s.nodes[mid].elem().Compare(e); {
-		case c == 0:
-			return &s.nodes[mid]
-		case c < 0:
-			lo = mid + 1
-		default:
-			hi = mid
-		}
+	i, ok := sort.Find(len(s.nodes), func(i int) int { return e.Compare(s.nodes[i].elem()) })
+	if !ok {
+		return nil
 	}
-	return nil
+	return &s.nodes[i]
 }
 
 // Empty reports whether s holds no path.
