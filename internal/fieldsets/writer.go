@@ -3,8 +3,6 @@
 package fieldsets
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/internal/hooks"
@@ -50,6 +48,15 @@ type textMember struct {
 	start, body, end uint32
 	isOmitting       bool // Writer.outer has an element for it
 }
+
+// kind is what tells elements of two kinds apart.
+type kind struct{ isField, isKey, isValue bool }
+
+func kindAndText(m textMember) (kind, string) {
+	return kind{m.elem.IsField(), m.elem.IsKey(), m.elem.IsValue()}, m.elem.Text()
+}
+
+func compareMembers(a, b textMember) int { return a.elem.Compare(b.elem) }
 
 // omitted are paths that a [Writer] leaves out: those of except, and those of reset with all paths below them.
 type omitted struct {
@@ -177,14 +184,14 @@ func (w *Writer) Sort(level int) (twice []fieldpath.Element) {
 	}
 	start := members[0].start
 	isFirst := w.text[start] != ',' // of the object: no marker is before it
-	slices.SortFunc(members, func(a, b textMember) int { return a.elem.Compare(b.elem) })
 	isSorted := true
 	for i := 1; i < len(members) && isSorted; i++ {
-		isSorted = members[i-1].start < members[i].start && members[i-1].elem != members[i].elem
+		isSorted = compareMembers(members[i-1], members[i]) < 0
 	}
 	if isSorted {
 		return nil
 	}
+	plain.Sort(members, compareMembers, kind{isField: true}, kindAndText)
 	out := w.scratch[:0]
 	for i := 0; i < len(members); {
 		m := &members[i]

@@ -1,7 +1,10 @@
 package plain_test
 
 import (
+	"cmp"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,9 +38,8 @@ func TestScalar(t *testing.T) {
 	}
 }
 
-// TestCompare: texts of random values are in upstream's order of the values, and comparing them allocates nothing.
-func TestCompare(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
+// random returns the generator of random JSON values of a depth.
+func random(r *rand.Rand) func(depth int) any {
 	letters := []string{"a", "b", "é", "z", "<", "&", "\\", "\"", "\n", "\x01", ",", "}", "\u2028", "日", "😀", "\uffff", "~", "\x7f", "ا"}
 	text := func() string {
 		var text strings.Builder
@@ -72,6 +74,13 @@ func TestCompare(t *testing.T) {
 			return list
 		}
 	}
+	return random
+}
+
+// TestCompare: texts of random values are in upstream's order of the values, and comparing them allocates nothing.
+func TestCompare(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	random := random(r)
 	sign := func(n int) int { return max(-1, min(1, n)) }
 	for range 50_000 {
 		a, b := random(3), random(3)
@@ -94,6 +103,41 @@ func TestCompare(t *testing.T) {
 			plain.Compare(pair[0], pair[1])
 		}
 	}))
+}
+
+// TestSort: members are sorted as by Compare, or by their bytes, whatever their texts begin with in common.
+func TestSort(t *testing.T) {
+	const names = 3
+	r := rand.New(rand.NewPCG(3, 4))
+	random := random(r)
+	for range 3_000 {
+		alike := random(r.IntN(2))
+		texts := make([]string, r.IntN(60))
+		form := r.IntN(5)
+		for i := range texts {
+			switch v := random(r.IntN(3)); form {
+			case 0, 4: // of two kinds
+				texts[i] = fieldpath.Value(v).Text()
+			case 1: // they differ late
+				texts[i] = fieldpath.Value([]any{alike, v}).Text()
+			case 2:
+				texts[i] = fieldpath.Key(fieldpath.KeyField{Name: "k<", Value: alike}, fieldpath.KeyField{Name: "l", Value: v}).Text()
+			case names:
+				texts[i] = fmt.Sprint(alike, v)
+			}
+		}
+		kind := func(text string) int { return map[bool]int{false: form, true: form + len(text)%2}[form > 3] }
+		want := slices.Clone(texts)
+		compare := func(a, b string) int {
+			if kind(a) != kind(b) || kind(a) == names {
+				return cmp.Or(cmp.Compare(kind(a), kind(b)), strings.Compare(a, b))
+			}
+			return plain.Compare(a, b)
+		}
+		slices.SortFunc(want, compare)
+		plain.Sort(texts, compare, names, func(text string) (int, string) { return kind(text), text })
+		require.Equal(t, want, texts)
+	}
 }
 
 // TestIsMember: the names of members are recognized in any alphabet, without allocations.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/plain"
 )
 
 // Set is an immutable set of paths, stored as a trie. The nil *Set is empty.
@@ -146,7 +147,7 @@ func inOrder(nodes []node) []node {
 	if sorted(nodes) {
 		return nodes
 	}
-	slices.SortFunc(nodes, compareNodes)
+	plain.Sort(nodes, compareNodes, fieldKind, func(n node) (kind, string) { return n.kind, n.text })
 	out := nodes[:0]
 	for rest := nodes; len(rest) > 0; {
 		same := 1
