@@ -93,6 +93,10 @@ func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (ou
 }
 
 func (r remover) items(l *List, list []any, set *fieldpath.Set) (out []any, unchanged bool) {
+	entries := map[fieldpath.Element]fieldpath.Entry{} // a look into the set would compare texts
+	for e, entry := range set.Level() {
+		entries[e] = entry
+	}
 	out = make([]any, 0, len(list))
 	unchanged = true
 	for _, item := range list {
@@ -101,12 +105,12 @@ func (r remover) items(l *List, list []any, set *fieldpath.Set) (out []any, unch
 			out = append(out, item)
 			continue
 		}
-		member, below := set.At(e)
-		if member {
+		entry := entries[e]
+		if entry.Member {
 			unchanged = false
 			continue
 		}
-		kept, same := r.value(l.elem, item, below)
+		kept, same := r.value(l.elem, item, entry.Below)
 		unchanged = unchanged && same
 		out = append(out, kept)
 	}

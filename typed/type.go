@@ -109,10 +109,17 @@ type namedField struct {
 // nil if there can be none.
 func NewMap(fields map[string]Field, elem *Type) *Map {
 	m := &Map{fields: maps.Clone(fields), elem: elem, inOrder: make([]namedField, 0, len(fields))}
+	var text []byte // of all heads
+	var ends []int
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if t := fields[name].Type; t != nil {
-			m.inOrder = append(m.inOrder, namedField{name, string(fieldsets.AppendHead(nil, fieldpath.Field(name))), t})
+			text = fieldsets.AppendHead(text, fieldpath.Field(name))
+			m.inOrder, ends = append(m.inOrder, namedField{name, "", t}), append(ends, len(text))
 		}
+	}
+	heads, start := string(text), 0
+	for i, end := range ends {
+		m.inOrder[i].head, start = heads[start:end], end
 	}
 	return m
 }

@@ -265,10 +265,11 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 		return nil
 	}
 	out := make(map[string]typed.Field, len(m.Properties))
+	property := new(spec.Schema) // of one after the other: it is large, and nothing keeps it
 	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
-		property := m.Properties[name]
+		*property = m.Properties[name]
 		c.down(propertyStep(name))
-		t, _ := c.use(&property, preserve)
+		t, _ := c.use(property, preserve)
 		def, err := plain(property.Default)
 		if err != nil {
 			c.fail("default", "%v", err)
