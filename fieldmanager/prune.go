@@ -219,8 +219,9 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	if pruned, err = m.atVersion(w.ctx, pruned, last.APIVersion); err != nil {
 		return nil, err
 	}
-	// Of what is missing now, only candidates are removed.
-	gone := before.owned().Difference(pruned.owned()).Intersection(candidates)
+	// Of what is missing now, only candidates are removed. A struct of which only empty lists were put back seems to be
+	// missing, because nothing in it can be owned: it stays if somebody owns it (doc/differences.md, 15).
+	gone := before.owned().Difference(pruned.owned()).Intersection(candidates).Difference(entries.Owned(pruned.version))
 	if gone.Empty() && before.version == m.version {
 		return nil, nil
 	}

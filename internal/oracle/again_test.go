@@ -60,6 +60,20 @@ func TestAppliedAgainAroundAnEmptyList(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, spec, own.Object["spec"])
 	require.Empty(t, own.GetLabels())
+
+	// And beside an entry of another version, for which what is gone is found by sets of the whole object.
+	live := w.Live.Object["metadata"].(map[string]any)
+	live["managedFields"] = append(live["managedFields"].([]any), map[string]any{
+		"manager": "b", "operation": "Update", "apiVersion": group + "/v2", "fieldsType": "FieldsV1",
+		"fieldsV1": map[string]any{"f:metadata": map[string]any{"f:finalizers": map[string]any{}}},
+	})
+	up, now, err = w.Upstream(write)
+	require.NoError(t, err)
+	require.NotContains(t, up.Object, "spec", "upstream")
+	own, err = w.Tenure(write, now)
+	require.NoError(t, err)
+	require.Equal(t, spec, own.Object["spec"])
+	require.Empty(t, own.GetLabels())
 	require.True(t, w.appliedAgain(write, up, own))
 }
 
