@@ -17,8 +17,8 @@ const fewTexts = 16
 // otherwise. It costs O(n log n) comparisons of numbers for n members of one kind, where comparisons of texts begin at
 // their first bytes again and again: what all texts begin with is skipped once, and what follows becomes a number.
 //
-// For example, of the keys {"name":"a-17","port":80} and {"name":"a-9","port":80}, the numbers are 17 and 9 with the end
-// of the string behind them, in ASCII. Where two numbers are the same, as of names that differ later, compare decides.
+// For example, of the keys {"name":"a-17","port":80} and {"name":"a-9","port":80}, the numbers are the bytes 17 and 9,
+// with zeros for the end of the string. Where two are the same, as of names that differ later, compare decides.
 func Sort[T any, K comparable](members []T, compare func(a, b T) int, names K, element func(T) (K, string)) {
 	if len(members) <= fewTexts {
 		slices.SortFunc(members, compare)
