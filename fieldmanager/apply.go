@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,8 +93,8 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 		return Result{}, err
 	}
 	w.changes = m.compare(ctx,
-		sync.OnceValues(func() (object, error) { return w.live.stripped(), nil }),
-		sync.OnceValues(func() (object, error) { return w.merged.stripped(), nil }))
+		&lazyObject{read: func() (object, error) { return w.live.stripped(), nil }},
+		&lazyObject{read: func() (object, error) { return w.merged.stripped(), nil }})
 	if err := w.setOwners(); err != nil {
 		return Result{}, err
 	}

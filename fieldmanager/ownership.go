@@ -38,8 +38,10 @@ func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept mana
 type comparisons struct {
 	m        *FieldManager
 	ctx      context.Context
-	old, now lazyObject
-	found    map[string]*comparison // by version; that of the write is in it from the start, and nil until it is asked for
+	old, now *lazyObject
+	own      comparison // at the version of the write
+	hasOwn   bool
+	others   map[string]*comparison // at other versions; nil until one is asked for
 }
 
 // comparison is how the object changed at one version.
@@ -47,15 +49,27 @@ type comparison struct {
 	typed.Comparison
 	addedOrModified *fieldpath.Set
 	finder          values.Finder // of values in old and now; nil until it is needed
-	old, now        lazyObject
+	old, now        *lazyObject
 	err             error
 }
 
-// lazyObject is an object that is made when it is asked for the first time.
-type lazyObject = func() (object, error)
+// lazyObject is an object that is made when it is asked for. Unlike sync.OnceValues, it allocates one function.
+type lazyObject struct {
+	read func() (object, error) // nil once the object is made
+	made object
+	err  error
+}
 
 // made returns an object that is made already.
-func made(o object) lazyObject { return func() (object, error) { return o, nil } }
+func made(o object) *lazyObject { return &lazyObject{made: o} }
+
+func (l *lazyObject) get() (object, error) {
+	if l.read != nil {
+		l.made, l.err = l.read()
+		l.read = nil
+	}
+	return l.made, l.err
+}
 
 // maxVersions is how many versions besides that of the write a write compares
 // (spec rule 12.5): for each of them the whole object is converted.
@@ -63,16 +77,19 @@ const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
 
-func (m *FieldManager) compare(ctx context.Context, old, now lazyObject) *comparisons {
-	return &comparisons{m: m, ctx: ctx, old: old, now: now, found: map[string]*comparison{m.version: nil}}
+func (m *FieldManager) compare(ctx context.Context, old, now *lazyObject) *comparisons {
+	return &comparisons{m: m, ctx: ctx, old: old, now: now}
 }
 
 // atVersion returns the comparison at a version (spec rule 5.6).
 func (c *comparisons) atVersion(version string) *comparison {
-	if found := c.found[version]; found != nil {
-		return found
-	}
-	if version != c.m.version && len(c.found) > maxVersions {
+	isOwn := version == c.m.version
+	switch other := c.others[version]; {
+	case isOwn && c.hasOwn:
+		return &c.own
+	case other != nil:
+		return other
+	case !isOwn && len(c.others) == maxVersions:
 		return &comparison{err: errManyVersions}
 	}
 	old, err := c.convert(c.old, version)
@@ -81,14 +98,28 @@ func (c *comparisons) atVersion(version string) *comparison {
 		now, err = c.convert(c.now, version)
 	}
 	if err != nil {
-		c.found[version] = &comparison{err: err}
-		return c.found[version]
+		return c.keep(version, comparison{err: err})
 	}
 	return c.set(version, made(old), made(now), c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
 }
 
-func (c *comparisons) convert(o lazyObject, version string) (object, error) {
-	given, err := o()
+// keep stores the comparison at a version for later calls of atVersion.
+func (c *comparisons) keep(version string, found comparison) *comparison {
+	if version == c.m.version {
+		c.own, c.hasOwn = found, true
+		return &c.own
+	}
+	if c.others == nil {
+		c.others = map[string]*comparison{}
+	}
+	other := new(comparison) // &found would allocate for the write's own version as well
+	*other = found
+	c.others[version] = other
+	return other
+}
+
+func (c *comparisons) convert(o *lazyObject, version string) (object, error) {
+	given, err := o.get()
 	if err != nil {
 		return object{}, err
 	}
@@ -96,14 +127,11 @@ func (c *comparisons) convert(o lazyObject, version string) (object, error) {
 }
 
 // set stores how the object changed at a version, without what a write there resets.
-func (c *comparisons) set(version string, old, now lazyObject, changes typed.Comparison) *comparison {
+func (c *comparisons) set(version string, old, now *lazyObject, found typed.Comparison) *comparison {
 	if c.m.options.ResetFields[version] != nil {
-		changes = changes.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
+		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
 	}
-	c.found[version] = &comparison{
-		Comparison: changes, addedOrModified: changes.AddedOrModified(), old: old, now: now,
-	}
-	return c.found[version]
+	return c.keep(version, comparison{Comparison: found, addedOrModified: found.AddedOrModified(), old: old, now: now})
 }
 
 // takeFromOthers returns the entries after writer made changes: all other managers lose what was changed or removed
@@ -161,11 +189,11 @@ type losses struct {
 // add adds the fields that a change takes from r, with their values before and after. It returns whether the write is
 // refused.
 func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *comparison) (refused bool) {
-	old, err := change.old()
+	old, err := change.old.get()
 	if err != nil {
 		old = object{typ: typed.Deduced()}
 	}
-	now, err := change.now()
+	now, err := change.now.get()
 	if err != nil {
 		now = old
 	}

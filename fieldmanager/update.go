@@ -3,7 +3,6 @@ package fieldmanager
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -219,7 +218,7 @@ func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool)
 // (spec rule 1.3). Of two Go structs, only what differs becomes trees.
 func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
-	old := sync.OnceValues(func() (object, error) {
+	old := &lazyObject{read: func() (object, error) {
 		switch {
 		case w.live != nil:
 			return m.readObject(w.ctx, w.live, LiveObject)
@@ -227,8 +226,8 @@ func (w *updateWrite) compare() (*comparisons, error) {
 			return m.readObject(w.ctx, m.options.Empty, LiveObject)
 		}
 		return m.emptyObject(w.ctx)
-	})
-	now := sync.OnceValues(func() (object, error) { return m.readObject(w.ctx, w.now, NewObject) })
+	}}
+	now := &lazyObject{read: func() (object, error) { return m.readObject(w.ctx, w.now, NewObject) }}
 	changes := m.compare(w.ctx, old, now)
 	live, isStruct := w.structs()
 	var before, after map[string]any
@@ -240,11 +239,11 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	}
 	if !isRead {
 		if before, after = m.rawTree(w.live), m.rawTree(w.now); before == nil || after == nil {
-			o, err := old()
+			o, err := old.get()
 			if err != nil {
 				return nil, err
 			}
-			n, err := now()
+			n, err := now.get()
 			if err != nil {
 				return nil, err
 			}
@@ -295,12 +294,12 @@ func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role 
 
 // refuse returns why [values.CompareAndValidate] rejected an update. If each object is valid by itself, it
 // returns their comparison.
-func (w *updateWrite) refuse(old, now lazyObject) (*comparisons, error) {
-	after, err := now()
+func (w *updateWrite) refuse(old, now *lazyObject) (*comparisons, error) {
+	after, err := now.get()
 	if err != nil {
 		return nil, err
 	}
-	before, err := old()
+	before, err := old.get()
 	if err != nil {
 		return nil, err
 	}
