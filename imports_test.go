@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +71,7 @@ var layers = []layer{
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
 		"fieldmanager/plans"}},
 	{"compat/internal/updater", []string{"typed/fieldpath", "typed"}},
-	{"compat/smdv4", []string{"internal/limits", "typed/fieldpath", "internal/fieldsets", "typed", "managedfields",
+	{"compat/smdv4", []string{"internal/limits", "typed/fieldpath", "internal/fieldsets", "typed",
 		"compat/internal/updater"}},
 	{"compat/smdv6", []string{"internal/limits", "typed/fieldpath", "internal/fieldsets", "typed",
 		"compat/internal/updater"}},
@@ -290,17 +289,6 @@ func TestRootModuleIsLight(t *testing.T) {
 			continue
 		}
 		require.True(t, slices.Contains(direct, fields[0]), "the root module must not depend on %s", fields[0])
-	}
-}
-
-// TestReadingTheSource requires that the files that doc/reading.md leads to are there.
-func TestReadingTheSource(t *testing.T) {
-	text, err := os.ReadFile("doc/reading.md")
-	require.NoError(t, err)
-	files := regexp.MustCompile(`[a-z]+/[a-z_/]+\.go`).FindAllString(string(text), -1)
-	require.Greater(t, len(files), 6)
-	for _, file := range files {
-		require.FileExists(t, file)
 	}
 }
 

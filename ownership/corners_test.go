@@ -84,14 +84,14 @@ func TestMoveErrors(t *testing.T) {
 		{"no move", nil, "no move"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			w := started(t)
-			before := w.live.DeepCopy()
+			h := started(t)
+			live := h.Live()
 			mover := ownership.Mover{Types: openapi.Builtin()}
-			_, err := mover.Do(t.Context(), w.live, row.move)
+			_, err := mover.Do(t.Context(), live, row.move)
 			require.ErrorContains(t, err, row.want)
-			_, err = mover.Do(t.Context(), w.live, ownership.Drop{From: manager("kubectl")}, row.move)
+			_, err = mover.Do(t.Context(), live, ownership.Drop{From: manager("kubectl")}, row.move)
 			require.ErrorContains(t, err, "move 2: ")
-			require.Equal(t, before, w.live)
+			require.Equal(t, h.Live(), live)
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestSelects(t *testing.T) {
 			"of all versions, and of the object itself"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			live := deployment(t, `spec: {replicas: 3}`)
+			live := deployment(`spec: {replicas: 3}`)
 			entry := func(op metav1.ManagedFieldsOperationType, version, subresource string) metav1.ManagedFieldsEntry {
 				return metav1.ManagedFieldsEntry{Manager: "ctl", Operation: op, APIVersion: version, Subresource: subresource,
 					FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(`{"f:spec":{"f:replicas":{}}}`)}
@@ -180,9 +180,9 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 }
 
 func TestPatch(t *testing.T) {
-	w := started(t)
+	live := started(t).Live()
 	mover := ownership.Mover{Types: openapi.Builtin(), Options: clocked}
-	r, err := mover.Do(t.Context(), w.live)
+	r, err := mover.Do(t.Context(), live)
 	require.NoError(t, err)
 	patch, err := r.Patch()
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestPatch(t *testing.T) {
 
 	r, err = mover.Do(
 		t.Context(),
-		w.live,
+		live,
 		ownership.Drop{From: manager("kubectl")},
 		ownership.Drop{From: manager("controller")},
 		ownership.Drop{From: manager("argocd")},
@@ -200,7 +200,7 @@ func TestPatch(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(
 		t,
-		`[{"op":"replace","path":"/metadata/managedFields","value":[{}]},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`,
+		`[{"op":"replace","path":"/metadata/managedFields","value":[{}]},{"op":"replace","path":"/metadata/resourceVersion","value":"3"}]`,
 		string(patch),
 		"one empty entry drops them all",
 	)
@@ -216,7 +216,7 @@ func TestPatch(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `[{"op":"add","path":"/metadata/managedFields","value":[
 		{"manager":"b","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-02T04:09:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},
-		{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`, string(patch),
+		{"op":"replace","path":"/metadata/resourceVersion","value":"3"}]`, string(patch),
 		"what is not there can't be replaced")
 
 	untracked.SetResourceVersion("")
@@ -265,7 +265,7 @@ spec:
 `
 
 func widgets(t *testing.T) (*openapi.Registry, ownership.Mover) {
-	crd := parse(t, widget)
+	crd := manifest(widget)
 	types, err := openapi.CompileCRD(crd.Object)
 	require.NoError(t, err)
 	return types, ownership.Mover{Types: types, Options: func(schema.GroupVersionKind, string) fieldmanager.Options {
@@ -282,9 +282,9 @@ func withEntries(t *testing.T, text string, entries ...string) *unstructured.Uns
 			fmt.Sprintf(`{manager: %s, operation: %s, apiVersion: %s, fieldsType: FieldsV1, fieldsV1: %s}`, parts[0], parts[1],
 				parts[2], parts[3]))
 	}
-	return parse(t,
-		"apiVersion: example.dev/v1\nkind: Widget\nmetadata: {name: w, uid: u, resourceVersion: \"7\", managedFields: ["+
-			strings.Join(list, ", ")+"]}\n"+text)
+	return manifest(
+		"apiVersion: example.dev/v1\nkind: Widget\nmetadata: {name: w, uid: u, resourceVersion: \"7\", managedFields: [" +
+			strings.Join(list, ", ") + "]}\n" + text)
 }
 
 // TestVersions moves between entries of several versions: what is the same at both

@@ -4,89 +4,23 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	upstreamfields "k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/kube-openapi/pkg/spec3"
-	"k8s.io/kube-openapi/pkg/validation/spec"
-	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/internal/oracle"
-	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-
-func parse(t testing.TB, text string) *unstructured.Unstructured {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	require.NoError(t, err)
-	u := &unstructured.Unstructured{}
-	require.NoError(t, u.UnmarshalJSON(data))
-	return u
-}
-
-func deployment(t testing.TB, rest string) *unstructured.Unstructured {
-	t.Helper()
-	return parse(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: default}\n"+rest)
-}
-
-// world is an object that managers write to, one second after the other.
-type world struct {
-	t    testing.TB
-	kind schema.GroupVersionKind
-	now  time.Time
-	live *unstructured.Unstructured
-}
-
-func newWorld(t testing.TB, kind schema.GroupVersionKind) *world {
-	return &world{t: t, kind: kind, now: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)}
-}
-
-func (w *world) manager(subresource string) *fieldmanager.FieldManager {
-	m, err := fieldmanager.New(w.kind, openapi.Builtin(), fieldmanager.Options{Subresource: subresource,
-		Clock: func() time.Time { w.now = w.now.Add(time.Second); return w.now }})
-	require.NoError(w.t, err)
-	return m
-}
-
-func (w *world) store(obj runtime.Object) {
-	w.live = obj.(*unstructured.Unstructured).DeepCopy()
-	w.live.SetUID("uid")
-	w.live.SetResourceVersion("7")
-}
-
-func (w *world) object() runtime.Object {
-	if w.live == nil {
-		return nil
-	}
-	return w.live
-}
-
-func (w *world) apply(manager string, intent *unstructured.Unstructured) {
-	w.t.Helper()
-	out, err := writetest.Apply(w.manager(""), w.object(), intent, manager, false)
-	require.NoError(w.t, err)
-	w.store(out)
-}
-
-func (w *world) update(manager, subresource string, change func(tree map[string]any)) {
-	w.t.Helper()
-	now := w.live.DeepCopy()
-	change(now.Object)
-	out, err := writetest.Update(w.manager(subresource), w.object(), now, manager)
-	require.NoError(w.t, err)
-	w.store(out)
+func deployment(rest string) *unstructured.Unstructured {
+	return manifest("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: default}\n" + rest)
 }
 
 func set(t testing.TB, fieldsV1 string) *fieldpath.Set {
@@ -131,23 +65,29 @@ spec:
 
 // started is a Deployment that argocd applied, kubectl labelled and a controller
 // reports on.
-func started(t testing.TB) *world {
-	w := newWorld(t, deploymentKind)
-	w.apply("argocd", deployment(t, web))
-	w.update("kubectl", "", func(tree map[string]any) {
-		require.NoError(t,
-			unstructured.SetNestedStringMap(tree, map[string]string{"team": "a", "tier": "b"}, "metadata", "labels"))
-	})
-	w.update("controller", "status", func(tree map[string]any) {
-		require.NoError(t, unstructured.SetNestedField(tree, int64(3), "status", "replicas"))
-	})
-	return w
+func started(t testing.TB) *fieldmanagertest.Harness {
+	t.Helper()
+	return after(t,
+		fieldmanagertest.Apply("argocd", deployment(web)),
+		fieldmanagertest.Patch("kubectl", `metadata: {labels: {team: a, tier: b}}`),
+		fieldmanagertest.Patch("controller", `status: {replicas: 3}`).Through("status"),
+	)
+}
+
+// after is an object after some writes, one second after the other.
+func after(t testing.TB, writes ...fieldmanagertest.Write) *fieldmanagertest.Harness {
+	t.Helper()
+	h := fieldmanagertest.New(t)
+	for _, w := range writes {
+		require.NoError(t, h.Do(w).Err)
+	}
+	return h
 }
 
 const (
-	argocdOwns  = `argocd Apply apps/v1  04:01 {"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:image":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}},"k:{\"name\":\"side\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`
-	kubectlOwns = `kubectl Update apps/v1  04:02 {"f:metadata":{"f:labels":{".":{},"f:team":{},"f:tier":{}}}}`
-	controlOwns = `controller Update apps/v1 status 04:03 {"f:status":{".":{},"f:replicas":{}}}`
+	argocdOwns  = `argocd Apply apps/v1  00:00 {"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:image":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}},"k:{\"name\":\"side\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`
+	kubectlOwns = `kubectl Update apps/v1  00:01 {"f:metadata":{"f:labels":{".":{},"f:team":{},"f:tier":{}}}}`
+	controlOwns = `controller Update apps/v1 status 00:02 {"f:status":{".":{},"f:replicas":{}}}`
 )
 
 // TestMoves makes each move on one Deployment, and shows its whole managed fields and
@@ -167,14 +107,14 @@ func TestMoves(t *testing.T) {
 			[]ownership.Move{
 				ownership.Transfer{Fields: set(t, `{"f:spec":{"f:replicas":{}}}`), From: manager("argocd"), To: manager("scaler")}},
 			strings.Replace(argocdOwns, `"f:replicas":{},`, "", 1) + "\n" +
-				`scaler Apply apps/v1  04:01 {"f:spec":{"f:replicas":{}}}` + "\n" + rest,
+				`scaler Apply apps/v1  00:00 {"f:spec":{"f:replicas":{}}}` + "\n" + rest,
 			"argocd: | | .spec.replicas\nscaler: .spec.replicas | |",
 			"argocd's manifest still has it, and the newcomer's has nothing yet"},
 		{"transfer a field of an item", []ownership.Move{ownership.Transfer{
 			Fields: set(t, `{`+container+`{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`), From: manager("argocd"),
 			To: manager("ci")}},
 			strings.Replace(argocdOwns, `"f:image":{},"f:name":{},"f:ports"`, `"f:name":{},"f:ports"`, 1) + "\n" +
-				`ci Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{}}}}}}}` + "\n" +
+				`ci Apply apps/v1  00:00 {` + container + `{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{}}}}}}}` + "\n" +
 				rest,
 			`argocd: | | .spec.template.spec.containers[name="app"].image
 ci: .spec.template.spec.containers[name="app"].image | .spec.template.spec.containers[name="app"] .spec.template.spec.containers[name="app"].name |`,
@@ -183,7 +123,7 @@ ci: .spec.template.spec.containers[name="app"].image | .spec.template.spec.conta
 			Fields: set(t, `{`+container+`{"k:{\"name\":\"side\"}":{"f:image":{}}}}}}}`), From: manager("argocd"),
 			To: manager("ci")}},
 			strings.Replace(argocdOwns, `,"k:{\"name\":\"side\"}":{".":{},"f:image":{},"f:name":{}}`, "", 1) + "\n" +
-				`ci Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"side\"}":{".":{},"f:image":{},"f:name":{}}}}}}}` +
+				`ci Apply apps/v1  00:00 {` + container + `{"k:{\"name\":\"side\"}":{".":{},"f:image":{},"f:name":{}}}}}}}` +
 				"\n" + rest,
 			`argocd: | | .spec.template.spec.containers[name="side"] .spec.template.spec.containers[name="side"].image .spec.template.spec.containers[name="side"].name
 ci: .spec.template.spec.containers[name="side"] .spec.template.spec.containers[name="side"].image .spec.template.spec.containers[name="side"].name | |`,
@@ -194,7 +134,7 @@ ci: .spec.template.spec.containers[name="side"] .spec.template.spec.containers[n
 			From: manager("argocd"), To: manager("mesh")}},
 			strings.Replace(argocdOwns,
 				`,"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}`, "", 1) + "\n" +
-				`mesh Apply apps/v1  04:01 {` + container +
+				`mesh Apply apps/v1  00:00 {` + container +
 				`{"k:{\"name\":\"app\"}":{".":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}}}}` + "\n" + rest,
 			`argocd: | | .spec.template.spec.containers[name="app"].ports[containerPort=80,protocol="TCP"] .spec.template.spec.containers[name="app"].ports[containerPort=80,protocol="TCP"].containerPort
 mesh: .spec.template.spec.containers[name="app"].ports[containerPort=80,protocol="TCP"] .spec.template.spec.containers[name="app"].ports[containerPort=80,protocol="TCP"].containerPort | .spec.template.spec.containers[name="app"] .spec.template.spec.containers[name="app"].name |`,
@@ -203,7 +143,7 @@ mesh: .spec.template.spec.containers[name="app"].ports[containerPort=80,protocol
 			Fields: set(t, `{`+container+`{"k:{\"name\":\"app\"}":{"f:args":{}}}}}}}`), From: manager("argocd"),
 			To: manager("ci")}},
 			strings.Replace(argocdOwns, `"f:args":{},`, "", 1) + "\n" +
-				`ci Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:name":{}}}}}}}` + "\n" +
+				`ci Apply apps/v1  00:00 {` + container + `{"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:name":{}}}}}}}` + "\n" +
 				rest,
 			`argocd: | | .spec.template.spec.containers[name="app"].args
 ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.containers[name="app"] .spec.template.spec.containers[name="app"].name |`, "as a whole"},
@@ -211,17 +151,17 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 			[]ownership.Move{ownership.Transfer{All: true, From: manager("kubectl"), To: manager("argocd")}},
 			strings.Replace(
 				strings.Replace(argocdOwns, `{"f:spec"`, `{"f:metadata":{"f:labels":{"f:team":{},"f:tier":{}}},"f:spec"`, 1),
-				"04:01", "04:02", 1) + "\n" + controlOwns,
+				"00:00", "00:01", 1) + "\n" + controlOwns,
 			"argocd: .metadata.labels.team .metadata.labels.tier | |", "which never owns a container with something in it"},
 		{"transfer an update to another", []ownership.Move{ownership.Transfer{
 			Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"),
 			To: managedfields.Key{Manager: "ui", Operation: metav1.ManagedFieldsOperationUpdate}}},
-			argocdOwns + "\n" + `kubectl Update apps/v1  04:02 {"f:metadata":{"f:labels":{".":{},"f:tier":{}}}}` + "\n" +
-				`ui Update apps/v1  04:02 {"f:metadata":{"f:labels":{".":{},"f:team":{}}}}` + "\n" + controlOwns, "",
+			argocdOwns + "\n" + `kubectl Update apps/v1  00:01 {"f:metadata":{"f:labels":{".":{},"f:tier":{}}}}` + "\n" +
+				`ui Update apps/v1  00:01 {"f:metadata":{"f:labels":{".":{},"f:team":{}}}}` + "\n" + controlOwns, "",
 			"the container is of both, and nobody looks ahead for updaters"},
 		{"transfer a status",
 			[]ownership.Move{ownership.Transfer{All: true, From: manager("controller"), To: manager("operator")}},
-			argocdOwns + "\n" + `operator Apply apps/v1 status 04:03 {"f:status":{"f:replicas":{}}}` + "\n" + kubectlOwns,
+			argocdOwns + "\n" + `operator Apply apps/v1 status 00:02 {"f:status":{"f:replicas":{}}}` + "\n" + kubectlOwns,
 			"operator: .status.replicas | |", "the subresource stays"},
 		{"release", []ownership.Move{
 			ownership.Release{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl")}},
@@ -271,21 +211,21 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 		{"everything dropped",
 			[]ownership.Move{ownership.Drop{From: manager("kubectl")}, ownership.Drop{From: manager("controller")},
 				ownership.Drop{From: manager("argocd")}},
-			"", "argocd: | | " + paths(set(t, argocdOwns[len("argocd Apply apps/v1  04:01 "):])), "nobody tracks it any more"},
+			"", "argocd: | | " + paths(set(t, argocdOwns[len("argocd Apply apps/v1  00:00 "):])), "nobody tracks it any more"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			w := started(t)
-			before := w.live.DeepCopy()
-			r, err := ownership.Mover{Types: openapi.Builtin(), Options: clocked}.Do(t.Context(), w.live, row.moves...)
+			h := started(t)
+			live := h.Live()
+			r, err := ownership.Mover{Types: openapi.Builtin(), Options: clocked}.Do(t.Context(), live, row.moves...)
 			require.NoError(t, err)
 			require.Equal(t, row.want, owners(t, r.Object), row.why)
-			require.Equal(t, before, w.live, "live is not changed")
+			require.Equal(t, h.Live(), live, "live is not changed")
 			without := func(obj runtime.Object) map[string]any {
 				u := obj.(*unstructured.Unstructured).DeepCopy()
 				u.SetManagedFields(nil)
 				return u.Object
 			}
-			require.Equal(t, without(before), without(r.Object), "no value changes")
+			require.Equal(t, without(live), without(r.Object), "no value changes")
 			var next []string
 			for _, n := range r.Next {
 				require.NoError(t, n.Err)
@@ -294,14 +234,14 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 						" "))
 			}
 			require.Equal(t, row.next, strings.Join(next, "\n"))
-			accepted(t, w, r)
+			accepted(t, h, r)
 		})
 	}
 }
 
 // accepted does with a patch what a server does, and requires that it stores the
 // result's managed fields as they are.
-func accepted(t *testing.T, w *world, r *ownership.Result) {
+func accepted(t *testing.T, h *fieldmanagertest.Harness, r *ownership.Result) {
 	t.Helper()
 	patch, err := r.Patch()
 	require.NoError(t, err)
@@ -317,18 +257,16 @@ func accepted(t *testing.T, w *world, r *ownership.Result) {
 	require.Len(t, ops, 2)
 	require.Equal(t, "replace", ops[1].Op)
 	require.Equal(t, "/metadata/resourceVersion", ops[1].Path)
-	require.Equal(t, "7", ops[1].Value)
+	require.Equal(t, h.Live().GetResourceVersion(), ops[1].Value)
 	require.Equal(t, "/metadata/managedFields", ops[0].Path)
-	patched := w.live.DeepCopy()
+	patched := h.Live()
 	require.NoError(t, unstructured.SetNestedField(patched.Object, ops[0].Value, "metadata", "managedFields"))
-	for _, update := range []func() (runtime.Object, error){
-		func() (runtime.Object, error) { return writetest.Update(w.manager(""), w.live, patched, "patcher") },
-		func() (runtime.Object, error) { return upstream(t, w.live, patched, "patcher") },
-	} {
-		got, err := update()
-		require.NoError(t, err)
-		require.Equal(t, owners(t, r.Object), owners(t, got))
-	}
+	theirs, err := upstream(t, h.Live(), patched, "patcher")
+	require.NoError(t, err)
+	require.Equal(t, owners(t, r.Object), owners(t, theirs))
+	ours := h.Do(fieldmanagertest.Update("patcher", patched))
+	require.NoError(t, ours.Err)
+	require.Equal(t, owners(t, r.Object), owners(t, ours.Object))
 }
 
 // upstream has apimachinery's own field manager track an update, as a real server
@@ -336,14 +274,8 @@ func accepted(t *testing.T, w *world, r *ownership.Result) {
 func upstream(t *testing.T, live, now *unstructured.Unstructured, manager string) (runtime.Object, error) {
 	t.Helper()
 	kind := now.GroupVersionKind()
-	document, ok := openapi.BuiltinDocument(kind.GroupVersion())
-	require.True(t, ok)
-	var doc spec3.OpenAPI
-	require.NoError(t, json.Unmarshal(document, &doc))
-	models := map[string]*spec.Schema{}
-	for name, s := range doc.Components.Schemas {
-		models[name] = s
-	}
+	models, err := oracle.BuiltinModels(kind.GroupVersion())
+	require.NoError(t, err)
 	types, err := upstreamfields.NewTypeConverter(models, false)
 	require.NoError(t, err)
 	m, err := upstreamfields.NewDefaultFieldManager(types, oracle.AsItIs{}, oracle.AsItIs{}, oracle.AsItIs{}, kind,

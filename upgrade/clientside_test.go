@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -26,8 +26,6 @@ type free struct{}
 
 func (free) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
 
-// TestToClientSide: what was only ever applied server-side becomes what kubectl apply
-// would have left, next to what others own.
 // TestClientSideManagerIsValid: no entry gets a name that a server would refuse.
 func TestClientSideManagerIsValid(t *testing.T) {
 	for _, to := range []string{strings.Repeat("x", 129), "a\nb", "\x00"} {
@@ -36,12 +34,14 @@ func TestClientSideManagerIsValid(t *testing.T) {
 	}
 }
 
+// TestToClientSide: what was only ever applied server-side becomes what kubectl apply
+// would have left, next to what others own.
 func TestToClientSide(t *testing.T) {
-	s := newServer(t, configMapKind)
+	s := newServer(t)
 	s.apply("flux", settings)
 	s.apply("other",
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default, labels: {x: "y"}}, data: {a: "1"}}`)
-	s.edit("editor", func(tree map[string]any) { set(tree, "z", "data", "edited") })
+	s.do(fieldmanagertest.Patch("editor", `data: {edited: z}`))
 	r := moveBack(t, s.live, "flux")
 	u := r.Object.(*unstructured.Unstructured)
 	require.Equal(t, kubectlWrote, u.GetAnnotations()[fieldmanager.LastAppliedAnnotation])
@@ -63,18 +63,14 @@ func TestToClientSide(t *testing.T) {
 	require.Equal(t, "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", operations[0]["path"])
 
 	// A server that is sent the patch as the new manager comes to the same entries.
-	stored, err := writetest.Update(s.manager, s.live, r.Object, upgrade.ClientSideManager)
-	require.NoError(t, err)
-	require.ElementsMatch(t, managed(t, r.Object), managed(t, stored))
+	require.ElementsMatch(t, managed(t, r.Object), managed(t, s.put(upgrade.ClientSideManager, r.Object)))
 }
 
 // TestJoinsAnUpdate: fields join the update that is there already, and containers
 // that others own stay with them.
 func TestJoinsAnUpdate(t *testing.T) {
 	s := clientSide(t)
-	s.store(writetest.Apply(s.manager, s.live,
-		manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {d: "4"}}`),
-		"flux", true))
+	s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {d: "4"}}`)
 	r := moveBack(t, s.live, "flux")
 	require.Equal(t,
 		[]string{`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{},"f:d":{}},` + annotated +
@@ -93,7 +89,7 @@ func TestJoinsAnUpdate(t *testing.T) {
 
 // TestNumbersOfGo: an object that a program builds has an int easily.
 func TestNumbersOfGo(t *testing.T) {
-	s := newServer(t, configMapKind)
+	s := newServer(t)
 	s.apply("flux", settings)
 	s.live.Object["count"] = map[string]any{"n": 3, "f": float32(1)}
 	r, err := upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Types: free{}, Manager: "flux"})
@@ -133,7 +129,7 @@ func TestClientSideTimes(t *testing.T) {
 }
 
 func TestClientSideErrors(t *testing.T) {
-	s := newServer(t, configMapKind)
+	s := newServer(t)
 	s.apply("flux", settings)
 	o := upgrade.ClientSideOptions{Types: builtin, Manager: "flux"}
 	_, err := upgrade.ToClientSide(context.Background(), nil, o)
@@ -184,7 +180,7 @@ func TestClientSideErrors(t *testing.T) {
 
 // TestAnnotationSize: the limit is the server's, and the other annotations count.
 func TestAnnotationSize(t *testing.T) {
-	s := newServer(t, configMapKind)
+	s := newServer(t)
 	s.apply("flux", settings)
 	const limit = 256 << 10
 	rest := limit - len(fieldmanager.LastAppliedAnnotation+kubectlWrote) - len("a")
@@ -226,15 +222,4 @@ func TestClientSideVersions(t *testing.T) {
 		"metadata", "managedFields")
 	_, err = upgrade.ToClientSide(context.Background(), live, o)
 	require.ErrorContains(t, err, "unexpected GroupVersion string: a/b/c")
-}
-
-// TestGoStructsThatRefuse: a tree that a Go struct can't hold is an error.
-func TestGoStructsThatRefuse(t *testing.T) {
-	obj := &metav1.PartialObjectMetadata{}
-	s := newServer(t, configMapKind)
-	s.apply("flux", settings)
-	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(s.live.Object, obj))
-	r, err := upgrade.ToClientSide(context.Background(), obj, upgrade.ClientSideOptions{Types: builtin, Manager: "flux"})
-	require.NoError(t, err)
-	require.Contains(t, r.Object.(*metav1.PartialObjectMetadata).Annotations, fieldmanager.LastAppliedAnnotation)
 }

@@ -3,27 +3,19 @@ package upgrade_test
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 var builtin = openapi.Builtin()
 
 const kubectlWrote = `{"apiVersion":"v1","data":{"a":"1","b":"2"},"kind":"ConfigMap","metadata":{"annotations":{},"name":"settings","namespace":"default"}}` + "\n"
-
-var (
-	configMapKind  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-)
 
 func manifest(text string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
@@ -37,57 +29,35 @@ func manifest(text string) *unstructured.Unstructured {
 	return u
 }
 
-// server does writes as a server would: it tracks them, one a second.
+// server has one object, which tests may change, and does writes to it as a server would.
 type server struct {
-	t       *testing.T
-	manager *fieldmanager.FieldManager
-	seconds int
-	live    *unstructured.Unstructured
+	t    *testing.T
+	h    *fieldmanagertest.Harness
+	live *unstructured.Unstructured
 }
 
-func newServer(t *testing.T, kind schema.GroupVersionKind) *server {
-	s := &server{t: t}
-	var err error
-	s.manager, err = fieldmanager.New(kind, openapi.Builtin(),
-		fieldmanager.Options{Clock: func() time.Time { return time.Date(2026, 1, 2, 3, 4, s.seconds, 0, time.UTC) }})
-	require.NoError(t, err)
-	return s
-}
+func newServer(t *testing.T) *server { return &server{t: t, h: fieldmanagertest.New(t)} }
 
-func (s *server) object() runtime.Object {
-	if s.live == nil {
-		return nil
-	}
-	return s.live
-}
-
-func (s *server) store(obj runtime.Object, err error) *unstructured.Unstructured {
+func (s *server) do(w fieldmanagertest.Write) *unstructured.Unstructured {
 	s.t.Helper()
-	require.NoError(s.t, err)
-	s.seconds++
-	s.live = obj.(*unstructured.Unstructured).DeepCopy()
-	s.live.SetUID("56f45eff-ee80-4f81-bfc4-b71cd663085e")
-	s.live.SetResourceVersion("1")
+	if s.live != nil {
+		s.h.Store(s.live)
+	}
+	out := s.h.Do(w)
+	require.NoError(s.t, out.Err)
+	s.live = out.Object
 	return s.live
 }
 
 func (s *server) apply(manager, intent string) *unstructured.Unstructured {
 	s.t.Helper()
-	return s.store(writetest.Apply(s.manager, s.object(), manifest(intent), manager, false))
-}
-
-// edit stores the object after f changed it, as an update by manager.
-func (s *server) edit(manager string, f func(tree map[string]any)) *unstructured.Unstructured {
-	s.t.Helper()
-	now := s.live.DeepCopy()
-	f(now.Object)
-	return s.store(writetest.Update(s.manager, s.object(), now, manager))
+	return s.do(fieldmanagertest.Apply(manager, intent))
 }
 
 // put stores now, of which an update by manager is made.
 func (s *server) put(manager string, now runtime.Object) *unstructured.Unstructured {
 	s.t.Helper()
-	return s.store(writetest.Update(s.manager, s.object(), now, manager))
+	return s.do(fieldmanagertest.Update(manager, now))
 }
 
 // managed returns managed fields: manager, operation, and what it owns, a line each.

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -81,23 +80,11 @@ func moveBack(t *testing.T, live *unstructured.Unstructured, manager string) upg
 	return r
 }
 
-// TestThereAndBack moves to server-side apply and back: the bytes are the same.
-func TestThereAndBack(t *testing.T) {
-	for _, keep := range []bool{false, true} {
-		s := newServer(t, deploymentKind)
-		live := s.kubectlApply(web)
-		there := moveTo(t, live, upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: keep})
-		require.True(t, there.Changed)
-		back := moveBack(t, there.Object.(*unstructured.Unstructured), "kubectl")
-		require.Equal(t, live, back.Object, "keep the annotation: %v", keep)
-	}
-}
-
 // TestRoundTrip goes to server-side apply, applies, and comes back: the annotation is
 // what kubectl wrote, the next client-side apply removes what was dropped, and what
 // nobody applied was never touched.
 func TestRoundTrip(t *testing.T) {
-	s := newServer(t, deploymentKind)
+	s := newServer(t)
 	created := s.kubectlApply(web)
 	there := moveTo(t, created, upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true})
 	s.put("kubectl-patch", there.Object)
@@ -122,31 +109,4 @@ func TestRoundTrip(t *testing.T) {
 	require.Len(t, containers, 1)
 	require.Equal(t, "IfNotPresent", containers[0].(map[string]any)["imagePullPolicy"])
 	require.Equal(t, "web:2", containers[0].(map[string]any)["image"])
-}
-
-// TestBothWorlds runs the same intents client-side and, after a move, server-side:
-// the object is the same at every step.
-func TestBothWorlds(t *testing.T) {
-	client, ssa := newServer(t, deploymentKind), newServer(t, deploymentKind)
-	client.kubectlApply(web)
-	ssa.kubectlApply(web)
-	r := moveTo(t, ssa.live, upgrade.ServerSideOptions{Manager: "applier"})
-	require.NoError(t, r.Preview.Next)
-	ssa.put("patcher", r.Object)
-	for i, intent := range []string{web, webLess, web, webLess} {
-		client.kubectlApply(intent)
-		ssa.apply("applier", intent)
-		if i%2 == 0 && i > 0 {
-			// The server fills in what a container lacks that came back.
-			containers, _, _ := unstructured.NestedSlice(ssa.live.Object, "spec", "template", "spec", "containers")
-			for _, c := range containers {
-				c.(map[string]any)["imagePullPolicy"] = "IfNotPresent"
-			}
-			set(ssa.live.Object, containers, "spec", "template", "spec", "containers")
-		}
-		require.Equal(t, client.live.Object["spec"], ssa.live.Object["spec"], "apply %d", i)
-		require.Equal(t, client.live.GetLabels(), ssa.live.GetLabels(), "apply %d", i)
-	}
-	require.NotContains(t, ssa.live.GetAnnotations(), fieldmanager.LastAppliedAnnotation, "the first apply removed it")
-	require.Contains(t, client.live.GetAnnotations(), fieldmanager.LastAppliedAnnotation)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -35,7 +36,7 @@ data: {a: "1", b: "2"}
 // clientSide returns a server with settings applied client-side, and a field c that
 // was injected by the same write.
 func clientSide(t *testing.T) *server {
-	s := newServer(t, configMapKind)
+	s := newServer(t)
 	now, err := writetest.ClientSideApply(nil, manifest(settings))
 	require.NoError(t, err)
 	set(now.Object, "injected", "data", "c")
@@ -94,19 +95,17 @@ var whatMovesRows = []struct {
 			Intent: manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {c: mine}}`)},
 		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
 	{"what somebody took stays taken", "no field is stolen",
-		func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
+		func(s *server) { s.do(fieldmanagertest.Patch("editor", `data: {a: "9"}`)) },
 		upgrade.ServerSideOptions{Manager: "flux"},
 		[]string{`flux Apply {"f:data":{".":{},"f:b":{}},` + annotated + `}`, injected,
 			`editor Update {"f:data":{"f:a":{}}}`}},
 	{"another manager by name", "who does not own the annotation can be named",
-		func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
+		func(s *server) { s.do(fieldmanagertest.Patch("editor", `data: {a: "9"}`)) },
 		upgrade.ServerSideOptions{Manager: "flux", From: []string{"editor"}},
 		[]string{`flux Apply {"f:data":{"f:a":{}}}`,
 			`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
 	{"also", "a path moves from whoever updated it, with what is below it",
-		func(s *server) {
-			s.edit("restarter", func(tree map[string]any) { set(tree, map[string]any{"x": "1"}, "binaryData") })
-		},
+		func(s *server) { s.do(fieldmanagertest.Patch("restarter", `binaryData: {x: "1"}`)) },
 		upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.Fields("binaryData"))},
 		[]string{`flux Apply {"f:binaryData":{".":{},"f:x":{}},"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`,
 			injected}},
@@ -194,7 +193,7 @@ func TestPreviewLost(t *testing.T) {
 
 // TestBeforeFirstApply: its fields do not move by themselves.
 func TestBeforeFirstApply(t *testing.T) {
-	s := newServer(t, configMapKind)
+	s := newServer(t)
 	s.live = manifest(settings)
 	s.live.SetUID("1")
 	s.apply("somebody", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)
@@ -210,7 +209,7 @@ func TestBeforeFirstApply(t *testing.T) {
 // TestPreview shows every part of a preview, as text.
 func TestPreview(t *testing.T) {
 	s := clientSide(t)
-	s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") })
+	s.do(fieldmanagertest.Patch("editor", `data: {a: "9"}`))
 	intent := manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)
 	r := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux", Intent: intent})
 	require.True(t, apierrors.IsConflict(r.Preview.Next))
@@ -293,15 +292,13 @@ func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 // TestHalfOwned: another manager owns an item, but not all fields of the applier in it.
 func TestHalfOwned(t *testing.T) {
-	s := newServer(t, deploymentKind)
+	s := newServer(t)
 	s.apply("flux", web)
 	// An update that puts an item back owns it; the applier then changes its image.
-	s.edit("legacy", func(tree map[string]any) { setContainers(tree, nil) })
-	s.edit("legacy", func(tree map[string]any) {
-		setContainers(tree,
-			[]any{map[string]any{"name": "web", "image": "web:0"}, map[string]any{"name": "log", "image": "log:1"}})
-	})
-	s.store(writetest.Apply(s.manager, s.live, manifest(web), "flux", true))
+	s.do(fieldmanagertest.Patch("legacy", `spec: {template: {spec: {containers: []}}}`))
+	s.do(fieldmanagertest.Patch("legacy",
+		`spec: {template: {spec: {containers: [{name: web, image: "web:0"}, {name: log, image: "log:1"}]}}}`))
+	s.do(fieldmanagertest.Apply("flux", web).Force())
 	r := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux"})
 	require.False(t, r.Changed, "there is nobody to move from")
 	require.Len(t, r.Preview.Half, 1)
@@ -318,29 +315,6 @@ func TestHalfOwned(t *testing.T) {
 
 	r = moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux", From: []string{"legacy"}})
 	require.Empty(t, r.Preview.Half)
-}
-
-func setContainers(tree map[string]any, list []any) {
-	if list == nil {
-		list = []any{}
-	}
-	set(tree, list, "spec", "template", "spec", "containers")
-}
-
-// TestGoStructs: the result has the Go type of the input.
-func TestGoStructs(t *testing.T) {
-	s := clientSide(t)
-	obj := &metav1.PartialObjectMetadata{}
-	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(s.live.Object, obj))
-	before := obj.DeepCopy()
-	r, err := upgrade.ToServerSide(context.Background(), obj,
-		upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
-	require.NoError(t, err)
-	require.Equal(t, before, obj)
-	got := r.Object.(*metav1.PartialObjectMetadata)
-	require.Equal(t, "flux", got.ManagedFields[0].Manager)
-	require.Equal(t, metav1.ManagedFieldsOperationApply, got.ManagedFields[0].Operation)
-	require.Equal(t, obj.Annotations, got.Annotations)
 }
 
 // TestPatch shows a whole patch; without a resourceVersion there is none.
@@ -491,7 +465,7 @@ func TestUndecodableStays(t *testing.T) {
 
 // TestNextApplyThatFails: a move succeeds although the next apply fails.
 func TestNextApplyThatFails(t *testing.T) {
-	s := newServer(t, deploymentKind)
+	s := newServer(t)
 	s.kubectlApply(web)
 	twice := strings.ReplaceAll(s.live.GetAnnotations()[fieldmanager.LastAppliedAnnotation], `"name":"B"`, `"name":"A"`)
 	set(s.live.Object, twice, "metadata", "annotations", fieldmanager.LastAppliedAnnotation)

@@ -12,30 +12,23 @@ import (
 //	moved  f:annotations: {f:a}      f:labels: {f:x}
 //	⇒      f:annotations: {., f:a}   f:labels: {f:x}
 func follow(all, moved *fieldpath.Set) *fieldpath.Set {
-	var b fieldsets.Builder
-	for elem, entry := range all.Level() {
-		member, sub := moved.At(elem)
-		sub = follow(entry.Below, sub)
-		if entry.Member && !sub.Empty() && sub.Equal(entry.Below) {
-			member = true
-		}
-		b.Add(elem, member, sub)
-	}
-	return b.Set()
+	return fieldsets.Rewrite(all, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
+		member, below := moved.At(elem)
+		below = follow(entry.Below, below)
+		isWhole := entry.Member && !below.Empty() && below.Equal(entry.Below)
+		return fieldpath.Entry{Member: member || isWhole, Below: below}
+	})
 }
 
 // shown returns the paths of set that are of interest to people: leaves, and with whole the items and map entries
 // instead of their content.
 func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
-	var b fieldsets.Builder
-	for elem, entry := range set.Level() {
+	return fieldsets.Rewrite(set, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		if entry.Below == nil || whole && entry.Member && !elem.IsField() {
-			b.Add(elem, entry.Member, nil)
-			continue
+			return fieldpath.Entry{Member: entry.Member}
 		}
-		b.Add(elem, false, shown(entry.Below, whole))
-	}
-	return b.Set()
+		return fieldpath.Entry{Below: shown(entry.Below, whole)}
+	})
 }
 
 // halves returns the items of keyed lists that both mine and other own, and in which sole, the part of mine that
@@ -43,14 +36,12 @@ func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
 //
 // It walks down other only, as many others may be compared with one mine.
 func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
-	var b fieldsets.Builder
-	for elem, entry := range other.Level() {
+	return fieldsets.Rewrite(other, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		ours, below := mine.At(elem)
 		_, solely := sole.At(elem)
-		half := elem.IsKey() && ours && entry.Member && solely != nil
-		b.Add(elem, half, halves(below, entry.Below, solely))
-	}
-	return b.Set()
+		isHalf := elem.IsKey() && ours && entry.Member && solely != nil
+		return fieldpath.Entry{Member: isHalf, Below: halves(below, entry.Below, solely)}
+	})
 }
 
 // RestartedAt returns the path of the annotation that kubectl rollout restart sets in the Pod template of a workload,

@@ -203,34 +203,20 @@ func scribbleTree(v any) {
 
 func TestConstructorErrors(t *testing.T) {
 	h := structs()
-	_, err := apimachinery.NewDefaultFieldManager(
-		nil,
-		h.converter,
-		h.defaulter,
-		h.creater,
-		widgetKind("v1"),
-		gv("v1"),
-		"",
-		nil,
-	)
-	require.EqualError(t, err, "no type converter, want one for the kind's versions")
+	construct := func(types managedfields.TypeConverter, filters map[smd.APIVersion]smd.Filter) error {
+		_, err := apimachinery.NewDefaultFieldManager(
+			types, h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", filters,
+		)
+		return err
+	}
+	require.EqualError(t, construct(nil, nil), "no type converter, want one for the kind's versions")
 	nothing := map[smd.APIVersion]smd.Filter{"example.dev/v1": smd.NewExcludeSetFilter(smd.NewSet(smd.Path{{}}))}
-	_, err = apimachinery.NewDefaultFieldManager(
-		tenureTypes(),
-		h.converter,
-		h.defaulter,
-		h.creater,
-		widgetKind("v1"),
-		gv("v1"),
-		"",
-		nothing,
-	)
 	require.EqualError(
 		t,
-		err,
+		construct(tenureTypes(), nothing),
 		`reset fields: filter of "example.dev/v1": the path element selects nothing, want a field, key, value or index`,
 	)
-	_, err = apimachinery.NewTypeConverter(nil, false)
+	_, err := apimachinery.NewTypeConverter(nil, false)
 	require.NoError(t, err)
 	require.NotNil(t, must(apimachinery.Types(apimachinery.NewDeducedTypeConverter()).Type(widgetKind("v9"))))
 	h2 := apimachinery.NewScaleHandler(nil, gv("v1"), apimachinery.ResourcePathMappings{"v1": smd.Path{{}}})

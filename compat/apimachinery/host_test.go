@@ -189,6 +189,10 @@ func filters(subresource string) map[smd.APIVersion]smd.Filter {
 }
 
 func (h host) upstream(version, subresource string) manager {
+	return h.upstreamOf(widgetKind(version), subresource)
+}
+
+func (h host) upstreamOf(kind schema.GroupVersionKind, subresource string) manager {
 	types := upstreamTypes()
 	if len(h.gone) > 0 {
 		types = must(managedfields.NewTypeConverter(h.models(), false))
@@ -200,18 +204,9 @@ func (h host) upstream(version, subresource string) manager {
 	if h.crd {
 		construct = managedfields.NewDefaultCRDFieldManager
 	}
-	return must(
-		construct(
-			types,
-			h.converter,
-			h.defaulter,
-			h.creater,
-			widgetKind(version),
-			h.hub(version),
-			subresource,
-			filters(subresource),
-		),
-	)
+	return must(construct(
+		types, h.converter, h.defaulter, h.creater, kind, h.hub(kind.Version), subresource, filters(subresource),
+	))
 }
 
 func (h host) tenure(version, subresource string, now time.Time) manager {
@@ -219,6 +214,12 @@ func (h host) tenure(version, subresource string, now time.Time) manager {
 }
 
 func (h host) tenureBy(version, subresource string, clock func() time.Time) manager {
+	return h.tenureOf(widgetKind(version), subresource, func(o *fieldmanager.Options) { o.Clock = clock })
+}
+
+func (h host) tenureOf(
+	kind schema.GroupVersionKind, subresource string, options ...func(*fieldmanager.Options),
+) manager {
 	types := tenureTypes()
 	if len(h.gone) > 0 {
 		types = must(apimachinery.NewTypeConverter(h.models(), false))
@@ -230,20 +231,11 @@ func (h host) tenureBy(version, subresource string, clock func() time.Time) mana
 	if h.crd {
 		construct = apimachinery.NewDefaultCRDFieldManager
 	}
-	return must(
-		construct(
-			types,
-			h.converter,
-			h.defaulter,
-			h.creater,
-			widgetKind(version),
-			h.hub(version),
-			subresource,
-			filters(subresource),
-			func(o *fieldmanager.Options) { o.Clock = clock },
-			func(o *fieldmanager.Options) { o.Warnings = h.warn },
-		),
-	)
+	options = append(options, func(o *fieldmanager.Options) { o.Warnings = h.warn })
+	return must(construct(
+		types, h.converter, h.defaulter, h.creater, kind, h.hub(kind.Version), subresource, filters(subresource),
+		options...,
+	))
 }
 
 // empty returns what live is before an object is created.

@@ -3,7 +3,6 @@ package apimachinery_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +57,12 @@ func (scaleHost) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (
 func TestScaleOfCustomResources(t *testing.T) {
 	h := &scaleHost{}
 	types := apimachinery.FromTypes(openapi.Builtin())
+	upstream := must(
+		managedfields.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
+	)
+	tenure := must(
+		apimachinery.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
+	)
 	object := func(replicas int32) *scale {
 		s := &scale{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "uid"}}
 		s.SetGroupVersionKind(scaleKind)
@@ -81,12 +86,6 @@ func TestScaleOfCustomResources(t *testing.T) {
 			live := object(2)
 			live.ManagedFields = row.live
 			up, own := object(row.replicas), object(row.replicas)
-			upstream := must(
-				managedfields.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
-			)
-			tenure := must(
-				apimachinery.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
-			)
 			_, err := upstream.Update(live.DeepCopyObject(), up, "editor")
 			require.NoError(t, err)
 			_, err = tenure.Update(live, own, "editor")
@@ -102,72 +101,15 @@ func TestScaleOfCustomResources(t *testing.T) {
 
 	intent := &unstructured.Unstructured{Object: tree{"metadata": tree{"name": "w"}, "spec": tree{"replicas": int64(5)}}}
 	intent.SetGroupVersionKind(scaleKind)
-	upstream := must(
-		managedfields.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
-	)
 	_, err := upstream.Apply(object(2), intent.DeepCopy(), "a", true)
 	require.Error(t, err, "upstream")
 	for _, live := range []*scale{object(0), object(2)} {
-		tenure := must(
-			apimachinery.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
-		)
 		out, err := tenure.Apply(live, intent, "a", true)
 		require.NoError(t, err)
 		require.EqualValues(t, 5, out.(*scale).Spec.Replicas)
 		require.Len(t, out.(*scale).ManagedFields, 2, "the status is before-first-apply's")
 		_, err = tenure.Apply(live, intent, "b", false)
 		require.Equal(t, live.Spec.Replicas != 0, err != nil, "a zero is not owned: %v", err)
-	}
-}
-
-// TestScaleHandler compares with upstream, with one mapping for both.
-func TestScaleHandler(t *testing.T) {
-	mappings := managedfields.ResourcePathMappings{
-		"example.dev/v1": smd.MakePathOrDie("spec", "replicas"),
-		"example.dev/v2": smd.MakePathOrDie("spec", "scaling", "count"),
-		"example.dev/v3": nil,
-	}
-	entry := func(manager, operation, version, subresource, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{
-			Manager:     manager,
-			Operation:   metav1.ManagedFieldsOperationType(operation),
-			APIVersion:  version,
-			Subresource: subresource,
-			FieldsType:  "FieldsV1",
-			FieldsV1:    fieldsv1.New(fields),
-			Time:        &metav1.Time{Time: time.Unix(1, 0)},
-		}
-	}
-	parents := [][]metav1.ManagedFieldsEntry{
-		nil,
-		{entry("a", "Apply", "example.dev/v1", "", `{"f:spec":{"f:replicas":{},"f:x":{}}}`)},
-		{
-			entry("a", "Apply", "example.dev/v2", "", `{"f:spec":{"f:scaling":{"f:count":{}}}}`),
-			entry("b", "Update", "example.dev/v1", "", `{"f:spec":{"f:replicas":{}}}`),
-		},
-		{
-			entry("a", "Apply", "example.dev/v3", "", `{"f:spec":{"f:replicas":{}}}`),
-			entry("b", "Update", "example.dev/v9", "", `{"f:spec":{}}`),
-		},
-	}
-	scales := [][]metav1.ManagedFieldsEntry{
-		nil,
-		{entry("a", "Apply", "autoscaling/v1", "", `{"f:spec":{"f:replicas":{}}}`)},
-		{entry("c", "Update", "autoscaling/v1", "scale", `{"f:spec":{"f:replicas":{}}}`)},
-	}
-	for i, parent := range parents {
-		up := managedfields.NewScaleHandler(parent, gv("v1"), mappings)
-		own := apimachinery.NewScaleHandler(parent, gv("v1"), mappings)
-		want, upErr := up.ToSubresource()
-		got, err := own.ToSubresource()
-		require.Equal(t, upErr, err)
-		require.Equal(t, text(want), text(got), "parent %d", i)
-		for j, scale := range scales {
-			want, upErr := up.ToParent(scale)
-			got, err := own.ToParent(scale)
-			require.Equal(t, upErr, err)
-			require.ElementsMatch(t, lines(want), lines(got), "parent %d, scale %d", i, j)
-		}
 	}
 }
 
@@ -184,12 +126,4 @@ func TestScaleHandlerOrder(t *testing.T) {
 	own, err := apimachinery.NewScaleHandler(parent, gv("v1"), mappings).ToParent(nil)
 	require.NoError(t, err)
 	require.Equal(t, fields, string(fieldsv1.Bytes(own[0].FieldsV1)))
-}
-
-func lines(list []metav1.ManagedFieldsEntry) []string {
-	out := make([]string, len(list))
-	for i := range list {
-		out[i] = text(list[i])
-	}
-	return out
 }

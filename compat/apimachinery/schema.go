@@ -35,7 +35,7 @@ func (c *typesConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.V
 	kind := obj.GetObjectKind().GroupVersionKind()
 	t, err := c.Type(kind)
 	if err != nil {
-		return nil, errNoType(kind)
+		return nil, fmt.Errorf("no type for %s", kind)
 	}
 	written, ok := c.written.Load(t)
 	if !ok {
@@ -49,7 +49,11 @@ func (c *typesConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.V
 }
 
 func (*typesConverter) TypedToObject(value *smdtyped.TypedValue) (runtime.Object, error) {
-	return typedToObject(value)
+	tree, ok := value.AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("expected the value of an object, got a %T", value.AsValue().Unstructured())
+	}
+	return &unstructured.Unstructured{Object: tree}, nil
 }
 
 // The names that structured-merge-diff has for values without a schema.

@@ -3,7 +3,6 @@ package apimachinery
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,24 +30,19 @@ type GvkParser = upstream.GvkParser
 // makes every struct accept fields that it does not declare. The error names every fault,
 // as that of openapi.Compile does.
 //
-// Field managers of this package read the types that Tenure compiles. Upstream's
-// conversions are compiled by the first call of ObjectToTyped.
+// It is that of [FromTypes].
 func NewTypeConverter(models map[string]*spec.Schema, preserveUnknownFields bool) (TypeConverter, error) {
 	types, err := openapi.Compile(models, preserveUnknownFields)
 	if err != nil {
 		return nil, err
 	}
-	return bothConverter{types, sync.OnceValues(func() (TypeConverter, error) {
-		return upstream.NewTypeConverter(models, preserveUnknownFields)
-	})}, nil
+	return FromTypes(types), nil
 }
 
 // NewDeducedTypeConverter returns a TypeConverter that knows every kind, and nothing of
 // it: maps merge entry by entry, lists are atomic. It is for custom resources without
 // a schema.
-func NewDeducedTypeConverter() TypeConverter {
-	return bothConverter{deduced{}, func() (TypeConverter, error) { return upstream.NewDeducedTypeConverter(), nil }}
-}
+func NewDeducedTypeConverter() TypeConverter { return FromTypes(deduced{}) }
 
 // NewSchemeTypeConverter returns a TypeConverter for the kinds of a scheme, whose types
 // parser has by the names of their OpenAPI definitions.
@@ -92,33 +86,6 @@ func (t convertersTypes) Type(kind schema.GroupVersionKind) (*typed.Type, error)
 	return typ, nil
 }
 
-// bothConverter has Tenure's types, and upstream's conversions for who asks for them.
-type bothConverter struct {
-	fieldmanager.Types
-	upstream func() (TypeConverter, error)
-}
-
-func (c bothConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (
-	*smdtyped.TypedValue, error) {
-	converter, err := c.upstream()
-	if err != nil {
-		return nil, err
-	}
-	return converter.ObjectToTyped(obj, options...)
-}
-
-func (bothConverter) TypedToObject(value *smdtyped.TypedValue) (runtime.Object, error) {
-	return typedToObject(value)
-}
-
-func typedToObject(value *smdtyped.TypedValue) (runtime.Object, error) {
-	tree, ok := value.AsValue().Unstructured().(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("expected the value of an object, got a %T", value.AsValue().Unstructured())
-	}
-	return &unstructured.Unstructured{Object: tree}, nil
-}
-
 type deduced struct{}
 
 func (deduced) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
@@ -128,44 +95,20 @@ func (deduced) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed
 func Union(converters ...TypeConverter) TypeConverter {
 	out := make(union, len(converters))
 	for i, c := range converters {
-		out[i] = member{c, Types(c)}
+		out[i] = Types(c)
 	}
-	return out
+	return FromTypes(out)
 }
 
-type union []member
-
-type member struct {
-	converter TypeConverter
-	types     fieldmanager.Types
-}
+type union []fieldmanager.Types
 
 func (u union) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
-	for _, m := range u {
-		if t, err := m.types.Type(kind); !runtime.IsNotRegisteredError(err) {
+	for _, types := range u {
+		if t, err := types.Type(kind); !runtime.IsNotRegisteredError(err) {
 			return t, err
 		}
 	}
 	return nil, runtime.NewNotRegisteredErrForKind("the type converters", kind)
-}
-
-func (u union) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (
-	*smdtyped.TypedValue, error) {
-	kind := obj.GetObjectKind().GroupVersionKind()
-	for _, m := range u {
-		if _, err := m.types.Type(kind); err == nil {
-			return m.converter.ObjectToTyped(obj, options...)
-		}
-	}
-	return nil, errNoType(kind)
-}
-
-func (union) TypedToObject(value *smdtyped.TypedValue) (runtime.Object, error) {
-	return typedToObject(value)
-}
-
-func errNoType(kind schema.GroupVersionKind) error {
-	return fmt.Errorf("no type for %s", kind)
 }
 
 var errNoTypes = errors.New("no type converter, want one for the kind's versions")

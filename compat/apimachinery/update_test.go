@@ -10,9 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 
-	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/oracle"
@@ -102,24 +100,12 @@ func TestUpdateNoErrorsReports(t *testing.T) {
 	h := customs()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
 	var reported []error
-	m := must(
-		apimachinery.NewDefaultCRDFieldManager(
-			tenureTypes(),
-			h.converter,
-			h.defaulter,
-			h.creater,
-			widgetKind("v1"),
-			h.hub("v1"),
-			"",
-			nil,
-			func(o *fieldmanager.Options) {
-				o.Errors = func(obj runtime.Object, err error) {
-					require.Equal(t, "w", obj.(metav1.Object).GetName())
-					reported = append(reported, err)
-				}
-			},
-		),
-	)
+	m := h.tenureOf(widgetKind("v1"), "", func(o *fieldmanager.Options) {
+		o.Errors = func(obj runtime.Object, err error) {
+			require.Equal(t, "w", obj.(metav1.Object).GetName())
+			reported = append(reported, err)
+		}
+	})
 	broken := live.DeepCopyObject().(*unstructured.Unstructured)
 	broken.Object["spec"] = tree{"remark": int64(1)}
 	broken.SetManagedFields(nil)
@@ -177,28 +163,14 @@ func TestStatusErrors(t *testing.T) {
 // TestUnknownKind: constructors do not fail for kinds that have no type, which servers
 // have for kinds that are never written to; requests do.
 func TestUnknownKind(t *testing.T) {
-	h := schemaless()
-	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Gadget"}
+	h := servedCustoms()
+	h.converter = converts{}
+	kind := gv("v1").WithKind("Gadget")
 	u := &unstructured.Unstructured{Object: tree{"metadata": tree{"name": "g"}, "spec": "x"}}
 	u.SetGroupVersionKind(kind)
 	live := u.DeepCopy()
-	c := converts{}
-	up := must(
-		managedfields.NewDefaultCRDFieldManager(
-			upstreamTypes(),
-			c,
-			h.defaulter,
-			h.creater,
-			kind,
-			kind.GroupVersion(),
-			"",
-			nil,
-		),
-	)
-	own := must(
-		apimachinery.NewDefaultCRDFieldManager(tenureTypes(), c, h.defaulter, h.creater, kind, kind.GroupVersion(), "", nil),
-	)
-	for name, m := range map[string]manager{"upstream": up, "tenure": own} {
+	own := h.tenureOf(kind, "")
+	for name, m := range map[string]manager{"upstream": h.upstreamOf(kind, ""), "tenure": own} {
 		_, err := m.Apply(live, u.DeepCopy(), "a", false)
 		require.Error(t, err, name)
 		_, err = m.Update(live, u.DeepCopy(), "a")
@@ -232,7 +204,8 @@ func (r *raw) DeepCopyObject() runtime.Object {
 // TestBrokenRawExtension: an object that can't be written as JSON is an error, where
 // upstream panics, which ends the request of an API server (doc/differences.md, 27).
 func TestBrokenRawExtension(t *testing.T) {
-	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Raw"}
+	kind := gv("v1").WithKind("Raw")
+	h := host{converter: converts{}, defaulter: &custom{}, creater: creates{}, hub: gv, schemaless: true}
 	object := func(data string) *raw {
 		r := &raw{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Data: runtime.RawExtension{Raw: []byte(data)}}
 		r.SetGroupVersionKind(kind)
@@ -240,33 +213,12 @@ func TestBrokenRawExtension(t *testing.T) {
 	}
 	for _, data := range []string{`"`, `{`, `[`, `1z`, `z`} {
 		t.Run(data, func(t *testing.T) {
-			up := must(
-				managedfields.NewDefaultFieldManager(
-					managedfields.NewDeducedTypeConverter(),
-					converts{},
-					&custom{},
-					creates{},
-					kind,
-					kind.GroupVersion(),
-					"",
-					nil,
-				),
-			)
+			up := h.upstreamOf(kind, "")
 			require.Panics(t, func() { _, _ = up.Update(object("{}"), object(data), "a") }, "upstream")
 			var reported error
-			own := must(
-				apimachinery.NewDefaultFieldManager(
-					apimachinery.NewDeducedTypeConverter(),
-					converts{},
-					&custom{},
-					creates{},
-					kind,
-					kind.GroupVersion(),
-					"",
-					nil,
-					func(o *fieldmanager.Options) { o.Errors = func(_ runtime.Object, err error) { reported = err } },
-				),
-			)
+			own := h.tenureOf(kind, "", func(o *fieldmanager.Options) {
+				o.Errors = func(_ runtime.Object, err error) { reported = err }
+			})
 			now := object(data)
 			_, err := own.Update(object("{}"), now, "a")
 			require.Error(t, err)
@@ -290,6 +242,7 @@ func (creates) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 // TestUpdateReadsInPlace: what an update of a Go struct does not change costs no memory,
 // however much of it there is.
 func TestUpdateReadsInPlace(t *testing.T) {
+	h := host{converter: converts{}, defaulter: &custom{}, creater: &custom{}, hub: gv}
 	allocations := func(ports int) float64 {
 		live := &WidgetV1{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "uid"}}
 		live.SetGroupVersionKind(widgetKind("v1"))
@@ -300,18 +253,7 @@ func TestUpdateReadsInPlace(t *testing.T) {
 			Manager: "a", Operation: "Apply", APIVersion: "example.dev/v1", FieldsType: "FieldsV1",
 			FieldsV1: fieldsv1.New(`{"f:spec":{"f:note":{}}}`),
 		}}
-		m := must(
-			apimachinery.NewDefaultFieldManager(
-				tenureTypes(),
-				converts{},
-				&custom{},
-				&custom{},
-				widgetKind("v1"),
-				gv("v1"),
-				"",
-				nil,
-			),
-		)
+		m := h.tenureOf(widgetKind("v1"), "")
 		now := live.DeepCopyObject().(*WidgetV1)
 		now.Labels = map[string]string{"l": "v"}
 		return testing.AllocsPerRun(20, func() {

@@ -66,87 +66,6 @@ func applied(t *testing.T, h host, steps ...step) runtime.Object {
 	return own
 }
 
-// TestVersionsOfDifferentShape: removal and conflicts follow fields through rename,
-// move and change of shape (spec rules 2.1, 5.6, 6.3).
-func TestVersionsOfDifferentShape(t *testing.T) {
-	rows := []struct {
-		name, why string
-		steps     []step
-		spec      tree // at v1
-		owned     []string
-	}{
-		{"renamed, kept", "the applier's one entry moves to v2, and names the field as v2 does",
-			[]step{{"v1", "a", tree{"note": "x"}}, {"v2", "a", tree{"remark": "x"}}},
-			tree{"note": "x"}, []string{`a Apply example.dev/v2 {"f:spec":{"f:remark":{}}}`}},
-		{"renamed, dropped", "what v1 called note goes when v2 no longer has remark",
-			[]step{{"v1", "a", tree{"note": "x", "color": "c"}}, {"v2", "a", tree{"look": tree{"paint": "c"}}}},
-			tree{"color": "c"}, []string{`a Apply example.dev/v2 {"f:spec":{"f:look":{"f:paint":{}}}}`}},
-		{
-			"dropped, owned by another at v1",
-			"ownership at any version keeps a field",
-			[]step{
-				{"v1", "a", tree{"note": "x"}},
-				{"v1", "b", tree{"note": "x"}},
-				{"v2", "a", tree{"look": tree{"size": int64(1)}}},
-			},
-			tree{
-				"note": "x",
-				"size": int64(1),
-			},
-			[]string{
-				`a Apply example.dev/v2 {"f:spec":{"f:look":{"f:size":{}}}}`,
-				`b Apply example.dev/v1 {"f:spec":{"f:note":{}}}`,
-			},
-		},
-		{
-			"list at v1, map at v2",
-			"an item of the list is an entry of the map",
-			[]step{
-				{"v1", "a", tree{"ports": []any{tree{"name": "x", "protocol": "UDP"}, tree{"name": "y", "protocol": "UDP"}}}},
-				{"v2", "a", tree{"ports": tree{"y": tree{"protocol": "UDP"}}}},
-			},
-			tree{"ports": []any{tree{"name": "y", "protocol": "UDP"}}},
-			[]string{`a Apply example.dev/v2 {"f:spec":{"f:ports":{"f:y":{".":{},"f:protocol":{}}}}}`},
-		},
-		{
-			"removal follows the version last applied at",
-			"v2 was last, so that its names count and not v1's",
-			[]step{
-				{"v1", "a", tree{"note": "x", "size": int64(1)}},
-				{"v2", "a", tree{"remark": "x", "look": tree{"size": int64(1)}}},
-				{"v1", "a", tree{"size": int64(1)}},
-			},
-			tree{"size": int64(1)},
-			[]string{`a Apply example.dev/v1 {"f:spec":{"f:size":{}}}`},
-		},
-	}
-	for _, row := range rows {
-		for _, h := range []host{structs(), customs(), servedCustoms()} {
-			t.Run(row.name+"/"+h.name, func(t *testing.T) {
-				got := applied(t, h, row.steps...)
-				require.JSONEq(t, text(row.spec), text(specAt(h, got, "v1")), row.why)
-				lines := owned(got)
-				slices.Sort(lines)
-				require.Equal(t, row.owned, lines, row.why)
-			})
-		}
-	}
-}
-
-// TestConflictAtAnotherVersion: a conflict names the field as its owner's version
-// does.
-func TestConflictAtAnotherVersion(t *testing.T) {
-	for _, h := range []host{structs(), customs(), servedCustoms()} {
-		live := applied(t, h, step{"v1", "a", tree{"color": "red"}})
-		at2 := h.at(live, h.hub("v2"))
-		_, upErr := h.upstream("v2", "").
-			Apply(at2.DeepCopyObject(), intent("v2", tree{"look": tree{"paint": "blue"}}), "b", false)
-		_, err := h.tenure("v2", "", start).Apply(at2, intent("v2", tree{"look": tree{"paint": "blue"}}), "b", false)
-		require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "a": .spec.color`)
-		require.EqualError(t, err, upErr.Error())
-	}
-}
-
 // TestOutage: while conversions fail, writes go on and no entry is lost
 // (doc/differences.md, 2). Upstream refuses them, or keeps the managed fields of live; before
 // k8s.io/apimachinery v0.37, it removes them all.
@@ -345,14 +264,7 @@ func TestTypesThatChange(t *testing.T) {
 	current.Store(first)
 	construct := func() *apimachinery.FieldManager {
 		m, err := apimachinery.NewDefaultCRDFieldManager(
-			apimachinery.FromTypes(current.Load()),
-			h.converter,
-			h.defaulter,
-			h.creater,
-			widgetKind("v1"),
-			gv("v1"),
-			"",
-			nil,
+			apimachinery.FromTypes(current.Load()), h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", nil,
 		)
 		require.NoError(t, err)
 		return m

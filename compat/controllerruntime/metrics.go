@@ -23,18 +23,14 @@ func (a *Applier) Collect(metrics chan<- prometheus.Metric) {
 	kinds := maps.Clone(a.kinds)
 	a.mu.Unlock()
 	for key, kind := range kinds {
-		stats := kind.Stats()
-		for result, count := range results(stats) {
+		s := kind.Stats()
+		for result, count := range map[string]uint64{
+			"planned": s.Planned, "skipped": s.Skipped, "sent": s.Applied, "behind": s.Behind, "resolved": s.Resolved,
+			"conflict": s.Conflicts, "failed": s.Failed,
+		} {
 			metrics <- prometheus.MustNewConstMetric(applies, prometheus.CounterValue, float64(count),
 				a.options.Manager, key.Group, key.Version, key.Kind, key.subresource, result)
 		}
-	}
-}
-
-func results(s applier.Stats) map[string]uint64 {
-	return map[string]uint64{
-		"planned": s.Planned, "skipped": s.Skipped, "sent": s.Applied, "behind": s.Behind, "resolved": s.Resolved,
-		"conflict": s.Conflicts, "failed": s.Failed,
 	}
 }
 

@@ -161,3 +161,14 @@ func TestTree(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, empty)
 }
+
+func TestFromTree(t *testing.T) {
+	v, err := smdv4.FromTree(map[string]any{"s": "x"}, thing(t, "thing"), typed.Rules{})
+	require.NoError(t, err)
+	require.NoError(t, v.Validate())
+	_, err = smdv4.FromTree(map[string]any{"s": int64(1)}, thing(t, "thing"), typed.Rules{})
+	var errs typed.Errors
+	require.ErrorAs(t, err, &errs)
+	_, err = smdv4.FromTree(nil, thingParser.Type("nothing"), typed.Rules{})
+	require.EqualError(t, err, `no type called "nothing" in the schema`)
+}

@@ -1,6 +1,6 @@
 // Package smdv4 serves hosts that hold structured-merge-diff v4 types already:
-// it converts paths, sets, schemas, values and managers to Tenure's types and
-// back, and [Updater] answers what v4's merge.Updater does, by Tenure.
+// it converts paths, sets, schemas and values to Tenure's types and back, and
+// [Updater] answers what v4's merge.Updater does, by Tenure.
 //
 //	types, err := smdv4.Parse(schemaYAML)             // *typed.Type by name
 //	set, err := smdv4.FromSet(v4set)                  // *fieldpath.Set

@@ -8,29 +8,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Filter returns f as v4 has it. [FromFilter] returns f itself for the result.
-func Filter(f fieldpath.Filter) v4fieldpath.Filter { return filter{f} }
-
-type filter struct{ tenure fieldpath.Filter }
-
-func (f filter) Filter(set *v4fieldpath.Set) *v4fieldpath.Set {
-	ours, err := FromSet(set)
-	if err != nil {
-		return set // it holds an element that selects nothing, which no filter knows
-	}
-	return Set(f.tenure.Filter(ours))
-}
-
 // FromFilter returns f as Tenure has it; a nil filter leaves out nothing. A filter of
 // NewExcludeSetFilter becomes one of [fieldpath.Excluding], which the engine never has
 // to call. Any other filter is called, with each set converted to v4 and back, so that
 // it costs O(n log n) for n paths. It fails as [FromSet] does.
 func FromFilter(f v4fieldpath.Filter) (fieldpath.Filter, error) {
-	switch known := f.(type) {
-	case nil:
+	if f == nil {
 		return nil, nil
-	case filter:
-		return known.tenure, nil
 	}
 	if excluded, ok := excludedBy(f); ok {
 		set, err := FromSet(excluded)

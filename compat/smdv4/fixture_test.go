@@ -93,9 +93,8 @@ func both(t *testing.T, name string, managers v4fieldpath.ManagedFields, writes 
 			var tree any
 			if err == nil {
 				live, now = object, managers
-				if tree, err = smdv4.Tree(object); err != nil {
-					require.NoError(t, err)
-				}
+				tree, err = smdv4.Tree(object)
+				require.NoError(t, err)
 			}
 			last = answerOf(nil, object, managers, err)
 			if last.err == nil && last.conflicts == nil {

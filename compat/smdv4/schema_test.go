@@ -1,8 +1,11 @@
 package smdv4_test
 
 import (
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v4schema "sigs.k8s.io/structured-merge-diff/v4/schema"
@@ -136,4 +139,81 @@ func TestNamedDefaults(t *testing.T) {
 	require.Equal(t, "x", got.Map.Field("text").Default)
 	require.Equal(t, true, got.Map.Field("flag").Default)
 	require.Equal(t, int64(3), got.Map.Field("number").Default)
+}
+
+// v4's own schema of schemas is compiled as v4 validates with it.
+func TestSchemaOfSchemas(t *testing.T) {
+	types, err := smdv4.Parse(v4schema.SchemaSchemaYAML)
+	require.NoError(t, err)
+	parser, err := v4typed.NewParser(v4typed.YAMLObject(v4schema.SchemaSchemaYAML))
+	require.NoError(t, err)
+	for _, text := range []v4typed.YAMLObject{v4typed.YAMLObject(v4schema.SchemaSchemaYAML), thingSchema} {
+		v, err := parser.Type("schema").FromYAML(text)
+		require.NoError(t, err)
+		tree, err := smdv4.Tree(v)
+		require.NoError(t, err)
+		require.NoError(t, types["schema"].Validate(tree, typed.Rules{}))
+		theirs, err := v.ToFieldSet()
+		require.NoError(t, err)
+		ours, err := smdv4.FromSet(theirs)
+		require.NoError(t, err)
+		require.True(t, ours.Equal(types["schema"].FieldSet(tree)))
+	}
+}
+
+const cachedSchema = `types: [{name: a, map: {fields: [{name: s, type: {scalar: string}}]}}, {name: bad, scalar: string, list: {elementType: {namedType: none}}}]`
+
+func cachedParser(t *testing.T) *v4typed.Parser {
+	t.Helper()
+	p, err := v4typed.NewParser(cachedSchema)
+	require.NoError(t, err)
+	return p
+}
+
+func TestCachedType(t *testing.T) {
+	p := cachedParser(t)
+	first, err := smdv4.CachedType(p.Type("a").Schema, p.Type("a").TypeRef)
+	require.NoError(t, err)
+	same := make([]*typed.Type, 8)
+	var wg sync.WaitGroup
+	for i := range same {
+		wg.Go(func() { same[i], _ = smdv4.CachedType(p.Type("a").Schema, p.Type("a").TypeRef) })
+	}
+	wg.Wait()
+	for _, again := range same {
+		require.Same(t, first, again, "a type is compiled once for its schema")
+	}
+	other := cachedParser(t)
+	another, err := smdv4.CachedType(&other.Schema, other.Type("a").TypeRef)
+	require.NoError(t, err)
+	require.NotSame(t, first, another, "schemas are told apart by their address")
+
+	_, err = smdv4.CachedType(&p.Schema, p.Type("bad").TypeRef)
+	require.Error(t, err)
+	_, err = smdv4.CachedType(&p.Schema, p.Type("none").TypeRef)
+	require.EqualError(t, err, `no type called "none" in the schema`)
+	_, err = smdv4.CachedType(nil, v4schema.TypeRef{})
+	require.EqualError(t, err, "no schema, want that of the type")
+	runtime.KeepAlive(other)
+}
+
+// TestCacheKeepsNoSchema: a schema that nobody holds is collected, although its types
+// were cached.
+func TestCacheKeepsNoSchema(t *testing.T) {
+	gone := make(chan struct{})
+	func() {
+		p := cachedParser(t)
+		runtime.AddCleanup(p, func(done chan struct{}) { close(done) }, gone)
+		_, err := smdv4.CachedType(&p.Schema, p.Type("a").TypeRef)
+		require.NoError(t, err)
+	}()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		select {
+		case <-gone:
+			return true
+		default:
+			return false
+		}
+	}, time.Minute, time.Millisecond)
 }

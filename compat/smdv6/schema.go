@@ -4,8 +4,12 @@ package smdv6
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
+	"sync"
+	"weak"
 
 	v6schema "sigs.k8s.io/structured-merge-diff/v6/schema"
 	v6typed "sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -278,4 +282,65 @@ func isDeduced(ref v6schema.TypeRef) bool {
 		return *ref.NamedType == deducedName
 	}
 	return ref.Inlined.Scalar != nil && *ref.Inlined.Scalar == v6schema.Untyped
+}
+
+// compiled holds what CachedType compiled: by schema, and then by what a reference means.
+// A schema that nobody else holds is garbage, and takes its types with it.
+var compiled sync.Map // weak.Pointer[v6schema.Schema] → *sync.Map of use → *typed.Type
+
+// CachedType is [Type], remembered for as long as s is alive. s must not change afterwards.
+// The same schema and reference give the same type, so that it can be compared.
+func CachedType(s *v6schema.Schema, ref v6schema.TypeRef) (*typed.Type, error) {
+	if s == nil {
+		return nil, errorAt("", "no schema, want that of the type")
+	}
+	key, u := weak.Make(s), useOf(ref)
+	types, ok := compiled.Load(key)
+	if ok {
+		if t, ok := types.(*sync.Map).Load(u); ok {
+			return t.(*typed.Type), nil
+		}
+	}
+	t, err := Type(s, ref)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		if types, ok = compiled.LoadOrStore(key, &sync.Map{}); !ok {
+			runtime.AddCleanup(s, func(key weak.Pointer[v6schema.Schema]) { compiled.Delete(key) }, key)
+		}
+	}
+	stored, _ := types.(*sync.Map).LoadOrStore(u, t)
+	return stored.(*typed.Type), nil
+}
+
+// Error says what can't be converted, and where it is.
+type Error struct {
+	// Where is a path in a value or set, such as .spec.ports[0], or a place in a
+	// schema, such as type "pod": map.fields.spec.type; empty for the whole.
+	Where string
+	// Reason says what was found and what was expected.
+	Reason string
+}
+
+// Error returns "where: reason".
+func (e *Error) Error() string {
+	if e.Where == "" {
+		return e.Reason
+	}
+	return e.Where + ": " + e.Reason
+}
+
+func errorAt(where, format string, args ...any) *Error {
+	return &Error{Where: where, Reason: fmt.Sprintf(format, args...)}
+}
+
+// below returns err, when it is an [*Error], with its place below where: the text
+// directly before the place.
+func below(where string, err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return &Error{Where: strings.TrimSuffix(where+e.Where, ": "), Reason: e.Reason}
+	}
+	return err
 }

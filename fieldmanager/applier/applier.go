@@ -43,7 +43,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -55,6 +54,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -216,7 +216,7 @@ func (a *Applier) apply(
 		a.count(func(s *Stats) { s.Skipped++ })
 		return Result{Object: cached, Skipped: true}, nil
 	}
-	if isBehind := question.IsBehind(); isBehind && !isNil(cached) {
+	if isBehind := question.IsBehind(); isBehind && !gostruct.IsNil(cached) {
 		a.count(func(s *Stats) { s.Behind++ })
 	} else if !isBehind {
 		if result, err = a.plan(ctx, cached, intent, a.foundBefore(cached, intent)); err != nil {
@@ -227,7 +227,7 @@ func (a *Applier) apply(
 		stored, err := a.send(ctx, r, intent, result.Resolution)
 		if err == nil && stored != nil {
 			version := stored.GetResourceVersion()
-			question.Answered(version, !isNil(cached) && (question.IsByVersion() || IsSame(stored, cached)), true)
+			question.Answered(version, !gostruct.IsNil(cached) && (question.IsByVersion() || IsSame(stored, cached)), true)
 			result.Object = stored
 			return result, nil
 		}
@@ -266,7 +266,7 @@ func (a *Applier) ask(ctx context.Context, cached Object, intent *unstructured.U
 		By:      by{kind.Version, a.options.Subresource, a.options.Manager, a.options.Force},
 		Manager: a.options.Manager, Subresource: a.options.Subresource,
 	}
-	if !isNil(cached) {
+	if !gostruct.IsNil(cached) {
 		r.Object, r.Cached = KeyOf(kind.GroupKind(), cached), cached // an intent may leave the namespace out
 	}
 	manager := a.fieldManager()
@@ -410,8 +410,18 @@ func (a *Applier) count(f func(*Stats)) {
 	f(&a.stats)
 }
 
-// isNil reports whether obj is nil or a nil pointer.
-func isNil(obj Object) bool {
-	v := reflect.ValueOf(obj)
-	return obj == nil || v.Kind() == reflect.Pointer && v.IsNil()
+// Resource applies objects of one kind in one namespace. dynamic.ResourceInterface of client-go is one. For
+// controller-runtime's client, compat/controllerruntime has an Applier.
+type Resource interface {
+	// Apply sends obj, an intent, and returns the object as it is stored then.
+	Apply(ctx context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions,
+		subresources ...string) (*unstructured.Unstructured, error)
+}
+
+// Getter is a Resource that reads objects from the server and not from a cache. dynamic.ResourceInterface of client-go
+// is one. Without a Getter, only conflicts with the cached object are resolved.
+type Getter interface {
+	Resource
+	Get(ctx context.Context, name string, options metav1.GetOptions, subresources ...string) (
+		*unstructured.Unstructured, error)
 }

@@ -3,7 +3,6 @@ package applier_test
 import (
 	"context"
 	"errors"
-
 	"strconv"
 	"sync"
 	"testing"

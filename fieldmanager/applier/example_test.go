@@ -3,43 +3,14 @@ package applier_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
-	"github.com/tenure-ssa/tenure/internal/writetest"
-	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
-
-// engine is a server for one object. A controller uses the dynamic client of client-go instead.
-type engine struct {
-	manager *fieldmanager.FieldManager
-	live    *unstructured.Unstructured
-	writes  int
-}
-
-func (e *engine) Apply(
-	_ context.Context, _ string, obj *unstructured.Unstructured, o metav1.ApplyOptions, _ ...string,
-) (*unstructured.Unstructured, error) {
-	applied, err := writetest.Apply(e.manager, e.live, obj, o.FieldManager, o.Force)
-	if err != nil {
-		return nil, err
-	}
-	if next := applied.(*unstructured.Unstructured); !managedfields.Equal(e.live, next, true) || !typed.Equal(
-		managedfields.With(e.live.Object, nil), managedfields.With(next.Object, nil)) {
-		e.writes++
-		e.live = next.DeepCopy()
-		e.live.SetUID("1")
-		e.live.SetResourceVersion(strconv.Itoa(e.writes))
-	}
-	return e.live.DeepCopy(), nil
-}
 
 // A controller applies the same intent again and again. An apply is sent until the server answers with the object as it
 // is.
@@ -52,7 +23,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	server := &engine{manager: manager, live: configMap(map[string]any{"other": "1"})}
+	// A controller uses the dynamic client of client-go instead of this server for one object.
+	server := &server{live: configMap(map[string]any{"other": "1"})}
 	a := applier.New(manager, applier.Options{Manager: "my-controller"})
 	for _, value := range []string{"x", "x", "x", "x", "y"} {
 		intent := configMap(map[string]any{"key": value})

@@ -65,7 +65,7 @@ func WithSchema(properties string, versions ...string) Option {
 // subresources. Its kind is that of the first write.
 func WithDeduced() Option {
 	return func(s *server) error {
-		s.types, s.crd = deduced{}, nil
+		s.types, s.crd, s.subresources = deduced{}, nil, nil
 		return nil
 	}
 }
@@ -97,7 +97,7 @@ func (h *Harness) Do(w Write) Result {
 	h.t.Helper()
 	st, out := h.server.do(h.state, w)
 	h.state = st
-	return out.result(st)
+	return out.withObject(st)
 }
 
 // Live returns a copy of the object; nil before it is created.
@@ -183,16 +183,9 @@ func (st state) entries() (managedfields.Entries, error) {
 	return managedfields.DecodeTree(list)
 }
 
-// outcome is a Result without copies of the object.
-type outcome struct {
-	conflicts conflicts.Conflicts
-	err       error
-	changed   bool
-	warnings  []fieldmanager.Warning
-}
-
-func (o outcome) result(st state) Result {
-	// Entries that can't be decoded are only in Object.
-	entries, _ := st.entries()
-	return Result{st.object(), entries, o.conflicts, o.err, o.changed, o.warnings}
+// withObject returns a result with copies of the object and its entries.
+func (r Result) withObject(st state) Result {
+	r.Object = st.object()
+	r.ManagedFields, _ = st.entries() // those that can't be decoded are only in Object
+	return r
 }

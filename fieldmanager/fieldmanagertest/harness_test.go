@@ -1,23 +1,19 @@
 package fieldmanagertest_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -166,38 +162,27 @@ func TestRequireOwnerFails(t *testing.T) {
 	require.Equal(t, []string{".spec.a is owned by [alice], want [bob carol]"}, f.said)
 }
 
-// renamer converts between versions that call the field a differently. Where it
-// is broken, it fails.
-type renamer struct{ broken *bool }
-
-func (c renamer) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-	if *c.broken {
-		return nil, errors.New("webhook is down")
-	}
-	tree := maps.Clone(obj.(*unstructured.Unstructured).Object)
-	tree["apiVersion"] = to.String()
-	spec, _ := tree["spec"].(map[string]any)
-	out := map[string]any{}
-	for k, v := range spec {
-		if k == "a" || k == "alpha" {
-			k = map[string]string{"v1": "a", "v2": "alpha"}[to.Version]
-		}
-		out[k] = v
-	}
-	if spec != nil {
-		tree["spec"] = out
-	}
-	return &unstructured.Unstructured{Object: tree}, nil
-}
-
 // TestConverter shows conflicts and removals through a real conversion
 // (spec rules 5.6 and 6.3), and that ownership survives its failure (spec rule 10.1).
 func TestConverter(t *testing.T) {
 	broken := false
+	renaming := writetest.Changing(func(from, to string, obj map[string]any) error {
+		if broken {
+			return errors.New("webhook is down")
+		}
+		spec, _ := obj["spec"].(map[string]any)
+		names := map[string]string{"v1": "a", "v2": "alpha"}
+		if v, ok := spec[names[from]]; ok {
+			spec = maps.Clone(spec)
+			delete(spec, names[from])
+			spec[names[to]], obj["spec"] = v, spec
+		}
+		return nil
+	})
 	h := fieldmanagertest.New(t,
 		fieldmanagertest.WithSchema(
 			`spec: {type: object, properties: {a: {type: integer}, alpha: {type: integer}, b: {type: integer}}}`, "v1", "v2"),
-		fieldmanagertest.WithConverter(renamer{&broken}))
+		fieldmanagertest.WithConverter(renaming))
 	require.NoError(t, h.Do(fieldmanagertest.Apply("alice", `spec: {a: 1, b: 1}`).At("v1")).Err)
 
 	r := h.Do(fieldmanagertest.Apply("bob", `spec: {alpha: 2}`).At("v2"))
@@ -214,28 +199,6 @@ func TestConverter(t *testing.T) {
 	require.NotEmpty(t, r.Warnings)
 	h.RequireOwner(".spec.alpha", "alice")
 	h.RequireOwner(".spec.b", "bob")
-}
-
-// TestLargeAnnotations shows that kubectl's annotation is dropped when the
-// annotations would grow beyond 256 KiB (spec rule 9.2).
-func TestLargeAnnotations(t *testing.T) {
-	const name = fieldmanager.LastAppliedAnnotation
-	for _, size := range []int{100 << 10, 300 << 10} {
-		h := fieldmanagertest.New(t)
-		h.Store(map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{"name": "large", "annotations": map[string]any{name: "{}"}},
-		})
-		r := h.Do(fieldmanagertest.Apply("kubectl", map[string]any{
-			"data": map[string]any{"k": strings.Repeat("x", size)},
-		}))
-		require.NoError(t, r.Err)
-		if size < 256<<10 {
-			require.Contains(t, r.Object.GetAnnotations()[name], "xxx")
-		} else {
-			require.NotContains(t, r.Object.GetAnnotations(), name)
-		}
-	}
 }
 
 // TestObjects shows that objects may be Go structs or YAML.

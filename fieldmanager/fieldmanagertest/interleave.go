@@ -1,7 +1,6 @@
 package fieldmanagertest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -95,17 +94,15 @@ func (h *Harness) Interleave(sample Sample, sequences ...[]Write) *Interleaving 
 	return h.server.interleave(h.state, sample, sequences, watch{})
 }
 
-// watch observes a long run, and may end it. The zero watch does neither.
+// watch observes a step, which may be long, and may end it.
 type watch struct {
-	ctx      context.Context
-	progress func(done, total int)
+	RunOptions
+	step string
 }
 
-func (w watch) ended() bool { return w.ctx != nil && w.ctx.Err() != nil }
-
 func (w watch) report(done, total int) {
-	if w.progress != nil {
-		w.progress(done, total)
+	if w.Progress != nil {
+		w.Progress(w.step, done, total)
 	}
 }
 
@@ -126,7 +123,7 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write, watch 
 		orders = slices.Values(drawOrders(sequences, limit, sample.Seed, watch))
 	}
 	for order := range orders {
-		if watch.ended() {
+		if watch.isEnded() {
 			break
 		}
 		watch.report(len(w.report.Orders), count)
@@ -213,7 +210,7 @@ func extend(begin, left []int, yield func([]int) bool) bool {
 func drawOrders(sequences [][]Write, n int, seed uint64, watch watch) [][]int {
 	r := rand.New(rand.NewPCG(seed, 0))
 	drawn := map[string][]int{}
-	for len(drawn) < n && !watch.ended() {
+	for len(drawn) < n && !watch.isEnded() {
 		order := inOrder(sequences)
 		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		drawn[fmt.Sprint(order)] = order
@@ -237,10 +234,10 @@ func (w *interleaver) run(order []int) Order {
 	out := Order{sequences: order}
 	st, next := w.start, make([]int, len(w.sequences))
 	for _, i := range order {
-		var result outcome
+		var result Result
 		st, result = w.s.do(st, w.sequences[i][next[i]])
 		out.Writes = append(out.Writes, w.labels[i][next[i]])
-		out.Errs = append(out.Errs, result.err)
+		out.Errs = append(out.Errs, result.Err)
 		next[i]++
 	}
 	object, owners := lasting(st.live)

@@ -2,6 +2,7 @@ package fieldmanagertest
 
 import (
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,6 +13,11 @@ import (
 	"github.com/tenure-ssa/tenure/internal/txtar"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
+
+// Grammar says how a scenario is written: its steps, and what can be expected of them.
+//
+//go:embed grammar.txt
+var Grammar string
 
 // script is a scenario in its text form.
 type script struct {
@@ -41,29 +47,27 @@ type arguments struct {
 	manager string // manager, from the list or from agent=
 }
 
-// stepWords are the steps, with the results that each may have.
-var stepWords = map[string][]string{
-	"schema":     nil,
-	"crd":        nil,
-	"deduced":    nil,
-	"live":       nil,
-	"apply":      {"want", "unchanged", "conflict", "error", "warnings"},
-	"update":     {"want", "unchanged", "conflict", "error", "warnings"},
-	"patch":      {"want", "unchanged", "conflict", "error", "warnings"},
-	"extract":    {"want", "error"},
-	"interleave": {"orders"},
+// stepWord is what a step may have, by its first word.
+type stepWord struct {
+	isWrite    bool
+	hasManager bool
+	keys       []string // of its key=value words
+	results    []string // none for a step that defines the type or the object
 }
 
-// stepKeys are the key=value words of steps.
-var stepKeys = map[string][]string{
-	"apply":      {"version", "subresource", "agent"},
-	"update":     {"version", "subresource", "agent"},
-	"patch":      {"version", "subresource", "agent"},
-	"extract":    {"subresource"},
-	"interleave": {"limit", "seed"},
+var writeWord = stepWord{
+	isWrite: true, hasManager: true, keys: []string{"version", "subresource", "agent"},
+	results: []string{"want", "unchanged", "conflict", "error", "warnings"},
 }
 
-var expectations = []string{"want", "unchanged", "conflict", "error", "warnings", "orders"}
+var stepWords = map[string]stepWord{
+	"schema": {}, "crd": {}, "deduced": {}, "live": {},
+	"apply": writeWord, "update": writeWord, "patch": writeWord,
+	"extract":    {hasManager: true, keys: []string{"subresource"}, results: []string{"want", "error"}},
+	"interleave": {keys: []string{"limit", "seed"}, results: []string{"orders"}},
+}
+
+var expectations = append(writeWord.results, "orders")
 
 // directive matches a line of the comment that is for programs.
 var directive = regexp.MustCompile(`(?m)^(rules|differs):(.*)\n?`)
@@ -119,7 +123,7 @@ func (s *script) add(file txtar.File) error {
 			return fmt.Errorf("unknown word %q", words[1])
 		case last == nil:
 			return fmt.Errorf("nothing was done that could be expected to come to that")
-		case !slices.Contains(stepWords[last.word], words[0]):
+		case !slices.Contains(stepWords[last.word].results, words[0]):
 			return fmt.Errorf("%q comes to no such thing", last.word)
 		case slices.ContainsFunc(last.want, func(f txtar.File) bool { return f.Name == words[0] }):
 			return fmt.Errorf("expected twice of one step")
@@ -127,15 +131,15 @@ func (s *script) add(file txtar.File) error {
 		last.want = append(last.want, txtar.File{Name: words[0], Data: file.Data})
 		return nil
 	}
-	if _, ok := stepWords[words[0]]; !ok {
+	word, ok := stepWords[words[0]]
+	if !ok {
 		return fmt.Errorf("unknown step %q", words[0])
 	}
 	st := &step{name: file.Name, word: words[0], body: file.Data}
-	if err := st.parseWords(words[1:]); err != nil {
+	if err := st.parseWords(word, words[1:]); err != nil {
 		return err
 	}
-	_, isWrite := verbs[st.word]
-	if last != nil && last.word == "interleave" && len(last.want) == 0 && isWrite {
+	if last != nil && last.word == "interleave" && len(last.want) == 0 && word.isWrite {
 		last.grouped = append(last.grouped, st)
 		return nil
 	}
@@ -143,14 +147,12 @@ func (s *script) add(file txtar.File) error {
 	return nil
 }
 
-var verbs = map[string]verb{"apply": applyVerb, "update": updateVerb, "patch": patchVerb}
-
-func (st *step) parseWords(words []string) error {
+func (st *step) parseWords(of stepWord, words []string) error {
 	st.args.keys = map[string]string{}
 	for _, word := range words {
 		key, value, isKey := strings.Cut(word, "=")
 		switch {
-		case isKey && slices.Contains(stepKeys[st.word], key):
+		case isKey && slices.Contains(of.keys, key):
 			st.args.keys[key] = value
 		case isKey:
 			return fmt.Errorf("unknown word %q", word)
@@ -160,18 +162,12 @@ func (st *step) parseWords(words []string) error {
 			st.args.list = append(st.args.list, word)
 		}
 	}
-	names := 0
-	switch st.word {
-	case "apply", "update", "patch", "extract":
-		names = 1
-	case "schema":
-		names = len(st.args.list)
+	rest := st.args.list
+	if of.hasManager && len(rest) > 0 {
+		st.args.manager, rest = rest[0], rest[1:]
 	}
-	if len(st.args.list) > names {
-		return fmt.Errorf("unknown word %q", st.args.list[names])
-	}
-	if names == 1 && len(st.args.list) == 1 {
-		st.args.manager = st.args.list[0]
+	if st.word != "schema" && len(rest) > 0 { // which has versions
+		return fmt.Errorf("unknown word %q", rest[0])
 	}
 	if agent, ok := st.args.keys["agent"]; ok {
 		st.args.manager = managedfields.ManagerFromUserAgent(agent)
@@ -189,7 +185,7 @@ func (st *step) parseWords(words []string) error {
 // write returns the step as a write.
 func (st *step) write() Write {
 	return Write{
-		verb: verbs[st.word], manager: st.args.manager, object: st.body, force: st.args.force,
+		verb: verb(st.word), manager: st.args.manager, object: st.body, force: st.args.force,
 		version: st.args.keys["version"], subresource: st.args.keys["subresource"],
 	}
 }

@@ -69,66 +69,35 @@ type Played struct {
 // Play runs steps without expected results, and returns what each did. A step that fails changes nothing, and the
 // steps after it run. Writes that follow an interleave belong to it, up to the next step of another kind.
 func Play(steps []SourceStep) []Played {
-	out := make([]Played, 0, len(steps))
-	r := &runner{server: newServer(), scenario: &Scenario{}}
-	var parsed script
+	parsed, errs, grouped := make([]*step, len(steps)), make([]error, len(steps)), make([]bool, len(steps))
+	var s script
 	for i, source := range steps {
-		n, st, err := parsed.next(source)
+		before := len(s.steps)
+		if errs[i] = s.add(txtar.File{Name: source.Name, Data: []byte(source.Body)}); errs[i] != nil {
+			s = script{} // nothing belongs to what failed
+			continue
+		}
+		parsed[i], grouped[i] = s.steps[len(s.steps)-1], len(s.steps) == before
+	}
+	r := &runner{server: newServer(), scenario: &Scenario{}}
+	out := make([]Played, len(steps))
+	for i, st := range parsed {
 		switch {
-		case err != nil:
-			out = append(out, Played{Result: r.current(err)})
-			parsed = script{} // nothing belongs to what failed
-		case n == len(parsed.steps):
-			out = append(out, Played{Word: st.word, IsGrouped: true})
-		case st.word == "interleave":
-			// The steps that belong to it come after it: they are parsed first.
-			out = append(out, r.playInterleave(source, steps[i+1:]))
+		case errs[i] != nil:
+			out[i] = Played{Result: r.current(errs[i])}
+		case grouped[i]:
+			out[i] = Played{Word: st.word, IsGrouped: true}
 		default:
-			out = append(out, r.play(st))
+			out[i] = r.play(st)
 		}
 	}
 	return out
 }
 
-// next parses a step, and returns how many steps there were before it.
-func (s *script) next(source SourceStep) (before int, st *step, err error) {
-	before = len(s.steps)
-	if err := s.add(txtar.File{Name: source.Name, Data: []byte(source.Body)}); err != nil {
-		return before, nil, err
-	}
-	if len(s.steps) == 0 {
-		return before, nil, fmt.Errorf("expected a step, got %q", source.Name)
-	}
-	return before, s.steps[len(s.steps)-1], nil
-}
-
-// playInterleave runs an interleave step with the writes that follow it.
-func (r *runner) playInterleave(source SourceStep, rest []SourceStep) Played {
-	var parsed script
-	_, st, err := parsed.next(source)
-	for _, write := range rest {
-		if n, _, err := parsed.next(write); err != nil || n != len(parsed.steps) {
-			break
-		}
-	}
-	p := Played{Word: "interleave", Before: r.state.object()}
-	switch {
-	case err != nil:
-	case len(st.grouped) == 0:
-		err = fmt.Errorf("step %q: expected writes after it", source.Name)
-	default:
-		sample := Sample{Limit: min(st.number("limit"), maxPlayedOrders), Seed: uint64(st.number("seed"))}
-		p.Orders = r.server.interleave(r.state, sample, sequencesOf(st.grouped), watch{})
-	}
-	p.Result = r.current(err)
-	p.Type = r.server.currentType()
-	return p
-}
-
 // maxPlayedOrders is the largest number of orders that [Play] runs.
 const maxPlayedOrders = 1000
 
-// play runs a step other than interleave.
+// play runs a step.
 func (r *runner) play(st *step) Played {
 	p := Played{Word: st.word, Before: r.state.object()}
 	switch st.word {
@@ -138,13 +107,22 @@ func (r *runner) play(st *step) Played {
 	case "extract":
 		intent, err := r.extract(st)
 		p.Intent, p.Result = intent, r.current(err)
+	case "interleave":
+		var err error
+		if len(st.grouped) == 0 {
+			err = fmt.Errorf("step %q: expected writes after it", st.name)
+		} else {
+			sample := Sample{Limit: min(st.number("limit"), maxPlayedOrders), Seed: uint64(st.number("seed"))}
+			p.Orders = r.server.interleave(r.state, sample, sequencesOf(st.grouped), watch{})
+		}
+		p.Result = r.current(err)
 	default:
 		var calls []call
 		r.server.observe = func(c call) { calls = append(calls, c) }
 		next, out := r.server.do(r.state, st.write())
 		r.server.observe = nil
 		r.state = next
-		p.Result = out.result(next)
+		p.Result = out.withObject(next)
 		if len(calls) == 1 && st.word == "apply" {
 			p.plan(calls[0])
 		}
@@ -180,7 +158,7 @@ func (p *Played) plan(c call) {
 
 // current returns the object as the result of a step that is no write.
 func (r *runner) current(err error) Result {
-	return outcome{err: err}.result(r.state)
+	return Result{Err: err}.withObject(r.state)
 }
 
 // currentType returns the type of the object at the version that it is stored at.

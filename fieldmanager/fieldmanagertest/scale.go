@@ -21,14 +21,14 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 	if err != nil {
 		return nil, err
 	}
-	path := s.scalePath(version)
+	path := s.subresources[version].replicas
 	names := make([]string, len(path))
 	for i := range path {
 		names[i] = path[i].Text()
 	}
 	paths := map[string]fieldpath.Path{}
 	for _, v := range s.versions {
-		paths[s.at(v).String()] = s.scalePath(v)
+		paths[s.at(v).String()] = s.subresources[v].replicas
 	}
 	parent, err := wireEntries(object)
 	if err != nil {

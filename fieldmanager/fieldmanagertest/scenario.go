@@ -76,13 +76,15 @@ type RunOptions struct {
 	// Progress is called before each order of an interleave step, and at its end, with the number of orders that were
 	// run.
 	Progress func(step string, done, total int)
+
+	// observe, if it is set, is called for each call of the engine.
+	observe func(call)
 }
+
+func (o RunOptions) isEnded() bool { return o.Context != nil && o.Context.Err() != nil }
 
 // ErrInterrupted reports that a run was ended by its context.
 var ErrInterrupted = errors.New("interrupted")
-
-// RunFileWith is RunFile with options.
-func RunFileWith(path string, o RunOptions) (*Scenario, error) { return runFile(path, o, nil) }
 
 // Run runs the scenario in a file as a test.
 func Run(t TB, path string) {
@@ -97,7 +99,8 @@ func Run(t TB, path string) {
 	}
 }
 
-func runFile(path string, o RunOptions, observe func(call)) (*Scenario, error) {
+// RunFileWith is RunFile with options.
+func RunFileWith(path string, o RunOptions) (*Scenario, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -110,9 +113,9 @@ func runFile(path string, o RunOptions, observe func(call)) (*Scenario, error) {
 		Path: path, About: parsed.about, Rules: parsed.rules, Differs: parsed.differs, comment: parsed.comment,
 	}
 	r := &runner{server: newServer(), scenario: s, options: o}
-	r.server.observe = observe
+	r.server.observe = o.observe
 	for _, st := range parsed.steps {
-		if r.run(st); o.Context != nil && o.Context.Err() != nil {
+		if r.run(st); o.isEnded() {
 			break
 		}
 	}
@@ -138,7 +141,7 @@ func (r *runner) run(st *step) {
 	if err == nil {
 		err = compareExpectations(st, got)
 	}
-	r.scenario.Steps = append(r.scenario.Steps, Step{Name: st.name, Err: err, stage: len(stepWords[st.word]) == 0})
+	r.scenario.Steps = append(r.scenario.Steps, Step{Name: st.name, Err: err, stage: len(stepWords[st.word].results) == 0})
 }
 
 // do runs a step and returns its result as files of the archive. An error is for steps without expected results, and
@@ -168,11 +171,7 @@ func (r *runner) do(st *step) ([]txtar.File, error) {
 		return []txtar.File{text("want", renderYAML(intent))}, nil
 	case "interleave":
 		sample := Sample{Limit: st.number("limit"), Seed: uint64(st.number("seed"))}
-		w := watch{ctx: r.options.Context}
-		if r.options.Progress != nil {
-			w.progress = func(done, total int) { r.options.Progress(st.name, done, total) }
-		}
-		report := r.server.interleave(r.state, sample, sequencesOf(st.grouped), w)
+		report := r.server.interleave(r.state, sample, sequencesOf(st.grouped), watch{r.options, st.name})
 		if report.Interrupted {
 			return nil, fmt.Errorf("%w; what is known so far:\n%s", ErrInterrupted, report)
 		}
@@ -184,23 +183,23 @@ func (r *runner) do(st *step) ([]txtar.File, error) {
 }
 
 // expectationOf renders the result of a write.
-func expectationOf(st state, out outcome) (files []txtar.File) {
+func expectationOf(st state, out Result) (files []txtar.File) {
 	switch {
-	case out.conflicts != nil:
-		files = append(files, text("conflict", renderConflicts(out.conflicts)))
-	case out.err != nil:
-		files = append(files, text("error", out.err.Error()))
-	case !out.changed:
+	case out.Conflicts != nil:
+		files = append(files, text("conflict", renderConflicts(out.Conflicts)))
+	case out.Err != nil:
+		files = append(files, text("error", out.Err.Error()))
+	case !out.Changed:
 		files = append(files, text("unchanged", ""))
 	default:
 		files = append(files, text("want", renderYAML(st.live)))
 	}
-	if len(out.warnings) > 0 {
-		all := make([]string, len(out.warnings))
-		for i, w := range out.warnings {
-			all[i] = w.String()
-		}
-		files = append(files, text("warnings", strings.Join(all, "\n")))
+	var warnings strings.Builder
+	for _, w := range out.Warnings {
+		fmt.Fprintln(&warnings, w)
+	}
+	if warnings.Len() > 0 {
+		files = append(files, text("warnings", warnings.String()))
 	}
 	return files
 }
@@ -225,13 +224,13 @@ func text(name, data string) txtar.File {
 
 // compareExpectations returns an error if got differs from the expected result.
 func compareExpectations(st *step, got []txtar.File) error {
-	if len(stepWords[st.word]) == 0 {
+	results := stepWords[st.word].results
+	if len(results) == 0 {
 		return nil
 	}
 	var errs []error
 	if len(st.want) == 0 {
-		errs = append(errs, fmt.Errorf("nothing is expected of it, want one of %s",
-			strings.Join(stepWords[st.word], ", ")))
+		errs = append(errs, fmt.Errorf("nothing is expected of it, want one of %s", strings.Join(results, ", ")))
 	}
 	for _, g := range got {
 		i := slices.IndexFunc(st.want, func(f txtar.File) bool { return f.Name == g.Name })
@@ -266,14 +265,11 @@ func canonical(f txtar.File) string {
 
 // sequencesOf returns the writes of each manager, in the order of their first write.
 func sequencesOf(steps []*step) (out [][]Write) {
-	at := map[string]int{}
 	for _, st := range steps {
 		w := st.write()
-		i, ok := at[w.manager]
-		if !ok {
-			i = len(out)
-			at[w.manager] = i
-			out = append(out, nil)
+		i := slices.IndexFunc(out, func(sequence []Write) bool { return sequence[0].manager == w.manager })
+		if i < 0 {
+			i, out = len(out), append(out, nil)
 		}
 		out[i] = append(out[i], w)
 	}
@@ -294,19 +290,16 @@ func (r *runner) extract(st *step) (map[string]any, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("%q has no entry", st.args.manager)
 	}
-	return r.server.extract(r.state, entries[i])
-}
-
-func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error) {
-	version := strings.TrimPrefix(e.APIVersion, s.kind.Group+"/")
-	if s.typeAt(version) == nil {
+	e := &entries[i]
+	version := strings.TrimPrefix(e.APIVersion, r.server.kind.Group+"/")
+	if r.server.typeAt(version) == nil {
 		return nil, fieldmanager.ErrVersionGone
 	}
-	m, err := s.manager(s.at(version).WithKind(s.kind.Kind), e.Subresource)
+	m, err := r.server.manager(r.server.at(version).WithKind(r.server.kind.Kind), e.Subresource)
 	if err != nil {
 		return nil, err
 	}
-	intent, err := m.Extract(context.Background(), st.object(), e.Owned())
+	intent, err := m.Extract(context.Background(), r.state.object(), e.Owned())
 	if err != nil {
 		return nil, err
 	}

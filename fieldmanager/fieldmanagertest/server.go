@@ -39,6 +39,8 @@ type server struct {
 	versions  []string         // the preferred version first
 	crd       map[string]any   // nil for a built-in kind
 
+	subresources map[string]subresources // by version
+
 	managers map[managerKey]*fieldmanager.FieldManager
 	now      time.Time              // of the current write
 	warnings []fieldmanager.Warning // of the current write
@@ -82,18 +84,18 @@ func (s *server) configure(options ...Option) error {
 	return nil
 }
 
-// do does a write. If it fails, only the clock of the state changes.
-func (s *server) do(st state, w Write) (state, outcome) {
+// do does a write. If it fails, only the clock of the state changes. The result has no object, see Result.withObject.
+func (s *server) do(st state, w Write) (state, Result) {
 	s.now, s.warnings = start.Add(time.Duration(st.writes)*time.Second), nil
 	next := st
 	next.writes++
 	live, err := s.write(st, w)
-	out := outcome{err: err, warnings: s.warnings}
+	out := Result{Err: err, Warnings: s.warnings}
 	switch {
 	case err != nil:
-		errors.As(err, &out.conflicts)
+		errors.As(err, &out.Conflicts)
 	case live != nil:
-		next.live, out.changed = live, true
+		next.live, out.Changed = live, true
 		next.stored++
 	}
 	return next, out
@@ -292,7 +294,7 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 
 // reset returns object with the fields that the write must not change as in live.
 func (s *server) reset(st state, w Write, object map[string]any, version string) (map[string]any, error) {
-	if w.subresource == "" && !s.hasStatus(version) {
+	if w.subresource == "" && !s.subresources[version].hasStatus {
 		return object, nil
 	}
 	live, err := s.convert(st.live, version)

@@ -65,13 +65,33 @@ func (s *server) define(crd map[string]any) error {
 		return fmt.Errorf("the object is a %s and can't become a %s", s.kind, kind)
 	}
 	s.kind, s.types, s.crd = kind, types, crd
-	s.versions = nil
+	s.versions, s.subresources = nil, map[string]subresources{}
 	for _, v := range spec["versions"].([]any) {
 		version := v.(map[string]any)
 		name := version["name"].(string)
 		s.versions = append(s.versions, name)
+		declared, _ := version["subresources"].(map[string]any)
+		_, hasStatus := declared["status"].(map[string]any)
+		has := subresources{hasStatus: hasStatus}
+		if scale, ok := declared["scale"].(map[string]any); ok {
+			path, _ := scale["specReplicasPath"].(string)
+			has.replicas = fieldpath.Fields(strings.Split(strings.TrimPrefix(path, "."), ".")...)
+		}
+		s.subresources[name] = has
 	}
 	return nil
+}
+
+// subresources are those that the object has at a version.
+type subresources struct {
+	hasStatus bool
+	replicas  fieldpath.Path // of scale; nil for none
+}
+
+// serves reports whether the object has a subresource at a version.
+func (s *server) serves(subresource, version string) bool {
+	has := s.subresources[version]
+	return subresource == "" || subresource == "status" && has.hasStatus || subresource == "scale" && has.replicas != nil
 }
 
 // identify makes the object one of the built-in kind that the first write has.
@@ -85,31 +105,31 @@ func (s *server) identify(tree map[string]any) error {
 	if err != nil || apiVersion == "" || kind == "" {
 		return fmt.Errorf("no type: the first object must say its apiVersion and kind, got %q and %q", apiVersion, kind)
 	}
-	if _, err := s.types.Type(gv.WithKind(kind)); err != nil {
+	t, err := s.types.Type(gv.WithKind(kind))
+	if err != nil {
 		return fmt.Errorf("no type for %s", gv.WithKind(kind))
 	}
 	s.kind, s.versions = schema.GroupKind{Group: gv.Group, Kind: kind}, []string{gv.Version}
+	// A built-in type has a status subresource if it has a status, and scale if it has spec.replicas.
+	has := subresources{hasStatus: fieldOf(t, "status") != nil}
+	if fieldOf(fieldOf(t, "spec"), "replicas") != nil {
+		has.replicas = fieldpath.Fields("spec", "replicas")
+	}
+	s.subresources = map[string]subresources{gv.Version: has}
 	return nil
+}
+
+// fieldOf returns the type of a declared field; nil if there is none.
+func fieldOf(t *typed.Type, name string) *typed.Type {
+	if t == nil || t.Map == nil {
+		return nil
+	}
+	return t.Map.Field(name).Type
 }
 
 // at returns the group version of the object at a version.
 func (s *server) at(version string) schema.GroupVersion {
 	return schema.GroupVersion{Group: s.kind.Group, Version: version}
-}
-
-// subresource returns the definition of a custom resource's subresource.
-func (s *server) subresource(version, name string) (map[string]any, bool) {
-	spec, _ := s.crd["spec"].(map[string]any)
-	versions, _ := spec["versions"].([]any)
-	for _, v := range versions {
-		tree, _ := v.(map[string]any)
-		if tree["name"] == version {
-			subresources, _ := tree["subresources"].(map[string]any)
-			found, ok := subresources[name].(map[string]any)
-			return found, ok
-		}
-	}
-	return nil, false
 }
 
 // typeAt returns the type of the object at a version; nil if there is none.
@@ -121,52 +141,6 @@ func (s *server) typeAt(version string) *typed.Type {
 	return t
 }
 
-// hasStatus reports whether the object has a status subresource at a version. A built-in type has one if it has a
-// status field.
-func (s *server) hasStatus(version string) bool {
-	if s.crd != nil {
-		_, ok := s.subresource(version, "status")
-		return ok
-	}
-	t := s.typeAt(version)
-	return t != nil && t.Map != nil && t.Map.Field("status").Type != nil
-}
-
-// serves reports whether the object has a subresource at a version.
-func (s *server) serves(subresource, version string) bool {
-	switch subresource {
-	case "":
-		return true
-	case "status":
-		return s.hasStatus(version)
-	case "scale":
-		return s.scalePath(version) != nil
-	}
-	return false
-}
-
-// scalePath returns the path of the object's replicas at a version, nil if it has no scale subresource. A built-in
-// type has one if it has spec.replicas.
-func (s *server) scalePath(version string) fieldpath.Path {
-	if s.crd == nil {
-		t := s.typeAt(version)
-		if t == nil || t.Map == nil {
-			return nil
-		}
-		spec := t.Map.Field("spec").Type
-		if spec == nil || spec.Map == nil || spec.Map.Field("replicas").Type == nil {
-			return nil
-		}
-		return fieldpath.Fields("spec", "replicas")
-	}
-	scale, ok := s.subresource(version, "scale")
-	if !ok {
-		return nil
-	}
-	path, _ := scale["specReplicasPath"].(string)
-	return fieldpath.Fields(strings.Split(strings.TrimPrefix(path, "."), ".")...)
-}
-
 // resetFields returns the reset fields of a subresource by version.
 func (s *server) resetFields(subresource string) map[string]fieldpath.Filter {
 	out := map[string]fieldpath.Filter{}
@@ -175,7 +149,7 @@ func (s *server) resetFields(subresource string) map[string]fieldpath.Filter {
 		case subresource == "status":
 			out[s.at(version).String()] = fieldpath.Excluding{Set: fieldpath.NewSet(
 				fieldpath.Fields("spec"), fieldpath.Fields("metadata"))}
-		case s.hasStatus(version):
+		case s.subresources[version].hasStatus:
 			out[s.at(version).String()] = fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))}
 		}
 	}

@@ -23,7 +23,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // TestScenariosUpstream has upstream do each write of every scenario, on the
@@ -36,11 +35,11 @@ func TestScenariosUpstream(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			var differ error
-			s, err := runFile(path, RunOptions{}, func(c call) {
+			s, err := RunFileWith(path, RunOptions{observe: func(c call) {
 				if err := compareUpstream(c); err != nil {
 					differ = errors.Join(differ, fmt.Errorf("%s: %w", c.write, err))
 				}
-			})
+			}})
 			require.NoError(t, err)
 			if len(s.Differs) > 0 {
 				require.Error(t, differ, "upstream does the same, against what the scenario says")
@@ -127,7 +126,7 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 		switch {
 		case c.write.subresource == "status":
 			reset = smd.NewSet(smd.MakePathOrDie("spec"), smd.MakePathOrDie("metadata"))
-		case c.server.hasStatus(version):
+		case c.server.subresources[version].hasStatus:
 			reset = smd.NewSet(smd.MakePathOrDie("status"))
 		}
 		filters[smd.APIVersion(c.server.at(version).String())] = smd.NewExcludeSetFilter(reset)
@@ -164,11 +163,14 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 // modelsOf returns the OpenAPI models of the kind that was written, at every
 // version: those of the definition, or those of the embedded document.
 func modelsOf(c call) (map[string]*spec.Schema, error) {
-	if c.server.crd == nil || c.kind == scaleKind {
-		return embeddedModels(c.kind)
+	switch {
+	case c.kind == scaleKind: // which is in the documents of the resources with that subresource
+		return oracle.BuiltinModels(schema.GroupVersion{Version: "v1"})
+	case c.server.crd == nil:
+		return oracle.BuiltinModels(c.kind.GroupVersion())
 	}
 	// The metadata of every object is that of the built-in types.
-	embedded, err := embeddedModels(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
+	embedded, err := oracle.BuiltinModels(schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"})
 	if err != nil {
 		return nil, err
 	}
@@ -200,35 +202,6 @@ func modelsOf(c call) (map[string]*spec.Schema, error) {
 		out[c.kind.Kind+"."+name] = model
 	}
 	return out, nil
-}
-
-// decoded are the documents that were asked for; tests here are not parallel.
-var decoded = map[schema.GroupVersion]map[string]*spec.Schema{}
-
-// embeddedModels returns the models of the embedded document that has a kind: that of its group version, but for
-// Scale, which is in the documents of the resources with that subresource.
-func embeddedModels(kind schema.GroupVersionKind) (map[string]*spec.Schema, error) {
-	gv := kind.GroupVersion()
-	if kind == scaleKind {
-		gv = schema.GroupVersion{Version: "v1"}
-	}
-	if models, ok := decoded[gv]; ok {
-		return models, nil
-	}
-	text, ok := openapi.BuiltinDocument(gv)
-	if !ok {
-		return nil, fmt.Errorf("no embedded document of %s", gv)
-	}
-	var document struct {
-		Components struct {
-			Schemas map[string]*spec.Schema `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		return nil, err
-	}
-	decoded[gv] = document.Components.Schemas
-	return document.Components.Schemas, nil
 }
 
 // served is oracle.AsItIs for the versions that a server has of a kind.

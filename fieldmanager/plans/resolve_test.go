@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -37,73 +36,6 @@ func configMap(t *testing.T) (m *fieldmanager.FieldManager, live, intent *unstru
 	live = stored(out)
 	live.SetResourceVersion("7")
 	return m, live, text("{key: new value, color: blue, size: large}")
-}
-
-// TestResolveConfigMap takes each way out of the conflicts over a ConfigMap, and
-// shows the whole object that comes of it.
-func TestResolveConfigMap(t *testing.T) {
-	entry := func(manager, at string, fields ...string) string {
-		out := "  - apiVersion: v1\n    fieldsType: FieldsV1\n    fieldsV1:\n      f:data:\n"
-		for _, f := range fields {
-			out += "        f:" + f + ": {}\n"
-		}
-		return out + "    manager: " + manager + "\n    operation: Apply\n    time: \"" + at + "\"\n"
-	}
-	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: test-cm\n  namespace: default\n"
-	const first, second = "2026-01-02T03:04:06Z", "2026-01-02T03:04:08Z"
-	for _, row := range []struct {
-		name   string
-		decide func(conflicts.Conflict) conflicts.Way
-		intent string
-		force  bool
-		lost   string
-		data   string
-		owners string
-	}{
-		{"force", func(conflicts.Conflict) conflicts.Way { return conflicts.Force },
-			"data:\n  color: blue\n  key: new value\n  size: large\n" + head, true, ".data.color\n.data.key",
-			"color: blue\n  key: new value\n  size: large", entry("bob", second, "color", "key", "size")},
-		{"give up", func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
-			"data:\n  size: large\n" + head, false, "",
-			"color: red\n  key: some value\n  size: large",
-			entry("alice", first, "color", "key") + entry("bob", second, "size")},
-		{"share", func(conflicts.Conflict) conflicts.Way { return conflicts.Share },
-			"data:\n  color: red\n  key: some value\n  size: large\n" + head, false, "",
-			"color: red\n  key: some value\n  size: large",
-			entry("alice", first, "color", "key") + entry("bob", second, "color", "key", "size")},
-		{"force one, give the other up", func(c conflicts.Conflict) conflicts.Way {
-			if c.Path.String() == ".data.key" {
-				return conflicts.Force
-			}
-			return conflicts.GiveUp
-		}, "data:\n  key: new value\n  size: large\n" + head + "  resourceVersion: \"7\"\n", true,
-			".data.key",
-			"color: red\n  key: new value\n  size: large", entry("alice", first, "color") + entry("bob", second, "key", "size")},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			m, live, intent := configMap(t)
-			given := intent.DeepCopy()
-			r, err := plans.Resolve(t.Context(), m, live, intent, row.decide, plans.Options{Manager: "bob"})
-			require.NoError(t, err)
-			require.Equal(t, given, intent, "the intent that conflicted is not changed")
-			text, err := yaml.Marshal(r.Intent.Object)
-			require.NoError(t, err)
-			parts := strings.SplitAfter(string(text), "\n")
-			require.ElementsMatch(t, strings.SplitAfter(row.intent, "\n"), parts)
-			require.Equal(t, row.force, r.Force)
-			require.Equal(t, row.lost, r.Forced.Paths().String())
-			require.Equal(t, plans.Changed, r.Plan.Outcome)
-
-			m, _, _ = configMap(t)
-			out, err := writetest.Apply(m, live, r.Intent, "bob", r.Force)
-			require.NoError(t, err)
-			text, err = yaml.Marshal(contents(out))
-			require.NoError(t, err)
-			require.Equal(t, "apiVersion: v1\ndata:\n  "+row.data+"\nkind: ConfigMap\nmetadata:\n  managedFields:\n"+
-				strings.ReplaceAll(row.owners, second, "2026-01-02T03:04:07Z")+
-				"  name: test-cm\n  namespace: default\n  resourceVersion: \"7\"\n  uid: uid\n", string(text))
-		})
-	}
 }
 
 // TestResolve shows what becomes of what is around a field that leaves the intent

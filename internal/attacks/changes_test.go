@@ -50,11 +50,7 @@ var changes = []attack{
 		name: "100,000 conflicts", why: "each looks for its values in the list, and stands in the answer", size: 10_000,
 		gets: "all of them, as far as 4 MiB of text",
 		build: func(n int) func() error {
-			first, err := writetest.Apply(manager(), nil, object(tree{"list": items(n, "a")}), "bob", false)
-			if err != nil {
-				return func() error { return err }
-			}
-			live, intent := stored(first), object(tree{"list": items(n, "b")})
+			live, intent := applied("bob", tree{"list": items(n, "a")}), object(tree{"list": items(n, "b")})
 			return func() error {
 				_, err := writetest.Apply(manager(), live, intent, "alice", false)
 				var c conflicts.Conflicts
@@ -70,11 +66,7 @@ var changes = []attack{
 		name: "8,000 conflicts, planned and decided", why: "each is looked up in the intent and in live", size: 2_000,
 		gets: "the ways out of all",
 		build: func(n int) func() error {
-			first, err := writetest.Apply(manager(), nil, object(tree{"list": items(n, "a")}), "bob", false)
-			if err != nil {
-				return func() error { return err }
-			}
-			live, intent := stored(first), object(tree{"list": items(n, "b")})
+			live, intent := applied("bob", tree{"list": items(n, "a")}), object(tree{"list": items(n, "b")})
 			return func() error {
 				m := manager()
 				plan, err := plans.New(
@@ -102,11 +94,7 @@ var changes = []attack{
 		name: "20,000 fields that move", why: "each is looked up in the entry and in the object", size: 5_000,
 		gets: "the fields, with their new owner",
 		build: func(n int) func() error {
-			first, err := writetest.Apply(manager(), nil, object(tree{"list": items(n, "a")}), "bob", false)
-			if err != nil {
-				return func() error { return err }
-			}
-			live := stored(first)
+			live := applied("bob", tree{"list": items(n, "a")})
 			entry, err := managedfields.Decode(live.GetManagedFields())
 			if err != nil {
 				return func() error { return err }

@@ -26,14 +26,6 @@ var (
 	amount = &typed.Type{Scalar: typed.Untyped, Format: "quantity"}
 )
 
-func structOf(fields map[string]*typed.Type) *typed.Type {
-	declared := map[string]typed.Field{}
-	for name, t := range fields {
-		declared[name] = typed.Field{Type: t}
-	}
-	return &typed.Type{Map: typed.NewMap(declared, nil)}
-}
-
 // declare adds a field to a struct.
 func declare(t *typed.Type, name string, f typed.Field) {
 	fields := gomaps.Collect(t.Map.Fields())
@@ -50,20 +42,20 @@ func freeMap(elem *typed.Type) *typed.Type { return &typed.Type{Map: typed.NewMa
 // thing has every topology.
 var thing = func() *typed.Type {
 	// A list of lists of lists, as deep as one likes.
-	nested := structOf(map[string]*typed.Type{"name": text, "value": text})
+	nested := writetest.StructOf(map[string]*typed.Type{"name": text, "value": text})
 	declare(nested, "list", typed.Field{Type: keyed(nested)})
 	// A struct that contains itself.
-	self := structOf(nil)
+	self := writetest.StructOf(nil)
 	declare(self, "self", typed.Field{Type: self})
 	declare(self, "map", typed.Field{Type: freeMap(text)})
-	return structOf(map[string]*typed.Type{
+	return writetest.StructOf(map[string]*typed.Type{
 		"apiVersion": text,
 		"kind":       text,
-		"metadata": structOf(map[string]*typed.Type{
+		"metadata": writetest.StructOf(map[string]*typed.Type{
 			"name": text, "uid": text, "annotations": freeMap(text),
 			"managedFields": {List: typed.AtomicList(typed.UntypedAtomic())},
 		}),
-		"spec": structOf(map[string]*typed.Type{
+		"spec": writetest.StructOf(map[string]*typed.Type{
 			"any":    typed.Deduced(),
 			"list":   keyed(nested),
 			"set":    {List: typed.SetList(&typed.Type{Scalar: typed.Untyped})},
@@ -101,16 +93,10 @@ func object(spec tree) *unstructured.Unstructured {
 
 // stored returns an object as it comes back from a server, with managed fields.
 func stored(obj runtime.Object, entries ...any) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{Object: tree{}}
-	for k, v := range obj.(*unstructured.Unstructured).Object {
-		out.Object[k] = v
-	}
+	out := &unstructured.Unstructured{Object: gomaps.Clone(obj.(*unstructured.Unstructured).Object)}
 	metadata := tree{"name": "x", "uid": "u"}
-	if old, ok := out.Object["metadata"].(tree); ok {
-		for k, v := range old {
-			metadata[k] = v
-		}
-	}
+	old, _ := out.Object["metadata"].(tree)
+	gomaps.Copy(metadata, old)
 	if entries != nil {
 		metadata["managedFields"] = entries
 	}
@@ -123,6 +109,15 @@ func entry(manager, operation, version string, fields tree) tree {
 		"manager": manager, "operation": operation, "apiVersion": version,
 		"time": "2020-01-02T03:04:05Z", "fieldsType": "FieldsV1", "fieldsV1": fields,
 	}
+}
+
+// applied returns a stored Thing with a spec that a manager applied.
+func applied(by string, spec tree) *unstructured.Unstructured {
+	out, err := writetest.Apply(manager(), nil, object(spec), by, false)
+	if err != nil {
+		panic(err)
+	}
+	return stored(out)
 }
 
 // apply and update are what most rows do.

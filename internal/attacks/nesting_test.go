@@ -207,9 +207,9 @@ var nesting = []attack{
 		gets: "the first conflicts, as many as the limits allow",
 		build: func(n int) func() error {
 			nested := func(value string) any {
-				m, fields := tree{}, tree{}
+				m := tree{}
 				for i := range n {
-					m[fmt.Sprint("k", i)], fields["f:"+fmt.Sprint("k", i)] = value, tree{}
+					m[fmt.Sprint("k", i)] = value
 				}
 				var v any = tree{"map": m}
 				for range 900 {
@@ -217,11 +217,7 @@ var nesting = []attack{
 				}
 				return v
 			}
-			first, err := writetest.Apply(manager(), nil, object(tree{"self": nested("a")}), "bob", false)
-			if err != nil {
-				return func() error { return err }
-			}
-			return apply(manager(), stored(first), object(tree{"self": nested("b")}), false)
+			return apply(manager(), applied("bob", tree{"self": nested("a")}), object(tree{"self": nested("b")}), false)
 		},
 	},
 	{

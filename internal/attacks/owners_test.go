@@ -158,11 +158,8 @@ var owners = []attack{
 		name: "an intent that drops 50,000 items", why: "the passes of pruning, each over the whole object", size: 12_500,
 		gets: "a result",
 		build: func(n int) func() error {
-			first, err := writetest.Apply(manager(), nil, object(tree{"list": items(n, "a")}), "alice", false)
-			if err != nil {
-				return func() error { return err }
-			}
-			return apply(manager(), stored(first), object(tree{"list": items(10, "a")}), false)
+			live := applied("alice", tree{"list": items(n, "a")})
+			return apply(manager(), live, object(tree{"list": items(10, "a")}), false)
 		},
 	},
 }

@@ -109,9 +109,8 @@ func (l Laws) checkAgain(
 	if difference == nil {
 		return second, nil
 	}
-	a, err1 := treeOf(first)
-	b, err2 := treeOf(second)
-	if err := errors.Join(err1, err2); err != nil {
+	a, b, err := treesOf(first, second)
+	if err != nil {
 		return nil, err
 	}
 	if !addsEmptyLists(without(a), without(b)) || !l.addsIntent(a, b, intent) {
@@ -281,14 +280,13 @@ func (l Laws) comparePlan(plan *plans.Plan, planErr error, live, stored runtime.
 	}
 	want := plans.Changed
 	if live != nil {
-		before, err1 := treeOf(live)
-		after, err2 := treeOf(stored)
-		if err := errors.Join(err1, err2); err != nil {
+		before, after, err := treesOf(live, stored)
+		if err != nil {
 			return err
 		}
 		switch {
 		case !l.Semantics.Equal(l.Type, clientsOf(before), clientsOf(after)):
-		case reflect.DeepEqual(undated(before), undated(after)):
+		case reflect.DeepEqual(undated(managedFields(before)), undated(managedFields(after))):
 			want = plans.Unchanged
 		default:
 			want = plans.OwnershipOnly
@@ -343,9 +341,8 @@ func (l Laws) stored(obj runtime.Object) (runtime.Object, error) {
 // compareObjects returns an error when an apply changed its object, its managed fields
 // aside.
 func (l Laws) compareObjects(before, after runtime.Object) error {
-	a, err1 := treeOf(before)
-	b, err2 := treeOf(after)
-	if err := errors.Join(err1, err2); err != nil {
+	a, b, err := treesOf(before, after)
+	if err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(without(a), without(b)) {
@@ -359,9 +356,8 @@ func (l Laws) compare(before, after runtime.Object) error {
 	if err := l.compareObjects(before, after); err != nil {
 		return err
 	}
-	a, err1 := treeOf(before)
-	b, err2 := treeOf(after)
-	if err := errors.Join(err1, err2); err != nil {
+	a, b, err := treesOf(before, after)
+	if err != nil {
 		return err
 	}
 	x, y := managedFields(a), managedFields(b)
@@ -425,6 +421,13 @@ func onlyEmptyLists(v any) bool {
 		return len(x) > 0
 	}
 	return false
+}
+
+func treesOf(one, other runtime.Object) (a, b map[string]any, err error) {
+	if a, err = treeOf(one); err == nil {
+		b, err = treeOf(other)
+	}
+	return a, b, err
 }
 
 func treeOf(obj runtime.Object) (map[string]any, error) {

@@ -87,10 +87,7 @@ func sortedCauses(conflict error) []string {
 // times of the entries may differ too, since a null is a change to an empty
 // container.
 func Compare(upstream, tenure *unstructured.Unstructured) error {
-	return compareTrees(upstream.Object, tenure.Object, false)
-}
-
-func compareTrees(up, own map[string]any, isTimeless bool) error {
+	up, own, isTimeless := upstream.Object, tenure.Object, false
 	if !equalBut(without(up), without(own), &isTimeless) {
 		return fmt.Errorf("upstream's object: %s\ntenure's object:   %s", JSON(without(up)), JSON(without(own)))
 	}
@@ -332,27 +329,27 @@ func managedFields(tree map[string]any) []any {
 // timeless returns the entries without times, in an order that does not depend
 // on them.
 func timeless(list []any) []any {
+	out := undated(list)
+	slices.SortFunc(out, func(a, b any) int { return strings.Compare(JSON(a), JSON(b)) })
+	return out
+}
+
+// undated returns the entries without times.
+func undated(list []any) []any {
 	out := slices.Clone(list)
 	for i := range out {
 		e := maps.Clone(out[i].(map[string]any))
 		delete(e, "time")
 		out[i] = e
 	}
-	slices.SortFunc(out, func(a, b any) int { return strings.Compare(JSON(a), JSON(b)) })
 	return out
 }
 
 // equalBut is typed.Equal, but for nulls in up where own has an empty container.
 func equalBut(up, own any, emptied *bool) bool {
-	if up == nil {
-		switch o := own.(type) {
-		case map[string]any:
-			*emptied = true
-			return len(o) == 0
-		case []any:
-			*emptied = true
-			return len(o) == 0
-		}
+	if up == nil && isContainer(own) {
+		*emptied = true
+		return isEmpty(own)
 	}
 	switch u := up.(type) {
 	case map[string]any:

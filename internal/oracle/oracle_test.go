@@ -1,134 +1,195 @@
 package oracle
 
 import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FuzzWrites has upstream and Tenure do the same random writes to objects of
-// the same random types.
-func FuzzWrites(f *testing.F) {
+// seeded fuzzes a run, from the seeds on.
+func seeded(f *testing.F, run func(data []byte) error) {
 	for _, seed := range Seeds() {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		require.NoError(t, Run(data))
-	})
+	f.Fuzz(func(t *testing.T, data []byte) { require.NoError(t, run(data)) })
 }
+
+// uncounted is a run without what it counts.
+func uncounted[T any](run func([]byte) (T, error)) func([]byte) error {
+	return func(data []byte) error {
+		_, err := run(data)
+		return err
+	}
+}
+
+// FuzzWrites has upstream and Tenure do the same random writes to objects of the same random types.
+func FuzzWrites(f *testing.F) { seeded(f, Run) }
 
 // FuzzOddWrites is FuzzWrites with what comes up seldom.
-func FuzzOddWrites(f *testing.F) {
-	for _, seed := range Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		require.NoError(t, RunOdd(data))
-	})
-}
+func FuzzOddWrites(f *testing.F) { seeded(f, RunOdd) }
 
-// FuzzCanonical has Tenure, in Canonical semantics, come to what upstream comes to
-// when everybody uses the same words.
-func FuzzCanonical(f *testing.F) {
-	for _, seed := range Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		require.NoError(t, RunCanonical(data))
-	})
-}
+// FuzzCanonical has Tenure, in Canonical semantics, come to what upstream comes to when everybody uses the same words.
+func FuzzCanonical(f *testing.F) { seeded(f, RunCanonical) }
 
 // FuzzPlans compares the plan of every apply with the apply itself.
-func FuzzPlans(f *testing.F) {
-	for _, seed := range Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, err := RunPlans(data)
-		require.NoError(t, err)
-	})
-}
+func FuzzPlans(f *testing.F) { seeded(f, uncounted(RunPlans)) }
 
 // FuzzAgain applies every intent twice, and checks the other laws of applies.
-func FuzzAgain(f *testing.F) {
-	for _, seed := range Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, err := RunAgain(data)
-		require.NoError(t, err)
-	})
-}
+func FuzzAgain(f *testing.F) { seeded(f, uncounted(RunAgain)) }
 
 // FuzzFailing has conversions fail during writes.
-func FuzzFailing(f *testing.F) {
-	for _, seed := range Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, err := RunFailing(data)
-		require.NoError(t, err)
-	})
-}
+func FuzzFailing(f *testing.F) { seeded(f, uncounted(RunFailing)) }
 
-// The random worlds have writes during which conversions fail.
-func TestConversionsFail(t *testing.T) {
-	total := 0
-	for _, seed := range Seeds() {
-		failed, err := RunFailing(seed)
-		require.NoError(t, err)
-		total += failed
-	}
-	require.Greater(t, total, 300)
-}
+// FuzzMoves moves ownership in random objects.
+func FuzzMoves(f *testing.F) { seeded(f, uncounted(RunMoves)) }
 
-// The random worlds have enough applies that are not refused.
-func TestAppliesAgain(t *testing.T) {
-	total := 0
-	for _, seed := range Seeds() {
-		applied, err := RunAgain(seed)
-		require.NoError(t, err)
-		total += applied
+// TestRunsAreAboutSomething: the random worlds have enough of what the fuzzers check.
+func TestRunsAreAboutSomething(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		run  func(data []byte) (int, error)
+		more int
+	}{
+		{"writes during which conversions fail", RunFailing, 300},
+		{"applies that are not refused", RunAgain, 500},
+		{"objects in which something can be moved", RunMoves, 300},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			total := 0
+			for _, seed := range Seeds() {
+				n, err := row.run(seed)
+				require.NoError(t, err)
+				total += n
+			}
+			require.Greater(t, total, row.more)
+		})
 	}
-	require.Greater(t, total, 500)
-}
-
-// The random worlds have plans of every outcome, so that FuzzPlans says something
-// about each.
-func TestPlansOfEveryOutcome(t *testing.T) {
-	total := map[plans.Outcome]int{}
+	outcomes := map[plans.Outcome]int{}
 	for _, seed := range Seeds() {
 		seen, err := RunPlans(seed)
 		require.NoError(t, err)
 		for outcome, n := range seen {
-			total[outcome] += n
+			outcomes[outcome] += n
 		}
 	}
 	for outcome := plans.Unchanged; outcome <= plans.Conflict; outcome++ {
-		require.GreaterOrEqual(t, total[outcome], 10, outcome)
+		require.GreaterOrEqual(t, outcomes[outcome], 10, outcome)
 	}
 }
 
-// FuzzMoves moves ownership in random objects.
-func FuzzMoves(f *testing.F) {
-	for _, seed := range Seeds() {
-		f.Add(seed)
+// TestCapOfOneSecond: an update that sorts before ancient-changes by its name alone is merged into it. Upstream drops
+// the entry of ancient-changes, with what it owns (doc/differences.md, 35).
+func TestCapOfOneSecond(t *testing.T) {
+	text := schemaOf("string")
+	root := schemaOf("object")
+	root.AdditionalProperties = &spec.SchemaOrBool{Schema: &text}
+	w := &World{}
+	require.NoError(t, w.SetSpec(root))
+
+	fields, entries := map[string]any{}, []any{}
+	add := func(manager string, second int) {
+		fields[manager] = "x"
+		entries = append(entries, map[string]any{
+			"manager": manager, "operation": "Update", "apiVersion": Kind("v1").GroupVersion().String(),
+			"time": fmt.Sprintf("2026-01-01T00:00:%02dZ", second), "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:" + manager: map[string]any{}}},
+		})
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, err := RunMoves(data)
+	add("aa", 5)
+	add(managedfields.Ancient, 5)
+	for i := range 8 {
+		add(fmt.Sprint("manager-", i), 10+i)
+	}
+	object := func() *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": "thing", "uid": "uid", "managedFields": entries}, "spec": fields,
+		}}
+		u.SetGroupVersionKind(Kind("v1"))
+		return u.DeepCopy()
+	}
+	w.Store(object(), func() int { return 0 })
+	fields["eleventh"] = "x"
+	write := Write{Object: object(), Version: "v1", Manager: "eleventh"}
+
+	theirs, now, err := w.Upstream(write)
+	require.NoError(t, err)
+	ours, err := w.Tenure(write, now)
+	require.NoError(t, err)
+	for _, row := range []struct {
+		obj  *unstructured.Unstructured
+		lost []string
+	}{{theirs, []string{managedfields.Ancient}}, {ours, nil}} {
+		require.Len(t, row.obj.GetManagedFields(), 10)
+		l, _, err := managedfields.Read(row.obj)
 		require.NoError(t, err)
-	})
+		owned := l.Owned(Kind("v1").GroupVersion().String())
+		var lost []string
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if !owned.Has(fieldpath.Fields("spec", name)) {
+				lost = append(lost, name)
+			}
+		}
+		require.Equal(t, row.lost, lost)
+	}
 }
 
-// The random worlds have objects in which something can be moved.
-func TestMovesAreMade(t *testing.T) {
-	total := 0
-	for _, seed := range Seeds() {
-		moved, err := RunMoves(seed)
-		require.NoError(t, err)
-		total += moved
+// TestResultsStayAsTheyAre does writes each to the very object that the one before
+// returned, which shares memory with what that was given, and so on to the first:
+// none of them may be changed by a later write.
+func TestResultsStayAsTheyAre(t *testing.T) {
+	kept := 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 23))
+		data := make([]byte, 4000)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		g := NewGen(data)
+		w := &World{intents: map[string]map[string]any{}}
+		require.NoError(t, w.SetSpec(g.Struct(3)))
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		type version struct {
+			what any
+			text string
+		}
+		var frozen []version
+		freeze := func(what any) { frozen = append(frozen, version{what, JSON(what)}) }
+		for range maxSteps {
+			write := g.write(w)
+			live := w.Live
+			if live == nil {
+				live = w.live(write.Version)
+			}
+			freeze(write.Object.Object)
+			m, err := w.manager(write, now)
+			require.NoError(t, err)
+			now = now.Add(time.Second)
+			// A write at another version than live's gets a copy, as a server converts.
+			if live.GetAPIVersion() != write.Object.GetAPIVersion() {
+				live = w.live(write.Version)
+			}
+			out, err := Do(m, live, write)
+			if err != nil {
+				continue
+			}
+			w.Live = out
+			freeze(out.Object)
+			kept++
+		}
+		for i, v := range frozen {
+			require.Equal(t, v.text, JSON(v.what), "seed %d, object %d", seed, i)
+		}
 	}
-	require.Greater(t, total, 300)
+	require.Greater(t, kept, 2000)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -103,7 +102,7 @@ func (w *World) comparePlan(
 	switch {
 	case len(conflicting) > 0:
 		want = plans.Conflict
-	case sameObject && reflect.DeepEqual(undated(live.Object), undated(stored.Object)):
+	case sameObject && reflect.DeepEqual(undated(managedFields(live.Object)), undated(managedFields(stored.Object))):
 		want = plans.Unchanged
 	case sameObject:
 		want = plans.OwnershipOnly
@@ -171,16 +170,6 @@ func (w *World) stored(write Write, out *unstructured.Unstructured) *unstructure
 		return out
 	}
 	put(live, out.Object, "status")
-	return out
-}
-
-// undated returns the managed fields of a tree without times.
-func undated(tree map[string]any) (out []any) {
-	for _, item := range managedFields(tree) {
-		entry := maps.Clone(item.(map[string]any))
-		delete(entry, "time")
-		out = append(out, entry)
-	}
 	return out
 }
 

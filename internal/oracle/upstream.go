@@ -1,7 +1,9 @@
 package oracle
 
 import (
+	"encoding/json"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/schemaconv"
@@ -63,6 +65,28 @@ func UpstreamSchema(s spec.Schema) (*smdschema.Schema, error) {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
 	return out, nil
+}
+
+var builtinModels sync.Map // by group version: map[string]*spec.Schema
+
+// BuiltinModels returns the schemas of the embedded document of a group version, from which upstream makes its types.
+// They are shared, and must not be changed.
+func BuiltinModels(gv schema.GroupVersion) (map[string]*spec.Schema, error) {
+	if models, ok := builtinModels.Load(gv); ok {
+		return models.(map[string]*spec.Schema), nil
+	}
+	text, ok := openapi.BuiltinDocument(gv)
+	if !ok {
+		return nil, fmt.Errorf("no embedded document of %s", gv)
+	}
+	var document struct {
+		Components struct{ Schemas map[string]*spec.Schema }
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, fmt.Errorf("document of %s: %w", gv, err)
+	}
+	builtinModels.Store(gv, document.Components.Schemas)
+	return document.Components.Schemas, nil
 }
 
 // EqualButEmptied is [typed.Equal], but a null of upstream's may be an empty

@@ -1,7 +1,6 @@
 package writetest
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -64,15 +64,11 @@ func Parse(t testing.TB, text string) map[string]any {
 	var tree map[string]any
 	data, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(t, err)
-	u := &unstructured.Unstructured{}
 	require.NoError(t, json.Unmarshal(data, &tree))
 	if tree["kind"] == nil {
 		tree["kind"] = "Thing"
-		data, err = json.Marshal(tree)
-		require.NoError(t, err)
 	}
-	require.NoError(t, u.UnmarshalJSON(data))
-	return u.Object
+	return tree
 }
 
 // Object returns a Thing called x.

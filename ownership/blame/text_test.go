@@ -12,23 +12,6 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
-func TestTextNeutralises(t *testing.T) {
-	obj := owned(t, `{}`, `{"f:spec":{}}`)
-	obj["spec"] = map[string]any{"x\x1b[2J": "\u009b31m \u202e right to left \u2028 \x7f"}
-	entry := obj["metadata"].(map[string]any)["managedFields"].([]any)[0].(map[string]any)
-	entry["manager"] = "evil\x1b]0;title\x07\u2066\n"
-	entry["fieldsV1"] = map[string]any{
-		"f:spec": map[string]any{"f:x\x1b[2J": map[string]any{}, "f:gone\x1b": map[string]any{}},
-	}
-	r := report(t, obj, blame.Options{})
-	var text bytes.Buffer
-	require.NoError(t, blame.Text(&text, nil, r, r))
-	control := regexp.MustCompile("[\x00-\x09\x0b-\x1f\x7f\u0080-\u009f\u2028\u202e\u2066]")
-	require.NotRegexp(t, control, text.String())
-	require.Contains(t, text.String(), `evil\u001b]0;title\u0007\u2066\u000a`)
-	require.Contains(t, text.String(), `\u202e right to left`)
-}
-
 func TestStyle(t *testing.T) {
 	r := report(t, readFile(t, live), blame.Options{})
 	var without, with bytes.Buffer
@@ -47,15 +30,8 @@ func TestStyle(t *testing.T) {
 }
 
 func TestSeveral(t *testing.T) {
-	a, b := report(
-		t,
-		readFile(t, live),
-		blame.Options{},
-	), report(
-		t,
-		readFile(t, "widget.yaml"),
-		blame.Options{},
-	)
+	a := report(t, readFile(t, live), blame.Options{})
+	b := report(t, readFile(t, "widget.yaml"), blame.Options{})
 	var text bytes.Buffer
 	require.NoError(t, blame.Text(&text, nil, a, b))
 	require.True(t, strings.HasPrefix(text.String(), "Deployment shop/web\nMANAGER"))
@@ -69,4 +45,33 @@ func (full) Write([]byte) (int, error) { return 0, fmt.Errorf("no room") }
 func TestWriteErrors(t *testing.T) {
 	r := report(t, readFile(t, live), blame.Options{})
 	require.ErrorContains(t, blame.Text(full{}, nil, r), "no room")
+}
+
+// TestManyOwners: of a line that many own, Text shows the first, and how many more there are.
+func TestManyOwners(t *testing.T) {
+	type m = map[string]any
+	var entries []any
+	for i := range 200 {
+		entries = append(
+			entries,
+			m{"manager": fmt.Sprintf("m%03d", i), "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+				"fieldsV1": m{"f:data": m{"f:a": m{}, "f:b": m{}}}},
+		)
+	}
+	report := report(t, m{"metadata": m{"managedFields": entries}, "data": m{"a": "x", "b": "y"}}, blame.Options{})
+	var lists [][]*blame.Owner
+	for i := range report.Lines {
+		if f := report.Lines[i].Field(); f.State == blame.Owned {
+			lists = append(lists, f.Owners)
+		}
+	}
+	require.Len(t, lists, 2)
+	require.Len(t, lists[0], 200)
+	require.Same(t, &report.Entries[0].Owner, lists[1][0])
+	require.Equal(t, 2, report.Entries[199].Lines)
+
+	var text strings.Builder
+	require.NoError(t, blame.Text(&text, nil, report))
+	require.Equal(t, 2, strings.Count(text.String(), "+ 180 more"))
+	require.Equal(t, 2*blame.MaxOwners, strings.Count(text.String(), "Update"))
 }

@@ -392,14 +392,3 @@ func TestRandomHistories(t *testing.T) {
 		require.Equal(t, want, found, "seed %d", seed)
 	}
 }
-
-// What is no object of Kubernetes is followed without a panic.
-func TestOddObjects(t *testing.T) {
-	tracker := fights.New(fights.Options{})
-	for i, obj := range []map[string]any{
-		nil, {}, {"metadata": "text"}, {"metadata": map[string]any{"managedFields": "text"}},
-		{"metadata": map[string]any{"managedFields": []any{map[string]any{"fieldsV1": "text"}, nil, "x"}}},
-	} {
-		require.NotPanics(t, func() { tracker.Observe(obj, time.Unix(int64(i), 0)) })
-	}
-}

@@ -31,22 +31,23 @@ func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Tim
 	if h == nil || !ok || u.GetResourceVersion() == h.last.version {
 		return nil
 	}
-	next, err := withScale(h.last.tree, u, count, manager, at)
-	if err != nil || next == nil {
+	next := withScale(h.last.tree, u, count, manager, at)
+	if next == nil {
 		return nil
 	}
 	return t.Observe(next, at)
 }
 
-// withScale returns an object with the replicas, the owner and the version of a Scale; nil if it has no replicas.
+// withScale returns an object with the replicas, the owner and the version of a Scale; nil if it has no replicas, or
+// managed fields that can't be read.
 func withScale(
 	tree map[string]any, scale *unstructured.Unstructured, count any, manager string, at time.Time,
-) (map[string]any, error) {
+) map[string]any {
 	live := &unstructured.Unstructured{Object: tree}
 	spec, ok := tree["spec"].(map[string]any)
 	before, has := spec["replicas"]
 	if !ok || !has {
-		return nil, nil
+		return nil
 	}
 	spec, tree = maps.Clone(spec), maps.Clone(tree)
 	spec["replicas"], tree["spec"] = count, spec
@@ -54,11 +55,11 @@ func withScale(
 	metadata = maps.Clone(metadata)
 	metadata["resourceVersion"], tree["metadata"] = scale.GetResourceVersion(), metadata
 	if typed.Equal(before, count) {
-		return tree, nil
+		return tree
 	}
 	list, _, err := managedfields.Read(live)
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	written := fieldpath.NewSet(replicas)
 	for i := range list {
@@ -75,13 +76,5 @@ func withScale(
 			key, live.GetAPIVersion(), &metav1.Time{Time: at}, written,
 		))
 	}
-	out, err := list.Into(&unstructured.Unstructured{Object: tree})
-	if err != nil {
-		return nil, err
-	}
-	next, ok := out.(*unstructured.Unstructured)
-	if !ok {
-		return nil, nil
-	}
-	return next.Object, nil
+	return managedfields.With(tree, list.EncodeTree())
 }

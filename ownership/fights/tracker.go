@@ -75,7 +75,6 @@ type turn struct {
 	side        Side
 	value       value
 	first, last time.Time
-	writes      int
 	isReturn    bool
 	tookFrom    string // the manager that lost the field to a forced apply; empty for none
 }
@@ -173,10 +172,9 @@ func (h *history) write(c change, at time.Time, o Options) *field {
 	if n := len(f.turns); n > 0 && f.turns[n-1].side == c.side {
 		last := &f.turns[n-1]
 		last.value, last.last = c.new, at
-		last.writes++
 		return f
 	}
-	next := turn{side: c.side, value: c.new, first: at, last: at, writes: 1, tookFrom: c.tookFrom}
+	next := turn{side: c.side, value: c.new, first: at, last: at, tookFrom: c.tookFrom}
 	for i := len(f.turns) - 1; i >= 0; i-- {
 		if f.turns[i].side == c.side {
 			next.isReturn = f.turns[i].value.hash == c.new.hash

@@ -96,25 +96,6 @@ func TestReportOrder(t *testing.T) {
 	require.Equal(t, 2, r.Summary().Objects)
 }
 
-// The size of an object and of its managed fields are those of its JSON.
-func TestReportSizes(t *testing.T) {
-	for _, o := range shop(t) {
-		s := summarize(options(), o)
-		size := func(tree map[string]any) int {
-			var out bytes.Buffer
-			encoder := json.NewEncoder(&out)
-			encoder.SetEscapeHTML(false)
-			require.NoError(t, encoder.Encode(tree))
-			return out.Len() - 1
-		}
-		whole := size(o.Tree)
-		require.Equal(t, whole, s.Size)
-		metadata := o.Tree["metadata"].(map[string]any)
-		delete(metadata, "managedFields")
-		require.Equal(t, whole-size(o.Tree), s.ManagedFields, metadata["name"])
-	}
-}
-
 // Objects that a server would not return are counted, and are no panic.
 func TestReportMalformed(t *testing.T) {
 	for _, row := range []struct {

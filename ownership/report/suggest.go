@@ -77,7 +77,7 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 		}
 	}
 	if s.Ancient.Objects > 0 {
-		add(Command{Verb: "drop", Kinds: slices.Sorted(maps.Keys(s.Ancient.kinds)), Flags: []string{"--from",
+		add(Command{Verb: "drop", Kinds: slices.Sorted(maps.Keys(r.ancient)), Flags: []string{"--from",
 			managedfields.Ancient, "--dry-run"}}, "%s the fields of managers that are forgotten",
 			printable.Counted(s.Ancient.Objects, "object keeps", "objects keep"))
 	}

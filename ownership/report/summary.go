@@ -24,8 +24,6 @@ type Summary struct {
 
 	Examples    []Example    `json:"examples"`
 	Suggestions []Suggestion `json:"suggestions"`
-
-	options Options
 }
 
 // Totals are the figures of some objects. Size and ManagedFields are bytes of JSON.
@@ -46,13 +44,11 @@ func (t *Totals) add(o Totals) {
 }
 
 // Share returns the part of the objects' size that managed fields are, from 0 to 1.
-func (t Totals) Share() float64 { return share(t.ManagedFields, t.Size) }
-
-func share(part, of int) float64 {
-	if of == 0 {
+func (t Totals) Share() float64 {
+	if t.Size == 0 {
 		return 0
 	}
-	return float64(part) / float64(of)
+	return float64(t.ManagedFields) / float64(t.Size)
 }
 
 // Manager is a field manager in all objects.
@@ -121,7 +117,6 @@ type Ancient struct {
 	ManagedFields int `json:"managedFields"`
 	// Oldest is the oldest time of such an entry.
 	Oldest *time.Time `json:"oldest,omitempty"`
-	kinds  map[string]bool
 }
 
 // Finding is what an object is an example of.

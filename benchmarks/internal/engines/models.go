@@ -2,13 +2,12 @@ package engines
 
 import (
 	"encoding/json"
-	"fmt"
-	"sync"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/tenure-ssa/tenure/typed/openapi"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
 // fleetModel is the schema of the custom type: a list keyed by one field, one keyed by three, and sets.
@@ -55,40 +54,14 @@ func (k Kind) document() schema.GroupVersion {
 	return k.GroupVersion()
 }
 
-var (
-	modelsLock sync.Mutex
-	modelsOf   = map[schema.GroupVersion]map[string]*spec.Schema{}
-)
-
 // models returns the schemas by which upstream gets to know k: those that Tenure
 // embeds.
 func (k Kind) models() (map[string]*spec.Schema, error) {
-	modelsLock.Lock()
-	defer modelsLock.Unlock()
-	gv := k.document()
-	if models, ok := modelsOf[gv]; ok {
-		return models, nil
+	models, err := oracle.BuiltinModels(k.document())
+	if err != nil || !k.custom() {
+		return models, err
 	}
-	text, ok := openapi.BuiltinDocument(gv)
-	if !ok {
-		return nil, fmt.Errorf("models of %s: no embedded document of %s", k.Kind, gv)
-	}
-	var document struct {
-		Components struct {
-			Schemas map[string]*spec.Schema `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		return nil, fmt.Errorf("models of %s: %w", k.Kind, err)
-	}
-	models := document.Components.Schemas
-	if k.custom() {
-		fleet := &spec.Schema{}
-		if err := json.Unmarshal([]byte(fleetModel), fleet); err != nil {
-			return nil, err
-		}
-		models["dev.example.v1.Fleet"] = fleet
-	}
-	modelsOf[gv] = models
-	return models, nil
+	models = maps.Clone(models)
+	models["dev.example.v1.Fleet"] = &spec.Schema{}
+	return models, json.Unmarshal([]byte(fleetModel), models["dev.example.v1.Fleet"])
 }

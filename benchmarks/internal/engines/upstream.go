@@ -2,16 +2,16 @@ package engines
 
 import (
 	"bytes"
-	"fmt"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	smdv4 "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
 // Upstream returns the engine of k8s.io/apimachinery.
@@ -102,22 +102,9 @@ func upstreamManager(k Kind) (FieldManager, error) {
 
 // host is what a server gives a field manager for unstructured objects: there is
 // one version, nothing has a default, and a new object has a kind only.
-type host struct{}
+type host struct{ oracle.AsItIs }
 
-func (host) Convert(_, _, _ any) error { return fmt.Errorf("not used") }
-
+// ConvertToVersion returns the object itself.
 func (host) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	return in, nil
-}
-
-func (host) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
-}
-
-func (host) Default(runtime.Object) {}
-
-func (host) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(kind)
-	return u, nil
 }

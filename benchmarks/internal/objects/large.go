@@ -29,33 +29,8 @@ func digest(i int) string {
 
 // Node returns a Node with 10 conditions and 50 images.
 func Node() *unstructured.Unstructured {
-	u := named("v1", "Node", "worker-17")
-	for _, name := range []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/arch",
-		"kubernetes.io/os", "kubernetes.io/hostname", "node.kubernetes.io/instance-type"} {
-		Set(u, "x", "metadata", "labels", name)
-	}
-	Set(u, "true", "metadata", "annotations", "volumes.kubernetes.io/controller-managed-attach-detach")
-	u.Object["spec"] = map[string]any{
-		"podCIDR": "10.4.17.0/24", "podCIDRs": []any{"10.4.17.0/24"}, "providerID": "cloud:///zone-a/worker-17",
-	}
-	capacity := func(cpu, memory string) map[string]any {
-		return map[string]any{
-			"cpu":               cpu,
-			"memory":            memory,
-			"pods":              "110",
-			"ephemeral-storage": "203070420Ki",
-			"hugepages-2Mi":     "0",
-		}
-	}
-	var conditions, images, volumes []any
-	for i, name := range []string{"MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable", "KernelDeadlock",
-		"ReadonlyFilesystem", "FrequentKubeletRestart", "FrequentContainerdRestart", "CorruptDockerOverlay2", "Ready"} {
-		conditions = append(conditions, map[string]any{
-			"type": name, "status": map[bool]string{true: "True", false: "False"}[name == "Ready"],
-			"reason": name + "Reason", "message": fmt.Sprintf("condition %d of the node is as expected", i),
-			"lastHeartbeatTime": "2026-01-05T08:30:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z",
-		})
-	}
+	u := parse("Node")
+	var images []any
 	for i := range 50 {
 		repo := fmt.Sprintf("registry.example.dev/shop/service-%02d", i)
 		images = append(images, map[string]any{
@@ -63,24 +38,7 @@ func Node() *unstructured.Unstructured {
 			"sizeBytes": int64(20_000_000 + i*1_234_567),
 		})
 	}
-	for i := range 4 {
-		name := fmt.Sprintf("kubernetes.io/csi/disk.example.dev^vol-%d", i)
-		volumes = append(volumes, map[string]any{"name": name, "devicePath": ""})
-	}
-	u.Object["status"] = map[string]any{
-		"capacity": capacity("16", "65842812Ki"), "allocatable": capacity("15890m", "63223420Ki"),
-		"addresses": []any{
-			map[string]any{"type": "InternalIP", "address": "192.0.2.17"},
-			map[string]any{"type": "Hostname", "address": "worker-17"},
-		},
-		"conditions": conditions, "images": images, "volumesAttached": volumes,
-		"daemonEndpoints": map[string]any{"kubeletEndpoint": map[string]any{"Port": int64(10250)}},
-		"nodeInfo": map[string]any{
-			"architecture": "amd64", "bootID": "b", "machineID": "m", "systemUUID": "s", "operatingSystem": "linux",
-			"containerRuntimeVersion": "containerd://2.1.4", "kernelVersion": "6.12.0", "osImage": "Linux",
-			"kubeProxyVersion": "v1.36.3", "kubeletVersion": "v1.36.3",
-		},
-	}
+	Set(u, images, "status", "images")
 	return u
 }
 
@@ -113,37 +71,10 @@ func Endpoints() *unstructured.Unstructured {
 // CRD returns a CustomResourceDefinition whose schema is about 300 KB, as those
 // are that embed a Pod's template several times over.
 func CRD() *unstructured.Unstructured {
-	u := named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "clusters.db.example.dev")
-	u.Object["spec"] = map[string]any{
-		"group": "db.example.dev", "scope": "Namespaced",
-		"names": map[string]any{"kind": "Cluster", "listKind": "ClusterList", "plural": "clusters", "singular": "cluster"},
-		"versions": []any{map[string]any{
-			"name": "v1", "served": true, "storage": true,
-			"subresources": map[string]any{"status": map[string]any{}},
-			"additionalPrinterColumns": []any{
-				map[string]any{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-			},
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{
-				"type": "object", "properties": map[string]any{
-					"apiVersion": map[string]any{"type": "string"}, "kind": map[string]any{"type": "string"},
-					"metadata": map[string]any{"type": "object"}, "spec": schemaOf(0), "status": schemaOf(2),
-				},
-			}},
-		}},
-	}
-	u.Object["status"] = map[string]any{
-		"acceptedNames": map[string]any{
-			"kind":     "Cluster",
-			"listKind": "ClusterList",
-			"plural":   "clusters",
-			"singular": "cluster",
-		},
-		"storedVersions": []any{"v1"},
-		"conditions": []any{map[string]any{
-			"type": "Established", "status": "True", "reason": "InitialNamesAccepted",
-			"message": "the initial names have been accepted", "lastTransitionTime": "2026-01-05T08:30:00Z",
-		}},
-	}
+	u := parse("CustomResourceDefinition")
+	version := Item(u, "name", "v1", "spec", "versions")
+	properties := version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)
+	properties["spec"], properties["status"] = schemaOf(0), schemaOf(2)
 	return u
 }
 

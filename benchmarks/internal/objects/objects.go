@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,24 +15,28 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed pod.yaml
-var podYAML []byte
-
-//go:embed deployment.yaml
-var deploymentYAML []byte
+//go:embed objects.yaml
+var documents string
 
 // Pod returns a running Pod of two containers.
-func Pod() *unstructured.Unstructured { return parse(podYAML) }
+func Pod() *unstructured.Unstructured { return parse("Pod") }
 
 // Deployment returns a rolled-out Deployment of Pods like [Pod]'s.
-func Deployment() *unstructured.Unstructured { return parse(deploymentYAML) }
+func Deployment() *unstructured.Unstructured { return parse("Deployment") }
 
-func parse(text []byte) *unstructured.Unstructured {
-	data, err := yaml.YAMLToJSON(text)
-	must(err)
-	u := &unstructured.Unstructured{}
-	must(json.Unmarshal(data, &u.Object))
-	return u
+// parse returns the document of a kind.
+func parse(kind string) *unstructured.Unstructured {
+	for text := range strings.SplitSeq(documents, "\n---\n") {
+		if !strings.Contains(text, "\nkind: "+kind+"\n") {
+			continue
+		}
+		data, err := yaml.YAMLToJSON([]byte(text))
+		must(err)
+		u := &unstructured.Unstructured{}
+		must(json.Unmarshal(data, &u.Object))
+		return u
+	}
+	panic("objects: no document of kind " + kind)
 }
 
 // Fresh returns a copy of obj that has been through JSON. Unlike a deep copy's,

@@ -43,10 +43,10 @@ func inAlphabets() (out []Workload) {
 			return objects.WithList(a.field, items)
 		}
 		out = append(out, Workload{Name: "2,000 items, " + a.name + ": apply drops ten", Prepare: func() (*Case, error) {
-			live, err := liveFleet(list(0))
+			live, err := stored(engines.Fleet, list(0), applier, updater)
 			return applying(engines.Fleet, live, objects.Intent(list(dropped)), applier), err
 		}}, Workload{Name: "2,000 items, " + a.name + ": update drops ten", Prepare: func() (*Case, error) {
-			live, err := liveFleet(list(0))
+			live, err := stored(engines.Fleet, list(0), applier, updater)
 			if err != nil {
 				return nil, err
 			}

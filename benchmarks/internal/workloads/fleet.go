@@ -14,31 +14,12 @@ import (
 // listSize is the number of items of the long list.
 const listSize = 10_000
 
-// liveFleet returns fleet as a stored object, all of it applied by one manager.
-func liveFleet(fleet *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	m, err := engines.Upstream().FieldManager(engines.Fleet)
-	if err != nil {
-		return nil, err
-	}
-	empty, err := engines.New(engines.Fleet)
-	if err != nil {
-		return nil, err
-	}
-	out, err := m.Apply(empty, objects.Intent(fleet), applier, false)
-	if err != nil {
-		return nil, err
-	}
-	h := history{kind: engines.Fleet, entries: out.(*unstructured.Unstructured).GetManagedFields()}
-	h.entries[0].Time = &metav1.Time{Time: epoch}
-	return h.live(fleet)
-}
-
 // fleetApply is an apply of the long list, live and the intent each in an order.
 func fleetApply(live, intent func(*unstructured.Unstructured) *unstructured.Unstructured) func() (*Case, error) {
 	return func() (*Case, error) {
 		fleet := objects.Fleet(listSize)
-		stored, err := liveFleet(live(fleet))
-		return applying(engines.Fleet, stored, objects.Intent(intent(fleet)), applier), err
+		before, err := stored(engines.Fleet, live(fleet), applier, updater)
+		return applying(engines.Fleet, before, objects.Intent(intent(fleet)), applier), err
 	}
 }
 
@@ -52,7 +33,7 @@ func withoutLast(fleet *unstructured.Unstructured) *unstructured.Unstructured {
 
 // fleetUpdate is an update that changes one label of the long list.
 func fleetUpdate() (*Case, error) {
-	live, err := liveFleet(objects.Fleet(listSize))
+	live, err := stored(engines.Fleet, objects.Fleet(listSize), applier, updater)
 	if err != nil {
 		return nil, err
 	}

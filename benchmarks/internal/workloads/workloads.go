@@ -26,17 +26,18 @@ func All() []Workload {
 		{Name: "Pod: apply, one field changes", Prepare: podApply(engines.Pod, newImage)},
 		{Name: "Pod: apply, one field is dropped", Prepare: podApply(engines.Pod, withoutArgs)},
 		{Name: "Pod: apply, one field changes, canonical semantics", Prepare: podApply(engines.Pod.Canonically(), newImage)},
-		{Name: "Pod: status update by another manager", Prepare: podUpdate(engines.Pod.Status(), podReady)},
-		{Name: "Pod: update, nothing changes", Prepare: podUpdate(engines.Pod, nil)},
-		{Name: "Pod: first apply", Prepare: podCreate},
+		{Name: "Pod: status update by another manager", Prepare: podUpdate(engines.Pod.Status(), "node-agent", podReady)},
+		{Name: "Pod: update, nothing changes", Prepare: podUpdate(engines.Pod, applier, nil)},
+		{Name: "Pod: first apply", Prepare: podFirstApply(engines.Pod)},
 		{Name: "Node: heartbeat", Prepare: nodeHeartbeat},
 		{Name: "Deployment: conflict with two managers", Prepare: deploymentConflict},
-		{Name: "Pod (Go struct): apply, no-op", Prepare: structApply(nil)},
-		{Name: "Pod (Go struct): apply, one field changes", Prepare: structApply(newImage)},
-		{Name: "Pod (Go struct): apply, one field is dropped", Prepare: structApply(withoutArgs)},
-		{Name: "Pod (Go struct): first apply", Prepare: structFirstApply},
-		{Name: "Pod (Go struct): status update", Prepare: structUpdate},
-		{Name: "Pod (Go struct): update, one field is removed", Prepare: structRemoval},
+		{Name: "Pod (Go struct): apply, no-op", Prepare: podApply(engines.Pod.AsStruct(), nil)},
+		{Name: "Pod (Go struct): apply, one field changes", Prepare: podApply(engines.Pod.AsStruct(), newImage)},
+		{Name: "Pod (Go struct): apply, one field is dropped", Prepare: podApply(engines.Pod.AsStruct(), withoutArgs)},
+		{Name: "Pod (Go struct): first apply", Prepare: podFirstApply(engines.Pod.AsStruct())},
+		{Name: "Pod (Go struct): status update", Prepare: podUpdate(engines.Pod.AsStruct().Status(), "node-agent", podReady)},
+		{Name: "Pod (Go struct): update, one field is removed", Prepare: podUpdate(engines.Pod.AsStruct(), updater,
+			withoutArgs)},
 		{Name: "Pod (Go struct): create", Prepare: structCreate},
 		{Name: "Endpoints, 150 KB: apply, no-op", Prepare: endpointsApply},
 		{Name: "Endpoints, 150 KB: one annotation changes", Prepare: endpointsUpdate},
@@ -67,19 +68,35 @@ func livePod() (*unstructured.Unstructured, error) {
 	return stored(engines.Pod, objects.Pod(), applier, updater)
 }
 
-// newImage changes one field of a Pod's intent.
-func newImage(intent *unstructured.Unstructured) {
-	objects.Item(intent, "name", "app", "spec", "containers")["image"] = "registry.example.dev/shop/checkout:2.14.4"
+// podOf returns [livePod], changed, in the form of a kind. A Go struct has its apiVersion and kind: a server's
+// objects that have a type do not carry them, but both engines ask for them.
+func podOf(k engines.Kind, change func(*unstructured.Unstructured)) (runtime.Object, error) {
+	pod, err := livePod()
+	if err != nil {
+		return nil, err
+	}
+	if change != nil {
+		change(pod)
+	}
+	if k.Struct {
+		return objects.Struct[corev1.Pod](pod), nil
+	}
+	return objects.Fresh(pod), nil
 }
 
-// withoutArgs drops one field of a Pod's intent, which nobody else owns.
-func withoutArgs(intent *unstructured.Unstructured) {
-	delete(objects.Item(intent, "name", "app", "spec", "containers"), "args")
+// newImage changes one field of a Pod.
+func newImage(pod *unstructured.Unstructured) {
+	objects.Item(pod, "name", "app", "spec", "containers")["image"] = "registry.example.dev/shop/checkout:2.14.4"
+}
+
+// withoutArgs drops one field of a Pod, which only the applier owns.
+func withoutArgs(pod *unstructured.Unstructured) {
+	delete(objects.Item(pod, "name", "app", "spec", "containers"), "args")
 }
 
 func podApply(k engines.Kind, change func(intent *unstructured.Unstructured)) func() (*Case, error) {
 	return func() (*Case, error) {
-		live, err := livePod()
+		live, err := podOf(k, nil)
 		intent := objects.Intent(objects.Pod())
 		if change != nil {
 			change(intent)
@@ -95,30 +112,27 @@ func podReady(pod *unstructured.Unstructured) {
 	objects.Item(pod, "name", "app", "status", "containerStatuses")["ready"] = false
 }
 
-func podUpdate(k engines.Kind, change func(*unstructured.Unstructured)) func() (*Case, error) {
+func podUpdate(k engines.Kind, manager string, change func(*unstructured.Unstructured)) func() (*Case, error) {
 	return func() (*Case, error) {
-		live, err := livePod()
+		live, err := podOf(k, nil)
 		if err != nil {
 			return nil, err
 		}
-		now := objects.Fresh(live)
-		manager := applier
-		if change != nil {
-			change(now)
-			manager = "node-agent"
-		}
-		return updating(k, live, now, manager), nil
+		now, err := podOf(k, change)
+		return updating(k, live, now, manager), err
 	}
 }
 
-// podCreate applies to an object that has a kind only, as a server does when
+// podFirstApply applies to an object that has a kind only, as a server does when
 // there is none. The floor is that of the object that comes of it.
-func podCreate() (*Case, error) {
-	intent := objects.Intent(objects.Pod())
-	empty, err := engines.New(engines.Pod)
-	c := applying(engines.Pod, empty, intent, applier)
-	c.Object = intent
-	return c, err
+func podFirstApply(k engines.Kind) func() (*Case, error) {
+	return func() (*Case, error) {
+		intent := objects.Intent(objects.Pod())
+		empty, err := engines.New(k)
+		c := applying(k, empty, intent, applier)
+		c.Object = intent
+		return c, err
+	}
 }
 
 func nodeHeartbeat() (*Case, error) {
@@ -153,73 +167,20 @@ func deploymentConflict() (*Case, error) {
 	return conflicting(engines.Deployment, live, other, "pipeline"), err
 }
 
-// structPod returns [livePod] as a Go struct, with its kind: a server's objects
-// that have a type do not carry one, but both engines ask for it.
-func structPod(change func(*unstructured.Unstructured)) (*corev1.Pod, error) {
-	live, err := livePod()
-	if err != nil {
-		return nil, err
-	}
-	if change != nil {
-		change(live)
-	}
-	return objects.Struct[corev1.Pod](live), nil
-}
-
-func structApply(change func(intent *unstructured.Unstructured)) func() (*Case, error) {
-	return func() (*Case, error) {
-		live, err := structPod(nil)
-		intent := objects.Intent(objects.Pod())
-		if change != nil {
-			change(intent)
-		}
-		return applying(engines.Pod.AsStruct(), live, intent, applier), err
-	}
-}
-
-// structFirstApply is [podCreate] for a Go struct.
-func structFirstApply() (*Case, error) {
-	intent := objects.Intent(objects.Pod())
-	empty, err := engines.New(engines.Pod.AsStruct())
-	c := applying(engines.Pod.AsStruct(), empty, intent, applier)
-	c.Object = intent
-	return c, err
-}
-
-// structRemoval is an update that removes an annotation that the applier owns.
-func structRemoval() (*Case, error) {
-	live, err := structPod(nil)
-	if err != nil {
-		return nil, err
-	}
-	now, err := structPod(func(pod *unstructured.Unstructured) {
-		delete(objects.Item(pod, "name", "app", "spec", "containers"), "args")
-	})
-	return updating(engines.Pod.AsStruct(), live, now, updater), err
-}
-
 // structCreate is the create of a Pod that was not applied.
 func structCreate() (*Case, error) {
-	now, err := structPod(func(pod *unstructured.Unstructured) {
+	k := engines.Pod.AsStruct()
+	now, err := podOf(k, func(pod *unstructured.Unstructured) {
 		pod.SetManagedFields(nil)
 		pod.SetUID("")
 	})
 	if err != nil {
 		return nil, err
 	}
-	empty, err := engines.New(engines.Pod.AsStruct())
-	c := updating(engines.Pod.AsStruct(), empty, now, updater)
+	empty, err := engines.New(k)
+	c := updating(k, empty, now, updater)
 	c.Object = now
 	return c, err
-}
-
-func structUpdate() (*Case, error) {
-	live, err := structPod(nil)
-	if err != nil {
-		return nil, err
-	}
-	now, err := structPod(podReady)
-	return updating(engines.Pod.AsStruct().Status(), live, now, "node-agent"), err
 }
 
 func endpointsApply() (*Case, error) {

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,12 +43,12 @@ func reaction(all testing.ObjectTracker) testing.ReactionFunc {
 	}
 	return func(action testing.Action) (bool, runtime.Object, error) {
 		to, react := t, react
-		if name, ok := dryRunOf(action); ok {
+		if name, write := dryRunOf(action); write != nil {
 			var err error
 			if to, err = t.scratch(action, name); err != nil {
 				return true, nil, err
 			}
-			action, react = stored(action), testing.ObjectReaction(to)
+			action, react = write, testing.ObjectReaction(to)
 		}
 		patch, ok := action.(testing.PatchActionImpl)
 		if ok && patch.GetPatchType() == types.ApplyPatchType && patch.GetSubresource() == statusSubresource {
@@ -58,19 +59,28 @@ func reaction(all testing.ObjectTracker) testing.ReactionFunc {
 	}
 }
 
-// dryRunOf returns the name of the object that a write is to, if the write is a dry run.
-func dryRunOf(action testing.Action) (name string, ok bool) {
+// dryRunOf returns the name of the object that a dry run of a write is to, and the write as one that is stored, in a
+// tracker of its own; nil for any other action.
+func dryRunOf(action testing.Action) (name string, write testing.Action) {
+	var dryRun []string
 	switch a := action.(type) {
 	case testing.CreateActionImpl:
-		return nameOf(a.Object), isDryRun(a.CreateOptions.DryRun)
+		name, dryRun, a.CreateOptions.DryRun = nameOf(a.Object), a.CreateOptions.DryRun, nil
+		write = a
 	case testing.UpdateActionImpl:
-		return nameOf(a.Object), isDryRun(a.UpdateOptions.DryRun)
+		name, dryRun, a.UpdateOptions.DryRun = nameOf(a.Object), a.UpdateOptions.DryRun, nil
+		write = a
 	case testing.PatchActionImpl:
-		return a.Name, isDryRun(a.PatchOptions.DryRun)
+		name, dryRun, a.PatchOptions.DryRun = a.Name, a.PatchOptions.DryRun, nil
+		write = a
 	case testing.DeleteActionImpl:
-		return a.Name, isDryRun(a.DeleteOptions.DryRun)
+		name, dryRun, a.DeleteOptions.DryRun = a.Name, a.DeleteOptions.DryRun, nil
+		write = a
 	}
-	return "", false
+	if !isDryRun(dryRun) {
+		return "", nil
+	}
+	return name, write.DeepCopy()
 }
 
 func isDryRun(dryRun []string) bool { return slices.Contains(dryRun, metav1.DryRunAll) }
@@ -80,25 +90,6 @@ func nameOf(obj runtime.Object) string {
 		return accessor.GetObjectMeta().GetName()
 	}
 	return ""
-}
-
-// stored returns a write as one that is stored: in a tracker of its own.
-func stored(action testing.Action) testing.Action {
-	switch a := action.(type) {
-	case testing.CreateActionImpl:
-		a.Object, a.CreateOptions.DryRun = a.Object.DeepCopyObject(), nil
-		return a
-	case testing.UpdateActionImpl:
-		a.Object, a.UpdateOptions.DryRun = a.Object.DeepCopyObject(), nil
-		return a
-	case testing.PatchActionImpl:
-		a.PatchOptions.DryRun = nil
-		return a
-	case testing.DeleteActionImpl:
-		a.DeleteOptions.DryRun = nil
-		return a
-	}
-	return action
 }
 
 // scratch returns a tracker with one object of t, if it exists.
@@ -123,20 +114,15 @@ func (t *tracker) scratch(action testing.Action, name string) (*tracker, error) 
 
 // applyStatus applies the status of an intent, as a server does: the rest of it counts for nothing.
 func (t *tracker) applyStatus(action testing.PatchActionImpl) (runtime.Object, error) {
-	var tree map[string]any
-	if err := json.Unmarshal(action.Patch, &tree); err != nil {
+	intent := &unstructured.Unstructured{}
+	if err := json.Unmarshal(action.Patch, &intent.Object); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	intent := &unstructured.Unstructured{Object: map[string]any{}}
-	for _, name := range []string{"apiVersion", "kind", statusSubresource} {
-		if v, ok := tree[name]; ok {
-			intent.Object[name] = v
-		}
-	}
+	maps.DeleteFunc(intent.Object, func(name string, _ any) bool {
+		return !slices.Contains([]string{"apiVersion", "kind", statusSubresource}, name)
+	})
 	intent.SetName(action.Name)
-	if action.Namespace != "" {
-		intent.SetNamespace(action.Namespace)
-	}
+	intent.SetNamespace(action.Namespace)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w, err := t.startWrite(action.Resource, intent, action.Namespace, statusSubresource)

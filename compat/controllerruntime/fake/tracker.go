@@ -89,9 +89,7 @@ func (t *tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, na
 		return err
 	}
 	if w.live == nil { // else it is refused as it is
-		if err := setKind(obj, w.kind); err != nil {
-			return err
-		}
+		obj.GetObjectKind().SetGroupVersionKind(w.kind) // which typed clients leave out
 		if obj, err = w.manager.Update(nil, obj, o.FieldManager); err != nil || isDryRun(o.DryRun) {
 			return err
 		}
@@ -105,13 +103,9 @@ func (t *tracker) Update(gvr schema.GroupVersionResource, obj runtime.Object, na
 	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	obj, exists, err := t.update(gvr, obj, namespace, o.FieldManager)
-	if err != nil || exists && isDryRun(o.DryRun) {
-		return err
-	}
-	return t.ObjectTracker.Update(gvr, obj, namespace, o)
+	return t.update(gvr, obj, namespace, o.FieldManager, o.DryRun, func(obj runtime.Object) error {
+		return t.ObjectTracker.Update(gvr, obj, namespace, o)
+	})
 }
 
 // Patch stores obj, which is live with a patch of the client's in it.
@@ -121,26 +115,25 @@ func (t *tracker) Patch(gvr schema.GroupVersionResource, obj runtime.Object, nam
 	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	obj, exists, err := t.update(gvr, obj, namespace, o.FieldManager)
-	if err != nil || exists && isDryRun(o.DryRun) {
-		return err
-	}
-	return t.ObjectTracker.Patch(gvr, obj, namespace, o)
+	return t.update(gvr, obj, namespace, o.FieldManager, o.DryRun, func(obj runtime.Object) error {
+		return t.ObjectTracker.Patch(gvr, obj, namespace, o)
+	})
 }
 
-func (t *tracker) update(
-	gvr schema.GroupVersionResource,
-	obj runtime.Object,
-	namespace, manager string,
-) (out runtime.Object, exists bool, err error) {
+func (t *tracker) update(gvr schema.GroupVersionResource, obj runtime.Object, namespace, manager string,
+	dryRun []string, store func(runtime.Object) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	w, err := t.startWrite(gvr, obj, namespace, "")
-	if err != nil || w.live == nil {
-		return obj, false, err // an object that does not exist is refused when it is stored
+	if err != nil {
+		return err
 	}
-	out, err = w.manager.Update(w.live, obj, manager)
-	return out, true, err
+	if w.live != nil { // else it is refused when it is stored
+		if obj, err = w.manager.Update(w.live, obj, manager); err != nil || isDryRun(dryRun) {
+			return err
+		}
+	}
+	return store(obj)
 }
 
 // Apply creates or updates what applyConfiguration is for.
@@ -269,18 +262,6 @@ func (c converter) ConvertToVersion(in runtime.Object, target runtime.GroupVersi
 type noDefaults struct{}
 
 func (noDefaults) Default(runtime.Object) {}
-
-// setKind sets the apiVersion and kind of obj, which typed clients leave out.
-func setKind(obj runtime.Object, kind schema.GroupVersionKind) error {
-	accessor, err := meta.TypeAccessor(obj)
-	if err != nil {
-		return err
-	}
-	version, name := kind.ToAPIVersionAndKind()
-	accessor.SetAPIVersion(version)
-	accessor.SetKind(name)
-	return nil
-}
 
 func oneOf[T any](options []T) (out T, err error) {
 	switch len(options) {

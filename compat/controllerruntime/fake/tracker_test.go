@@ -86,40 +86,33 @@ func TestSameAsUpstream(t *testing.T) {
 			applyconfigurations.NewTypeConverter(scheme.Scheme))),
 		"tenure's types": clientset(newTracker()),
 	}
+	type request = func(c *kubernetesfake.Clientset) (runtime.Object, error)
+	create := func(c *kubernetesfake.Clientset) (runtime.Object, error) {
+		return c.AppsV1().Deployments("default").Create(
+			ctx, deployment(1, nil), metav1.CreateOptions{FieldManager: "creator"},
+		)
+	}
+	apply := func(intent *acappsv1.DeploymentApplyConfiguration, force bool) request {
+		return func(c *kubernetesfake.Clientset) (runtime.Object, error) {
+			return c.AppsV1().Deployments("default").Apply(
+				ctx, intent, metav1.ApplyOptions{FieldManager: "applier", Force: force},
+			)
+		}
+	}
 	steps := []struct {
 		name string
-		do   func(c *kubernetesfake.Clientset) (runtime.Object, error)
+		do   request
 	}{
 		{"update before there is one", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
 			return c.AppsV1().Deployments("default").Update(
 				ctx, deployment(1, nil), metav1.UpdateOptions{FieldManager: "creator"},
 			)
 		}},
-		{"create", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Create(
-				ctx, deployment(1, nil), metav1.CreateOptions{FieldManager: "creator"},
-			)
-		}},
-		{"create again", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Create(
-				ctx, deployment(1, nil), metav1.CreateOptions{FieldManager: "creator"},
-			)
-		}},
-		{"conflict", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Apply(
-				ctx, applied(2, "app:2"), metav1.ApplyOptions{FieldManager: "applier"},
-			)
-		}},
-		{"force", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Apply(
-				ctx, applied(2, "app:2"), metav1.ApplyOptions{FieldManager: "applier", Force: true},
-			)
-		}},
-		{"no-op", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Apply(
-				ctx, applied(2, "app:2"), metav1.ApplyOptions{FieldManager: "applier"},
-			)
-		}},
+		{"create", create},
+		{"create again", create},
+		{"conflict", apply(applied(2, "app:2"), false)},
+		{"force", apply(applied(2, "app:2"), true)},
+		{"no-op", apply(applied(2, "app:2"), false)},
 		{"update", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
 			d, err := c.AppsV1().Deployments("default").Get(ctx, "d", metav1.GetOptions{})
 			if err != nil {
@@ -132,10 +125,7 @@ func TestSameAsUpstream(t *testing.T) {
 			return c.AppsV1().Deployments("default").Patch(ctx, "d", types.MergePatchType, []byte(`{"spec":{"paused":true}}`),
 				metav1.PatchOptions{FieldManager: "pauser"})
 		}},
-		{"remove", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Apply(ctx, acappsv1.Deployment("d", "default").
-				WithSpec(acappsv1.DeploymentSpec().WithReplicas(2)), metav1.ApplyOptions{FieldManager: "applier"})
-		}},
+		{"remove", apply(acappsv1.Deployment("d", "default").WithSpec(acappsv1.DeploymentSpec().WithReplicas(2)), false)},
 		{"apply what does not exist", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
 			return c.CoreV1().ConfigMaps("default").Apply(ctx, accorev1.ConfigMap("c", "default").
 				WithData(map[string]string{"k": "v"}), metav1.ApplyOptions{FieldManager: "applier"})

@@ -46,7 +46,7 @@ func twins(t *testing.T, line string) map[string]string {
 		add("v6", header, "doc.go", "twins_test.go", "testdata/owndifferences_test.go")
 		out["doc.go"] = strings.ReplaceAll(out["doc.go"], "Kubernetes 1.34", "Kubernetes 1.38")
 	}
-	add("v4", header, "cache.go", "error.go", "filter.go", "path.go", "schema.go", "updater.go", "value.go")
+	add("v4", header, "filter.go", "path.go", "schema.go", "updater.go", "value.go")
 	return out
 }
 
