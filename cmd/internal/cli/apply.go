@@ -1,14 +1,20 @@
 package cli
 
 import (
-	"context"
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 func newApply(env *process.Env) *cobra.Command {
@@ -48,15 +54,15 @@ conflict or any other error. The other documents are applied all the same.`,
 
   tenure apply --live live.yaml -f deployment.yaml --field-manager web > next.yaml`,
 		Args: takesManifests,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			args := []string{"plan", "--apply"}
 			if flags.dryRun {
 				args = args[:1]
 			}
-			if err := flags.place.refuseCluster(cmd, programName(env), args, "output", "show-managed-fields"); err != nil {
+			if err := flags.refuseCluster(programName(env), args, "output", "show-managed-fields"); err != nil {
 				return err
 			}
-			return flags.writeDocuments(env, cmd, true)
+			return flags.writeDocuments(true)
 		},
 	}
 	flags.add(env, cmd)
@@ -67,16 +73,195 @@ conflict or any other error. The other documents are applied all the same.`,
 
 // decided returns the intent of a document as a policy decides its conflicts, and whether it has to be forced; nil if
 // it could not be planned, which was reported. A conflict that is refused is left to the apply.
-func (f *writeFlags) decided(
-	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document,
-) (intent map[string]any, force bool) {
-	planned, _ := f.planDocuments(ctx, env, p, []manifest.Document{doc})
+func (f *writeFlags) decided(p place.Place, doc manifest.Document) (intent map[string]any, force bool) {
+	planned, _ := f.planDocuments(p, []manifest.Document{doc})
 	for _, one := range planned {
 		for _, d := range one.Decided {
-			fmt.Fprintf(env.Stderr, "%s: %s %s of %s, by %s\n",
+			fmt.Fprintf(f.env.Stderr, "%s: %s %s of %s, by %s\n",
 				one.Title(), d.Decision, d.Path.Short(), d.Owner.Manager, d.Verdict)
 		}
 		intent, force = one.Manifest(one.Stored().Tree), one.Options.Force
 	}
 	return intent, force
+}
+
+// writeFlags are the flags of apply and replace.
+type writeFlags struct {
+	planFlags
+	dryRun bool
+	output view.Output
+}
+
+func (f *writeFlags) add(env *process.Env, cmd *cobra.Command) {
+	f.intentFlags.add(env, cmd)
+	f.addSubresource(cmd)
+	addDryRun(cmd, &f.dryRun, false, "print what would be done, and store nothing")
+	addOutput(env, cmd, &f.output, "yaml", "json", "name")
+}
+
+// writeDocuments writes the documents one after the other. An error does not stop it.
+func (f *writeFlags) writeDocuments(isApply bool) (err error) {
+	f.rules, err = f.readPolicy()
+	if err == nil && isApply && f.policy != "" && f.subresource == place.Scale {
+		err = errors.New("--policy does not go with --subresource scale")
+	}
+	if err != nil {
+		return err
+	}
+	missing := process.CreateStore
+	if f.dryRun {
+		missing = process.EmptyStore
+	}
+	return f.withIntents(missing, func(p place.Place, docs []manifest.Document) error {
+		w := &place.Writer{Env: f.env, Place: p, Apply: isApply, Options: cluster.WriteOptions{
+			Manager: f.manager, Force: f.force, DryRun: f.dryRun, Subresource: f.subresource,
+		}}
+		return f.writeIn(w, docs)
+	})
+}
+
+// writeIn is writeDocuments in a place.
+func (f *writeFlags) writeIn(w *place.Writer, docs []manifest.Document) (err error) {
+	env := f.env
+	if f.live != nil {
+		// The result is the next live object, which needs its managed fields.
+		f.output.ManagedFields = true
+		f.output.Format = cmp.Or(f.output.Format, "yaml")
+	}
+	failed := false
+	var written []map[string]any
+	for _, doc := range docs {
+		var out place.Outcome
+		err, intent := doc.Err, doc.Tree
+		if err == nil && w.Apply && f.rules != nil && f.subresource != place.Scale {
+			var force bool
+			if intent, force = f.decided(w.Place, doc); intent == nil {
+				failed = true
+				continue
+			}
+			w.Options.Force = f.force || force
+		}
+		if err == nil {
+			out, err = w.Write(env.Context, intent)
+		}
+		if err != nil {
+			failed = true
+			view.Explain(env, err, doc.Source, out.Reference, f.manager)
+			continue
+		}
+		written = append(written, out.Object)
+		switch f.output.Format {
+		case "":
+			fmt.Fprintf(env.Stdout, "%s %s\n", printable.Text(out.Reference), out.Verb)
+		case "name":
+			fmt.Fprintln(env.Stdout, printable.Text(out.Reference))
+		}
+	}
+	if f.output.Format == "yaml" || f.output.Format == "json" {
+		if len(written) > 0 || f.live == nil {
+			err = f.output.Print(env.Stdout, written, len(docs) > 1)
+		}
+	}
+	if failed && err == nil {
+		err = errReported
+	}
+	return err
+}
+
+func newReplace(env *process.Env) *cobra.Command {
+	var flags writeFlags
+	cmd := &cobra.Command{
+		Use:   "replace -f FILE|DIR|-",
+		Short: "Replace objects, as an update does",
+		Long: `Replace stores every document in place of the object of --store or --live, or
+creates it, as an update (HTTP PUT) does. The manager owns what it added or changed;
+other managers lose fields that were changed or removed. There are no conflicts. In
+a cluster, kubectl replace does it.
+
+The managed fields of a document replace those of the object. Without any, those of
+the object are updated by what changed.
+
+Manifests, --store, --schema and --live are as for apply; see tenure apply --help.
+
+Exit status: 0 if all documents were stored, 1 if any was not. The other documents
+are stored all the same.`,
+		Example: `  # edit an object of a store by hand
+  tenure get deploy/nginx -o yaml --store shop.db > nginx.yaml
+  tenure replace -f nginx.yaml --field-manager me --store shop.db
+
+  # what a controller does to the status
+  tenure replace -f nginx.yaml --field-manager controller --subresource status \
+    --store shop.db`,
+		Args: takesManifests,
+		RunE: func(*cobra.Command, []string) error {
+			args := []string{"replace"}
+			if flags.dryRun {
+				args = append(args, "--dry-run=server")
+			}
+			if err := flags.refuseCluster("kubectl", args, "selector"); err != nil {
+				return err
+			}
+			return flags.writeDocuments(false)
+		},
+	}
+	flags.add(env, cmd)
+	return cmd
+}
+
+// changesOf returns the plans that change something.
+func changesOf(planned []view.Planned) []view.Planned {
+	return slices.DeleteFunc(slices.Clone(planned), func(one view.Planned) bool { return one.Outcome == plans.Unchanged })
+}
+
+// applyPlans asks, and applies what was planned: each object as it was when it was planned, or not at all.
+func (f *planFlags) applyPlans(p place.Place, changes []view.Planned, deleted []view.Pruned) error {
+	env := f.env
+	if len(changes)+len(deleted) == 0 {
+		return nil
+	}
+	question := fmt.Sprintf("Apply this to %s in %s?",
+		printable.Counted(len(changes)+len(deleted), "object", "objects"), p)
+	if err := f.confirm.Ask(env, question); err != nil {
+		return err
+	}
+	// Others may be of these kinds or in these namespaces.
+	slices.SortStableFunc(changes, func(a, b view.Planned) int { return cmp.Compare(rank(a), rank(b)) })
+	options := cluster.WriteOptions{Manager: f.manager, Subresource: f.subresource}
+	failed, stdout := 0, env.Stdout
+	if f.format != "" { // objects are printed there
+		stdout = env.Stderr
+	}
+	for _, one := range changes {
+		options.Force = f.force || one.Options.Force
+		object, err := place.ApplyShown(env.Context, p, one.Target, one.Stored().Tree, options)
+		if err == nil && one.Kind.GroupKind() == place.DefinitionKind {
+			err = p.Defined(object, false)
+		}
+		if err != nil {
+			failed++
+			view.ExplainDesired(env, one.Desired, place.ServerError(err))
+			continue
+		}
+		fmt.Fprintf(stdout, "%s serverside-applied\n", one.Title())
+	}
+	for _, one := range slices.Backward(deleted) { // a Namespace after what is in it
+		if failed > 0 {
+			break // as kubectl apply --prune does
+		}
+		if err := deleteTarget(env, p, one.Target); err != nil {
+			failed++
+			view.Report(env, err)
+		}
+	}
+	if failed > 0 {
+		return exitWith(statusFailed)
+	}
+	return nil
+}
+
+func rank(p view.Planned) int {
+	if gk := p.Kind.GroupKind(); gk == place.DefinitionKind || gk == place.NamespaceKind {
+		return 0
+	}
+	return 1
 }

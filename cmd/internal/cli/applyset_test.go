@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"log/slog"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,15 +20,9 @@ func TestApplySet(t *testing.T) {
 	if err != nil {
 		t.Skip("kubectl is not in PATH")
 	}
-	dir := t.TempDir()
-	server, err := apiserver.New(t.Context(), apiserver.Options{Token: testToken, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	listener := httptest.NewServer(&testCluster{server: server})
-	t.Cleanup(listener.Close)
-	config := filepath.Join(dir, "kubeconfig")
-	require.NoError(t, os.WriteFile(config, []byte(kubeconfig(listener)), 0o600))
-	common := []string{"--kubeconfig", config, "--cache-dir", filepath.Join(dir, "cache"), "--prune", "-f"}
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	common := append(listen(testHost{t}, newTestCluster(testHost{t}, apiserver.Options{})), "-n", "default", "--prune",
+		"--applyset", "configmaps/shop", "-f", file)
 
 	configMap := func(namespace, name string) string {
 		metadata := "{name: " + name + ", namespace: " + namespace + "}"
@@ -39,23 +30,18 @@ func TestApplySet(t *testing.T) {
 	}
 	const role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: reader}\nrules: []\n---\n"
 	apply := func(manifest string) string {
-		file := filepath.Join(dir, "manifest.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
-		args := []string{"apply", "--server-side", "-n", "default", "--applyset", "configmaps/shop"}
-		command := exec.Command(kubectl, append(append(args, common...), file)...)
+		command := exec.Command(kubectl, append([]string{"apply", "--server-side"}, common...)...)
 		command.Env = append(os.Environ(), "KUBECTL_APPLYSET=true")
 		out, err := command.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)
 	}
 	plan := func(manifest string, status int) string {
-		file := filepath.Join(dir, "planned.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
-		var out, errs bytes.Buffer
-		got := runMain(process.Env{Stdout: &out, Stderr: &errs, Dir: dir, Context: t.Context()},
-			append(append([]string{"plan", "-n", "default", "--applyset", "configmaps/shop"}, common...), file))
-		require.Equal(t, status, got, "%s%s", out.String(), errs.String())
-		return out.String()
+		got, out, errs := output(process.Env{}, append([]string{"plan"}, common...)...)
+		require.Equal(t, status, got, "%s%s", out, errs)
+		return out
 	}
 	lines := func(form, text string) (names []string) {
 		for _, m := range regexp.MustCompile(`(?m)^(\S+?)(?: in \S+)?`+form+`$`).FindAllStringSubmatch(text, -1) {

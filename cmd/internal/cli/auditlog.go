@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,19 +35,9 @@ type auditEvent struct {
 
 // isWrite reports whether the event is a write that was carried out, of an object, its status or its scale.
 func (e *auditEvent) isWrite() bool {
-	if e.Stage != "ResponseComplete" || len(e.Response) == 0 {
-		return false
-	}
-	switch e.ObjectRef.Subresource {
-	case "", "status", "scale":
-	default:
-		return false
-	}
-	switch e.Verb {
-	case "create", "update", "patch", "apply", "delete":
-		return true
-	}
-	return false
+	return e.Stage == "ResponseComplete" && len(e.Response) > 0 &&
+		slices.Contains([]string{"", "status", "scale"}, e.ObjectRef.Subresource) &&
+		slices.Contains([]string{"create", "update", "patch", "apply", "delete"}, e.Verb)
 }
 
 // manager returns the field manager of a write: that of the request, or what a server makes of the user agent.
@@ -120,9 +111,4 @@ func (w *watcher) readAuditEvent(line []byte) error {
 	}
 	isDeleted := e.Verb == "delete" && obj.GetDeletionTimestamp() == nil
 	return w.observe(cluster.Event{Object: obj, IsDeleted: isDeleted}, e.Time)
-}
-
-// kindNames splits the arguments that name kinds, which may have commas as kubectl's do.
-func kindNames(args []string) []string {
-	return strings.FieldsFunc(strings.Join(args, ","), func(r rune) bool { return r == ',' })
 }

@@ -9,12 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/ownership/blame"
 )
-
-var blameFormats = []string{"text", "json", "html"}
 
 type blameFlags struct {
 	objectFlags
@@ -48,15 +47,15 @@ of --manager owns anything.`,
   tenure blame deployment web --manager hpa
   tenure blame deployment web -o html > web.html
   kubectl get deploy web -o yaml --show-managed-fields | tenure blame --live -`,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.printReports(env, cmd, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return flags.withObjects(args, flags.printReports) },
 	}
 	flags.add(env, cmd)
 	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil,
 		"only lines of the manager `NAME`, and what these are in; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
 	cmd.Flags().BoolVar(&flags.times, "time", false, "show when, not how long ago")
-	addFormat(env, cmd, &flags.format, blameFormats...)
-	flags.completeOwners(env, cmd)
+	addFormat(env, cmd, &flags.format, "text", "json", "html") // what writeReports writes
+	flags.completeOwners()
 	return cmd
 }
 
@@ -86,18 +85,11 @@ func (f *blameFlags) selectReports(reports []*blame.Report) ([]*blame.Report, er
 	return nil, fmt.Errorf("--manager: %q own nothing: the managers are %q", f.managers, slices.Sorted(maps.Keys(known)))
 }
 
-// printReports reads the objects, and prints who owns what in them.
-func (f *blameFlags) printReports(env *process.Env, cmd *cobra.Command, args []string) error {
-	if err := checkFormat(f.format, blameFormats...); err != nil {
-		return err
-	}
-	p, targets, missing := f.open(env, cmd, args)
-	if p == nil || len(targets) == 0 {
-		return missing
-	}
+// printReports prints who owns what in objects.
+func (f *blameFlags) printReports(_ place.Place, targets []*place.Target, missing error) error {
 	var now time.Time
 	if !f.times {
-		now = env.Now()
+		now = f.env.Now()
 	}
 	reports := make([]*blame.Report, 0, len(targets))
 	for _, t := range targets {
@@ -108,26 +100,26 @@ func (f *blameFlags) printReports(env *process.Env, cmd *cobra.Command, args []s
 			missing = errors.Join(missing, fmt.Errorf("%s: %w", t.Title(), err))
 			continue
 		}
-		if len(report.Entries) == 0 && report.Problem == "" && f.place.live != nil {
-			noteUnmanaged(env, t)
+		if len(report.Entries) == 0 && report.Problem == "" && f.live != nil {
+			noteUnmanaged(f.env, t)
 		}
 		reports = append(reports, report)
 	}
 	reports, err := f.selectReports(reports)
 	missing = errors.Join(missing, err)
 	if len(reports) == 0 {
-		return errors.Join(missing, p.Close())
+		return missing
 	}
-	return errors.Join(missing, f.writeReports(env, reports), p.Close())
+	return errors.Join(missing, f.writeReports(reports))
 }
 
-// writeReports writes the reports in the format of --output. A new format is added here and to blameFormats.
-func (f *blameFlags) writeReports(env *process.Env, reports []*blame.Report) error {
+// writeReports writes the reports in the format of --output.
+func (f *blameFlags) writeReports(reports []*blame.Report) error {
 	switch f.format {
 	case "json":
-		return view.Encode(env.Stdout, f.format, map[string]any{"objects": reports})
+		return view.Encode(f.env.Stdout, f.format, map[string]any{"objects": reports})
 	case "html":
-		return view.WriteBlamePage(env.Stdout, reports)
+		return view.WriteBlamePage(f.env.Stdout, reports)
 	}
-	return blame.Text(env.Stdout, view.PaletteFor(env, env.Stdout).Blame(), reports...)
+	return blame.Text(f.env.Stdout, view.PaletteFor(f.env, f.env.Stdout).Blame(), reports...)
 }

@@ -1,15 +1,21 @@
 // Package cli has the commands of tenure: flags, help and exit statuses, with one file for each
 // command. Package place knows where objects are, package view how they are printed.
 //
-// To add a command, write a function like newExtract in a file of its own, and add it to newRoot; a move of
+// To add a command, write a function like newExtract in a file of its own, and add it to Root; a move of
 // ownership is a row of moveVerbs.
 package cli
 
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -68,7 +74,7 @@ func Main(env process.Env, args []string) int {
 
 // execute runs the command; all fields of e are set.
 func execute(e *process.Env, args []string) int {
-	root := newRoot(e)
+	root := Root(e)
 	root.SetArgs(args)
 	root.SetIn(e.Stdin)
 	root.SetOut(e.Stdout)
@@ -84,9 +90,6 @@ func execute(e *process.Env, args []string) int {
 	var own *statusError
 	if errors.As(err, &own) {
 		status = own.status
-		if err = own.err; err == nil {
-			return status
-		}
 	}
 	if !errors.Is(err, errReported) {
 		view.Report(e, err)
@@ -95,9 +98,7 @@ func execute(e *process.Env, args []string) int {
 }
 
 // Root returns the command, to be described: with manual pages, for example. Main runs it.
-func Root(env *process.Env) *cobra.Command { return newRoot(env) }
-
-func newRoot(env *process.Env) *cobra.Command {
+func Root(env *process.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenure",
 		Short: "Apply Kubernetes-style objects, and know which manager owns which field",
@@ -149,4 +150,125 @@ see their help.`,
 	root.AddCommand(newVersion(env))
 	useProgramName(root, env.Name)
 	return root
+}
+
+// pluginPrefix begins the names of kubectl's plugins: kubectl runs kubectl-tenure
+// for kubectl tenure.
+const pluginPrefix = "kubectl-"
+
+// pluginName returns how users call a plugin: kubectl tenure.
+func pluginName(program string) (name string, ok bool) {
+	own, ok := strings.CutPrefix(strings.TrimSuffix(program, ".exe"), pluginPrefix)
+	return "kubectl " + own, ok
+}
+
+// programName returns how the command is called in the commands that it suggests.
+func programName(env *process.Env) string {
+	if name, ok := pluginName(env.Name); ok {
+		return name
+	}
+	return "tenure"
+}
+
+// useProgramName sets the name of the command in its help to the name that it was called by.
+func useProgramName(root *cobra.Command, program string) {
+	name, ok := pluginName(program)
+	if !ok {
+		return
+	}
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		// The blank behind the name excludes the file tenure.db.
+		cmd.Long = strings.ReplaceAll(cmd.Long, "see tenure ", "see "+name+" ")
+		cmd.Example = strings.ReplaceAll(cmd.Example, "  tenure ", "  "+name+" ")
+		cmd.Example = strings.ReplaceAll(cmd.Example, "| tenure ", "| "+name+" ")
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+}
+
+var colorChoices = []string{"auto", "always", "never"}
+
+// addColor adds the flag of when to print colors, to all commands.
+func addColor(env *process.Env, root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.String("color", "auto", "when to print colors: `WHEN` is auto, always or never")
+	completeChoices(env, root, "color", colorChoices...)
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if env.Color != "" && !slices.Contains(colorChoices, env.Color) {
+			return fmt.Errorf("--color: expected one of %s, got %q", strings.Join(colorChoices, ", "), env.Color)
+		}
+		return nil
+	}
+}
+
+// colorOf returns the value of --color in arguments: the streams are guarded before flags are parsed.
+func colorOf(args []string) (when string) {
+	for i, arg := range args {
+		switch value, ok := strings.CutPrefix(arg, "--color="); {
+		case arg == "--":
+			return when
+		case ok:
+			when = value
+		case arg == "--color" && i+1 < len(args):
+			when = args[i+1]
+		}
+	}
+	return when
+}
+
+// addVerbosity adds kubectl's flag for the log of client-go, which shows requests from level 6 and their bodies from
+// level 8.
+func addVerbosity(env *process.Env, cmd *cobra.Command) {
+	cmd.Flags().VarP(verbosity{env}, "v", "v", "`LEVEL` of the log of requests, as in kubectl: 6 and more show them")
+}
+
+// verbosity is the value of the flag -v.
+type verbosity struct{ env *process.Env }
+
+func (verbosity) String() string { return "0" }
+func (verbosity) Type() string   { return "level" }
+
+func (v verbosity) Set(text string) error {
+	if _, err := strconv.ParseUint(text, 10, 8); err != nil {
+		return fmt.Errorf("expected a level such as 6, got %q", text)
+	}
+	log := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(log)
+	klog.ClearLogger()
+	klog.LogToStderr(false)
+	klog.SetOutput(v.env.Stderr)
+	return log.Set("v", text)
+}
+
+// release is the version of a release, which the linker sets (-X): the go command knows none in a workspace.
+var release string
+
+func newVersion(env *process.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of tenure",
+		Long:    "Version prints the version of tenure, and the version of Go that built it.",
+		Example: "  tenure version",
+		Args:    cobra.NoArgs,
+		Run:     func(*cobra.Command, []string) { fmt.Fprintf(env.Stdout, "tenure %s\n", version()) },
+	}
+}
+
+// version returns the version of tenure, and that of Go.
+func version() string {
+	version, built := "unknown", "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version, built = info.Main.Version, info.GoVersion
+	}
+	switch {
+	case release != "":
+		version = release
+	case version == "":
+		version = "(devel)"
+	}
+	return version + " (" + built + ")"
 }

@@ -8,19 +8,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/server"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
@@ -170,21 +173,43 @@ func run(ts *testscript.TestScript, args []string, change func(*process.Env)) in
 	return runMain(env, args)
 }
 
-// runMain runs the command with an API server in it.
+// runMain runs the command with an API server in it, and without the variables of this process.
 func runMain(env process.Env, args []string) int {
 	env.Server = server.New()
+	if env.Getenv == nil {
+		env.Getenv = func(string) string { return "" }
+	}
 	return Main(env, args)
+}
+
+// output runs the command, and returns what it prints.
+func output(env process.Env, args ...string) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	env.Stdout, env.Stderr = &out, &errs
+	status = runMain(env, args)
+	return status, out.String(), errs.String()
+}
+
+// write writes files into a folder.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
 }
 
 // startCluster starts a cluster, and leaves its kubeconfig in $KUBECONFIG.
 func startCluster(ts *testscript.TestScript, _ bool, args []string) {
 	w := ts.Value(worldKey{}).(*world)
-	w.cluster = newTestCluster(ts, w)
-	server := httptest.NewServer(w.cluster)
-	ts.Defer(server.Close)
-	path := ts.MkAbs("kubeconfig")
-	ts.Check(os.WriteFile(path, []byte(kubeconfig(server)), 0o600))
-	ts.Setenv("KUBECONFIG", path)
+	if w.isReal {
+		w.cluster = &testCluster{server: startRealServer(ts, os.Getenv(realServer))}
+	} else {
+		uids := 0
+		w.cluster = newTestCluster(ts, apiserver.Options{
+			Now: w.now, NewUID: func() types.UID { uids++; return types.UID(fmt.Sprintf("uid-%d", uids)) },
+		})
+	}
+	ts.Setenv("KUBECONFIG", listen(ts, w.cluster)[1])
 }
 
 // serveFolder serves the files of a folder, as a website does.
@@ -200,7 +225,7 @@ func send(method string) func(*testscript.TestScript, bool, []string) {
 		body, err := yaml.YAMLToJSON([]byte(ts.ReadFile(args[1])))
 		ts.Check(err)
 		w := ts.Value(worldKey{}).(*world)
-		response := w.cluster.send(httptest.NewRequest(method, args[0]+"?fieldManager="+args[2], bytes.NewReader(body)))
+		response := w.cluster.send(method, args[0]+"?fieldManager="+args[2], string(body))
 		if response.Code >= http.StatusBadRequest {
 			ts.Fatalf("%d: %s", response.Code, response.Body)
 		}
@@ -216,7 +241,7 @@ func waitForGroup(ts *testscript.TestScript, c *testCluster, definition []byte) 
 	ts.Check(json.Unmarshal(definition, &crd))
 	path := "/apis/" + crd.Spec.Group + "/" + crd.Spec.Versions[0].Name + "/" + crd.Spec.Names.Plural
 	for range 100 {
-		if c.send(httptest.NewRequest(http.MethodGet, path, nil)).Code == http.StatusOK {
+		if c.send(http.MethodGet, path, "").Code == http.StatusOK {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -230,8 +255,8 @@ func meddle(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	w.cluster.before = func() {
 		w.cluster.before = nil
-		request := httptest.NewRequest(http.MethodPut, args[0]+"?fieldManager="+args[2], bytes.NewReader(body))
-		if response := w.cluster.send(request); response.Code != http.StatusOK {
+		response := w.cluster.send(http.MethodPut, args[0]+"?fieldManager="+args[2], string(body))
+		if response.Code != http.StatusOK {
 			ts.Fatalf("%d: %s", response.Code, response.Body)
 		}
 	}
@@ -244,7 +269,7 @@ func setClock(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func holdStore(ts *testscript.TestScript, _ bool, args []string) {
-	s, err := store.Open(ts.MkAbs(args[0]), store.Options{})
+	s, err := store.Open(ts.MkAbs(args[0]), bbolt.Options{})
 	ts.Check(err)
 	ts.Defer(func() { _ = s.Close() })
 }
@@ -266,7 +291,7 @@ func TestHelp(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit(newRoot(&process.Env{Server: server.New()}))
+	visit(Root(&process.Env{Server: server.New()}))
 }
 
 // inputs are what people and their programs come with by mistake.
@@ -297,18 +322,14 @@ func FuzzApply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input string) {
 		for _, command := range []string{"apply", "replace"} {
 			dir := t.TempDir()
-			require.NoError(t, os.WriteFile(dir+"/live.yaml", []byte(input), 0o600))
+			write(t, dir, map[string]string{"live.yaml": input})
 			for _, args := range [][]string{
 				{command, "-f", "-", "--dry-run", "--store", "x.db"},
 				{command, "-f", "-", "--live", "live.yaml"},
 				{command, "-f", "-", "--dry-run", "--store", "x.db", "--schema", "live.yaml"},
 			} {
-				var out, errs bytes.Buffer
-				status := runMain(
-					process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir},
-					args,
-				)
-				require.Equal(t, status != 0, errs.Len() > 0, "%v: status %d: %s", args, status, errs.String())
+				status, _, errs := output(process.Env{Stdin: strings.NewReader(input), Dir: dir}, args...)
+				require.Equal(t, status != 0, errs != "", "%v: status %d: %s", args, status, errs)
 			}
 		}
 	})
@@ -326,7 +347,7 @@ func FuzzOwnership(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, input, other string) {
 		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(dir+"/live.yaml", []byte(other), 0o600))
+		write(t, dir, map[string]string{"live.yaml": other})
 		for _, row := range []struct {
 			args    []string
 			highest int
@@ -335,23 +356,17 @@ func FuzzOwnership(f *testing.F) {
 			{[]string{"plan", "-f", "-", "--live", "live.yaml", "-o", "diff"}, 3, 3},
 			{[]string{"conflicts", "-f", "-", "--live", "live.yaml"}, 3, 3},
 			{[]string{"conflicts", "-f", "-", "--live", "live.yaml", "--resolve", "share"}, 3, 3},
-			{[]string{
-				"handover", "-f", "-", "--live", "live.yaml", "--field", ".data.a", "--field-manager", "a",
-			}, 1, 1},
+			{[]string{"handover", "-f", "-", "--live", "live.yaml", "--field", ".data.a", "--field-manager", "a"}, 1, 1},
 			{[]string{"blame", "--live", "-"}, 1, 1},
 			{[]string{"transfer", "--live", "-", "--from", "a", "--to", "b", "--field", ".data"}, 1, 1},
 			{[]string{"adopt", "--live", "-", "--to", "b", "--all"}, 1, 1},
 			{[]string{"upgrade", "--live", "-", "--field-manager", "b", "--restarted-at", "--intent", "live.yaml"}, 1, 1},
 			{[]string{"downgrade", "--live", "-", "--field-manager", "a"}, 1, 1},
 		} {
-			var out, errs bytes.Buffer
-			status := runMain(
-				process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir},
-				row.args,
-			)
+			status, _, errs := output(process.Env{Stdin: strings.NewReader(input), Dir: dir}, row.args...)
 			require.LessOrEqual(t, status, row.highest, "%v", row.args)
-			said := strings.HasPrefix(errs.String(), "error: ") || strings.Contains(errs.String(), "\nerror: ")
-			require.Equal(t, status == row.failed, said, "%v: status %d: %s", row.args, status, errs.String())
+			said := strings.Contains("\n"+errs, "\nerror: ")
+			require.Equal(t, status == row.failed, said, "%v: status %d: %s", row.args, status, errs)
 		}
 	})
 }

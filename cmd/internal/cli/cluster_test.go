@@ -2,16 +2,26 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/stretchr/testify/require"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
@@ -22,8 +32,22 @@ import (
 
 const testToken = "test"
 
-// testCluster is the cluster of a script: an API server behind a listener, with what the
-// scripts do to its clients.
+// host is what a server needs of the script, or of the test, that it is for.
+type host interface {
+	MkAbs(name string) string
+	Check(err error)
+	Fatalf(format string, args ...any)
+	Defer(f func())
+}
+
+// testHost is a test as a host.
+type testHost struct{ *testing.T }
+
+func (h testHost) MkAbs(name string) string { return filepath.Join(h.TempDir(), name) }
+func (h testHost) Check(err error)          { require.NoError(h.T, err) }
+func (h testHost) Defer(f func())           { h.Cleanup(f) }
+
+// testCluster is the cluster of a script or a test: an API server, with what scripts do to its clients.
 type testCluster struct {
 	server http.Handler
 	// noDefinitions says that CustomResourceDefinitions may not be read.
@@ -32,19 +56,21 @@ type testCluster struct {
 	before func()
 }
 
-func newTestCluster(ts *testscript.TestScript, w *world) *testCluster {
-	if binary := os.Getenv(realServer); w.isReal {
-		return &testCluster{server: startRealServer(ts, binary)}
-	}
-	uids := 0
-	options := apiserver.Options{
-		Token: testToken, Now: w.now, Log: slog.New(slog.DiscardHandler),
-		NewUID: func() types.UID { uids++; return types.UID(fmt.Sprintf("uid-%d", uids)) },
-	}
+func newTestCluster(h host, options apiserver.Options) *testCluster {
+	options.Token, options.Log = testToken, slog.New(slog.DiscardHandler)
 	server, err := apiserver.New(context.Background(), options)
-	ts.Check(err)
-	ts.Defer(func() { _ = server.Close() })
+	h.Check(err)
+	h.Defer(func() { h.Check(server.Close()) })
 	return &testCluster{server: server}
+}
+
+// listen puts a handler behind a listener, and returns the paths of a kubeconfig for it and of a cache.
+func listen(h host, handler http.Handler) (flags []string) {
+	listener := httptest.NewServer(handler)
+	h.Defer(listener.Close)
+	config := h.MkAbs("kubeconfig")
+	h.Check(os.WriteFile(config, []byte(kubeconfig(listener.URL)), 0o600))
+	return []string{"--kubeconfig", config, "--cache-dir", h.MkAbs(".cache")}
 }
 
 func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -63,9 +89,13 @@ func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.server.ServeHTTP(w, r)
 }
 
-// send sends a request to the server, past what the scripts do to clients.
-func (c *testCluster) send(r *http.Request) *httptest.ResponseRecorder {
+// send sends a request to the server, past what the scripts do to clients. A patch is an apply.
+func (c *testCluster) send(method, path, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		r.Header.Set("Content-Type", "application/apply-patch+yaml")
+	}
 	r.Header.Set("Authorization", "Bearer "+testToken)
 	w := httptest.NewRecorder()
 	c.server.ServeHTTP(w, r)
@@ -73,13 +103,13 @@ func (c *testCluster) send(r *http.Request) *httptest.ResponseRecorder {
 }
 
 // kubeconfig leads to a server.
-func kubeconfig(server *httptest.Server) string {
+func kubeconfig(url string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config
 clusters: [{name: test, cluster: {server: %q}}]
 contexts: [{name: test, context: {cluster: test}}]
 current-context: test
-`, server.URL)
+`, url)
 }
 
 func testWriter(p *place.Store, manager string) *place.Writer {
@@ -92,4 +122,76 @@ func testEnv() *process.Env {
 		Stderr:  &strings.Builder{},
 		Context: context.Background(), Server: server.New(),
 	}
+}
+
+// realServer names a variable with the path of a kube-apiserver. With it, TestClusterScripts runs against that server,
+// and the etcd in PATH, instead of the server of this module:
+//
+//	go run ./hosts/kube-apiserver build --only stock
+//	KUBE_APISERVER=PATH go test ./cmd/internal/cli -run TestClusterScripts -v
+const realServer = "KUBE_APISERVER"
+
+// startRealServer starts an etcd and a kube-apiserver for a script, and returns what passes requests to it, as an
+// administrator.
+func startRealServer(ts host, binary string) http.Handler {
+	dir := ts.MkAbs(".cluster")
+	ts.Check(os.MkdirAll(dir, 0o700))
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	ts.Check(err)
+	keyFile, tokens := filepath.Join(dir, "sa.key"), filepath.Join(dir, "tokens.csv")
+	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
+	ts.Check(os.WriteFile(keyFile, pem.EncodeToMemory(block), 0o600))
+	ts.Check(os.WriteFile(tokens, []byte(testToken+`,admin,admin,"system:masters"`), 0o600))
+	etcd, peer, secure := freeAddress(ts), freeAddress(ts), freeAddress(ts)
+	_, port, err := net.SplitHostPort(secure)
+	ts.Check(err)
+	start(ts, dir, "etcd", "--data-dir", filepath.Join(dir, "etcd"), "--unsafe-no-fsync", "--log-level", "error",
+		"--listen-client-urls", "http://"+etcd, "--advertise-client-urls", "http://"+etcd,
+		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer,
+		"--initial-cluster", "default=http://"+peer)
+	start(ts, dir, binary, "--etcd-servers", "http://"+etcd, "--bind-address", "127.0.0.1", "--secure-port", port,
+		"--cert-dir", dir, "--token-auth-file", tokens, "--authorization-mode", "RBAC",
+		"--service-cluster-ip-range", "10.0.0.0/24", "--disable-admission-plugins", "ServiceAccount",
+		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", keyFile,
+		"--service-account-signing-key-file", keyFile)
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: secure})
+	proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		request, err := http.NewRequest(http.MethodGet, "https://"+secure+"/api/v1/namespaces/default", nil)
+		ts.Check(err)
+		request.Header.Set("Authorization", "Bearer "+testToken)
+		response, err := proxy.Transport.RoundTrip(request)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return proxy
+			}
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("kube-apiserver does not answer: %v", err)
+		}
+	}
+}
+
+func freeAddress(ts host) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// start starts a program that ends with the script; its output is in a file.
+func start(ts host, dir, program string, args ...string) {
+	log, err := os.Create(filepath.Join(dir, filepath.Base(program)+".log"))
+	ts.Check(err)
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		ts.Check(fmt.Errorf("%s: %w", program, err))
+	}
+	ts.Defer(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = log.Close()
+	})
 }

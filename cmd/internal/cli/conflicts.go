@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -74,7 +74,7 @@ asked about entries of other versions. With several documents, the first of 3, 2
   tenure conflicts -f deployment.yaml --field-manager web --resolve force \
     --field '.spec.template.spec.containers[name=web].image'`,
 		Args: takesManifests,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.showOrResolve(env, cmd) },
+		RunE: func(*cobra.Command, []string) error { return flags.showOrResolve() },
 	}
 	flags.add(env, cmd)
 	flags.addSubresource(cmd)
@@ -96,7 +96,7 @@ asked about entries of other versions. With several documents, the first of 3, 2
 }
 
 // rulesOfFlags returns --resolve, --field and --others as a policy.
-func (f *conflictsFlags) rulesOfFlags(cmd *cobra.Command) (*policy.Policy, error) {
+func (f *conflictsFlags) rulesOfFlags() (*policy.Policy, error) {
 	decisions := map[string]policy.Decision{
 		conflicts.Force.String(): policy.Force, conflicts.GiveUp.String(): policy.GiveUp,
 		conflicts.Share.String(): policy.Share,
@@ -106,7 +106,7 @@ func (f *conflictsFlags) rulesOfFlags(cmd *cobra.Command) (*policy.Policy, error
 			return nil, fmt.Errorf("--%s: %w", flag, err)
 		}
 	}
-	if cmd.Flags().Changed("others") && len(f.fields) == 0 {
+	if f.cmd.Flags().Changed("others") && len(f.fields) == 0 {
 		return nil, errors.New("--others needs --field")
 	}
 	if len(f.fields) == 0 {
@@ -123,30 +123,26 @@ func (f *conflictsFlags) rulesOfFlags(cmd *cobra.Command) (*policy.Policy, error
 	return out, nil
 }
 
-func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) error {
-	if err := f.check(env, cmd); err != nil {
+func (f *conflictsFlags) showOrResolve() error {
+	if err := f.check(); err != nil {
 		return err
 	}
-	p, docs, err := f.open(env, cmd, process.NoStore)
-	if err != nil {
-		return err
-	}
-	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
-	planned, failed := f.planDocuments(cmd.Context(), env, p, docs)
-	act := f.print
-	if f.resolve != "" {
-		act = f.resolveConflicts
-	}
-	return errors.Join(act(cmd.Context(), env, p, planned, failed), p.Close())
+	return f.withIntents(process.NoStore, func(p place.Place, docs []manifest.Document) error {
+		planned, failed := f.planDocuments(p, docs)
+		if f.resolve == "" {
+			return f.print(planned, failed)
+		}
+		return f.resolveConflicts(p, planned, failed)
+	})
 }
 
 // check checks the flags, and reads the rules: those of the policy, or of --resolve.
-func (f *conflictsFlags) check(env *process.Env, cmd *cobra.Command) (err error) {
+func (f *conflictsFlags) check() (err error) {
 	formats := []string{"yaml", "json"}
 	if f.resolve == "" {
 		formats = append([]string{"json", "status"}, view.IgnoreFormats...)
 		for _, name := range []string{"field", "others", "dry-run", "yes"} {
-			if cmd.Flags().Changed(name) {
+			if f.cmd.Flags().Changed(name) {
 				return fmt.Errorf("--%s needs --resolve", name)
 			}
 		}
@@ -156,11 +152,11 @@ func (f *conflictsFlags) check(env *process.Env, cmd *cobra.Command) (err error)
 	}
 	switch {
 	case f.resolve == "":
-		f.rules, err = f.readPolicy(env)
+		f.rules, err = f.readPolicy()
 	case f.policy != "":
 		err = errors.New("--policy does not go with --resolve: plan --apply applies what a policy decides")
 	default:
-		f.rules, err = f.rulesOfFlags(cmd)
+		f.rules, err = f.rulesOfFlags()
 	}
 	switch {
 	case err != nil:
@@ -168,36 +164,33 @@ func (f *conflictsFlags) check(env *process.Env, cmd *cobra.Command) (err error)
 	case f.rules == nil && slices.Contains(view.IgnoreFormats, f.format):
 		return fmt.Errorf("-o %s needs --policy", f.format)
 	case f.resolve != "" && !f.isOnlyShown():
-		return f.confirm.CheckPossible(env)
+		return f.confirm.CheckPossible(f.env)
 	}
 	return nil
 }
 
 // isOnlyShown says that --resolve applies nothing.
-func (f *conflictsFlags) isOnlyShown() bool { return f.dryRun || f.place.live != nil }
+func (f *conflictsFlags) isOnlyShown() bool { return f.dryRun || f.live != nil }
 
-func (f *conflictsFlags) print(
-	ctx context.Context, env *process.Env, _ place.Place, planned []view.Planned, failed int,
-) (err error) {
+func (f *conflictsFlags) print(planned []view.Planned, failed int) (err error) {
 	if slices.Contains(view.IgnoreFormats, f.format) {
-		err = view.WriteIgnoreRules(env, f.format, planned)
+		err = view.WriteIgnoreRules(f.env, f.format, planned)
 	} else {
-		err = f.printConflicts(ctx, env, planned, failed)
+		err = f.printConflicts(planned, failed)
 	}
 	switch {
 	case err != nil:
 		return err
 	case failed > 0:
-		return &statusError{status: statusFailed}
+		return exitWith(statusFailed)
 	case slices.ContainsFunc(planned, func(p view.Planned) bool { return p.Outcome == plans.Conflict }):
-		return &statusError{status: statusConflict}
+		return exitWith(statusConflict)
 	}
 	return nil
 }
 
-func (f *conflictsFlags) printConflicts(
-	ctx context.Context, env *process.Env, planned []view.Planned, failed int,
-) error {
+func (f *conflictsFlags) printConflicts(planned []view.Planned, failed int) error {
+	ctx, env := f.env.Context, f.env
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: f.suggest}
 	documents, calm := len(planned)+failed, 0
 	var values []any
@@ -247,11 +240,10 @@ func (f *conflictsFlags) printConflicts(
 
 // resolveConflicts shows what the ways out do, asks and applies them unless they are only shown, and prints the
 // intents.
-func (f *conflictsFlags) resolveConflicts(
-	ctx context.Context, env *process.Env, p place.Place, planned []view.Planned, failed int,
-) error {
+func (f *conflictsFlags) resolveConflicts(p place.Place, planned []view.Planned, failed int) error {
+	env := f.env
 	if failed > 0 {
-		return &statusError{status: statusFailed}
+		return exitWith(statusFailed)
 	}
 	if err := f.checkFields(planned); err != nil {
 		return err
@@ -265,11 +257,11 @@ func (f *conflictsFlags) resolveConflicts(
 		fmt.Fprintf(env.Stderr, "%s: %s%s\n", one.Title(), one.Outcome, forced)
 		shown.WriteEffects(env.Stderr, one)
 	}
-	if f.place.live != nil {
+	if f.live != nil {
 		f.format = cmp.Or(f.format, "yaml")
 	}
 	if !f.isOnlyShown() {
-		if err := f.applyPlans(ctx, env, p, changesOf(planned), nil); err != nil {
+		if err := f.applyPlans(p, changesOf(planned), nil); err != nil {
 			return err
 		}
 	}

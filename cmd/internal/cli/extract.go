@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 func newExtract(env *process.Env) *cobra.Command {
@@ -30,60 +30,48 @@ owns nothing are left out, unless they were named.
 Exit status: 0, or 1 if the manager owns nothing, or on any error.`,
 		Example: `  tenure extract deployment/web -n shop --manager flux > web.yaml
   tenure extract deployments -A --manager helm --manager-operation Update`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(format, "yaml", "json"); err != nil {
-				return err
-			}
-			key, err := of.managerKey()
-			if err == nil {
-				err = of.checkVersion("")
-			}
-			if err != nil {
-				return err
-			}
-			p, targets, missing := flags.open(env, cmd, args)
-			if p == nil {
-				return missing
-			}
-			printed := 0
-			for _, t := range targets {
-				manifest, err := extracted(env, t.Stored(), &of)
-				switch {
-				case errors.Is(err, errNothing) && !t.Asked:
-				case err != nil:
-					missing = errors.Join(missing, fmt.Errorf("%s: %w", t.Title(), err))
-				default:
-					missing = errors.Join(missing, view.EncodeNext(env.Stdout, format, manifest, printed))
-					printed++
+		RunE: func(_ *cobra.Command, args []string) error {
+			return flags.withObjects(args, func(p place.Place, targets []*place.Target, missing error) error {
+				printed := 0
+				for _, t := range targets {
+					manifest, err := extracted(env, t.Stored(), of.key)
+					switch {
+					case errors.Is(err, errNothing) && !t.Asked:
+					case err != nil:
+						missing = errors.Join(missing, fmt.Errorf("%s: %w", t.Title(), err))
+					default:
+						missing = errors.Join(missing, view.EncodeNext(env.Stdout, format, manifest, printed))
+						printed++
+					}
 				}
-			}
-			if printed == 0 && missing == nil {
-				missing = fmt.Errorf("manager %q owns nothing in %s", key.Manager, p)
-			}
-			return errors.Join(missing, p.Close())
+				if printed == 0 && missing == nil {
+					missing = fmt.Errorf("manager %q owns nothing in %s", of.key.Manager, p)
+				}
+				return missing
+			})
 		},
 	}
 	flags.add(env, cmd)
 	of.add(env, cmd, "manager", "that owns the fields")
 	addFormat(env, cmd, &format, "yaml", "json")
-	flags.completeOwners(env, cmd)
+	flags.completeOwners()
 	return cmd
 }
 
 // extracted returns the manifest of what a manager owns in an object.
-func extracted(env *process.Env, t *place.Target, of *keyFlags) (map[string]any, error) {
-	owned, found, err := ownedBy(t, of.key)
+func extracted(env *process.Env, t *place.Target, of managedfields.Key) (map[string]any, error) {
+	owned, found, err := ownedBy(t, of)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
-		return nil, fmt.Errorf("%w: manager %q has no such entry", errNothing, of.key.Manager)
+		return nil, fmt.Errorf("%w: manager %q has no such entry", errNothing, of.Manager)
 	}
 	m, err := t.Manager(env, "")
 	if err != nil {
 		return nil, err
 	}
-	intent, err := m.Extract(context.Background(), place.Wrap(t.Object), owned)
+	intent, err := m.Extract(env.Context, place.Wrap(t.Object), owned)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,18 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -19,8 +28,8 @@ func namedFields(texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 			want = "." + want
 		}
 		found := findPaths(known, want, nil)
-		if exact := exactPath(found, text); exact != nil {
-			found = exact
+		if i := slices.IndexFunc(found, func(path fieldpath.Path) bool { return path.String() == text }); i >= 0 {
+			found = found[i : i+1]
 		}
 		switch len(found) {
 		case 0:
@@ -42,10 +51,8 @@ type fieldError struct {
 
 func (e *fieldError) Error() string {
 	if len(e.found) == 0 {
-		return fmt.Sprintf(
-			"--field: no field %q found; expected a path such as .spec.replicas, as blame -o json prints it",
-			e.text,
-		)
+		return fmt.Sprintf("--field: no field %q found; expected a path such as .spec.replicas, as blame -o json prints it",
+			e.text)
 	}
 	return fmt.Sprintf("--field: %q matches %d fields: %s and %s", e.text, len(e.found), e.found[0].Short(),
 		e.found[1].Short())
@@ -70,12 +77,138 @@ func findPaths(set *fieldpath.Set, rest string, prefix fieldpath.Path) (found []
 	return found
 }
 
-// exactPath returns the one path among several that is written exactly as text.
-func exactPath(found []fieldpath.Path, text string) []fieldpath.Path {
-	for _, path := range found {
-		if path.String() == text {
-			return []fieldpath.Path{path}
+// keyFlags are the flags that select entries of a manager.
+type keyFlags struct {
+	key       managedfields.Key
+	operation string
+	// isTarget says that fields move to the entry. If the flag of the subresource is set, even to the empty one, which is
+	// the main resource, and no operation is named, the entry is an Apply.
+	isTarget bool
+}
+
+func (f *keyFlags) add(env *process.Env, cmd *cobra.Command, prefix, role string) {
+	f.addName(cmd, prefix, role)
+	flags := cmd.Flags()
+	flags.StringVar(&f.operation, prefix+"-operation", "", "`OPERATION` of the entry: Apply or Update")
+	flags.StringVar(&f.key.Subresource, prefix+"-subresource", "", "`NAME` of the entry's subresource: status, scale")
+	completeChoices(env, cmd, prefix+"-operation", "Apply", "Update")
+	checkBefore(cmd, func() error {
+		if f.operation == "" && f.isTarget && flags.Changed(prefix+"-subresource") {
+			f.operation = string(metav1.ManagedFieldsOperationApply)
+		}
+		switch f.key.Operation = metav1.ManagedFieldsOperationType(f.operation); f.key.Operation {
+		case "", metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate:
+			return nil
+		}
+		return fmt.Errorf("--%s-operation: expected Apply or Update, got %q", prefix, f.operation)
+	})
+}
+
+// addName adds only the flag of the manager's name.
+func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
+	cmd.Flags().StringVar(&f.key.Manager, prefix, "", "`NAME` of the manager "+role)
+	checkBefore(cmd, func() error {
+		if f.key.Manager == "" {
+			return fmt.Errorf("--%s: the name is missing", prefix)
+		}
+		return nil
+	})
+}
+
+// addVersion adds the flag of the entry's version, which goes with some operations only: an applier has one entry for
+// all versions.
+func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...metav1.ManagedFieldsOperationType) {
+	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "", "API `VERSION` of an Update's entry, such as apps/v1")
+	checkBefore(cmd, func() error {
+		if f.key.APIVersion != "" && !slices.Contains(operations, f.key.Operation) {
+			return fmt.Errorf("--%[1]s-version needs --%[1]s-operation Update", prefix)
+		}
+		return nil
+	})
+}
+
+// chosenFields are the flags that choose fields.
+type chosenFields struct {
+	fields []string
+	all    bool
+}
+
+func (f *chosenFields) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.fields, "field", nil,
+		"the field at `PATH`, such as .spec.replicas, and all fields in it; may be given several times")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all fields of the manager")
+	checkBefore(cmd, func() error {
+		if f.all == (len(f.fields) > 0) {
+			return errors.New("no fields: expected --field or --all")
+		}
+		return nil
+	})
+}
+
+// ownedBy returns the fields of the entries that a key selects; the zero key selects all. found is false if it selects
+// none. The fields of an entry that can't be decoded are left out.
+func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, found bool, err error) {
+	entries, _, err := managedfields.Read(place.Wrap(t.Object))
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range entries {
+		if from != (managedfields.Key{}) && !ownership.Selects(from, entries[i].Key) {
+			continue
+		}
+		found = true
+		if fields, err := entries[i].Fields(); err == nil {
+			owned = owned.Union(fields)
 		}
 	}
-	return nil
+	return owned, found, nil
+}
+
+// ownedFields returns the chosen fields among those that the entries of a key own; nil for all.
+func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
+	owned, found, err := ownedBy(t, from)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		such := ""
+		if from != (managedfields.Key{Manager: from.Manager}) {
+			such = "such "
+		}
+		return nil, fmt.Errorf("%w: manager %q has no %sentry", errNothing, from.Manager, such)
+	}
+	if f.all {
+		return nil, nil
+	}
+	fields, err := namedFields(f.fields, owned)
+	var none *fieldError
+	if errors.As(err, &none) && len(none.found) == 0 {
+		return nil, fmt.Errorf("%w: manager %q does not own %s", errNothing, from.Manager, none.text)
+	}
+	return fields, err
+}
+
+// existingFields returns the chosen fields among those of an object; nil for all.
+func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*fieldpath.Set, error) {
+	if f.all {
+		return nil, nil
+	}
+	m, err := t.Manager(env, "")
+	if err != nil {
+		return nil, err
+	}
+	known, err := m.Owned(env.Context, place.Wrap(managedfields.With(t.Object, nil)))
+	if err != nil {
+		return nil, err
+	}
+	owned, _, err := ownedBy(t, managedfields.Key{})
+	if err != nil {
+		return nil, err
+	}
+	fields, err := namedFields(f.fields, known.Union(owned))
+	var none *fieldError
+	if errors.As(err, &none) && len(none.found) == 0 {
+		return nil, fmt.Errorf("%w: it has no field %s", errNothing, none.text)
+	}
+	return fields, err
 }

@@ -1,33 +1,59 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// addOutput adds the flags of an output with the given formats.
-func addOutput(cmd *cobra.Command, o *view.Output, formats ...string) {
-	o.Formats = formats
-	cmd.Flags().StringVarP(&o.Format, "output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
-	cmd.Flags().BoolVar(&o.ManagedFields, "show-managed-fields", false, "print metadata.managedFields in yaml and json")
+// checkBefore adds a check of flags, which runs before the command.
+func checkBefore(cmd *cobra.Command, check func() error) {
+	earlier := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if earlier != nil {
+			if err := earlier(cmd, args); err != nil {
+				return err
+			}
+		}
+		return check()
+	}
 }
 
 // addFormat adds the flag of a format.
 func addFormat(env *process.Env, cmd *cobra.Command, format *string, formats ...string) {
 	cmd.Flags().StringVarP(format, "output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
 	completeChoices(env, cmd, "output", formats...)
+	checkBefore(cmd, func() error { return checkFormat(*format, formats...) })
+}
+
+// checkFormat returns an error for an unknown format.
+func checkFormat(format string, formats ...string) error {
+	if format != "" && !slices.Contains(formats, format) {
+		return fmt.Errorf("--output: expected one of %s, got %q", strings.Join(formats, ", "), format)
+	}
+	return nil
+}
+
+// addOutput adds the flags of an output with the given formats.
+func addOutput(env *process.Env, cmd *cobra.Command, o *view.Output, formats ...string) {
+	addFormat(env, cmd, &o.Format, formats...)
+	cmd.Flags().BoolVar(&o.ManagedFields, "show-managed-fields", false, "print metadata.managedFields in yaml and json")
 }
 
 // addDryRun adds the flag of a dry run, with kubectl's values. isLocal says that the command computes it itself; else the
@@ -48,10 +74,18 @@ func addDryRun(cmd *cobra.Command, into *bool, isLocal bool, usage string) {
 	})
 }
 
-// checkFormat returns an error for an unknown format.
-func checkFormat(format string, formats ...string) error {
-	o := view.Output{Format: format, Formats: formats}
-	return o.Check()
+// addManager adds the flag of a field manager.
+func addManager(cmd *cobra.Command, name *string, otherwise, usage string) {
+	cmd.Flags().StringVar(name, "field-manager", otherwise, usage)
+	checkBefore(cmd, func() error {
+		if *name == "" {
+			return errors.New("--field-manager: the name is missing")
+		}
+		if err := managedfields.ValidateManager(*name); err != nil {
+			return fmt.Errorf("--field-manager: %w", err)
+		}
+		return nil
+	})
 }
 
 // defaultConcurrency is how many requests are under way at a time unless --concurrency names another number.
@@ -61,118 +95,55 @@ const defaultConcurrency = 16
 func addConcurrency(cmd *cobra.Command, into *int) {
 	cmd.Flags().IntVar(into, "concurrency", defaultConcurrency,
 		"how many requests are sent at the same time, at most `N`")
-}
-
-func checkConcurrency(n int) error {
-	if n < 1 {
-		return fmt.Errorf("--concurrency: expected at least 1, got %d", n)
-	}
-	return nil
-}
-
-// placeFlags are the flags for the place of objects.
-type placeFlags struct {
-	store   string
-	live    []string
-	schemas []string
-	cluster *genericclioptions.ConfigFlags
-}
-
-// shownClusterFlags are the kubeconfig flags that the help shows. The others work too; kubectl hides
-// most of them as well.
-var shownClusterFlags = []string{"kubeconfig", "context", "namespace"}
-
-func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
-	addVerbosity(env, cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&f.store, "store", "", "use the store `FILE`, not a cluster")
-	flags.StringArrayVar(&f.live, "live", nil, "use the objects in `FILE` or folder, with their managed fields, or - for "+
-		"stdin, not a cluster; may be given several times")
-	flags.StringArrayVar(&f.schemas, "schema", nil, "`FILE` or folder with OpenAPI v3 documents or "+
-		"CustomResourceDefinitions, for objects that are not in a cluster; may be given several times")
-	f.cluster = genericclioptions.NewConfigFlags(true)
-	kube := pflag.NewFlagSet("kubeconfig", pflag.ContinueOnError)
-	f.cluster.AddFlags(kube)
-	kube.VisitAll(func(flag *pflag.Flag) {
-		flag.Hidden = true
-		for _, name := range shownClusterFlags {
-			flag.Hidden = flag.Hidden && flag.Name != name
+	checkBefore(cmd, func() error {
+		if *into < 1 {
+			return fmt.Errorf("--concurrency: expected at least 1, got %d", *into)
 		}
+		return nil
 	})
-	kube.Lookup("kubeconfig").Usage = "`FILE` with the kubeconfig of the cluster"
-	kube.Lookup("context").Usage = "`NAME` of the context in it"
-	kube.Lookup("namespace").Usage = "`NAMESPACE` of objects without one"
-	flags.AddFlagSet(kube)
-	completions(env, cmd, func(cmd *cobra.Command, _ []string, text string) []string {
-		return f.completeNamespaces(env, cmd, text)
-	}, "namespace")
-	completions(
-		env,
-		cmd,
-		func(_ *cobra.Command, _ []string, text string) []string { return f.completeContexts(text) },
-		"context",
-	)
 }
 
-// changedClusterFlag returns the first cluster flag on the command line.
-func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) string {
-	for _, name := range clusterFlags() {
-		if cmd.Flags().Changed(name) {
-			return name
-		}
-	}
-	return ""
+// inParallel does something with each of several things, and shows how far it is. At most workers are done at a time.
+func inParallel(env *process.Env, what string, workers, count int, do func(i int)) {
+	step, done := view.Progress(env, what, count)
+	workqueue.ParallelizeUntil(context.Background(), workers, count, func(i int) {
+		do(i)
+		step()
+	})
+	done()
 }
 
-// open returns where the flags say that the live objects are: in the files of --live, in the store that --store names,
-// or else in the cluster. This is the one rule of all commands. missing says what to do if the store does not exist.
-func (f *placeFlags) open(env *process.Env, cmd *cobra.Command, missing process.MissingStore) (place.Place, error) {
-	switch {
-	case f.live != nil && f.store != "":
-		return nil, errors.New("--store does not go with --live")
-	case f.live == nil && f.store == "":
-		return f.openCluster(env, cmd)
+// inputFlags are the flags for documents, as kubectl has them.
+type inputFlags struct {
+	inputs manifest.Inputs
+}
+
+func (f *inputFlags) add(cmd *cobra.Command, what string) {
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&f.inputs.Filenames, "filename", "f", nil,
+		"`FILE`, folder, pattern or URL with "+what+", or - for stdin; may be given several times")
+	flags.StringVarP(&f.inputs.Kustomize, "kustomize", "k", "", "`DIR` with a kustomization, which is built")
+	flags.BoolVarP(&f.inputs.Recursive, "recursive", "R", false, "read the folders in folders too")
+}
+
+// read reads the documents with some labels, at least one.
+func (f *inputFlags) read(env *process.Env, selector string) ([]manifest.Document, error) {
+	of, err := labels.Parse(selector)
+	if err != nil {
+		return nil, fmt.Errorf("-l: %w", err)
 	}
-	if other := f.changedClusterFlag(cmd); other != "" {
-		return nil, fmt.Errorf("--%s is for a cluster, but the objects are in files", other)
-	}
-	if f.live != nil {
-		c := place.NewCatalog()
-		if err := c.AddSchemas(env, f.schemas); err != nil {
-			return nil, err
-		}
-		return place.NewFiles(env, c, f.live, *f.cluster.Namespace)
-	}
-	p, err := place.OpenStore(env, f.store, *f.cluster.Namespace, missing)
+	docs, err := f.inputs.Read(env)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.AddSchemas(f.schemas); err != nil {
-		return nil, errors.Join(err, p.Close())
+	docs = slices.DeleteFunc(docs, func(doc manifest.Document) bool {
+		object := unstructured.Unstructured{Object: doc.Tree}
+		return doc.Err == nil && !of.Matches(labels.Set(object.GetLabels()))
+	})
+	if len(docs) == 0 {
+		return nil, errors.New("-f: no objects found")
 	}
-	return p, nil
-}
-
-func (f *placeFlags) openCluster(env *process.Env, cmd *cobra.Command) (place.Place, error) {
-	if len(f.schemas) > 0 {
-		return nil, errors.New("--schema does not go with a cluster, which has its own schemas")
-	}
-	f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
-		config.WarningHandlerWithContext = place.Warnings(env)
-		return config
-	}
-	c, err := cluster.New(f.cluster)
-	if err != nil {
-		return nil, configError(cmd, err)
-	}
-	ctx := cmd.Context()
-	if ctx == nil {
-		ctx = env.Context
-	}
-	if err := checkReachable(ctx, cmd, c); err != nil {
-		return nil, err
-	}
-	return place.NewCluster(env, c, *f.cluster.Namespace), nil
+	return docs, nil
 }
 
 // errNoObjects reports a selection without objects.
@@ -190,7 +161,7 @@ func noteEmpty(env *process.Env, err error) error {
 // objectFlags are the flags that select objects.
 type objectFlags struct {
 	inputFlags
-	place    placeFlags
+	placeFlags
 	selector string
 	fields   string
 	all      bool
@@ -201,10 +172,8 @@ func (f *objectFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.inputFlags.add(cmd, "manifests of the objects")
 	addSelectors(flags, &f.selector, &f.fields)
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "objects of all namespaces")
-	f.place.add(env, cmd)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
-		return f.complete(env, cmd, args, text)
-	}
+	f.placeFlags.add(env, cmd)
+	cmd.ValidArgsFunction = f.completeObjects
 }
 
 func addSelectors(flags *pflag.FlagSet, labels, fields *string) {
@@ -212,44 +181,40 @@ func addSelectors(flags *pflag.FlagSet, labels, fields *string) {
 	flags.StringVar(fields, "field-selector", "", "only objects with these `FIELDS`, as in metadata.name=web")
 }
 
-// isSelected reports whether the objects are selected by -l, -A or --field-selector.
-func (f *objectFlags) isSelected() bool { return f.all || f.selector != "" || f.fields != "" }
-
-// open opens the place and returns it with the objects of the command line, at least one. It may return
-// objects along with an error for others.
-func (f *objectFlags) open(env *process.Env, cmd *cobra.Command, args []string) (place.Place, []*place.Target, error) {
+// withObjects opens the place and calls do with the objects of the command line, at least one, and the error for
+// others. It closes the place after do.
+func (f *objectFlags) withObjects(
+	args []string, do func(p place.Place, targets []*place.Target, missing error) error,
+) error {
 	switch hasInputs := !f.inputs.Empty(); {
-	case hasInputs && (len(args) > 0 || f.isSelected()):
-		return nil, nil, errors.New("expected objects in manifests (-f, -k), or by name, -l and -A, got both")
-	case f.place.live != nil && (len(args) > 0 || f.all || f.fields != ""):
-		return nil, nil, errors.New("--live stands for all objects in it: expected no names, -A or --field-selector")
-	case f.place.live == nil && !hasInputs && len(args) == 0:
-		return nil, nil, errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, manifests with -f, or --live")
+	case hasInputs && (len(args) > 0 || f.all || f.selector != "" || f.fields != ""):
+		return errors.New("expected objects in manifests (-f, -k), or by name, -l and -A, got both")
+	case f.live != nil && (len(args) > 0 || f.all || f.fields != ""):
+		return errors.New("--live stands for all objects in it: expected no names, -A or --field-selector")
+	case f.live == nil && !hasInputs && len(args) == 0:
+		return errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, manifests with -f, or --live")
 	}
-	p, err := f.place.open(env, cmd, process.NoStore)
-	if err != nil {
-		return nil, nil, err
-	}
-	targets, err := f.find(env, cmd, p, args)
-	if len(targets) == 0 {
-		if err == nil {
-			err = fmt.Errorf("%w in %s", errNoObjects, p)
+	return f.withPlace(process.NoStore, func(p place.Place) error {
+		targets, err := f.find(p, args)
+		switch {
+		case len(targets) > 0:
+			return do(p, targets, err)
+		case err == nil:
+			return fmt.Errorf("%w in %s", errNoObjects, p)
 		}
-		return nil, nil, errors.Join(err, p.Close())
-	}
-	return p, targets, err
+		return err
+	})
 }
 
 // find returns the objects of the command line.
-func (f *objectFlags) find(
-	env *process.Env, cmd *cobra.Command, p place.Place, args []string,
-) (out []*place.Target, err error) {
+func (f *objectFlags) find(p place.Place, args []string) (out []*place.Target, err error) {
+	ctx := f.env.Context
 	if f.inputs.Empty() {
-		return p.Find(cmd.Context(), place.Selection{
-			Args: args, Selector: f.selector, Fields: f.fields, Namespace: *f.place.cluster.Namespace, All: f.all,
+		return p.Find(ctx, place.Selection{
+			Args: args, Selector: f.selector, Fields: f.fields, Namespace: f.namespace(), All: f.all,
 		})
 	}
-	docs, err := f.read(env, f.selector)
+	docs, err := f.read(f.env, f.selector)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +222,7 @@ func (f *objectFlags) find(
 	for _, doc := range docs {
 		t, err := (*place.Target)(nil), doc.Err
 		if err == nil {
-			t, _, err = p.Live(cmd.Context(), doc.Tree)
+			t, _, err = p.Live(ctx, doc.Tree)
 		}
 		switch {
 		case err != nil:

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 )
@@ -29,39 +31,79 @@ Exit status: 0, also if a list is empty; 1 if NAME does not exist, or on any err
 
   # everything in a store
   tenure get --store shop.db`,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.printObjects(env, cmd, args, &out) },
+		RunE: func(_ *cobra.Command, args []string) error { return noteEmpty(env, flags.printObjects(args, &out)) },
 	}
 	flags.add(env, cmd)
-	addOutput(cmd, &out, "yaml", "json", "name", "wide")
+	addOutput(env, cmd, &out, "yaml", "json", "name", "wide")
 	return cmd
 }
 
-func (f *objectFlags) printObjects(env *process.Env, cmd *cobra.Command, args []string, out *view.Output) error {
-	if err := out.Check(); err != nil {
-		return err
+func (f *objectFlags) printObjects(args []string, out *view.Output) error {
+	if len(args) == 0 && f.store != "" && f.inputs.Empty() {
+		args, f.all = []string{"all"}, f.all || f.namespace() == ""
 	}
-	if len(args) == 0 && f.place.store != "" && f.inputs.Empty() {
-		args, f.all = []string{"all"}, f.all || *f.place.cluster.Namespace == ""
-	}
-	isMixed := f.place.live != nil || len(args) == 0 || args[0] == "all" || strings.Contains(args[0], ",")
-	p, targets, err := f.open(env, cmd, args)
-	if p == nil {
-		return noteEmpty(env, err)
-	}
-	objects, isNamed := make([]map[string]any, len(targets)), true
-	for i, t := range targets {
-		if out.Format == "yaml" || out.Format == "json" {
-			t = t.Stored()
+	isMixed := f.live != nil || len(args) == 0 || args[0] == "all" || strings.Contains(args[0], ",")
+	return f.withObjects(args, func(_ place.Place, targets []*place.Target, err error) error {
+		objects, isNamed := make([]map[string]any, len(targets)), true
+		for i, t := range targets {
+			if out.Format == "yaml" || out.Format == "json" {
+				t = t.Stored()
+			}
+			objects[i], isNamed = t.Object, isNamed && t.Asked
 		}
-		objects[i], isNamed = t.Object, isNamed && t.Asked
+		switch out.Format {
+		case "yaml", "json":
+			return errors.Join(err, out.Print(f.env.Stdout, objects, !isNamed))
+		case "name":
+			return errors.Join(err, out.Print(f.env.Stdout, objects, false))
+		}
+		return errors.Join(err, view.Table(f.env.Stdout, objects, f.env.Now(), out.Format == "wide", isMixed))
+	})
+}
+
+func newDelete(env *process.Env) *cobra.Command {
+	var flags objectFlags
+	cmd := &cobra.Command{
+		Use:   "delete KIND/NAME… | KIND NAME… | KIND -l LABELS | -f FILE",
+		Short: "Delete objects",
+		Long: `Delete removes objects from a store at once, without their finalizers, because no
+controllers run: by name, by selectors, or those of manifests. Deleting a
+CustomResourceDefinition deletes its custom resources; deleting a Namespace deletes
+nothing else. In a cluster, kubectl delete does it.
+
+Exit status: 0 if the objects were deleted, 1 if one does not exist or on any error.`,
+		Example: `  tenure delete configmap settings --store shop.db
+  tenure delete configmaps -l app=shop -n shop --store shop.db`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case flags.live != nil:
+				return errors.New("--live: there is nothing to delete in files")
+			case len(args) == 1 && !strings.Contains(args[0], "/") && flags.selector == "" && flags.fields == "":
+				return fmt.Errorf("no name of a %s: expected KIND NAME, KIND/NAME, -l or --field-selector", args[0])
+			}
+			if err := flags.refuseCluster("kubectl", append([]string{"delete"}, args...)); err != nil {
+				return err
+			}
+			err := flags.withObjects(args, func(p place.Place, targets []*place.Target, err error) error {
+				for _, t := range targets {
+					err = errors.Join(err, deleteTarget(env, p, t))
+				}
+				return err
+			})
+			return noteEmpty(env, err)
+		},
 	}
-	switch out.Format {
-	case "yaml", "json":
-		err = errors.Join(err, out.Print(env.Stdout, objects, !isNamed))
-	case "name":
-		err = errors.Join(err, out.Print(env.Stdout, objects, false))
-	default:
-		err = errors.Join(err, view.Table(env.Stdout, objects, env.Now(), out.Format == "wide", isMixed))
+	flags.add(env, cmd)
+	return cmd
+}
+
+// deleteTarget deletes an object as it was read.
+func deleteTarget(env *process.Env, p place.Place, t *place.Target) error {
+	err := p.Delete(env.Context, t, func(deleted *place.Target) {
+		fmt.Fprintf(env.Stdout, "%s %q deleted\n", place.Resource(deleted.Kind.GroupKind()), deleted.Name)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.Title(), place.ServerError(err))
 	}
-	return errors.Join(err, p.Close())
+	return nil
 }

@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -47,7 +47,7 @@ Exit status: 0 if all is done, 1 on any error, or if it was not confirmed.`,
   tenure handover -f deployment.yaml --field-manager web --field .spec.replicas \
     --live live.yaml > next.yaml`,
 		Args: takesManifests,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.handOverDocument(env, cmd) },
+		RunE: func(*cobra.Command, []string) error { return flags.handOverDocument() },
 	}
 	flags.add(env, cmd)
 	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
@@ -55,50 +55,44 @@ Exit status: 0 if all is done, 1 on any error, or if it was not confirmed.`,
 	cmd.Flags().StringVar(&flags.temporary, "temporary", "handover", "`NAME` of the temporary manager")
 	addDryRun(cmd, &flags.dryRun, true, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
-	addOutput(cmd, &flags.output, "yaml", "json", "name")
+	addOutput(env, cmd, &flags.output, "yaml", "json", "name")
 	return cmd
 }
 
-func (f *handoverFlags) handOverDocument(env *process.Env, cmd *cobra.Command) error {
-	if err := f.output.Check(); err != nil {
-		return err
-	}
+func (f *handoverFlags) handOverDocument() error {
 	if len(f.fields) == 0 {
 		return errors.New("no fields: expected --field")
 	}
-	offline := f.place.live != nil
-	if !f.dryRun && !offline {
-		if err := f.confirm.CheckPossible(env); err != nil {
+	if !f.dryRun && f.live == nil {
+		if err := f.confirm.CheckPossible(f.env); err != nil {
 			return err
 		}
 	}
-	p, docs, err := f.open(env, cmd, process.NoStore)
-	if err != nil {
+	return f.withIntents(process.NoStore, func(p place.Place, docs []manifest.Document) error {
+		if len(docs) != 1 {
+			return fmt.Errorf("-f: expected one document, got %d", len(docs))
+		}
+		w, err := f.readDesired(p, docs[0])
+		if err == nil {
+			err = f.handOver(p, w)
+		}
+		if err != nil && !errors.Is(err, view.ErrDeclined) {
+			view.ExplainDesired(f.env, w, err)
+			err = errReported
+		}
 		return err
-	}
-	if len(docs) != 1 {
-		return errors.Join(fmt.Errorf("-f: expected one document, got %d", len(docs)), p.Close())
-	}
-	w, err := f.readDesired(cmd.Context(), env, p, docs[0])
-	if err == nil {
-		err = f.handOver(cmd.Context(), env, p, w)
-	}
-	if err != nil && !errors.Is(err, view.ErrDeclined) {
-		view.ExplainDesired(env, w, err)
-		err = errReported
-	}
-	return errors.Join(err, p.Close())
+	})
 }
 
-func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.Place, w *place.Desired) error {
+func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	if w.Object == nil {
 		return errors.New("the object does not exist")
 	}
-	steps, err := f.steps(ctx, env, w)
+	steps, err := f.steps(w)
 	if err != nil {
 		return err
 	}
-	offline := f.place.live != nil
+	env, offline := f.env, f.live != nil
 	out := env.Stderr
 	if f.dryRun {
 		out = env.Stdout
@@ -118,11 +112,11 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 	}
 	stored := w.Stored()
 	if stored != w {
-		if steps, err = f.steps(ctx, env, stored); err != nil {
+		if steps, err = f.steps(stored); err != nil {
 			return err
 		}
 	}
-	object, err := f.applySteps(ctx, p, stored, steps)
+	object, err := f.applySteps(p, stored, steps)
 	if err != nil {
 		return err
 	}
@@ -138,31 +132,27 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 }
 
 // steps returns the applies of the handover.
-func (f *handoverFlags) steps(ctx context.Context, env *process.Env, w *place.Desired) ([]ownership.Step, error) {
-	fields, err := (&chosenFields{fields: f.fields}).existingFields(env, w.Target)
+func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
+	fields, err := (&chosenFields{fields: f.fields}).existingFields(f.env, w.Target)
 	if err != nil {
 		return nil, err
 	}
-	return w.Mover(env).Handover(ctx, place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, fields, f.temporary)
+	live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
+	return w.Mover(f.env).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
 }
 
 // applySteps applies the steps one after the other.
 func (f *handoverFlags) applySteps(
-	ctx context.Context, p place.Place, w *place.Desired, steps []ownership.Step,
+	p place.Place, w *place.Desired, steps []ownership.Step,
 ) (object map[string]any, err error) {
 	for i, step := range steps {
-		object, err = place.ApplyShown(ctx, p, w.Target, step.Intent.Object, cluster.WriteOptions{Manager: step.Manager})
-		if err != nil {
-			if i > 0 {
-				err = fmt.Errorf(
-					"apply %d of %d, of %q; %q owns the fields already; run the same command again to continue: %w",
-					i+1,
-					len(steps),
-					step.Manager,
-					f.temporary,
-					err,
-				)
-			}
+		options := cluster.WriteOptions{Manager: step.Manager}
+		object, err = place.ApplyShown(f.env.Context, p, w.Target, step.Intent.Object, options)
+		switch {
+		case err != nil && i > 0:
+			return nil, fmt.Errorf("apply %d of %d, of %q; %q owns the fields already; run the same command again to "+
+				"continue: %w", i+1, len(steps), step.Manager, f.temporary, err)
+		case err != nil:
 			return nil, err
 		}
 		w.Object = object // the next apply is to this version

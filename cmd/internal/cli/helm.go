@@ -288,7 +288,7 @@ func (r *helmRun) move(ctx context.Context, one view.Planned) error {
 		}
 	}
 	for _, args := range moves {
-		if err := r.command(ctx, newRoot(r.env), append(args, object...)...); err != nil {
+		if err := r.command(ctx, Root(r.env), append(args, object...)...); err != nil {
 			return err
 		}
 	}
@@ -330,58 +330,55 @@ Exit status: 0 if no conflict is refused, 3 on any error.`,
 		Example: `  helm upgrade shop ./chart --server-side=true --post-renderer tenure-postrender \
     --post-renderer-args=--namespace=shop --post-renderer-args=--policy=tenure.yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.postRender(env, cmd) },
+		RunE: func(*cobra.Command, []string) error { return flags.postRender() },
 	}
-	flags.place.add(env, cmd)
+	flags.placeFlags.add(env, cmd)
 	flags.addPolicy(cmd)
-	cmd.Flags().StringVar(&flags.manager, "field-manager", "helm", "`NAME` of Helm's field manager")
+	addManager(cmd, &flags.manager, "helm", "`NAME` of Helm's field manager")
 	return withErrorStatus(statusFailed, cmd)
 }
 
 // postRender prints the intents that follow from the policy. Labels and annotations that Helm adds afterwards are in no
 // conflict: Helm refuses an object that is not its own.
-func (f *planFlags) postRender(env *process.Env, cmd *cobra.Command) (err error) {
-	if f.rules, err = f.readPolicy(env); err == nil && f.rules == nil {
+func (f *planFlags) postRender() (err error) {
+	if f.rules, err = f.readPolicy(); err == nil && f.rules == nil {
 		err = errors.New("expected --policy")
 	}
 	if err != nil {
 		return err
 	}
 	f.inputs.Filenames, f.concurrency = []string{"-"}, defaultConcurrency
-	docs, err := f.inputs.Read(env)
+	docs, err := f.inputs.Read(f.env)
 	if err != nil {
 		return err
 	}
-	p, err := f.place.open(env, cmd, process.NoStore)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
 	var out []map[string]any
-	given := slices.DeleteFunc(slices.Clone(docs), func(doc manifest.Document) bool {
+	docs = slices.DeleteFunc(docs, func(doc manifest.Document) bool {
 		isHook := (&unstructured.Unstructured{Object: doc.Tree}).GetAnnotations()["helm.sh/hook"] != ""
 		if isHook {
 			out = append(out, doc.Tree)
 		}
 		return isHook
 	})
-	planned, failed := f.planDocuments(cmd.Context(), env, p, given)
-	if failed > 0 {
-		return errReported
-	}
-	for _, one := range planned {
-		if one.Outcome == plans.Conflict {
-			view.PlanView{}.WriteDecided(env.Stderr, &one)
-			return fmt.Errorf("%s: a conflict is refused", one.Title())
+	return f.withPlace(process.NoStore, func(p place.Place) error {
+		planned, failed := f.planDocuments(p, docs)
+		if failed > 0 {
+			return errReported
 		}
-		out = append(out, one.Manifest(one.Stored().Tree))
-	}
-	for i, tree := range out {
-		if err := view.EncodeNext(env.Stdout, "yaml", tree, i); err != nil {
-			return err
+		for _, one := range planned {
+			if one.Outcome == plans.Conflict {
+				view.PlanView{}.WriteDecided(f.env.Stderr, &one)
+				return fmt.Errorf("%s: a conflict is refused", one.Title())
+			}
+			out = append(out, one.Manifest(one.Stored().Tree))
 		}
-	}
-	return nil
+		for i, tree := range out {
+			if err := view.EncodeNext(f.env.Stdout, "yaml", tree, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // addMetadata adds what Helm adds to each object of a release.
@@ -411,7 +408,7 @@ func moveToApply(ctx context.Context, one *view.Planned) error {
 	if err != nil || !moved.Changed {
 		return err
 	}
-	one.Desired = w.WithManagedFields(moved.Object.(*unstructured.Unstructured).Object)
+	one.Desired = w.WithManagedFields(place.Unwrap(moved.Object))
 	one.Moved = true
 	return nil
 }

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
@@ -23,7 +21,7 @@ import (
 // intentFlags are the flags for an intent and the place of its live object.
 type intentFlags struct {
 	inputFlags
-	place       placeFlags
+	placeFlags
 	manager     string
 	subresource string
 	force       bool
@@ -35,15 +33,21 @@ type intentFlags struct {
 
 func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.inputFlags.add(cmd, "the intents")
-	cmd.Flags().StringVar(&f.manager, "field-manager", kubectlManager, "`NAME` of the field manager")
+	addManager(cmd, &f.manager, kubectlManager, "`NAME` of the field manager")
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "only objects with these `LABELS`, as in a=b,c!=d")
 	addConcurrency(cmd, &f.concurrency)
-	f.place.add(env, cmd)
+	f.placeFlags.add(env, cmd)
 }
 
 func (f *intentFlags) addSubresource(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`: status, or scale, "+
 		"which takes the replicas of the manifest")
+	checkBefore(cmd, func() error {
+		if known := []string{"", "status", place.Scale}; !slices.Contains(known, f.subresource) {
+			return fmt.Errorf("--subresource: expected status or scale, got %q", f.subresource)
+		}
+		return nil
+	})
 }
 
 // policyVariable names a policy for all commands.
@@ -55,71 +59,48 @@ func (f *intentFlags) addPolicy(cmd *cobra.Command) {
 }
 
 // readPolicy reads the policy of --policy; nil without one.
-func (f *intentFlags) readPolicy(env *process.Env) (*policy.Policy, error) {
-	file := cmp.Or(f.policy, env.Getenv(policyVariable))
+func (f *intentFlags) readPolicy() (*policy.Policy, error) {
+	file := cmp.Or(f.policy, f.env.Getenv(policyVariable))
 	if file == "" {
 		return nil, nil
 	}
-	return readPolicy(env, file)
-}
-
-func (f *intentFlags) addPlain(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.plain, "plain", false,
-		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
+	return readPolicy(f.env, file)
 }
 
 // kubectlManager is the default manager of all commands: a plan for a manager that applies nothing would be wrong.
 const kubectlManager = view.KubectlManager
 
-// open opens the place, and reads the intents.
-func (f *intentFlags) open(
-	env *process.Env, cmd *cobra.Command, missing process.MissingStore,
-) (place.Place, []manifest.Document, error) {
+// withIntents reads the intents, opens the place, and closes it after do.
+func (f *intentFlags) withIntents(
+	missing process.MissingStore, do func(p place.Place, docs []manifest.Document) error,
+) error {
 	if f.inputs.Empty() {
-		return nil, nil, errors.New("no input: expected files with -f or -k")
+		return errors.New("no input: expected files with -f or -k")
 	}
-	if err := checkManager(f.manager); err != nil {
-		return nil, nil, err
-	}
-	if err := checkConcurrency(f.concurrency); err != nil {
-		return nil, nil, err
-	}
-	if known := []string{"", "status", place.Scale}; !slices.Contains(known, f.subresource) {
-		return nil, nil, fmt.Errorf("--subresource: expected status or scale, got %q", f.subresource)
-	}
-	docs, err := f.read(env, f.selector)
+	docs, err := f.read(f.env, f.selector)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	p, err := f.place.open(env, cmd, missing)
-	return p, docs, err
+	return f.withPlace(missing, func(p place.Place) error { return do(p, docs) })
 }
 
 // learnDefinitions adds the kinds that documents define and the namespaces that they create, so that
 // documents before them can use these. Errors are reported when it is the turn of a document.
-func (f *intentFlags) learnDefinitions(ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document) {
+func (f *intentFlags) learnDefinitions(p place.Place, docs []manifest.Document) {
 	for _, kind := range []schema.GroupKind{place.DefinitionKind, place.NamespaceKind} {
 		for _, doc := range docs {
 			if gvk, err := manifest.GVKOf(doc.Tree); doc.Err == nil && err == nil && gvk.GroupKind() == kind {
-				_, _ = f.readDesired(ctx, env, p, doc)
+				_, _ = f.readDesired(p, doc)
 			}
 		}
 	}
 }
 
-// desiredOrError is the intent of a document, with the error that it could not be read.
-type desiredOrError struct {
-	desired *place.Desired
-	err     error
-}
-
-// readAllDesired reads the intents of documents and their live objects, by lists where that is cheaper. Documents may
-// use kinds that others define.
-func (f *intentFlags) readAllDesired(
-	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
-) []desiredOrError {
+// readAllDesired reads the intents of documents and their live objects, by lists where that is cheaper, each with the
+// error that it could not be read. Documents may use kinds that others define.
+func (f *intentFlags) readAllDesired(p place.Place, docs []manifest.Document) (all []view.Planned, errs []error) {
 	if !p.InOrder() {
-		f.learnDefinitions(ctx, env, p, docs)
+		f.learnDefinitions(p, docs)
 	}
 	intents := make([]map[string]any, 0, len(docs))
 	for _, doc := range docs {
@@ -127,26 +108,26 @@ func (f *intentFlags) readAllDesired(
 			intents = append(intents, doc.Tree)
 		}
 	}
-	p.Prefetch(ctx, intents, f.concurrency)
-	out := make([]desiredOrError, len(docs))
+	p.Prefetch(f.env.Context, intents, f.concurrency)
+	all, errs = make([]view.Planned, len(docs)), make([]error, len(docs))
 	sources := map[objectKey]string{}
 	for i, doc := range docs {
-		w, err := f.readDesired(ctx, env, p, doc)
-		out[i] = desiredOrError{w, err}
+		w, err := f.readDesired(p, doc)
+		all[i].Desired, errs[i] = w, err
 		if err != nil {
 			continue
 		}
 		key := keyOf(w.Target)
 		if source, ok := sources[key]; ok {
-			fmt.Fprintf(env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
+			fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
 				w.Where, w.Title(), source)
 		}
 		sources[key] = w.Where
-		if f.place.live != nil && w.Object != nil && manifest.ManagedFields(w.Object) == nil {
-			noteUnmanaged(env, w.Target)
+		if f.live != nil && w.Object != nil && manifest.ManagedFields(w.Object) == nil {
+			noteUnmanaged(f.env, w.Target)
 		}
 	}
-	return out
+	return all, errs
 }
 
 // noteUnmanaged notes that an object of a file has no managed fields, which kubectl get leaves out.
@@ -165,15 +146,13 @@ func takesManifests(cmd *cobra.Command, args []string) error {
 
 // readDesired reads the intent of a document. A result with an error has the place of the document,
 // and the object if it is known.
-func (f *intentFlags) readDesired(
-	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document,
-) (*place.Desired, error) {
+func (f *intentFlags) readDesired(p place.Place, doc manifest.Document) (*place.Desired, error) {
 	w := &place.Desired{Where: doc.Source, Given: doc.Tree, Manager: f.manager}
 	if doc.Err != nil {
 		return w, doc.Err
 	}
 	var err error
-	if err = w.Read(ctx, p); err != nil {
+	if err = w.Read(f.env.Context, p); err != nil {
 		return w, err
 	}
 	if f.subresource == place.Scale {
@@ -183,28 +162,23 @@ func (f *intentFlags) readDesired(
 		}
 		w.Target, w.Tree = scale, desired
 	}
-	w.Fields, err = w.Target.Manager(env, f.subresource)
+	w.Fields, err = w.Target.Manager(f.env, f.subresource)
 	if err == nil && w.Kind.GroupKind() == place.DefinitionKind && f.subresource == "" {
-		err = f.defineKind(ctx, p, w)
+		err = f.defineKind(p, w)
 	}
 	return w, err
 }
 
 // defineKind adds the kind that an intent defines, unless the intent is in conflict.
-func (f *intentFlags) defineKind(ctx context.Context, p place.Place, w *place.Desired) error {
+func (f *intentFlags) defineKind(p place.Place, w *place.Desired) error {
 	options := plans.Options{Manager: w.Manager, Force: f.force}
-	plan, err := plans.New(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
+	plan, err := plans.New(f.env.Context, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
 	if err != nil || plan.Outcome == plans.Conflict {
 		return err
 	}
-	merged, ok := plan.Object.(*unstructured.Unstructured)
-	if !ok {
-		return fmt.Errorf("expected a plain object, got %T", plan.Object)
+	d, err := place.Define(place.Unwrap(plan.Object))
+	if err == nil {
+		p.Define(d)
 	}
-	d, err := place.Define(merged.Object)
-	if err != nil {
-		return err
-	}
-	p.Define(d)
-	return nil
+	return err
 }

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,7 +23,7 @@ import (
 type countingCluster struct {
 	testCluster
 	t                   *testing.T
-	config              string
+	flags               []string // that lead to it
 	lists, gets, writes atomic.Int32
 	underWay, most      atomic.Int32 // writes at the same time
 }
@@ -33,15 +31,8 @@ type countingCluster struct {
 // newCountingCluster returns a cluster with ConfigMaps in the namespaces a and b, applied by kubectl. Half of
 // them are as manifests of the test want them.
 func newCountingCluster(t *testing.T, each int) *countingCluster {
-	server, err := apiserver.New(t.Context(), apiserver.Options{
-		Token: testToken, Log: slog.New(slog.DiscardHandler),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	c := &countingCluster{testCluster: testCluster{server: server}, t: t, config: filepath.Join(t.TempDir(), "kubeconfig")}
-	listener := httptest.NewServer(c)
-	t.Cleanup(listener.Close)
-	require.NoError(t, os.WriteFile(c.config, []byte(kubeconfig(listener)), 0o600))
+	c := &countingCluster{testCluster: *newTestCluster(testHost{t}, apiserver.Options{}), t: t}
+	c.flags = listen(testHost{t}, c)
 	for _, namespace := range []string{"a", "b"} {
 		c.apply("/api/v1/namespaces/"+namespace, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+namespace+`"}}`)
 		for i := range each {
@@ -54,11 +45,7 @@ func newCountingCluster(t *testing.T, each int) *countingCluster {
 
 // apply applies an object, past the counters.
 func (c *countingCluster) apply(path, body string) {
-	r := httptest.NewRequest(http.MethodPatch, path+"?fieldManager=kubectl", strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/apply-patch+yaml")
-	r.Header.Set("Authorization", "Bearer "+testToken)
-	w := httptest.NewRecorder()
-	c.server.ServeHTTP(w, r)
+	w := c.send(http.MethodPatch, path+"?fieldManager=kubectl", body)
 	require.Equal(c.t, http.StatusCreated, w.Code, w.Body)
 }
 
@@ -85,11 +72,9 @@ func (c *countingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // run runs the command and returns its output.
 func (c *countingCluster) run(status int, args ...string) string {
-	var out, errs bytes.Buffer
-	got := runMain(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }},
-		append(args, "--kubeconfig", c.config, "--cache-dir", filepath.Join(filepath.Dir(c.config), "cache")))
-	require.Equal(c.t, status, got, "%s%s", out.String(), errs.String())
-	return out.String()
+	got, out, errs := output(process.Env{Name: "tenure"}, append(args, c.flags...)...)
+	require.Equal(c.t, status, got, "%s%s", out, errs)
+	return out
 }
 
 // manifests writes manifests of ConfigMaps that set k to 0 into a file.
@@ -97,25 +82,12 @@ func (c *countingCluster) manifests(names ...string) string {
 	var b strings.Builder
 	for _, name := range names {
 		namespace, name, _ := strings.Cut(name, "/")
-		fmt.Fprintf(
-			&b,
-			"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {k: \"0\"}\n",
-			name,
-			namespace,
-		)
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {k: \"0\"}\n",
+			name, namespace)
 	}
 	path := filepath.Join(c.t.TempDir(), "manifests.yaml")
 	require.NoError(c.t, os.WriteFile(path, []byte(b.String()), 0o600))
 	return path
-}
-
-// A summary of moves only counts.
-func TestSummaryOfMoves(t *testing.T) {
-	c := newCountingCluster(t, 3)
-	args := []string{"rename", "configmaps", "-A", "--from", "kubectl", "--to", "flux", "--summary"}
-	require.Equal(t, "6 objects: 6 renamed, 0 unchanged, 0 failed\n", c.run(0, append(args, "--dry-run")...))
-	require.Equal(t, "6 objects: 6 renamed, 0 unchanged, 0 failed\n", c.run(0, append(args, "--yes")...))
-	c.run(1, append(args, "--yes", "-o", "yaml")...)
 }
 
 // Many live objects are read by lists, few by themselves, and the outcome is the same.
@@ -162,11 +134,8 @@ func TestManyPlans(t *testing.T) {
 	require.Zero(t, c.gets.Load())
 	require.Contains(t, out, "82 objects: 40 with conflicts, 42 without, 0 failed\n")
 	require.NotContains(t, out, "no conflict")
-	require.Contains(
-		t,
-		c.run(0, "conflicts", "-f", c.manifests("a/c-0"), "--field-manager", "other"),
-		"configmap/c-0 in a: no conflict",
-	)
+	require.Contains(t, c.run(0, "conflicts", "-f", c.manifests("a/c-0"), "--field-manager", "other"),
+		"configmap/c-0 in a: no conflict")
 }
 
 // Many objects are written at the same time, but no more than --concurrency says.
@@ -181,4 +150,77 @@ func TestManyMoves(t *testing.T) {
 	require.Greater(t, c.most.Load(), int32(1))
 	c.run(1, "transfer", "configmaps", "-A", "--from", "flux", "--to", "argo", "--all", "--yes", "--concurrency", "0")
 	c.run(3, "plan", "-f", c.manifests("a/c-0"), "--concurrency", "-1")
+}
+
+// interrupter is a terminal whose user interrupts as soon as something is shown.
+type interrupter struct {
+	text      strings.Builder
+	interrupt func()
+}
+
+func (w *interrupter) Write(p []byte) (int, error) {
+	w.interrupt()
+	return w.text.Write(p)
+}
+
+// A long interleave shows how far it is. Interrupted, it says what is known so far,
+// and what was not run.
+func TestInterruptedScenario(t *testing.T) {
+	dir := t.TempDir()
+	text := "-- schema --\nspec: {type: object, properties: {a: {type: integer}}}\n-- interleave limit=100000 --\n"
+	for _, name := range strings.Split("a b c d e f g h i j k l", " ") {
+		text += "-- apply " + name + " --\nspec: {a: 1}\n"
+	}
+	text += "-- orders --\n"
+	write(t, dir, map[string]string{"1.txtar": text, "2.txtar": text})
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := &interrupter{interrupt: cancel}
+	var stdout strings.Builder
+	status := runMain(process.Env{
+		Dir: dir, Stdout: &stdout, Stderr: stderr, Context: ctx, Terminal: func(any) bool { return true },
+	}, []string{"test", "--update", "."})
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr.text.String(), "interleave limit=100000")
+	require.Regexp(t, `\d+ of 479001600 orders run, interrupted, a sample; they converge: 1 object`, stdout.String())
+	require.Regexp(t, `(?m)^1 scenario: 0 passed, 1 failed$`, stdout.String())
+	require.Contains(t, stderr.text.String(), "error: interrupted: 1 scenario was not run\n")
+	after, err := os.ReadFile(dir + "/1.txtar")
+	require.NoError(t, err)
+	require.Equal(t, text, string(after), "nothing is written of what was not finished")
+}
+
+// lineInterrupter is a stream whose reader interrupts after a number of lines.
+type lineInterrupter struct {
+	text      strings.Builder
+	lines     int
+	interrupt func()
+}
+
+func (w *lineInterrupter) Write(p []byte) (int, error) {
+	if w.lines -= strings.Count(string(p), "\n"); w.lines <= 0 {
+		w.interrupt()
+	}
+	return w.text.Write(p)
+}
+
+// An interrupted move has printed each object that was written, says how many were not, and how to go on.
+func TestInterruptedMove(t *testing.T) {
+	const each = 40
+	c := newCountingCluster(t, each)
+	ctx, cancel := context.WithCancel(t.Context())
+	stdout := &lineInterrupter{lines: 10, interrupt: cancel}
+	var stderr strings.Builder
+	args := append([]string{"rename", "configmaps", "-A", "--from", "kubectl", "--to", "flux it", "--yes", "--concurrency",
+		"2"}, c.flags...)
+	status := runMain(process.Env{Name: "kubectl-tenure", Stdout: stdout, Stderr: &stderr, Context: ctx}, args)
+	require.Equal(t, 1, status)
+	written := strings.Count(stdout.text.String(), " renamed\n")
+	require.GreaterOrEqual(t, written, 10)
+	require.Less(t, written, 20)
+	require.Contains(t, stdout.text.String(), fmt.Sprintf("80 objects: %d renamed, 0 unchanged, 0 failed\n", written))
+	require.Contains(t, stderr.String(), fmt.Sprintf("error: interrupted: %d renamed, %d objects are not; to go on: "+
+		"kubectl tenure rename configmaps -A --from kubectl --to 'flux it' --yes", written, 2*each-written))
+	require.Contains(t, c.run(0, "get", "configmaps", "-A"), "flux it")
+	require.Contains(t, c.run(0, "rename", "configmaps", "-A", "--from", "kubectl", "--to", "flux it", "--yes"),
+		fmt.Sprintf("%d renamed", 2*each-written))
 }

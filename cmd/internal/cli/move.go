@@ -7,17 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
-	goruntime "runtime"
+	"runtime"
 	"sync"
 	"syscall"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
-	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/typed"
@@ -28,10 +25,7 @@ var errNothing = errors.New("there is nothing to do")
 
 // moveResult is the result of a move of one object.
 type moveResult struct {
-	object runtime.Object
-	patch  []byte
-	// manager is the sender of the patch.
-	manager string
+	place.Moved
 	// preview writes what the move does.
 	preview func(io.Writer, view.Palette) error
 }
@@ -42,14 +36,13 @@ type moverFunc func(t *place.Target) (moveResult, error)
 // pending is a move that is not yet stored.
 type pending struct {
 	*place.Target
-	place.Moved
+	moved   place.Moved // its object is nil if it does not change
 	preview string
 }
 
 // moving is a move of ownership in a number of objects.
 type moving struct {
 	*moveFlags
-	env   *process.Env
 	place place.Place
 	move  moverFunc
 	done  string
@@ -63,7 +56,7 @@ type moving struct {
 // planMoves computes the moves of all objects.
 func (m *moving) planMoves(targets []*place.Target) {
 	all, errs := make([]pending, len(targets)), make([]error, len(targets))
-	workqueue.ParallelizeUntil(context.Background(), goruntime.GOMAXPROCS(0), len(targets), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(targets), func(i int) {
 		all[i], errs[i] = m.planMove(targets[i])
 	})
 	for i, t := range targets {
@@ -76,7 +69,7 @@ func (m *moving) planMoves(targets []*place.Target) {
 			view.Report(m.env, fmt.Errorf("%s: %w", t.Title(), err))
 			continue
 		}
-		if next.movedObject() == nil {
+		if next.moved.Object == nil {
 			m.unchanged++
 		} else {
 			m.count++
@@ -85,7 +78,7 @@ func (m *moving) planMoves(targets []*place.Target) {
 	}
 }
 
-// planMove computes the move of one object. Moved is zero if nothing changes.
+// planMove computes the move of one object.
 func (m *moving) planMove(t *place.Target) (pending, error) {
 	next := pending{Target: t}
 	if t.Kind.Unknown != nil {
@@ -106,25 +99,20 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 			return next, err
 		}
 	}
-	object, ok := result.object.(*unstructured.Unstructured)
-	if !ok || typed.Equal(stored.Object, object.Object) {
-		return next, nil
+	if !typed.Equal(stored.Object, result.Object) {
+		next.moved = result.Moved
 	}
-	next.Moved = place.Moved{Object: object.Object, Patch: result.patch, Manager: result.manager}
 	return next, nil
 }
 
 // writePreview writes the previews of the moves that change something.
 func (m *moving) writePreview(w io.Writer) {
 	for _, next := range m.all {
-		if next.movedObject() != nil && !m.summary {
+		if next.moved.Object != nil && !m.summary {
 			fmt.Fprint(w, next.preview)
 		}
 	}
 }
-
-// movedObject returns the object after the move; nil if it does not change.
-func (p *pending) movedObject() map[string]any { return p.Moved.Object }
 
 // printMoved writes the resulting objects of files, if all could be moved: a user who redirects the
 // output into the file would lose the others.
@@ -135,11 +123,10 @@ func (m *moving) printMoved() error {
 	}
 	var objects []map[string]any
 	for _, next := range m.all {
-		object := next.movedObject()
-		if object == nil {
-			object = next.Target.Stored().Object
+		if next.moved.Object == nil {
+			next.moved.Object = next.Stored().Object
 		}
-		objects = append(objects, object)
+		objects = append(objects, next.moved.Object)
 	}
 	out := view.Output{Format: m.format, ManagedFields: true}
 	switch m.format {
@@ -154,13 +141,13 @@ func (m *moving) printMoved() error {
 // printPatches writes the patches of the objects that change, each as a line of JSON.
 func (m *moving) printPatches() error {
 	for _, next := range m.all {
-		if next.movedObject() == nil {
+		if next.moved.Object == nil {
 			continue
 		}
-		if next.Patch == nil {
+		if next.moved.Patch == nil {
 			return fmt.Errorf("%s: no patch: the object has no resourceVersion", next.Title())
 		}
-		if _, err := fmt.Fprintf(m.env.Stdout, "%s\n", printable.JSON(next.Patch)); err != nil {
+		if _, err := fmt.Fprintf(m.env.Stdout, "%s\n", printable.JSON(next.moved.Patch)); err != nil {
 			return err
 		}
 	}
@@ -215,12 +202,11 @@ func (m *moving) storeMoves() (written []map[string]any, skipped int) {
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process
 	const waits, isDone, isSkipped = 0, 1, 2
 	errs, states := make([]error, len(m.all)), make([]int, len(m.all))
-	step, done := view.Progress(m.env, "writing", m.count)
 	var mu sync.Mutex
 	next := 0
-	workqueue.ParallelizeUntil(context.Background(), m.concurrency, len(m.all), func(i int) {
+	inParallel(m.env, "writing", m.concurrency, len(m.all), func(i int) {
 		state := isDone
-		if one := &m.all[i]; one.movedObject() != nil && !m.dryRun {
+		if one := &m.all[i]; one.moved.Object != nil && !m.dryRun {
 			if ctx.Err() != nil {
 				state = isSkipped
 			} else {
@@ -230,7 +216,6 @@ func (m *moving) storeMoves() (written []map[string]any, skipped int) {
 		mu.Lock()
 		defer mu.Unlock()
 		states[i] = state
-		step()
 		for ; next < len(m.all) && states[next] != waits; next++ {
 			if states[next] == isSkipped {
 				skipped++
@@ -240,7 +225,6 @@ func (m *moving) storeMoves() (written []map[string]any, skipped int) {
 			}
 		}
 	})
-	done()
 	return written, skipped
 }
 
@@ -253,7 +237,7 @@ func (m *moving) finished(one *pending, err error) map[string]any {
 		m.count--
 		view.Report(m.env, fmt.Errorf("%s: %w", one.Title(), err))
 		return nil
-	case one.movedObject() != nil:
+	case one.moved.Object != nil:
 		if verb = m.done; m.dryRun {
 			verb += " (dry run)"
 		}
@@ -263,14 +247,14 @@ func (m *moving) finished(one *pending, err error) map[string]any {
 	if m.format == "" && !m.summary {
 		fmt.Fprintf(m.env.Stdout, "%s %s\n", one.Title(), verb)
 	}
-	return one.movedObject()
+	return one.moved.Object
 }
 
 // storeMove stores one object. If the object has changed since, the move is made again on the new
 // object, as long as its preview is the one that was confirmed.
 func (m *moving) storeMove(ctx context.Context, next *pending) error {
 	for attempt := 1; ; attempt++ {
-		err := m.place.Move(ctx, next.Target, next.Moved)
+		err := m.place.Move(ctx, next.Target, next.moved)
 		if !errors.Is(err, place.ErrStale) || attempt == place.Attempts {
 			return err
 		}
@@ -285,9 +269,9 @@ func (m *moving) storeMove(ctx context.Context, next *pending) error {
 		if err != nil {
 			return err
 		}
-		if now.preview != next.preview || now.movedObject() == nil {
+		if now.preview != next.preview || now.moved.Object == nil {
 			return fmt.Errorf("%w, and the preview would be different: run the command again", place.ErrStale)
 		}
-		next.Moved = now.Moved
+		next.moved = now.moved
 	}
 }

@@ -1,15 +1,15 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -134,86 +134,126 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: use, Short: v.short, Long: v.long + moveHelp, Example: v.example,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			source, target, err := v.keys(cmd, &from, &to)
-			if err == nil && v.choosesFields {
-				err = fields.checkChoice()
-			}
-			if err != nil {
-				return err
-			}
-			return flags.moveObjects(env, cmd, args, v.done, func(t *place.Target) (moveResult, error) {
+		RunE: func(_ *cobra.Command, args []string) error {
+			return flags.moveObjects(args, v.done, func(t *place.Target) (moveResult, error) {
 				var set *fieldpath.Set
 				var err error
 				if v.from == "" {
 					set, err = fields.existingFields(env, t)
 				} else {
-					set, err = fields.ownedFields(t, source)
+					set, err = fields.ownedFields(t, from.key)
 				}
 				if err != nil {
 					return moveResult{}, err
 				}
-				return makeMoves(cmd.Context(), env, t, v.move(source, target, set, fields.all))
+				return flags.makeMove(t, v.move(from.key, to.key, set, fields.all))
 			})
 		},
 	}
 	flags.add(env, cmd)
+	const apply, update = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
 	if v.from != "" {
 		from.add(env, cmd, "from", v.from)
-		from.addVersion(cmd)
+		from.addVersion(cmd, "from", "", update)
 	}
 	switch {
 	case v.renames:
-		to.prefix = "to"
-		cmd.Flags().StringVar(&to.key.Manager, "to", "", "`NAME` of the manager "+v.to)
+		to.addName(cmd, "to", v.to)
 	case v.to != "":
+		to.isTarget = true
 		to.add(env, cmd, "to", v.to)
-		to.addVersion(cmd)
+		if v.from == "" {
+			to.addVersion(cmd, "to", "", apply, update) // the entry of an adoption may be new, at the version that is named
+		} else {
+			to.addVersion(cmd, "to", update)
+		}
 	}
 	if v.choosesFields {
 		fields.add(cmd)
 	}
-	flags.completeOwners(env, cmd)
+	flags.completeOwners()
 	return cmd
 }
 
-// keys returns the keys that the flags name.
-func (v *moveVerb) keys(cmd *cobra.Command, from, to *keyFlags) (source, target managedfields.Key, err error) {
-	if v.from != "" {
-		if source, err = from.managerKey(); err == nil {
-			err = from.checkVersion("", metav1.ManagedFieldsOperationUpdate)
-		}
-	}
-	if err == nil && v.to != "" {
-		// The entry of an adoption may be new, at the version that is named.
-		if target, err = to.targetKey(cmd); err == nil && v.from != "" {
-			err = to.checkVersion(metav1.ManagedFieldsOperationUpdate)
-		}
-	}
-	return source, target, err
+// sender is the field manager of patches of managed fields. It gains no ownership.
+const sender = "tenure"
+
+// moveFlags are the flags of a command that moves ownership.
+type moveFlags struct {
+	objectFlags
+	dryRun      bool
+	unchanged   bool
+	summary     bool
+	concurrency int
+	confirm     view.Confirmation
+	format      string
 }
 
-// existingFields returns the chosen fields among those of an object; nil for all.
-func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*fieldpath.Set, error) {
-	if f.all {
-		return nil, nil
+func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
+	f.objectFlags.add(env, cmd)
+	addDryRun(cmd, &f.dryRun, true, "show what would be done, and change nothing")
+	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
+	cmd.Flags().BoolVar(&f.summary, "summary", false, "only count the objects")
+	addConcurrency(cmd, &f.concurrency)
+	addFormat(env, cmd, &f.format, "yaml", "json", "name", "patch")
+}
+
+// moveHelp ends the help of every command that moves ownership.
+const moveHelp = `
+Objects are chosen as for blame, see tenure blame --help. A preview shows which
+managers gain and lose which fields, and what their next applies will then delete or
+take back. Only the managed fields of the objects change. In a cluster or a store,
+the command asks before it writes, and writes only objects that have not changed
+since. With several objects, those with nothing to move stay as they are, and are
+counted, not listed, unless --show-unchanged is given. With --live,
+the resulting objects are printed. -o patch prints the JSON Patch for a server,
+which fails if the object's resourceVersion has changed.
+
+Exit status: 0 if all is done, or nothing was left to do; 1 on any error, if it was
+not confirmed, or if an object that was named has nothing to move.`
+
+// moveObjects moves ownership in all objects. done is the verb of a finished move, such as transferred.
+func (f *moveFlags) moveObjects(args []string, done string, move moverFunc) error {
+	if f.summary && (f.format != "" || f.unchanged) {
+		return errors.New("--summary only counts: --output and --show-unchanged do not go with it")
 	}
-	m, err := t.Manager(env, "")
+	if !f.dryRun && f.live == nil {
+		if err := f.confirm.CheckPossible(f.env); err != nil {
+			return err
+		}
+	}
+	return f.withObjects(args, func(p place.Place, targets []*place.Target, missing error) (err error) {
+		m := &moving{moveFlags: f, place: p, move: move, done: done}
+		m.planMoves(targets)
+		if missing != nil {
+			view.Report(f.env, missing)
+			m.failed++
+		}
+		if f.live != nil && !f.dryRun {
+			err = m.printMoved()
+		} else {
+			err = m.writeMoves()
+		}
+		if err == nil && m.failed > 0 {
+			err = errReported
+		}
+		return err
+	})
+}
+
+// makeMove makes a move on a target.
+func (f *moveFlags) makeMove(t *place.Target, move ownership.Move) (moveResult, error) {
+	result, err := t.Mover(f.env).Do(f.env.Context, place.Wrap(t.Object), move)
 	if err != nil {
-		return nil, err
+		return moveResult{}, err
 	}
-	known, err := m.Owned(context.Background(), place.Wrap(managedfields.With(t.Object, nil)))
-	if err != nil {
-		return nil, err
+	patch, err := result.Patch()
+	if err != nil && !errors.Is(err, managedfields.ErrNoResourceVersion) {
+		return moveResult{}, err
 	}
-	owned, _, err := ownedWhere(t, func(managedfields.Key) bool { return true })
-	if err != nil {
-		return nil, err
-	}
-	fields, err := namedFields(f.fields, known.Union(owned))
-	var none *fieldError
-	if errors.As(err, &none) && len(none.found) == 0 {
-		return nil, fmt.Errorf("%w: it has no field %s", errNothing, none.text)
-	}
-	return fields, err
+	return moveResult{
+		Moved:   place.Moved{Object: place.Unwrap(result.Object), Patch: patch, Manager: sender},
+		preview: func(w io.Writer, p view.Palette) error { return view.PreviewMove(w, p, t, result) },
+	}, nil
 }

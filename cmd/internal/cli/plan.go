@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
@@ -19,8 +17,6 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
-
-var planFormats = []string{"yaml", "json", "diff", "html"}
 
 type planFlags struct {
 	intentFlags
@@ -32,13 +28,11 @@ type planFlags struct {
 	unchanged     bool
 	summary       bool
 	format        string
-	unasked       int // objects that the user may not apply
 	rules         *policy.Policy
 	moves         bool                 // plan what the manager updated as it is after it moved to server-side apply
 	prepare       func(map[string]any) // completes an intent before it is planned
 	removed       []map[string]any     // objects that are deleted unless they are in the input
 	planned       []view.Planned       // after it ran
-	suggest       func(args ...string) string
 }
 
 func newPlan(env *process.Env) *cobra.Command { return newPlanWith(env, &planFlags{}) }
@@ -114,13 +108,14 @@ the first of 3, 2, 4, 1 that one of them has.`,
   kubectl get -f manifests/ -o yaml --show-managed-fields > live.yaml
   tenure plan -f manifests/ --live live.yaml --field-manager web -o json`,
 		Args: takesManifests,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.printPlans(env, cmd) },
+		RunE: func(*cobra.Command, []string) error { return flags.printPlans() },
 	}
 	flags.add(env, cmd)
 	flags.addSubresource(cmd)
-	flags.addPlain(cmd)
 	flags.addPolicy(cmd)
 	flags.pruning.add(cmd)
+	cmd.Flags().BoolVar(&flags.plain, "plain", false,
+		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
 	cmd.Flags().BoolVar(&flags.offline, "offline", false, "send no dry runs: do not ask what the server refuses")
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
@@ -129,65 +124,55 @@ the first of 3, 2, 4, 1 that one of them has.`,
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
 	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
-	addFormat(env, cmd, &flags.format, planFormats...)
+	addFormat(env, cmd, &flags.format, "yaml", "json", "diff", "html") // what writePlans writes
 	return withErrorStatus(statusFailed, cmd)
 }
 
 // checkFlags returns an error for flags that do not go together.
-func (f *planFlags) checkFlags(env *process.Env) error {
-	if err := checkFormat(f.format, planFormats...); err != nil {
-		return err
-	}
+func (f *planFlags) checkFlags() error {
 	switch {
-	case f.apply && (f.place.live != nil || f.format != "" || f.offline):
+	case f.apply && (f.live != nil || f.format != "" || f.offline):
 		return errors.New("--apply does not go with --live, --output or --offline")
 	case f.confirm.Yes && !f.apply:
 		return errors.New("--yes needs --apply")
-	case f.apply:
-		if err := f.confirm.CheckPossible(env); err != nil {
-			return err
-		}
-	}
-	if f.summary && (f.unchanged || f.format == "diff" || f.format == "html") {
+	case f.summary && (f.unchanged || f.format == "diff" || f.format == "html"):
 		return errors.New("--summary only counts: --show-unchanged, -o diff and -o html do not go with it")
+	case f.apply:
+		return f.confirm.CheckPossible(f.env)
 	}
 	return nil
 }
 
 // printPlans plans the documents, prints the plans, and with --apply applies them.
-func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
+func (f *planFlags) printPlans() error {
 	// The garbage of a plan is small and its end near: collecting it less often saves a fifth of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	if err := f.checkFlags(env); err != nil {
+	if err := f.checkFlags(); err != nil {
 		return err
 	}
 	candidates, prunes, err := f.pruning.check(f.selector)
 	if err != nil {
 		return err
 	}
-	if f.rules, err = f.readPolicy(env); err != nil {
+	if f.rules, err = f.readPolicy(); err != nil {
 		return err
 	}
-	p, docs, err := f.open(env, cmd, process.NoStore)
-	if err != nil {
-		return err
-	}
-	status, err := f.planIn(env, cmd, p, docs, candidates, prunes)
-	if err = errors.Join(err, p.Close()); err == nil && status > 0 {
-		err = &statusError{status: status}
-	}
-	return err
+	return f.withIntents(process.NoStore, func(p place.Place, docs []manifest.Document) error {
+		return f.planIn(p, docs, candidates, prunes)
+	})
 }
 
-// planIn is printPlans in a place. It returns the exit status.
+// planIn is printPlans in a place.
 func (f *planFlags) planIn(
-	env *process.Env, cmd *cobra.Command, p place.Place, docs []manifest.Document, candidates place.Candidates,
-	prunes bool,
-) (status int, err error) {
+	p place.Place, docs []manifest.Document, candidates place.Candidates, prunes bool,
+) (err error) {
 	var set *applySet
 	if f.pruning.applySet != "" {
-		if set, err = f.joinApplySet(cmd.Context(), p, docs); err != nil {
-			return 0, fmt.Errorf("--applyset: %w", err)
+		if set, err = readApplySet(f.env.Context, p, f.pruning.applySet, f.namespace()); err == nil {
+			err = set.addMembers(docs)
+		}
+		if err != nil {
+			return fmt.Errorf("--applyset: %w", err)
 		}
 	}
 	for _, doc := range docs {
@@ -195,117 +180,105 @@ func (f *planFlags) planIn(
 			f.prepare(doc.Tree)
 		}
 	}
-	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
-	plans, failed := f.planDocuments(cmd.Context(), env, p, docs)
+	plans, failed := f.planDocuments(p, docs)
 	f.planned = plans
-	deleted := f.findRemoved(cmd.Context(), p, plans)
+	deleted := f.findRemoved(p, plans)
 	switch {
 	case prunes && failed > 0:
-		fmt.Fprintln(env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
+		fmt.Fprintln(f.env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
 	case prunes:
 		candidates.Concurrency = f.concurrency
-		deleted, err = pruned(cmd.Context(), p, candidates, set, plans, f.manager)
+		deleted, err = pruned(f.env.Context, p, candidates, set, plans, f.manager)
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := f.writePlans(cmd.Context(), env, plans, deleted, failed); err != nil {
-		return 0, err
+	if err := f.writePlans(plans, deleted, failed); err != nil {
+		return err
 	}
-	status = f.exitStatus(env, plans, deleted, failed)
+	status := f.exitStatus(plans, deleted, failed)
 	if !f.apply || status > statusChanges {
-		return status, nil
+		return exitWith(status)
 	}
 	changes := changesOf(plans)
-	view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Pruned: deleted}.WriteActions(env.Stderr, changes)
-	return 0, f.applyPlans(cmd.Context(), env, p, changes, deleted)
-}
-
-// joinApplySet reads the ApplySet of --applyset, and makes the documents its members.
-func (f *planFlags) joinApplySet(ctx context.Context, p place.Place, docs []manifest.Document) (*applySet, error) {
-	set, err := readApplySet(ctx, p, f.pruning.applySet, *f.place.cluster.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	return set, set.addMembers(docs)
+	view.PlanView{Palette: view.PaletteFor(f.env, f.env.Stderr), Pruned: deleted}.WriteActions(f.env.Stderr, changes)
+	return f.applyPlans(p, changes, deleted)
 }
 
 // findRemoved returns the objects of f.removed that exist and are not in the input.
-func (f *planFlags) findRemoved(ctx context.Context, p place.Place, planned []view.Planned) (out []view.Pruned) {
+func (f *planFlags) findRemoved(p place.Place, planned []view.Planned) (out []view.Pruned) {
 	inInput := keysOf(planned)
 	for _, tree := range f.removed {
-		if t, _, err := p.Live(ctx, tree); err == nil && t.Object != nil && !inInput[keyOf(t)] {
+		if t, _, err := p.Live(f.env.Context, tree); err == nil && t.Object != nil && !inInput[keyOf(t)] {
 			out = append(out, view.Pruned{Target: t, By: f.manager})
 		}
 	}
 	return out
 }
 
-// writePlans writes the plans in the format of --output. A new format is added here and to planFormats.
-func (f *planFlags) writePlans(
-	ctx context.Context, env *process.Env, planned []view.Planned, deleted []view.Pruned, failed int,
-) error {
-	v := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), ManagedFields: f.managedFields,
+// writePlans writes the plans in the format of --output.
+func (f *planFlags) writePlans(planned []view.Planned, deleted []view.Pruned, failed int) error {
+	out := f.env.Stdout
+	v := view.PlanView{Palette: view.PaletteFor(f.env, out), ManagedFields: f.managedFields,
 		Unchanged: f.unchanged, Pruned: deleted, Suggest: f.suggest}
 	switch {
 	case f.summary && f.format != "":
-		return view.Encode(env.Stdout, f.format, v.Summary(planned, failed))
+		return view.Encode(out, f.format, v.Summary(planned, failed))
 	case f.summary:
-		return v.WriteSummary(env.Stdout, planned, failed)
+		return v.WriteSummary(out, planned, failed)
 	case f.format == "diff":
-		return v.WriteDiff(ctx, env, planned)
+		return v.WriteDiff(f.env, planned)
 	case f.format == "html":
-		return v.WritePage(env.Stdout, planned, env.Now())
+		return v.WritePage(out, planned, f.env.Now())
 	case f.format != "":
-		return view.Encode(env.Stdout, f.format, v.Data(planned))
+		return view.Encode(out, f.format, v.Data(planned))
 	}
-	return v.WriteText(ctx, env.Stdout, planned, failed)
+	return v.WriteText(f.env.Context, out, planned, failed)
 }
 
 // exitStatus returns the exit status of the plans.
-func (f *planFlags) exitStatus(env *process.Env, planned []view.Planned, deleted []view.Pruned, failed int) int {
+func (f *planFlags) exitStatus(planned []view.Planned, deleted []view.Pruned, failed int) int {
 	if failed > 0 {
 		return statusFailed
 	}
 	status := min(len(deleted), statusChanges)
 	for _, one := range planned {
-		status = max(status, exitStatus(one.Outcome))
+		switch one.Outcome {
+		case plans.Unchanged:
+		case plans.Conflict:
+			status = statusConflict
+		default:
+			status = max(status, statusChanges)
+		}
 	}
-	if status < statusConflict && env.HasHole.Load() {
+	if status < statusConflict && f.env.HasHole.Load() {
 		return statusHole
 	}
 	return status
 }
 
 // planDocuments plans every document. It reports errors on stderr, and returns their number.
-func (f *planFlags) planDocuments(
-	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
-) (planned []view.Planned, failed int) {
-	all, errs := make([]view.Planned, len(docs)), make([]error, len(docs))
-	for i, read := range f.readAllDesired(ctx, env, p, docs) {
-		all[i].Desired, errs[i] = read.desired, read.err
+func (f *planFlags) planDocuments(p place.Place, docs []manifest.Document) (planned []view.Planned, failed int) {
+	ctx, env := f.env.Context, f.env
+	all, errs := f.readAllDesired(p, docs)
+	for i := range all {
 		if f.moves && errs[i] == nil {
 			errs[i] = moveToApply(ctx, &all[i])
 		}
 	}
-	step, done := view.Progress(env, "planning", len(docs))
-	var mu sync.Mutex
-	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(docs), func(i int) {
+	inParallel(env, "planning", runtime.GOMAXPROCS(0), len(docs), func(i int) {
 		one := &all[i]
-		if errs[i] == nil {
-			one.Options = one.PlanOptions(f.plain)
-			one.Options.Force = f.force
-			one.Plan, errs[i] = plans.New(ctx, one.Fields, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Options)
-			if errs[i] == nil && one.Outcome == plans.Unchanged {
-				errs[i] = one.CheckDecodes()
-			}
+		if errs[i] != nil {
+			return
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		step()
+		one.Options = one.PlanOptions(f.plain)
+		one.Options.Force = f.force
+		one.Plan, errs[i] = plans.New(ctx, one.Fields, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Options)
+		if errs[i] == nil && one.Outcome == plans.Unchanged {
+			errs[i] = one.CheckDecodes()
+		}
 	})
-	done()
-	f.askServer(ctx, env, p, all, errs)
+	f.askServer(p, all, errs)
 	for i, err := range errs {
 		if err == nil {
 			err = all[i].Decide(ctx, p, f.rules, f.subresource)
@@ -316,12 +289,14 @@ func (f *planFlags) planDocuments(
 		if err != nil {
 			failed++
 			view.ExplainDesired(env, all[i].Desired, err)
-			f.explainRefusal(env, all[i])
+			f.explainRefusal(all[i])
 			continue
 		}
 		one := all[i]
 		if one.Served == nil && one.Outcome != plans.Unchanged && one.Outcome != plans.Conflict && !f.force {
-			noteUncompared(env, one.Desired)
+			if err := one.Uncompared(); err != nil {
+				env.NoteUnread(err)
+			}
 		}
 		planned = append(planned, one)
 	}
@@ -330,7 +305,8 @@ func (f *planFlags) planDocuments(
 
 // explainRefusal shows, for an apply that the server refuses, the list items that it leaves without required fields,
 // because others own the items. It prints the commands that let the apply remove these items.
-func (f *planFlags) explainRefusal(env *process.Env, one view.Planned) {
+func (f *planFlags) explainRefusal(one view.Planned) {
+	env := f.env
 	halves := one.Halves()
 	if len(halves) == 0 {
 		return
@@ -346,7 +322,8 @@ func (f *planFlags) explainRefusal(env *process.Env, one view.Planned) {
 
 // askServer sends a dry run of each apply that is not planned as unchanged. The result of the server replaces the plan,
 // or its error.
-func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Place, all []view.Planned, errs []error) {
+func (f *planFlags) askServer(p place.Place, all []view.Planned, errs []error) {
+	env := f.env
 	var asked []int
 	unasked := 0
 	for i := range all {
@@ -363,22 +340,17 @@ func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Pla
 			unasked++
 		}
 	}
-	step, done := view.Progress(env, "asking the server", len(asked))
-	var mu sync.Mutex
-	workqueue.ParallelizeUntil(context.Background(), f.concurrency, len(asked), func(i int) {
+	var forbidden atomic.Int32
+	inParallel(env, "asking the server", f.concurrency, len(asked), func(i int) {
 		one, err := &all[asked[i]], &errs[asked[i]]
-		isAllowed, refused := one.Ask(ctx, p, f.subresource)
-		mu.Lock()
-		defer mu.Unlock()
-		step()
+		isAllowed, refused := one.Ask(env.Context, p, f.subresource)
 		if *err = refused; !isAllowed {
-			f.unasked++
+			forbidden.Add(1)
 		}
 	})
-	done()
-	if f.unasked > 0 {
+	if n := int(forbidden.Load()); n > 0 {
 		env.NoteUnread(fmt.Errorf("you may not apply %s: planned without the server, which may refuse or change them",
-			printable.Counted(f.unasked, "object", "objects")))
+			printable.Counted(n, "object", "objects")))
 	}
 	switch {
 	case unasked > 0 && f.offline:

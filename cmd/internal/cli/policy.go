@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
@@ -102,34 +103,34 @@ Exit status: 0 if all examples are decided as they say, and no conflict is refus
 		Example: `  tenure policy test tenure.yaml
   tenure policy test tenure.yaml -f manifests/ --field-manager helm`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.test(env, cmd, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return flags.test(args[0]) },
 	}
 	flags.add(env, cmd)
 	return withErrorStatus(statusFailed, cmd)
 }
 
-func (f *policyTestFlags) test(env *process.Env, cmd *cobra.Command, file string) (err error) {
-	if f.rules, err = readPolicy(env, file); err != nil {
+func (f *policyTestFlags) test(file string) (err error) {
+	if f.rules, err = readPolicy(f.env, file); err != nil {
 		return err
 	}
 	f.matched = map[int]bool{}
-	status := f.testExamples(env)
+	status := f.testExamples(f.env.Stdout)
 	if !f.inputs.Empty() {
-		err = f.decide(env, cmd)
+		err = f.withIntents(process.NoStore, f.decide)
 	}
 	for i := range f.rules.Rules {
 		if !f.matched[i] {
-			fmt.Fprintf(env.Stdout, "matched nothing: %s\n", printable.Text(f.rules.Verdict(i).String()))
+			fmt.Fprintf(f.env.Stdout, "matched nothing: %s\n", printable.Text(f.rules.Verdict(i).String()))
 		}
 	}
 	if isStatus := new(*statusError); status > 0 && (err == nil || errors.As(err, isStatus)) {
-		return &statusError{status: status} // more than a conflict that is refused
+		return exitWith(status) // more than a conflict that is refused
 	}
 	return err
 }
 
 // testExamples says how each example is decided, and returns the exit status.
-func (f *policyTestFlags) testExamples(env *process.Env) (status int) {
+func (f *policyTestFlags) testExamples(out io.Writer) (status int) {
 	for i, e := range f.rules.Examples {
 		got := f.rules.Test(e)
 		f.matched[got.Rule] = true
@@ -139,25 +140,20 @@ func (f *policyTestFlags) testExamples(env *process.Env) (status int) {
 			result = fmt.Sprintf("expected %s, got %s by %s", e.Decision, got.Decision, got)
 		}
 		name := cmp.Or(e.Name, e.Field+" of "+e.Owner.Manager)
-		fmt.Fprintf(env.Stdout, "example %d, %s: %s\n", i+1, printable.Text(name), printable.Text(result))
+		fmt.Fprintf(out, "example %d, %s: %s\n", i+1, printable.Text(name), printable.Text(result))
 	}
 	return status
 }
 
 // decide decides the conflicts of manifests.
-func (f *policyTestFlags) decide(env *process.Env, cmd *cobra.Command) error {
-	p, docs, err := f.open(env, cmd, process.NoStore)
-	if err != nil {
-		return err
-	}
-	f.suggest = func(args ...string) string { return f.place.suggest(env, cmd, args...) }
-	planned, failed := f.planDocuments(cmd.Context(), env, p, docs)
+func (f *policyTestFlags) decide(p place.Place, docs []manifest.Document) error {
+	planned, failed := f.planDocuments(p, docs)
 	for _, one := range planned {
 		for _, d := range one.Decided {
 			f.matched[d.Rule] = true
 		}
 	}
-	return errors.Join(f.print(cmd.Context(), env, p, planned, failed), p.Close())
+	return f.print(planned, failed)
 }
 
 func newPolicyInit(env *process.Env) *cobra.Command {
@@ -174,9 +170,9 @@ The objects are chosen as for report.
 Exit status: 0 when all objects could be read, 1 on any error.`,
 		Example: `  tenure policy init -A --field-manager helm > tenure.yaml
   tenure policy test tenure.yaml -f manifests/ --field-manager helm`,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			s := starter{manager: flags.applier}
-			err := flags.visitAll(env, cmd, args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
+			err := flags.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
 				s.fields = map[string]map[string]bool{}
 				return func(t *place.Target) { s.add(t.Object) }
 			})
@@ -187,7 +183,7 @@ Exit status: 0 when all objects could be read, 1 on any error.`,
 		},
 	}
 	flags.add(env, cmd)
-	cmd.Flags().StringVar(&flags.applier, "field-manager", kubectlManager, "`NAME` of the manager that the policy is for")
+	addManager(cmd, &flags.applier, kubectlManager, "`NAME` of the manager that the policy is for")
 	addConcurrency(cmd, &flags.concurrency)
 	return cmd
 }

@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
+	"fmt"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,63 +17,39 @@ import (
 )
 
 // printing are commands that print what others wrote, on the objects of files.
-var printing = [][]string{
-	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me"},
-	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--force-conflicts", "-o", "diff"},
-	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--force-conflicts", "-o", "json"},
-	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me"},
-	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "-o", "json"},
-	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "-o", "status"},
-	{
-		"conflicts",
-		"-f",
-		"intent.json",
-		"--live",
-		"live.json",
-		"--field-manager",
-		"me",
-		"--resolve",
-		"force",
-		"-o",
-		"yaml",
-	},
-	{
-		"conflicts",
-		"-f",
-		"intent.json",
-		"--live",
-		"live.json",
-		"--field-manager",
-		"me",
-		"--resolve",
-		"share",
-		"-o",
-		"json",
-	},
-	{"blame", "--live", "live.json"},
-	{"blame", "--live", "live.json", "-o", "html"},
-	{"blame", "--live", "live.json", "-o", "json", "--show-managed-fields"},
-	{"apply", "-f", "intent.json", "--live", "live.json"},
-	{"apply", "-f", "intent.json", "--live", "live.json", "--force-conflicts"},
-	{"replace", "-f", "intent.json", "--live", "live.json", "-o", "name"},
-	{"handover", "-f", "intent.json", "--live", "live.json", "--field", ".data", "--field-manager", "me"},
-	{"release", "--live", "live.json", "--from", "plain", "--all"},
-	{"release", "--live", "live.json", "--from", "plain", "--all", "-o", "patch"},
-	{"release", "--live", "live.json", "--from", "plain", "--all", "-o", "name"},
-	{"upgrade", "--live", "live.json", "--field-manager", "me", "--from", "plain", "--everything"},
-	{"downgrade", "--live", "live.json", "--field-manager", "plain"},
-	{"apply", "-f", "intent.json", "--store", "new.db"},
-	{"apply", "-f", "role.json", "--store", "new.db", "-o", "yaml"},
-	{"apply", "-f", "named.json", "--store", "new.db"},
-	{"get", "--store", "new.db", "-o", "wide"},
-	{"get", "--store", "new.db", "-o", "name"},
-	{"get", "--store", "new.db", "-o", "yaml", "--show-managed-fields"},
-	{"blame", "all", "-A", "--store", "new.db"},
-	{"delete", "clusterrole", "a", "--store", "new.db"},
-	{"apply", "-f", "broken.json", "--store", "new.db"},
-	{"test", "scenario.txtar"},
-	{"replay", "trace.json"},
-	{"replay", "--verbose", "trace.json"},
+var printing = []string{
+	"plan -f intent.json --live live.json --field-manager me",
+	"plan -f intent.json --live live.json --field-manager me --force-conflicts -o diff",
+	"plan -f intent.json --live live.json --field-manager me --force-conflicts -o json",
+	"conflicts -f intent.json --live live.json --field-manager me",
+	"conflicts -f intent.json --live live.json --field-manager me -o json",
+	"conflicts -f intent.json --live live.json --field-manager me -o status",
+	"conflicts -f intent.json --live live.json --field-manager me --resolve force -o yaml",
+	"conflicts -f intent.json --live live.json --field-manager me --resolve share -o json",
+	"blame --live live.json",
+	"blame --live live.json -o html",
+	"blame --live live.json -o json --show-managed-fields",
+	"apply -f intent.json --live live.json",
+	"apply -f intent.json --live live.json --force-conflicts",
+	"replace -f intent.json --live live.json -o name",
+	"handover -f intent.json --live live.json --field .data --field-manager me",
+	"release --live live.json --from plain --all",
+	"release --live live.json --from plain --all -o patch",
+	"release --live live.json --from plain --all -o name",
+	"upgrade --live live.json --field-manager me --from plain --everything",
+	"downgrade --live live.json --field-manager plain",
+	"apply -f intent.json --store new.db",
+	"apply -f role.json --store new.db -o yaml",
+	"apply -f named.json --store new.db",
+	"get --store new.db -o wide",
+	"get --store new.db -o name",
+	"get --store new.db -o yaml --show-managed-fields",
+	"blame all -A --store new.db",
+	"delete clusterrole a --store new.db",
+	"apply -f broken.json --store new.db",
+	"test scenario.txtar",
+	"replay trace.json",
+	"replay --verbose trace.json",
 }
 
 // FuzzPrinting puts a text wherever others can write one: in names, keys, values,
@@ -95,31 +72,17 @@ func FuzzPrinting(f *testing.F) {
 		if len(text) > 200 {
 			return
 		}
-		dir := t.TempDir()
-		for name, file := range hostileFiles(text) {
-			data, ok := file.([]byte)
-			if !ok {
-				var err error
-				data, err = json.Marshal(file)
-				require.NoError(t, err)
-			}
-			require.NoError(t, os.WriteFile(dir+"/"+name, data, 0o600))
-		}
+		dir := hostileFolder(t, text)
 		for _, args := range sequences[int(command)%len(sequences)] {
 			for _, terminal := range []bool{false, true} {
 				if i := slices.Index(args, "--store"); terminal && i >= 0 && args[0] != "get" {
 					continue // once is enough
 				}
-				var out, errs bytes.Buffer
-				runMain(process.Env{
-					Stdout: &out, Stderr: &errs, Dir: dir,
-					Terminal: func(any) bool { return terminal }, Getenv: func(string) string { return "" },
-				}, args)
-				require.NotZero(t, out.Len()+errs.Len(), "%v", args)
-				requireHarmless(t, args, out.String()+errs.String(), terminal)
-				if len(text) > 0 && errs.Len() == 0 &&
-					(slices.Contains(args, "yaml") || slices.Contains(args, "json")) {
-					requireText(t, args, out.Bytes(), text)
+				_, out, errs := output(process.Env{Dir: dir, Terminal: func(any) bool { return terminal }}, args...)
+				require.NotEmpty(t, out+errs, "%v", args)
+				requireHarmless(t, args, out+errs, terminal)
+				if len(text) > 0 && errs == "" && (slices.Contains(args, "yaml") || slices.Contains(args, "json")) {
+					requireText(t, args, []byte(out), text)
 				}
 			}
 		}
@@ -131,7 +94,8 @@ func FuzzPrinting(f *testing.F) {
 func printingSequences() [][][]string {
 	var alone [][][]string
 	var stored [][]string
-	for _, args := range printing {
+	for _, line := range printing {
+		args := strings.Fields(line)
 		if slices.Contains(args, "--store") {
 			stored = append(stored, args)
 		} else {
@@ -139,6 +103,21 @@ func printingSequences() [][][]string {
 		}
 	}
 	return append(alone, stored)
+}
+
+// hostileFolder returns a folder of the files with a text.
+func hostileFolder(t *testing.T, text string) (dir string) {
+	dir = t.TempDir()
+	for name, file := range hostileFiles(text) {
+		data, ok := file.([]byte)
+		if !ok {
+			var err error
+			data, err = json.Marshal(file)
+			require.NoError(t, err)
+		}
+		write(t, dir, map[string]string{name: string(data)})
+	}
+	return dir
 }
 
 // hostileFiles returns files with text in them wherever there can be one.
@@ -188,27 +167,18 @@ func hostileFiles(text string) map[string]any {
 		},
 		"trace.json": map[string]any{"name": text, "steps": []any{step, refused}},
 		"scenario.txtar": []byte("-- apply " + text + " --\n" +
-			`{"apiVersion":"v1","kind":"ConfigMap","data":{"a":` + quotedJSON(text) + "}}\n-- want --\n{}\n"),
+			`{"apiVersion":"v1","kind":"ConfigMap","data":{"a":` + jsonText(text) + "}}\n-- want --\n{}\n"),
 	}
 }
 
-func quotedJSON(text string) string {
-	data, _ := json.Marshal(text)
-	return string(data)
-}
+// coloring matches what colors text on a terminal.
+var coloring = regexp.MustCompile(`\x1b\[(0|0;22|22|1|2|[39][0-7])m`)
 
 // requireHarmless checks that a text does nothing to a terminal but color it.
 func requireHarmless(t *testing.T, args []string, text string, colors bool) {
 	t.Helper()
 	if colors {
-		for _, sequence := range []string{"\x1b[0m", "\x1b[0;22m", "\x1b[22m", "\x1b[1m", "\x1b[2m"} {
-			text = strings.ReplaceAll(text, sequence, "")
-		}
-		for _, first := range []string{"3", "9"} {
-			for digit := range 8 {
-				text = strings.ReplaceAll(text, "\x1b["+first+string(rune('0'+digit))+"m", "")
-			}
-		}
+		text = coloring.ReplaceAllString(text, "")
 	}
 	for _, r := range text {
 		require.True(t, unicode.IsGraphic(r) || r == '\n' || r == '\t', "%v prints %U in %q", args, r, text)
@@ -243,4 +213,38 @@ func requireText(t *testing.T, args []string, document []byte, text string) {
 	}
 	visit(tree)
 	require.True(t, found, "%v prints no %q in\n%s", args, text, document)
+}
+
+// A process that runs commands, such as one that links them, does not grow with each.
+func TestMemoryOfCommands(t *testing.T) {
+	const warmUp, rounds, perCommand = 2, 4, 12 << 10
+	commands := 0
+	round := func(i int) {
+		dir := hostileFolder(t, fmt.Sprint("text ", i))
+		for _, line := range printing {
+			commands++
+			output(process.Env{Dir: dir}, strings.Fields(line)...)
+		}
+	}
+	used := func() uint64 {
+		var stats runtime.MemStats
+		for range 3 {
+			runtime.GC() // finalizers and weak pointers take more than one
+		}
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc + stats.StackInuse
+	}
+	for i := range warmUp {
+		round(i)
+	}
+	before, goroutines := used(), runtime.NumGoroutine()
+	commands = 0
+	for i := range rounds {
+		round(warmUp + i)
+	}
+	after := used()
+	t.Logf("%d commands, %d bytes each; %d goroutines, then %d", commands, (int(after)-int(before))/commands, goroutines,
+		runtime.NumGoroutine())
+	require.Less(t, int(after)-int(before), commands*perCommand)
+	require.Less(t, runtime.NumGoroutine(), goroutines+10)
 }

@@ -2,15 +2,17 @@ package cli
 
 import (
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
@@ -67,11 +69,11 @@ func TestRaces(t *testing.T) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
-				s := newRaced(t)
+				s := newRaced(t, apiserver.Options{})
 				if row.exists {
 					s.send("PATCH", racedPath+"/c?fieldManager=alice", racedOld)
 				}
-				require.NoError(t, os.WriteFile(filepath.Join(s.dir, "m.yaml"), []byte(row.manifest), 0o600))
+				write(t, s.dir, map[string]string{"m.yaml": row.manifest})
 				var after string
 				terminal := &confirmation{meanwhile: func() {
 					switch {
@@ -85,68 +87,104 @@ func TestRaces(t *testing.T) {
 					}
 					after = s.send("GET", racedPath+"/c", "")
 				}}
-				var out strings.Builder
-				status := runMain(process.Env{
-					Dir: s.dir, Stdin: terminal, Stdout: &out, Stderr: &out,
-					Terminal: func(any) bool { return true }, Getenv: func(string) string { return "" },
-				}, append(row.args, "--kubeconfig", filepath.Join(s.dir, "kubeconfig")))
-				require.True(t, terminal.answered, "it asked nothing:\n%s", out.String())
-				require.NotZero(t, status, out.String())
-				require.Equal(t, after, s.send("GET", racedPath+"/c", ""), out.String())
+				env := process.Env{Dir: s.dir, Stdin: terminal, Terminal: func(any) bool { return true }}
+				status, out, errs := output(env, append(row.args, s.flags...)...)
+				require.True(t, terminal.answered, "it asked nothing:\n%s%s", out, errs)
+				require.NotZero(t, status, out)
+				require.Equal(t, after, s.send("GET", racedPath+"/c", ""), errs)
 			})
 		}
 	}
 }
 
-// raced is a server behind a listener.
+// raced is a cluster, and a folder for commands.
 type raced struct {
-	t      *testing.T
-	dir    string
-	server *apiserver.Server
+	testCluster
+	t     *testing.T
+	dir   string
+	flags []string // that lead to the cluster
 }
 
-func newRaced(t *testing.T) *raced { return newRacedWith(t, apiserver.Options{Token: testToken}) }
-
-func newRacedWith(t *testing.T, options apiserver.Options) *raced {
-	server, err := apiserver.New(t.Context(), options)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	s := &raced{t, t.TempDir(), server}
-	s.kubeconfigOf(testToken)
+func newRaced(t *testing.T, options apiserver.Options) *raced {
+	s := &raced{testCluster: *newTestCluster(testHost{t}, options), t: t, dir: t.TempDir()}
+	s.flags = s.flagsOf(testToken)
 	return s
 }
 
-// kubeconfigOf writes the kubeconfig of the user of a token, and returns its name.
-func (s *raced) kubeconfigOf(token string) string {
+// flagsOf returns the flags that lead the user of a token to the cluster.
+func (s *raced) flagsOf(token string) []string {
 	// clientcmd sends no token to a server without TLS.
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return listen(testHost{s.t}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Authorization", "Bearer "+token)
 		s.server.ServeHTTP(w, r)
 	}))
-	s.t.Cleanup(listener.Close)
-	name := "kubeconfig"
-	if token != testToken {
-		name += "-" + token
-	}
-	s.write(name, kubeconfig(listener))
-	return name
-}
-
-func (s *raced) write(name, text string) {
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 }
 
 // send sends a request, and returns the body of the response.
 func (s *raced) send(method, path, body string) string {
 	s.t.Helper()
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	if method == http.MethodPatch {
-		r.Header.Set("Content-Type", "application/apply-patch+yaml")
-	}
-	r.Header.Set("Authorization", "Bearer "+testToken)
-	w := httptest.NewRecorder()
-	s.server.ServeHTTP(w, r)
+	w := s.testCluster.send(method, path, body)
 	require.Less(s.t, w.Code, 300, w.Body.String())
 	return w.Body.String()
+}
+
+// TestHoles runs commands as users of few rights. What could not be read is named, and the status is not 0.
+func TestHoles(t *testing.T) {
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	authorizer, err := rbac.New(t.Context(), store)
+	require.NoError(t, err)
+	s := newRaced(t, apiserver.Options{
+		Store: store, Authorizer: authorizer,
+		Authenticator: bearertoken.New(tokenfile.New(map[string]*user.DefaultInfo{
+			"nobody": {Name: "nobody"}, "reader": {Name: "reader"},
+		})),
+	})
+	s.send("PATCH", racedPath+"/c?fieldManager=alice", racedOld)
+	const grants = "/apis/rbac.authorization.k8s.io/v1/"
+	s.send("POST", grants+"clusterroles", `{"metadata":{"name":"r"},"rules":[{"verbs":["get","list","watch"],`+
+		`"apiGroups":[""],"resources":["configmaps","namespaces"]}]}`)
+	s.send("POST", grants+"clusterrolebindings", `{"metadata":{"name":"r"},"roleRef":{"apiGroup":`+
+		`"rbac.authorization.k8s.io","kind":"ClusterRole","name":"r"},"subjects":[{"kind":"User","name":"reader"}]}`)
+	write(t, s.dir, map[string]string{
+		"m.yaml":        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {set: x}}\ndata: {a: old}\n",
+		"changed.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {b: mine}\n",
+		"new.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\ndata: {b: mine}\n",
+		"conflict.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: mine}\n",
+	})
+	const unasked = "note: you may not apply 1 object: planned without the server"
+	for _, row := range []struct {
+		name, user, args string
+		status           int
+		says             []string
+	}{
+		{"watch nothing", "nobody", "watch -A --for 300ms", statusHole, []string{"may not list them", "configmaps"}},
+		{"watch something", "reader", "watch -A --for 300ms", statusHole, []string{"may not list them", "secrets"}},
+		{"watch what is asked for", "nobody", "watch configmaps --for 300ms", statusFailed, []string{"forbidden"}},
+		{"report on nothing", "nobody", "report -A", statusHole, []string{"may not list them", "configmaps"}},
+		{"report on something", "reader", "report -A", statusHole, []string{"may not list them", "secrets"}},
+		{"report in JSON", "reader", "report -A -o json", statusHole, []string{"may not list them", "secrets"}},
+		{"report on what is asked for", "nobody", "report secrets -A", 1, []string{"forbidden"}},
+		{"plan that changes nothing", "reader", "plan -f m.yaml --field-manager alice", 0, []string{"unchanged"}},
+		{"plan that changes", "reader", "plan -f changed.yaml --field-manager bob", statusHole,
+			[]string{unasked, "added", ".data.b"}},
+		{"plan of a new object", "reader", "plan -f new.yaml --field-manager bob", statusHole, []string{unasked, "created"}},
+		{"plan in conflict", "reader", "plan -f conflict.yaml --field-manager bob", statusConflict, []string{"alice"}},
+		{"plan that reads nothing", "nobody", "plan -f m.yaml --field-manager bob", statusFailed, []string{"forbidden"}},
+		{"blame", "nobody", "blame configmap/c", 1, []string{"forbidden"}},
+		{"an administrator", testToken, "report -A", 0, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			status, out, errs := output(process.Env{Dir: s.dir}, append(strings.Fields(row.args), s.flagsOf(row.user)...)...)
+			out += errs
+			require.Equal(t, row.status, status, out)
+			for _, text := range row.says {
+				require.Contains(t, out, text)
+			}
+			require.NotContains(t, out, "deprecated", "nobody asked for Endpoints")
+			if row.status == 0 {
+				require.NotContains(t, out, "note: ")
+			}
+		})
+	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,10 +68,8 @@ func testPage(t *testing.T, page string, atLeast int) string {
 	parts := strings.Split(string(data), consoleStart)
 	out := parts[0]
 	c := &console{dir: t.TempDir()}
-	require.NoError(
-		t,
-		os.CopyFS(filepath.Join(c.dir, "doc", "examples"), os.DirFS(filepath.Join(projectRoot, "doc", "examples"))),
-	)
+	require.NoError(t,
+		os.CopyFS(filepath.Join(c.dir, "doc", "examples"), os.DirFS(filepath.Join(projectRoot, "doc", "examples"))))
 	for _, part := range parts[1:] {
 		block, rest, ok := strings.Cut(part, consoleEnd)
 		require.True(t, ok, "%s: a console block without an end", page)
@@ -155,17 +152,11 @@ var generic = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 // serve runs a server until it has said where it is.
 func (c *console) serve(args []string) (string, error) {
 	c.ran++
-	out := newNotice()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	ended := make(chan int, 1)
-	go func() { ended <- runMain(process.Env{Stdout: out, Stderr: out, Dir: c.dir, Context: ctx}, args) }()
-	<-out.written // all that it says
-	cancel()
-	if status := <-ended; status != 0 {
-		return "", fmt.Errorf("exit status %d: %s", status, out)
+	status, out, errs := untilNotice(process.Env{Dir: c.dir}, args...)
+	if status != 0 {
+		return "", fmt.Errorf("exit status %d: %s", status, errs)
 	}
-	return generic.ReplaceAllString(strings.ReplaceAll(out.String(), c.dir, "/home/you/tenure"), "127.0.0.1:41571"), nil
+	return generic.ReplaceAllString(strings.ReplaceAll(errs+out, c.dir, "/home/you/tenure"), "127.0.0.1:41571"), nil
 }
 
 func (c *console) tenure(args []string) (string, error) {

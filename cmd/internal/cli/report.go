@@ -53,55 +53,43 @@ Exit status: 0 when all objects could be read, 1 on any error.`,
   tenure report deployments,services -n shop -o json
 
   kubectl get all -A -o yaml --show-managed-fields | tenure report --live -`,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.printReport(env, cmd, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return flags.printReport(args) },
 	}
 	flags.add(env, cmd)
 	cmd.Flags().DurationVar(&flags.silent, "silent", 90*24*time.Hour,
 		"a manager is silent that has not written for `DURATION`, such as 720h")
-	cmd.Flags().StringVar(&flags.applier, "field-manager", kubectlManager,
+	addManager(cmd, &flags.applier, kubectlManager,
 		"`NAME` of the manager that objects under client-side apply would move to")
 	addConcurrency(cmd, &flags.concurrency)
 	addFormat(env, cmd, &flags.format, "text", "json")
 	return cmd
 }
 
-func (f *reportFlags) printReport(env *process.Env, cmd *cobra.Command, args []string) error {
-	if err := checkFormat(f.format, "text", "json"); err != nil {
-		return err
-	}
-	if err := checkConcurrency(f.concurrency); err != nil {
-		return err
-	}
+func (f *reportFlags) printReport(args []string) error {
 	if f.silent <= 0 {
 		return fmt.Errorf("--silent: expected a duration above 0, got %s", f.silent)
 	}
-	if err := checkManager(f.applier); err != nil {
-		return err
-	}
 	var r *report.Report
-	var begin visit = func(namespace string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
-		r = report.New(f.options(env, cmd, namespace, isServed))
-		return func(t *place.Target) { r.Add(cmd.Context(), objectOf(t)) }
-	}
-	err := f.visitAll(env, cmd, args, begin)
+	err := f.visit(args, func(namespace string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
+		r = report.New(f.options(namespace, isServed))
+		return func(t *place.Target) { r.Add(f.env.Context, objectOf(t)) }
+	})
 	if r == nil {
 		return err
 	}
 	summary := r.Summary()
 	if f.format == "json" {
-		return errors.Join(view.Encode(env.Stdout, f.format, summary), err)
+		return errors.Join(view.Encode(f.env.Stdout, f.format, summary), err)
 	}
-	return errors.Join(view.WriteReport(env, env.Stdout, summary), err)
+	return errors.Join(view.WriteReport(f.env, f.env.Stdout, summary), err)
 }
 
 // options returns the options of a report. isServed may be called again and again.
-func (f *reportFlags) options(
-	env *process.Env, cmd *cobra.Command, namespace string, isServed func(schema.GroupVersionKind) bool,
-) report.Options {
+func (f *reportFlags) options(namespace string, isServed func(schema.GroupVersionKind) bool) report.Options {
 	known := map[schema.GroupVersionKind]bool{}
 	return report.Options{
-		Now: env.Now(), Silent: f.silent, Applier: f.applier,
-		CommandLine: func(c report.Command) string { return f.commandLine(env, cmd, namespace, c) },
+		Now: f.env.Now(), Silent: f.silent, Applier: f.applier,
+		CommandLine: func(c report.Command) string { return f.commandLine(namespace, c) },
 		IsServed: func(gvk schema.GroupVersionKind) bool {
 			served, ok := known[gvk]
 			if !ok {
@@ -114,12 +102,12 @@ func (f *reportFlags) options(
 }
 
 // commandLine returns the text of a suggested command. namespace is that of the report, empty for all.
-func (f *reportFlags) commandLine(env *process.Env, cmd *cobra.Command, namespace string, c report.Command) string {
+func (f *reportFlags) commandLine(namespace string, c report.Command) string {
 	args := []string{c.Verb}
 	switch {
-	case f.place.live != nil: // which stands for all objects in it
+	case f.live != nil: // which stands for all objects in it
 	case c.Object == nil && !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-"):
-		args = append(args, flagsOf(cmd, func(name string) bool {
+		args = append(args, flagsOf(f.cmd, func(name string) bool {
 			return slices.Contains([]string{"filename", "kustomize", "recursive", "namespace"}, name)
 		})...)
 	case c.Object != nil:
@@ -140,17 +128,7 @@ func (f *reportFlags) commandLine(env *process.Env, cmd *cobra.Command, namespac
 	if c.Object == nil && f.selector != "" {
 		args = append(args, "-l", f.selector)
 	}
-	return f.place.suggest(env, cmd, append(args, c.Flags...)...)
-}
-
-func (f *reportFlags) namespaceOf(p *place.Cluster) (string, error) {
-	switch {
-	case f.all:
-		return "", nil
-	case *f.place.cluster.Namespace != "":
-		return *f.place.cluster.Namespace, nil
-	}
-	return p.Client.Namespace()
+	return f.suggest(append(args, c.Flags...)...)
 }
 
 func objectOf(t *place.Target) report.Object {
@@ -161,78 +139,50 @@ func objectOf(t *place.Target) report.Object {
 	return o
 }
 
-// visit is called once, before the objects of a namespace or of all are read. It returns the function to call for each.
-type visit func(namespace string, isServed func(schema.GroupVersionKind) bool) (look func(*place.Target))
+// visitor is called once, before the objects of a namespace or of all are read. It returns the function to call for
+// each.
+type visitor func(namespace string, isServed func(schema.GroupVersionKind) bool) (look func(*place.Target))
 
-// visitAll visits all objects that the arguments name. The error reports what could not be read.
-func (f *reportFlags) visitAll(env *process.Env, cmd *cobra.Command, args []string, begin visit) error {
+// visit visits all objects that the arguments name. The error reports what could not be read.
+func (f *reportFlags) visit(args []string, begin visitor) error {
 	namesObjects := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
-	if f.place.live != nil || !f.inputs.Empty() || f.selector != "" || f.fields != "" || namesObjects {
-		return f.visitTargets(env, cmd, args, begin)
+	if f.live == nil && f.inputs.Empty() && f.selector == "" && f.fields == "" && !namesObjects {
+		return f.withPlace(process.NoStore, func(p place.Place) error { return f.visitKinds(p, args, begin) })
 	}
-	return f.visitKinds(env, cmd, args, begin)
-}
-
-// visitTargets visits the objects of files, or those that are named or selected by labels.
-func (f *reportFlags) visitTargets(env *process.Env, cmd *cobra.Command, args []string, begin visit) error {
-	p, targets, missing := f.open(env, cmd, args)
-	if p == nil || len(targets) == 0 {
-		return missing
-	}
-	namespace := *f.place.cluster.Namespace
-	isServed := func(schema.GroupVersionKind) bool { return true }
-	if p, ok := p.(interface {
-		IsServed(gvk schema.GroupVersionKind) bool
-	}); ok {
-		isServed = p.IsServed
-	}
-	if c, ok := p.(*place.Cluster); ok {
-		var err error
-		if namespace, err = f.namespaceOf(c); err != nil {
-			return errors.Join(missing, err, p.Close())
+	return f.withObjects(args, func(p place.Place, targets []*place.Target, missing error) error {
+		namespace := f.namespace()
+		if c, ok := p.(*place.Cluster); ok {
+			var err error
+			if namespace, err = f.namespaceIn(c, f.all); err != nil {
+				return errors.Join(missing, err)
+			}
 		}
-	}
-	look := begin(namespace, isServed)
-	for _, t := range targets {
-		look(t)
-	}
-	return errors.Join(missing, p.Close())
+		look := begin(namespace, p.IsServed)
+		for _, t := range targets {
+			look(t)
+		}
+		return missing
+	})
 }
 
 // visitKinds visits all objects of kinds, a page of a list at a time.
-func (f *reportFlags) visitKinds(env *process.Env, cmd *cobra.Command, args []string, begin visit) (err error) {
-	opened, err := f.place.open(env, cmd, process.NoStore)
+func (f *reportFlags) visitKinds(p place.Place, args []string, begin visitor) error {
+	kinds, err := kindsOf(f.env, p, args)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	var c *place.Cluster
-	var kinds []cluster.Kind
-	if store, ok := opened.(*place.Store); ok {
-		c = store.Cluster
-		if len(args) == 0 {
-			kinds, err = store.KindsStored(cmd.Context())
-		}
-	} else {
-		c = opened.(*place.Cluster)
-	}
-	if err == nil && kinds == nil {
-		kinds, err = kindsOf(env, c.Client, args)
-	}
-	if err != nil {
-		return err
-	}
-	namespace, err := f.namespaceOf(c)
+	c := place.ClusterOf(p)
+	namespace, err := f.namespaceIn(c, f.all)
 	if err != nil {
 		return err
 	}
 	kinds = reportedKinds(kinds, namespace, len(args) > 0)
 	look := begin(namespace, c.IsServed)
-	step, done := view.Progress(env, "reading kinds", len(kinds))
-	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, look, step)
+	step, done := view.Progress(f.env, "reading kinds", len(kinds))
+	err = c.Each(f.env.Context, kinds, namespace, f.concurrency, look, step)
 	done()
 	if len(args) == 0 {
-		err = noteUnlisted(env, err)
+		err = noteUnlisted(f.env, err)
 	}
 	return err
 }

@@ -6,11 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -92,13 +88,12 @@ func isManifest(args []string, format string, ofFiles bool) bool {
 	return false
 }
 
-func writeSecretFiles(t *testing.T, dir string) (live []byte) {
-	applied, err := json.Marshal(map[string]any{
+func writeSecretFiles(t *testing.T, dir string) (live string) {
+	applied := jsonText(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "c", "namespace": "default",
 			"annotations": map[string]any{"note": liveValue}},
 		"data": map[string]any{"password": encoded(liveValue)}, "stringData": map[string]any{"token": liveValue},
 	})
-	require.NoError(t, err)
 	fields := map[string]any{"f:password": map[string]any{}, "f:short": map[string]any{},
 		`v:"` + liveValue + `"`: map[string]any{}, `k:{"a":"` + liveValue + `"}`: map[string]any{}}
 	entry := func(manager, operation string) map[string]any {
@@ -109,23 +104,21 @@ func writeSecretFiles(t *testing.T, dir string) (live []byte) {
 					"f:kubectl.kubernetes.io/last-applied-configuration": map[string]any{}}}},
 		}
 	}
-	secret := map[string]any{
+	live = jsonText(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": map[string]any{
 			"name": "c", "namespace": "default",
 			"annotations": map[string]any{"note": liveValue,
-				"kubectl.kubernetes.io/last-applied-configuration": string(applied) + "\n"},
+				"kubectl.kubernetes.io/last-applied-configuration": applied + "\n"},
 			"managedFields": []any{entry("alice", "Apply"), entry("kubectl-client-side-apply", "Update")},
 		},
 		"data": map[string]any{"password": encoded(liveValue), "short": encoded(shortValue),
 			"gone": encoded(liveValue)},
-	}
-	live, err = json.Marshal(secret)
-	require.NoError(t, err)
+	})
 	intent := "apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: default, annotations: {note: %s}}\n" +
 		"data: {password: " + encoded(intentValue) + "}\nstringData: {token: " + intentValue + ", short: " + shortValue +
 		"}\n"
-	for name, text := range map[string]string{
-		"live.yaml":   string(live),
+	write(t, dir, map[string]string{
+		"live.yaml":   live,
 		"intent.yaml": fmt.Sprintf(intent, "c", intentValue),
 		"other.yaml":  fmt.Sprintf(intent, "new", intentValue),
 		"mine.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: c, namespace: default}\ndata: {password: " +
@@ -137,9 +130,7 @@ func writeSecretFiles(t *testing.T, dir string) (live []byte) {
 			"\n",
 		"scenario.txtar": "A Secret.\n\n-- apply alice --\n" + fmt.Sprintf(intent, "c", intentValue) + "-- want --\nx: y\n" +
 			"-- apply bob --\ndata: {password: " + encoded(liveValue) + "}\n-- unchanged --\n",
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
+	})
 	var audit bytes.Buffer
 	for i, value := range strings.Fields(strings.Repeat(liveValue+" "+intentValue+" ", 5)) {
 		object := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
@@ -153,7 +144,7 @@ func writeSecretFiles(t *testing.T, dir string) (live []byte) {
 			"stageTimestamp": time.Unix(int64(i), 0).UTC(), "objectRef": map[string]any{},
 		}))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "audit.log"), audit.Bytes(), 0o600))
+	write(t, dir, map[string]string{"audit.log": audit.String()})
 	return live
 }
 
@@ -161,7 +152,7 @@ func writeSecretFiles(t *testing.T, dir string) (live []byte) {
 type talkative struct {
 	testCluster
 	refuses bool
-	config  string // the path of a kubeconfig
+	flags   []string // that lead to it
 }
 
 func (c *talkative) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -192,24 +183,18 @@ func (c *talkative) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func newTalkative(t *testing.T, refuses bool) *talkative {
-	api, err := apiserver.New(t.Context(), apiserver.Options{Token: testToken, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, api.Close()) })
-	c := &talkative{testCluster: testCluster{server: api}, refuses: refuses}
-	listener := httptest.NewServer(c)
-	t.Cleanup(listener.Close)
-	c.config = filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(c.config, []byte(kubeconfig(listener)), 0o600))
+	c := &talkative{testCluster: *newTestCluster(testHost{t}, apiserver.Options{}), refuses: refuses}
+	c.flags = listen(testHost{t}, c)
 	return c
 }
 
 // reset makes the Secret what it was at first.
-func (c *talkative) reset(t *testing.T, live []byte) {
+func (c *talkative) reset(t *testing.T, live string) {
 	const path = "/api/v1/namespaces/default/secrets"
-	c.send(httptest.NewRequest(http.MethodDelete, path, nil))
-	created := c.send(httptest.NewRequest(http.MethodPost, path, bytes.NewReader(live)))
+	c.send(http.MethodDelete, path, "")
+	created := c.send(http.MethodPost, path, live)
 	require.Equal(t, http.StatusCreated, created.Code, created.Body)
-	updated := c.send(httptest.NewRequest(http.MethodPut, path+"/c", bytes.NewReader(live))) // with managed fields
+	updated := c.send(http.MethodPut, path+"/c", live) // with managed fields
 	require.Equal(t, http.StatusOK, updated.Code, updated.Body)
 }
 
@@ -237,7 +222,7 @@ func formatsOf(cmd *cobra.Command) []string {
 func TestSecretValues(t *testing.T) {
 	shown, manifests := map[string]bool{}, 0
 	clusters := map[string]*talkative{"cluster": newTalkative(t, false), "refusing": newTalkative(t, true)}
-	for _, cmd := range newRoot(&process.Env{Server: server.New()}).Commands() {
+	for _, cmd := range Root(&process.Env{Server: server.New()}).Commands() {
 		runs, ok := secretRuns[cmd.Name()]
 		require.True(t, ok, "%s: what it prints of Secrets is not tested", cmd.Name())
 		for _, at := range []string{"files", "store", "cluster", "refusing"} {
@@ -276,12 +261,12 @@ func runOnSecret(
 	case "store":
 		place = []string{"--store", "s.db"}
 		for range 2 { // an update sets managed fields
-			require.Zero(t, runMain(process.Env{Stdout: io.Discard, Stderr: io.Discard, Dir: dir},
-				[]string{"replace", "-f", "live.yaml", "--store", "s.db"}))
+			status, _, errs := output(process.Env{Dir: dir}, "replace", "-f", "live.yaml", "--store", "s.db")
+			require.Zero(t, status, errs)
 		}
 	default:
 		c.reset(t, live)
-		place = []string{"--kubeconfig", c.config, "--cache-dir", filepath.Dir(c.config)}
+		place = c.flags
 	}
 	if slices.Contains([]string{"test", "watch"}, args[0]) {
 		place = nil
@@ -292,7 +277,6 @@ func runOnSecret(
 	if args = append(args, place...); format != "" {
 		args = append(args, "-o", format)
 	}
-	var out, errs bytes.Buffer
-	runMain(process.Env{Stdout: &out, Stderr: &errs, Dir: dir, Getenv: func(string) string { return "" }}, args)
-	return args, out.String(), errs.String()
+	_, stdout, stderr = output(process.Env{Dir: dir}, args...)
+	return args, stdout, stderr
 }

@@ -3,12 +3,15 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 // errReported ends a command that has reported its errors already.
@@ -17,17 +20,18 @@ var errReported = errors.New("failed")
 // statusError ends a command with a given exit status.
 type statusError struct {
 	status int
-	err    error // nil when there is nothing more to say
+	error
 }
 
-func (e *statusError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit status %d", e.status)
+func (e *statusError) Unwrap() error { return e.error }
+
+// exitWith ends a command, which has nothing more to say, with an exit status.
+func exitWith(status int) error {
+	if status == 0 {
+		return nil
 	}
-	return e.err.Error()
+	return &statusError{status, errReported}
 }
-
-func (e *statusError) Unwrap() error { return e.err }
 
 // flagError adds to an error of flags which one may be meant, and where their help is.
 func flagError(cmd *cobra.Command, err error) error {
@@ -58,26 +62,59 @@ func errorWithStatus(status int, err error) error {
 	if errors.As(err, &own) {
 		return err
 	}
-	return &statusError{status: status, err: err}
+	return &statusError{status, err}
 }
 
 // withErrorStatus sets the exit status of all errors of a command, including those of flags.
 func withErrorStatus(status int, cmd *cobra.Command) *cobra.Command {
-	args, run := cmd.Args, cmd.RunE
-	cmd.Args = func(cmd *cobra.Command, given []string) error { return errorWithStatus(status, args(cmd, given)) }
-	cmd.RunE = func(cmd *cobra.Command, given []string) error { return errorWithStatus(status, run(cmd, given)) }
+	withStatus := func(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, given []string) error { return errorWithStatus(status, run(cmd, given)) }
+	}
+	cmd.Args, cmd.RunE = withStatus(cmd.Args), withStatus(cmd.RunE)
+	if cmd.PreRunE != nil {
+		cmd.PreRunE = withStatus(cmd.PreRunE)
+	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return errorWithStatus(status, flagError(cmd, err))
 	})
 	return cmd
 }
 
-func exitStatus(outcome plans.Outcome) int {
-	switch outcome {
-	case plans.Unchanged:
-		return 0
-	case plans.Conflict:
-		return statusConflict
+// One rule for all commands: what could not be read is named, and the status of an answer that lacks it is not 0.
+
+// kindsOf returns the kinds that the arguments of a command name, which may have commas as kubectl's do, or all that
+// can be listed. It names API groups that can't be discovered.
+func kindsOf(env *process.Env, p place.Place, args []string) ([]cluster.Kind, error) {
+	names := strings.FieldsFunc(strings.Join(args, ","), func(r rune) bool { return r == ',' })
+	kinds, err := p.Kinds(env.Context, names...)
+	if err != nil && len(kinds) > 0 {
+		env.NoteUnread(fmt.Errorf("not read: %w", err))
+		err = nil
 	}
-	return statusChanges
+	return kinds, err
+}
+
+// noteUnlisted names the kinds that the user may not list, and returns the other errors of lists of kinds. A kind that
+// nobody can list, or that is no longer served, has no objects.
+func noteUnlisted(env *process.Env, err error) error {
+	all := []error{err}
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		all = joined.Unwrap()
+	}
+	var names []string
+	var others []error
+	for _, one := range all {
+		switch {
+		case apierrors.IsForbidden(one):
+			name, _, _ := strings.Cut(one.Error(), ": ") // errors of lists begin with the resource
+			names = append(names, name)
+		case !apierrors.IsMethodNotSupported(one) && !apierrors.IsNotFound(one):
+			others = append(others, one)
+		}
+	}
+	if len(names) > 0 {
+		env.NoteUnread(fmt.Errorf("not read, because you may not list them: %s", strings.Join(names, ", ")))
+	}
+	return errors.Join(others...)
 }

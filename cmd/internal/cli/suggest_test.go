@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -59,7 +58,7 @@ func writeFight(t *testing.T, file string) {
 			`"time":%[1]q,"fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:color":{}}}}]},"data":{"color":%[3]q}}}`+"\n",
 			time.Unix(int64(i), 0).UTC().Format(time.RFC3339), i, manager)
 	}
-	require.NoError(t, os.WriteFile(file, log.Bytes(), 0o600))
+	write(t, filepath.Dir(file), map[string]string{filepath.Base(file): log.String()})
 }
 
 // Every command that is suggested can be run as it is printed, and acts where the command did that suggested it: in
@@ -67,10 +66,7 @@ func writeFight(t *testing.T, file string) {
 // names are.
 func TestSuggestions(t *testing.T) {
 	dir := t.TempDir()
-	api, err := apiserver.New(t.Context(), apiserver.Options{Token: testToken, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, api.Close()) })
-	c := &testCluster{server: api}
+	c := newTestCluster(testHost{t}, apiserver.Options{})
 	isImpersonated := false
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isImpersonated && (r.Header.Get("Impersonate-User") != "ann" || len(r.Header["Impersonate-Group"]) != 2) {
@@ -82,25 +78,20 @@ func TestSuggestions(t *testing.T) {
 		c.ServeHTTP(w, r)
 	}))
 	t.Cleanup(listener.Close)
-	write := func(name, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
-	write("settings.yaml", suggestedObject)
-	write("live 'it.yaml", suggestedObject)
-	write("mine.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\n"+
-		"data: {color: red}\n")
-	write("namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
 	// The current context leads nowhere.
 	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: none\nusers: [{name: it's, user: {}}]\n" +
 		"clusters: [{name: none, cluster: {server: 'http://127.0.0.1:1'}}, {name: a b, cluster: {server: '" + listener.URL +
 		"'}}]\ncontexts: [{name: none, context: {cluster: none}}, {name: it, context: {cluster: none, user: none}}]\n"
-	write("kube 'config", kubeconfig)
-	write("config", kubeconfig)
+	write(t, dir, map[string]string{
+		"settings.yaml": suggestedObject, "live 'it.yaml": suggestedObject, "kube 'config": kubeconfig, "config": kubeconfig,
+		"mine.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\n" +
+			"data: {color: red}\n",
+		"namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n",
+	})
 	writeFight(t, filepath.Join(dir, "audit.log"))
-	run := func(args []string) (status int, out string) {
-		var stdout, stderr bytes.Buffer
-		status = runMain(process.Env{Stdout: &stdout, Stderr: &stderr, Dir: dir}, args)
-		return status, stdout.String() + stderr.String()
+	run := func(args []string) (int, string) {
+		status, out, errs := output(process.Env{Dir: dir}, args...)
+		return status, out + errs
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(dir, "config"))
 	inStore := []string{"--store", "it's a $tore.db"}
@@ -117,7 +108,7 @@ func TestSuggestions(t *testing.T) {
 		body, err := yaml.YAMLToJSON(text)
 		require.NoError(t, err)
 		path := "/api/v1/namespaces" + row.path + "?fieldManager=kubectl"
-		require.Less(t, c.send(httptest.NewRequest(row.method, path, bytes.NewReader(body))).Code, http.StatusBadRequest)
+		require.Less(t, c.send(row.method, path, string(body)).Code, http.StatusBadRequest)
 	}
 	for _, row := range []struct {
 		name     string
@@ -188,7 +179,7 @@ func TestSuggestedFlags(t *testing.T) {
 		}
 		require.NoError(t, cmd.Flags().Set(flag.Name, value))
 	})
-	words := shellWords(t, f.suggest(env, cmd, "blame", "x"))
+	words := shellWords(t, f.suggest("blame", "x"))
 	again := &cobra.Command{}
 	var g placeFlags
 	g.add(env, again)

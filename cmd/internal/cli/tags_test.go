@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,8 +52,8 @@ func TestPluginHasNoServer(t *testing.T) {
 		{"get --store shop.db", "error: --store shop.db: this program contains no API server; use the command tenure\n"},
 		{"serve --store shop.db", `unknown command "serve" for "kubectl tenure"`},
 	} {
-		var out, errs bytes.Buffer
-		env := process.Env{Name: "kubectl-tenure", Stdout: &out, Stderr: &errs}
+		var errs strings.Builder
+		env := process.Env{Name: "kubectl-tenure", Stdout: io.Discard, Stderr: &errs}
 		require.Equal(t, 1, Main(env, strings.Fields(row.args)))
 		require.Contains(t, errs.String(), row.says)
 	}

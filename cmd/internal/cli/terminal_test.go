@@ -3,9 +3,7 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,12 +106,9 @@ func (term *terminal) enter(text string) {
 // status waits for the end, and returns the status as a shell has it.
 func (term *terminal) status() int {
 	<-term.gone
-	err := term.cmd.Wait()
+	_ = term.cmd.Wait() // the status says how it ended
 	if state := term.cmd.ProcessState.Sys().(syscall.WaitStatus); state.Signaled() {
 		return 128 + int(state.Signal())
-	}
-	if err == nil {
-		return 0
 	}
 	return term.cmd.ProcessState.ExitCode()
 }
@@ -199,24 +194,20 @@ var prompts = map[string][]string{
 func testPrompts(t *testing.T, binary string) {
 	dir := t.TempDir()
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {color: %s, size: small}\n"
-	for name, color := range map[string]string{"first": "red", "next": "blue"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".yaml"), fmt.Appendf(nil, object, color), 0o600))
-	}
+	write(t, dir, map[string]string{"first.yaml": fmt.Sprintf(object, "red"), "next.yaml": fmt.Sprintf(object, "blue")})
 	run := func(args ...string) string {
-		var out bytes.Buffer
-		env := process.Env{Stdout: &out, Stderr: io.Discard, Dir: dir, Name: "tenure"}
-		require.Zero(t, runMain(env, args), "%v", args)
-		return out.String()
+		status, out, errs := output(process.Env{Dir: dir, Name: "tenure"}, args...)
+		require.Zero(t, status, "%v: %s", args, errs)
+		return out
 	}
 	run("apply", "-f", "first.yaml", "--field-manager", "alice", "--store", "first.db")
 	stored := run("get", "configmap", "a", "-o", "yaml", "--store", "first.db")
-	edited := strings.Replace(stored, "data:", "data:\n  b: c", 1)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "edited.yaml"), []byte(edited), 0o600))
+	write(t, dir, map[string]string{"edited.yaml": strings.Replace(stored, "data:", "data:\n  b: c", 1)})
 	run("replace", "-f", "edited.yaml", "--field-manager", "editor", "--store", "first.db")
 	first, err := os.ReadFile(filepath.Join(dir, "first.db"))
 	require.NoError(t, err)
 	before := run("get", "-o", "yaml", "--show-managed-fields", "--store", "first.db")
-	for _, cmd := range newRoot(&process.Env{Server: server.New()}).Commands() {
+	for _, cmd := range Root(&process.Env{Server: server.New()}).Commands() {
 		if cmd.Flags().Lookup("yes") == nil {
 			continue
 		}

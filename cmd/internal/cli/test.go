@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -87,10 +88,8 @@ Exit status: 0 if all scenarios passed, 1 if any failed, or on any error.`,
 				printable.Counted(run, "scenario", "scenarios"), run-failed, failed)
 			switch {
 			case ctx.Err() != nil:
-				return fmt.Errorf(
-					"interrupted: %s not run",
-					printable.Counted(len(files)-run, "scenario was", "scenarios were"),
-				)
+				return fmt.Errorf("interrupted: %s not run",
+					printable.Counted(len(files)-run, "scenario was", "scenarios were"))
 			case failed > 0:
 				return errReported
 			}
@@ -117,25 +116,23 @@ func indented(text string) string {
 // runScenario runs one scenario and prints the result; ok is true if it passed.
 func runScenario(ctx context.Context, e *process.Env, file string, update, verbose bool) (ok bool, err error) {
 	step, done := func() {}, func() {}
-	s, err := fieldmanagertest.RunFileWith(
-		file,
-		fieldmanagertest.RunOptions{Context: ctx, Progress: func(what string, ran, total int) {
+	s, err := fieldmanagertest.RunFileWith(file, fieldmanagertest.RunOptions{
+		Context: ctx, Progress: func(what string, ran, total int) {
 			if ran == 0 {
 				step, done = view.Progress(e, what, total)
 			} else {
 				step()
 			}
-		}},
-	)
+		},
+	})
 	done()
 	if err != nil {
 		printFailure(e, file, err)
 		return false, nil
 	}
-	err = s.Err()
-	switch {
+	s.Path = e.Relative(file)
+	switch err = s.Err(); {
 	case err != nil && update:
-		s.Path = relative(e, file)
 		text, err := s.Rewritten()
 		if err != nil {
 			printFailure(e, file, err)
@@ -144,13 +141,12 @@ func runScenario(ctx context.Context, e *process.Env, file string, update, verbo
 		if err := os.WriteFile(file, text, 0o666); err != nil {
 			return false, err
 		}
-		fmt.Fprintf(e.Stdout, "updated %s\n", relative(e, file))
+		fmt.Fprintf(e.Stdout, "updated %s\n", s.Path)
 	case err != nil:
-		s.Path = relative(e, file)
-		printFailure(e, file, s.Err())
+		printFailure(e, file, err)
 		return false, nil
 	case verbose:
-		fmt.Fprintf(e.Stdout, "ok   %s: %s\n", relative(e, file), printable.Counted(len(s.Steps), "step", "steps"))
+		fmt.Fprintf(e.Stdout, "ok   %s: %s\n", s.Path, printable.Counted(len(s.Steps), "step", "steps"))
 	}
 	return true, nil
 }
@@ -169,21 +165,14 @@ func printFailure(e *process.Env, file string, err error) {
 		}
 		trees = append(trees, tree)
 	}
-	fmt.Fprintf(e.Stdout, "FAIL %s\n%s\n", relative(e, file), secrets.WithoutValues(fmt.Sprint(err), trees...))
-}
-
-// relative returns a path relative to the folder that the command runs in, as the user wrote it.
-func relative(e *process.Env, path string) string {
-	if e.Dir == "" {
-		return path
-	}
-	if rel, err := filepath.Rel(e.Dir, path); err == nil {
-		return rel
-	}
-	return path
+	fmt.Fprintf(e.Stdout, "FAIL %s\n%s\n", e.Relative(file), secrets.WithoutValues(fmt.Sprint(err), trees...))
 }
 
 // scenarioFiles returns the files at paths, and the .txtar files in folders.
 func scenarioFiles(env *process.Env, paths []string) ([]string, error) {
-	return folder.AllFiles(env.Paths(paths), func(name string) bool { return filepath.Ext(name) == ".txtar" })
+	paths = slices.Clone(paths)
+	for i, path := range paths {
+		paths[i] = env.Path(path)
+	}
+	return folder.AllFiles(paths, func(name string) bool { return filepath.Ext(name) == ".txtar" })
 }

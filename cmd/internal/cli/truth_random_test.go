@@ -8,12 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -31,7 +31,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -74,10 +73,7 @@ func serverForTruth(t *testing.T) *cluster.Cluster {
 	if binary := os.Getenv(realServer); binary != "" {
 		handler = startRealServer(testHost{t}, binary)
 	} else {
-		server, err := apiserver.New(t.Context(), apiserver.Options{Token: testToken, Log: slog.New(slog.DiscardHandler)})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, server.Close()) })
-		handler = server
+		handler = newTestCluster(testHost{t}, apiserver.Options{}).server
 	}
 	server := httptest.NewServer(&testCluster{server: handler})
 	t.Cleanup(server.Close)
@@ -122,13 +118,6 @@ func truthCreate(t *testing.T, c *cluster.Cluster, tree map[string]any) map[stri
 	out, _ := c.Create(t.Context(), kind, "default", tree, cluster.WriteOptions{Manager: "probe", DryRun: true})
 	return out
 }
-
-// testHost starts servers for a test, as a script does.
-type testHost struct{ *testing.T }
-
-func (h testHost) MkAbs(name string) string { return filepath.Join(h.TempDir(), name) }
-func (h testHost) Check(err error)          { require.NoError(h.T, err) }
-func (h testHost) Defer(f func())           { h.Cleanup(f) }
 
 const truthSetup = `
 apiVersion: apiextensions.k8s.io/v1
@@ -336,7 +325,7 @@ func (w *truthWorld) variant(o *truthObject) map[string]any {
 	}
 	for _, name := range []string{"spec", "data", "status"} { // a part of it
 		if fields, ok := tree[name].(map[string]any); ok && w.r.IntN(4) == 0 {
-			for _, field := range sortedNames(fields) {
+			for _, field := range slices.Sorted(maps.Keys(fields)) {
 				if w.r.IntN(4) == 0 {
 					delete(fields, field)
 				}
@@ -344,14 +333,6 @@ func (w *truthWorld) variant(o *truthObject) map[string]any {
 		}
 	}
 	return tree
-}
-
-func sortedNames(m map[string]any) (out []string) {
-	for name := range m {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }
 
 func (w *truthWorld) pick(words ...string) string { return words[w.r.IntN(len(words))] }
@@ -370,12 +351,8 @@ func (w *truthWorld) happen(o *truthObject) {
 			manager = "kubectl-client-side-apply"
 			text, _ := json.Marshal(tree)
 			u := &unstructured.Unstructured{Object: tree}
-			annotations := u.GetAnnotations()
-			if annotations == nil {
-				annotations = map[string]string{}
-			}
-			annotations[fieldmanager.LastAppliedAnnotation] = string(text) + "\n"
-			u.SetAnnotations(annotations)
+			applied := labels.Set{fieldmanager.LastAppliedAnnotation: string(text) + "\n"}
+			u.SetAnnotations(labels.Merge(u.GetAnnotations(), applied))
 		}
 		if live == nil {
 			_, err = w.client.Create(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: manager})
@@ -504,14 +481,8 @@ func appliedAtAnother(object map[string]any, manager string, version any) bool {
 func (w *truthWorld) plan(tree map[string]any, manager string, force, offline bool) (_ *view.Planned, isUnknown bool, refused string) {
 	w.stderr.Reset()
 	w.env.HasHole.Store(false)
-	f := planFlags{offline: offline, suggest: func(...string) string { return "" }}
-	f.manager, f.force, f.concurrency = manager, force, 1
-	planned, failed := f.planDocuments(w.t.Context(), w.env, w.place, []manifest.Document{{Tree: runtime.DeepCopyJSON(tree)}})
-	require.Equal(w.t, 1, len(planned)+failed)
-	if failed > 0 {
-		return nil, w.env.HasHole.Load(), w.stderr.String()
-	}
-	return &planned[0], w.env.HasHole.Load(), ""
+	planned := planOf(w.t, w.env, w.place, runtime.DeepCopyJSON(tree), manager, force, offline)
+	return planned, w.env.HasHole.Load(), w.stderr.String()
 }
 
 func outcomeOf(p *view.Planned) string {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,7 +46,9 @@ func TestPlansAreTrue(t *testing.T) {
 	client, err := cluster.Local(config)
 	require.NoError(t, err)
 	p := place.NewCluster(env, client, "")
-	plan := func(tree map[string]any, isOffline bool) *view.Planned { return planOf(t, env, p, tree, isOffline) }
+	plan := func(tree map[string]any, isOffline bool) *view.Planned {
+		return planOf(t, env, p, tree, "web", false, isOffline)
+	}
 	w := place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: "web"}}
 	kinds, taken, refused := 0, 0, 0
 	check := func(tree map[string]any) {
@@ -70,7 +73,7 @@ func TestPlansAreTrue(t *testing.T) {
 	}
 	forget := func(tree map[string]any) {
 		if target, _, _ := p.Live(t.Context(), tree); target != nil && target.Object != nil {
-			require.NoError(t, p.Delete(t.Context(), target))
+			require.NoError(t, p.Delete(t.Context(), target, func(*place.Target) {}))
 			for err = nil; err == nil; err = p.Reload(t.Context(), target) {
 			}
 			require.ErrorIs(t, err, cluster.ErrNotFound)
@@ -110,10 +113,12 @@ func documents(t *testing.T, name string) (out []map[string]any) {
 }
 
 // planOf plans the apply of a document; nil if it is refused.
-func planOf(t *testing.T, env *process.Env, p place.Place, tree map[string]any, isOffline bool) *view.Planned {
+func planOf(
+	t *testing.T, env *process.Env, p place.Place, tree map[string]any, manager string, force, isOffline bool,
+) *view.Planned {
 	f := planFlags{offline: isOffline}
-	f.manager, f.concurrency = "web", 1
-	plans, failed := f.planDocuments(t.Context(), env, p, []manifest.Document{{Tree: tree}})
+	f.env, f.cmd, f.manager, f.force, f.concurrency = env, &cobra.Command{}, manager, force, 1
+	plans, failed := f.planDocuments(p, []manifest.Document{{Tree: tree}})
 	require.Equal(t, 1, len(plans)+failed)
 	if failed > 0 {
 		return nil
@@ -151,7 +156,7 @@ func TestAppliedIsUnchanged(t *testing.T) {
 		applied[kindOf(tree)] = true
 		_, err := w.Write(t.Context(), tree)
 		require.NoError(t, err, "%v", tree)
-		one := planOf(t, env, p, tree, true)
+		one := planOf(t, env, p, tree, "web", false, true)
 		require.NotNil(t, one, "%v\n%s", tree, env.Stderr)
 		out, err := w.Write(t.Context(), tree)
 		require.NoError(t, err, "%v", tree)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,15 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -29,6 +26,7 @@ type upgradeFlags struct {
 	moveFlags
 	options     upgrade.ServerSideOptions
 	intent      string
+	next        *place.Files // what is in it
 	also        []string
 	restartedAt bool
 	details     bool
@@ -55,22 +53,19 @@ intent, for the preview and for objects without the annotation.
 
   # an object in a file, as a patch for a server
   tenure upgrade --live live.yaml --field-manager flux -o patch`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkManager(flags.options.Manager); err != nil {
-				return err
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			if flags.intent != "" {
+				flags.next, err = place.NewFiles(env, place.NewCatalog(), []string{flags.intent}, "")
 			}
-			next, err := flags.readIntents(env)
 			if err != nil {
 				return err
 			}
-			return flags.moveObjects(env, cmd, args, "upgraded", func(t *place.Target) (moveResult, error) {
-				return flags.upgrade(cmd.Context(), env, t, next)
-			})
+			return flags.moveObjects(args, "upgraded", flags.upgrade)
 		},
 	}
 	flags.add(env, cmd)
 	set := cmd.Flags()
-	set.StringVar(&flags.options.Manager, "field-manager", "", "`NAME` of the manager that applies from now on")
+	addManager(cmd, &flags.options.Manager, "", "`NAME` of the manager that applies from now on")
 	set.StringArrayVar(&flags.options.From, "from", nil,
 		"`NAME` of a manager whose fields move (default: the owners of the annotation); may be given several times")
 	set.StringVar(&flags.options.Subresource, "subresource", "", "`NAME` of the entries' subresource")
@@ -79,40 +74,24 @@ intent, for the preview and for objects without the annotation.
 		"also move the field at `PATH`, and all fields in it, from every updater; may be given several times")
 	set.BoolVar(&flags.details, "details", false, "list the fields that move, that stay, and that the next apply removes")
 	set.BoolVar(&flags.restartedAt, "restarted-at", false, "also move the annotation of kubectl rollout restart")
-	set.BoolVar(
-		&flags.options.Everything,
-		"everything",
-		false,
-		"move all fields of --from, not only those in the annotation",
-	)
-	set.BoolVar(
-		&flags.options.Release,
-		"release",
-		false,
-		"give up the fields that do not move, so that nobody owns them",
-	)
+	set.BoolVar(&flags.options.Everything, "everything", false,
+		"move all fields of --from, not only those in the annotation")
+	set.BoolVar(&flags.options.Release, "release", false,
+		"give up the fields that do not move, so that nobody owns them")
 	set.BoolVar(&flags.options.KeepLastApplied, "keep-last-applied", false,
 		"keep the annotation, with the manager kubectl-last-applied")
-	flags.completeOwners(env, cmd)
+	flags.completeOwners()
 	return cmd
 }
 
-func checkManager(name string) error {
-	if name == "" {
-		return errors.New("--field-manager: the name is missing")
-	}
-	if err := managedfields.ValidateManager(name); err != nil {
-		return fmt.Errorf("--field-manager: %w", err)
-	}
-	return nil
-}
-
-func (f *upgradeFlags) upgrade(ctx context.Context, env *process.Env, t *place.Target, next intents) (moveResult, error) {
+func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	o := f.options
 	o.Types, o.Converter = t.Types, t.Converter()
-	o.Intent = next.forObject(t)
-	if o.Intent == nil && f.intent != "" && t.Asked {
-		return moveResult{}, fmt.Errorf("--intent: %s does not contain this object", f.intent)
+	if f.next != nil {
+		o.Intent = nextIntent(f.next, t)
+		if o.Intent == nil && t.Asked {
+			return moveResult{}, fmt.Errorf("--intent: %s does not contain this object", f.intent)
+		}
 	}
 	if f.restartedAt {
 		o.Also = upgrade.RestartedAt()
@@ -124,9 +103,9 @@ func (f *upgradeFlags) upgrade(ctx context.Context, env *process.Env, t *place.T
 	if !also.Empty() {
 		o.Also = o.Also.Union(also)
 	}
-	result, err := upgrade.ToServerSide(ctx, place.Wrap(t.Object), o)
+	result, err := upgrade.ToServerSide(f.env.Context, place.Wrap(t.Object), o)
 	if err == nil && !result.Changed && len(o.From) == 0 && t.Asked {
-		f.nameUpdaters(env, t)
+		f.nameUpdaters(t)
 	}
 	moved, err := upgradeResult(t, result, o.Manager, err)
 	if !f.details {
@@ -139,7 +118,7 @@ func (f *upgradeFlags) upgrade(ctx context.Context, env *process.Env, t *place.T
 }
 
 // nameUpdaters names the managers of which --from could choose, if none owns the annotation.
-func (f *upgradeFlags) nameUpdaters(env *process.Env, t *place.Target) {
+func (f *upgradeFlags) nameUpdaters(t *place.Target) {
 	var names []string
 	entries, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
 	for _, e := range entries {
@@ -151,7 +130,7 @@ func (f *upgradeFlags) nameUpdaters(env *process.Env, t *place.Target) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(env.Stderr, "note: %s: no updater owns the annotation of client-side apply: choose with --from and "+
+		fmt.Fprintf(f.env.Stderr, "note: %s: no updater owns the annotation of client-side apply: choose with --from and "+
 			"--everything among %s\n", t.Title(), printable.Text(strings.Join(names, ", ")))
 	}
 }
@@ -181,47 +160,17 @@ func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 	return out, nil
 }
 
-// intents are the documents of --intent.
-type intents map[place.KindName][]map[string]any
-
-// readIntents reads the intents of --intent.
-func (f *upgradeFlags) readIntents(env *process.Env) (intents, error) {
-	if f.intent == "" {
-		return nil, nil
+// nextIntent returns the intent for an object; nil for none.
+func nextIntent(among *place.Files, t *place.Target) runtime.Object {
+	found := among.Named(t.Kind.GroupKind(), t.Name, t.Namespace)
+	if found == nil {
+		return nil
 	}
-	docs, err := manifest.ReadFiles(env, f.intent)
-	if err != nil {
-		return nil, err
+	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(t.Like(found.Stored().Object))}
+	if found.Namespace == "" && t.Namespace != "" {
+		obj.SetNamespace(t.Namespace)
 	}
-	out := intents{}
-	for _, doc := range docs {
-		gvk, err := schema.GroupVersionKind{}, doc.Err
-		if err == nil {
-			gvk, err = manifest.GVKOf(doc.Tree)
-		}
-		if err != nil {
-			return nil, doc.Wrap(err)
-		}
-		key := place.KindName{Kind: gvk.GroupKind(), Name: manifest.NameOf(doc.Tree)}
-		out[key] = append(out[key], doc.Tree)
-	}
-	return out, nil
-}
-
-// forObject returns the intent for an object, nil for none.
-func (i intents) forObject(t *place.Target) runtime.Object {
-	for _, tree := range i[place.KindName{Kind: t.Kind.GroupKind(), Name: t.Name}] {
-		in := manifest.TextAt(tree, "namespace")
-		if in != "" && t.Namespace != "" && in != t.Namespace {
-			continue
-		}
-		obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(t.Like(tree))}
-		if in == "" && t.Namespace != "" {
-			obj.SetNamespace(t.Namespace)
-		}
-		return obj
-	}
-	return nil
+	return obj
 }
 
 // upgradeResult returns a result of package upgrade as a move.
@@ -230,7 +179,38 @@ func upgradeResult(t *place.Target, result upgrade.Result, manager string, err e
 		return moveResult{}, err
 	}
 	return moveResult{
-		object: result.Object, patch: result.Patch, manager: manager,
+		Moved:   place.Moved{Object: place.Unwrap(result.Object), Patch: result.Patch, Manager: manager},
 		preview: func(w io.Writer, _ view.Palette) error { return result.Preview.Render(w, t.Title()) },
 	}, nil
+}
+
+func newDowngrade(env *process.Env) *cobra.Command {
+	var flags moveFlags
+	var o upgrade.ClientSideOptions
+	cmd := &cobra.Command{
+		Use:   "downgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
+		Short: "Move back from server-side to client-side apply",
+		Long: `Downgrade moves the fields of an applier back to client-side apply: the last-applied
+annotation is set to what the manager owns, and the fields become those of an update
+by kubectl-client-side-apply.
+` + moveHelp,
+		Example: `  tenure downgrade deployment/web -n shop --field-manager flux
+  tenure downgrade --live live.yaml --field-manager flux > client-side.yaml`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return flags.moveObjects(args, "downgraded", func(t *place.Target) (moveResult, error) {
+				o := o
+				o.Types, o.Converter, o.Empty = t.Types, t.Converter(), kinds.Empty(t.Kind.GroupVersionKind)
+				result, err := upgrade.ToClientSide(env.Context, place.Wrap(t.Object), o)
+				if errors.Is(err, upgrade.ErrNoApplyEntry) {
+					err = fmt.Errorf("%w: %w", errNothing, err)
+				}
+				return upgradeResult(t, result, o.To, err)
+			})
+		},
+	}
+	flags.add(env, cmd)
+	addManager(cmd, &o.Manager, "", "`NAME` of the manager that applied so far")
+	cmd.Flags().StringVar(&o.To, "to", upgrade.ClientSideManager, "`NAME` of the client-side manager")
+	flags.completeOwners()
+	return cmd
 }

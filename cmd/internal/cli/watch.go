@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
@@ -28,7 +27,7 @@ import (
 )
 
 type watchFlags struct {
-	place         placeFlags
+	placeFlags
 	all           bool
 	selector      string
 	fields        string
@@ -71,7 +70,7 @@ without a fight if something could not be watched, which is named on stderr.`,
   tenure watch deployments,horizontalpodautoscalers -n shop -o json
   tenure watch --audit-log /var/log/kubernetes/audit.log`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.watchObjects(env, cmd, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return flags.watchObjects(args) },
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
@@ -84,17 +83,18 @@ without a fight if something could not be watched, which is named on stderr.`,
 	f.IntVar(&flags.tracker.Returns, "returns", 3, "how often a value is put back in a fight")
 	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10, "how many writes without a change are reported")
 	addFormat(env, cmd, &flags.format, "json")
-	flags.place.add(env, cmd)
+	flags.placeFlags.add(env, cmd)
 	_ = f.MarkHidden("schema")
 	return withErrorStatus(statusFailed, cmd)
 }
 
-func (f *watchFlags) watchObjects(env *process.Env, cmd *cobra.Command, args []string) error {
+func (f *watchFlags) watchObjects(args []string) error {
 	if err := f.check(args); err != nil {
 		return err
 	}
-	w := &watcher{env: env, suggest: func(args ...string) string { return f.place.suggest(env, cmd, args...) },
-		screen: view.NewScreen(env.Stdout), isJSON: f.format == "json", tracker: fights.New(f.tracker)}
+	env := f.env
+	w := &watcher{env: env, suggest: f.suggest, screen: view.NewScreen(env.Stdout), isJSON: f.format == "json",
+		tracker: fights.New(f.tracker), told: map[string]bool{}}
 	w.isLive = !w.isJSON && f.auditLogs == nil && env.Terminal(env.Stdout)
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -117,7 +117,7 @@ func (f *watchFlags) watchObjects(env *process.Env, cmd *cobra.Command, args []s
 	if f.auditLogs != nil {
 		err = w.readAuditLogs(f.auditLogs)
 	} else {
-		err = f.watch(ctx, env, cmd, args, w)
+		err = f.watch(ctx, args, w)
 	}
 	if err != nil {
 		return err
@@ -126,17 +126,14 @@ func (f *watchFlags) watchObjects(env *process.Env, cmd *cobra.Command, args []s
 		return err
 	}
 	if w.fought {
-		return &statusError{status: statusChanges}
+		return exitWith(statusChanges)
 	}
 	return nil
 }
 
 func (f *watchFlags) check(args []string) error {
-	if err := checkFormat(f.format, "json"); err != nil {
-		return err
-	}
 	switch {
-	case f.auditLogs != nil && (len(args) > 0 || f.all || f.duration != 0 || f.place.store != "" ||
+	case f.auditLogs != nil && (len(args) > 0 || f.all || f.duration != 0 || f.store != "" ||
 		f.selector != "" || f.fields != ""):
 		return errors.New("--audit-log is the whole of the past: expected no KIND, -A, -l, --field-selector, --for, --store")
 	case f.duration < 0:
@@ -152,35 +149,26 @@ func (f *watchFlags) check(args []string) error {
 }
 
 // watch watches kinds of a cluster until ctx ends.
-func (f *watchFlags) watch(
-	ctx context.Context, env *process.Env, cmd *cobra.Command, args []string, w *watcher,
-) (err error) {
-	if f.place.store != "" || f.place.live != nil {
+func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error {
+	if f.store != "" || f.live != nil {
 		return errors.New("--store, --live: nobody else writes to files while this command has them open; watch a server")
 	}
-	p, err := f.place.open(env, cmd, process.NoStore)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	client := p.(*place.Cluster).Client
-	kinds, err := kindsOf(env, client, args)
-	if err != nil {
-		return err
-	}
-	if len(kinds) == 0 {
-		return fmt.Errorf("%s serves no kind that can be listed", p)
-	}
-	namespace := *f.place.cluster.Namespace
-	if f.all {
-		namespace = ""
-	} else if namespace == "" {
-		if namespace, err = client.Namespace(); err != nil {
+	return f.withPlace(process.NoStore, func(p place.Place) error {
+		kinds, err := kindsOf(f.env, p, args)
+		if err != nil {
 			return err
 		}
-	}
-	s := cluster.Selection{Namespace: namespace, Selector: f.selector, Fields: f.fields}
-	return w.watch(ctx, client, kinds, s, len(args) > 0)
+		if len(kinds) == 0 {
+			return fmt.Errorf("%s serves no kind that can be listed", p)
+		}
+		c := p.(*place.Cluster)
+		namespace, err := f.namespaceIn(c, f.all)
+		if err != nil {
+			return err
+		}
+		s := cluster.Selection{Namespace: namespace, Selector: f.selector, Fields: f.fields}
+		return w.watch(ctx, c.Client, kinds, s, len(args) > 0)
+	})
 }
 
 // watcher reports what a tracker finds.
@@ -205,14 +193,14 @@ type watcher struct {
 func (w *watcher) watch(
 	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, s cluster.Selection, isNamed bool,
 ) error {
+	var watches sync.WaitGroup
+	defer watches.Wait() // after they are cancelled
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if !isNamed {
 		ctx = place.Quietly(ctx)
 	}
 	events := make(chan cluster.Event, 1024)
-	var watches sync.WaitGroup
-	defer watches.Wait()
 	for _, k := range kinds {
 		watches.Go(func() {
 			err := c.Watch(ctx, k, s, func(e cluster.Event) {
@@ -238,17 +226,14 @@ func (w *watcher) watch(
 		select {
 		case e := <-events:
 			if err := w.observe(e, w.env.Now()); err != nil {
-				cancel(nil)
 				return err
 			}
 		case <-redraw.C:
 			if err := w.redraw(w.screen.Draw); err != nil {
-				cancel(nil)
 				return err
 			}
 		case <-ctx.Done():
-			if err := context.Cause(ctx); !meta.IsNoMatchError(err) && !errors.Is(err, context.Canceled) &&
-				!errors.Is(err, context.DeadlineExceeded) {
+			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 				return err
 			}
 			return nil
@@ -263,11 +248,8 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 	if e.IsDeleted {
 		u := e.Object
 		w.tracker.Forget(fights.Object{
-			APIVersion: u.GetAPIVersion(),
-			Kind:       u.GetKind(),
-			Namespace:  u.GetNamespace(),
-			Name:       u.GetName(),
-			UID:        string(u.GetUID()),
+			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+			UID: string(u.GetUID()),
 		})
 		return nil
 	}
@@ -309,9 +291,6 @@ func (w *watcher) printFinding(f fights.Finding) error {
 	key := fmt.Sprint(f.Kind, f.Object, f.Path, sideNames(f))
 	if w.told[key] {
 		return nil
-	}
-	if w.told == nil {
-		w.told = map[string]bool{}
 	}
 	w.told[key] = true
 	_, err := fmt.Fprintln(w.env.Stdout, printable.Text(f.String()))

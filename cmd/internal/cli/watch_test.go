@@ -152,19 +152,11 @@ func TestWatch(t *testing.T) {
 	var out, errs syncBuffer
 	status := make(chan int, 1)
 	go func() {
-		env := process.Env{
-			Name: "tenure", Stdout: &out, Stderr: &errs, Context: ctx, Getenv: func(string) string { return "" },
-		}
-		status <- runMain(
-			env, []string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"},
-		)
+		status <- runMain(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Context: ctx},
+			[]string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"})
 	}()
-	require.Eventually(
-		t,
-		func() bool { return strings.Contains(errs.String(), "/metrics") },
-		time.Minute,
-		10*time.Millisecond,
-	)
+	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "/metrics") }, time.Minute,
+		10*time.Millisecond)
 	for round := 0; len(fightsIn(t, out.String())) < 3; round++ {
 		require.Less(t, round, 500, "%s%s", out.String(), errs.String())
 		w.writeRound(ctx, round)
@@ -177,98 +169,23 @@ func TestWatch(t *testing.T) {
 	defer response.Body.Close()
 	metrics, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	require.Regexp(
-		t,
-		`tenure_fight_returns\{api_version="v1",field="\.data\.color",kind="ConfigMap",name="fought-0",`+
-			`namespace="default"\} \d`,
-		string(metrics),
-	)
+	require.Regexp(t, `tenure_fight_returns\{api_version="v1",field="\.data\.color",kind="ConfigMap",name="fought-0",`+
+		`namespace="default"\} \d`, string(metrics))
 	cancel()
 	require.Equal(t, 1, <-status, errs.String())
 
-	var past bytes.Buffer
-	require.Equal(
-		t,
-		1,
-		runMain(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
-			[]string{"watch", "--audit-log", log.Name(), "-o", "json"}),
-		errs.String(),
-	)
-	require.ElementsMatch(t, threeFields, fightsIn(t, past.String()))
-
-	past.Reset()
-	require.Equal(
-		t,
-		1,
-		runMain(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
-			[]string{"watch", "--audit-log", log.Name()}),
-		errs.String(),
-	)
-	require.Regexp(
-		t,
-		`(?m)^Fight +default +configmap/fought-1 +\.data\.color +blue \(apply\)="blue" red \(apply\)="red" +\d`,
-		past.String(),
-	)
-	require.NotContains(t, past.String(), `\u000a`, "advice has lines of its own")
-	require.Contains(t, past.String(),
-		"\n    tenure handover -f MANIFEST --field-manager blue --field .data.color -n default\n")
-
-	past.Reset()
-	require.Equal(
-		t,
-		1,
-		runMain(process.Env{Name: "kubectl-tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
-			[]string{"watch", "--audit-log", log.Name()}),
-		errs.String(),
-	)
-	require.Contains(
-		t,
-		past.String(),
-		"\n    kubectl tenure handover -f MANIFEST --field-manager blue --field .data.color -n default\n",
-	)
-}
-
-func TestWatchErrors(t *testing.T) {
-	broken := filepath.Join(t.TempDir(), "broken.log")
-	require.NoError(t, os.WriteFile(broken, []byte("\n{\"kind\":\"Pod\"}\n"), 0o600))
-	calm := filepath.Join(t.TempDir(), "calm.log")
-	require.NoError(t, os.WriteFile(calm, nil, 0o600))
-	w := newWatched(t, nil)
-	config := "--kubeconfig=" + w.config
-	for _, row := range []struct {
-		name, want string
-		args       []string
-		status     int
-	}{
-		{"nothing happened", "0 objects watched, nothing found", []string{"--audit-log", calm}, 0},
-		{"no audit log", `line 2: expected an Event of audit.k8s.io, got kind "Pod"`, []string{"--audit-log", broken}, 3},
-		{"no file", "no such file", []string{"--audit-log", calm + "x"}, 3},
-		{"two pasts", "the whole of the past", []string{"--audit-log", calm, "-A"}, 3},
-		{"no window", "--window", []string{"--window", "0s"}, 3},
-		{"no returns", "--returns", []string{"--returns", "0"}, 3},
-		{"a store", "nobody else writes", []string{"--store", "x.db"}, 3},
-		{"no such kind", `have a resource type "nosuch"`, []string{config, "nosuch"}, 3},
-		{"no such field", `"x" is not a known field selector`, []string{config, "configmaps", "--field-selector", "x=y"}, 3},
-		{"no labels", `expected: !, identifier`, []string{config, "configmaps", "-l", "=a"}, 3},
-		{"no server", "refused", []string{"--server", "http://127.0.0.1:1"}, 3},
-		{"calm", "nothing found", []string{config, "configmaps,secrets", "--for", "1ms"}, 0},
-		{"more than the rate limit lets through", "nothing found",
-			[]string{config, strings.Repeat("configmaps,", 600), "--for", "100ms"}, 0},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			var out, errs syncBuffer
-			status := runMain(
-				process.Env{
-					Name:    "tenure",
-					Stdout:  &out,
-					Stderr:  &errs,
-					Context: t.Context(),
-					Getenv:  func(string) string { return "" },
-				},
-				append([]string{"watch"}, row.args...),
-			)
-			require.Equal(t, row.status, status, errs.String())
-			require.Contains(t, errs.String(), row.want)
-		})
+	past := func(program string, more ...string) string {
+		args := append([]string{"watch", "--audit-log", log.Name()}, more...)
+		status, out, errs := output(process.Env{Name: program}, args...)
+		require.Equal(t, 1, status, errs)
+		return out
 	}
+	require.ElementsMatch(t, threeFields, fightsIn(t, past("tenure", "-o", "json")))
+	table := past("tenure")
+	require.Regexp(t, `(?m)^Fight +default +configmap/fought-1 +\.data\.color +blue \(apply\)="blue" red \(apply\)="red" `+
+		`+\d`, table)
+	require.NotContains(t, table, `\u000a`, "advice has lines of its own")
+	const advice = "tenure handover -f MANIFEST --field-manager blue --field .data.color -n default\n"
+	require.Contains(t, table, "\n    "+advice)
+	require.Contains(t, past("kubectl-tenure"), "\n    kubectl "+advice)
 }

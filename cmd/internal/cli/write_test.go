@@ -1,25 +1,16 @@
 package cli
 
 import (
-	"fmt"
 	"path/filepath"
-	"sync"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
-
-func configMap(name string, data map[string]any) map[string]any {
-	out := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}}
-	if data != nil {
-		out["data"] = data
-	}
-	return out
-}
 
 func testStore(t *testing.T) *place.Store {
 	t.Helper()
@@ -29,39 +20,54 @@ func testStore(t *testing.T) *place.Store {
 	return p
 }
 
-// Managers that apply at once lose nothing of each other.
-func TestConcurrentApplies(t *testing.T) {
-	p := testStore(t)
-	_, err := testWriter(p, "first").Write(t.Context(), configMap("a", nil)) // discovery is not for several at once
-	require.NoError(t, err)
-	const managers = 4
-	var wg sync.WaitGroup
-	errs := make([]error, managers)
-	for i := range managers {
-		wg.Go(func() {
-			name := fmt.Sprintf("m%d", i)
-			_, errs[i] = testWriter(p, name).Write(t.Context(), configMap("a", map[string]any{name: "x"}))
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		require.NoError(t, err)
-	}
-	found, err := p.Find(t.Context(), place.Selection{Args: []string{"cm/a"}})
-	require.NoError(t, err)
-	require.Len(t, found[0].Object["data"], managers)
-	require.Len(t, manifest.ManagedFields(found[0].Object), managers)
-}
-
 // What a write is given, it does not change.
 func TestInputsStay(t *testing.T) {
 	p := testStore(t)
 	for _, apply := range []bool{true, false} {
 		w := testWriter(p, "m")
 		w.Apply = apply
-		given := configMap("a", map[string]any{"k": "1"})
+		given := map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": "1"},
+		}
+		before := runtime.DeepCopyJSON(given)
 		_, err := w.Write(t.Context(), given)
 		require.NoError(t, err)
-		require.Equal(t, configMap("a", map[string]any{"k": "1"}), given)
+		require.Equal(t, before, given)
+	}
+}
+
+// A store takes no object that a server does not store: 2 KB of a manifest would become 60 MB by defaults.
+func TestSizeOfObjects(t *testing.T) {
+	const kib = 1 << 10
+	definition := map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "oxen.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": "Ox", "plural": "oxen"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "properties": map[string]any{"parts": map[string]any{
+						"type": "array", "items": map[string]any{
+							"type": "object", "properties": map[string]any{"text": map[string]any{
+								"type": "string", "default": strings.Repeat("x", 100*kib),
+							}},
+						},
+					}},
+				}}}},
+		},
+	}
+	items := make([]any, 600)
+	for i := range items {
+		items[i] = map[string]any{}
+	}
+	w := testWriter(testStore(t), "m")
+	_, err := w.Write(t.Context(), definition)
+	require.NoError(t, err)
+	for _, dryRun := range []bool{true, false} {
+		w.Options.DryRun = dryRun
+		_, err := w.Write(t.Context(), map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Ox", "metadata": map[string]any{"name": "o"}, "parts": items,
+		})
+		require.ErrorContains(t, err, "parts[15].text: the defaults of the object up to here", "dry run %v", dryRun)
 	}
 }

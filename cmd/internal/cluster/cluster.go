@@ -46,7 +46,6 @@ type Cluster struct {
 	getter  genericclioptions.RESTClientGetter
 	config  *rest.Config
 	dynamic dynamic.Interface
-	rest    rest.Interface
 	mapper  meta.RESTMapper
 	types   map[string]*openapi.Registry // by group
 	custom  map[schema.GroupKind]map[string]any
@@ -65,33 +64,26 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := restClient(config)
-	if err != nil {
-		return nil, err
-	}
 	mapper, err := getter.ToRESTMapper()
 	if err != nil {
 		return nil, err
 	}
 	return &Cluster{
-		getter: getter, config: config, dynamic: client, rest: raw, mapper: mapper,
+		getter: getter, config: config, dynamic: client, mapper: mapper,
 		types: map[string]*openapi.Registry{}, custom: map[schema.GroupKind]map[string]any{},
 	}, nil
-}
-
-// restClient returns a client for requests by their path.
-func restClient(config *rest.Config) (rest.Interface, error) {
-	config = dynamic.ConfigFor(config)
-	config.GroupVersion = &schema.GroupVersion{}
-	return rest.RESTClientFor(config)
 }
 
 // String names the cluster: its address.
 func (c *Cluster) String() string { return c.config.Host }
 
 // Ping asks the server for its version, whatever the user may do.
-func (c *Cluster) Ping(ctx context.Context) error {
-	return c.rest.Get().AbsPath("/version").Do(ctx).Error()
+func (c *Cluster) Ping() error {
+	client, err := c.getter.ToDiscoveryClient()
+	if err == nil {
+		_, err = client.ServerVersion()
+	}
+	return err
 }
 
 // Namespace returns the namespace of objects without one.
@@ -215,12 +207,16 @@ func (c *Cluster) ListPages(
 ) error {
 	token := ""
 	for range limit {
-		page, next, err := c.listPage(ctx, k, namespace, token)
+		list, err := c.resource(k, namespace).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: token})
 		if err != nil {
 			return err
 		}
+		page := make([]map[string]any, len(list.Items))
+		for i := range list.Items {
+			page[i] = list.Items[i].Object
+		}
 		goesOn := see(page)
-		if token = next; token == "" {
+		if token = list.GetContinue(); token == "" {
 			whole()
 			return nil
 		}
@@ -229,20 +225,6 @@ func (c *Cluster) ListPages(
 		}
 	}
 	return nil
-}
-
-// listPage lists a page of objects, and returns the token of the next.
-func (c *Cluster) listPage(
-	ctx context.Context, k Kind, namespace, token string,
-) (page []map[string]any, next string, err error) {
-	list, err := c.resource(k, namespace).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: token})
-	if err != nil {
-		return nil, "", err
-	}
-	for i := range list.Items {
-		page = append(page, list.Items[i].Object)
-	}
-	return page, list.GetContinue(), nil
 }
 
 // WriteOptions are the options of a write.

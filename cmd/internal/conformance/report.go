@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	_ "embed"
 	"encoding/xml"
 	"fmt"
+	"html/template"
 	"io"
 	"maps"
 	"slices"
@@ -14,6 +16,8 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
+	"github.com/tenure-ssa/tenure/cmd/internal/page"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // A Report is what became of the traces.
@@ -230,4 +234,22 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	encoder := xml.NewEncoder(w)
 	encoder.Indent("", "  ")
 	return encoder.Encode(all)
+}
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS template.CSS
+)
+
+// WriteHTML writes the report as one page that loads nothing, and has no script.
+func (r *Report) WriteHTML(w io.Writer) error {
+	report, err := template.New("page").Funcs(template.FuncMap{
+		"printable": printable.Text, "named": named, "css": func() template.CSS { return page.Base + pageCSS },
+	}).Parse(pageHTML)
+	if err != nil {
+		return err
+	}
+	return report.Execute(w, r)
 }

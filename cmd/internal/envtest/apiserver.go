@@ -12,11 +12,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -93,25 +91,15 @@ func RunAPIServer(env *process.Env, args []string) int {
 	var f serverFlags
 	set := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	f.register(set)
-	if done, status := parse(env, set, args, true, serverHelp); done {
-		return status
-	}
-	if printed, err := f.printVersion(env.Stdout); err != nil {
-		fmt.Fprintln(env.Stderr, "kube-apiserver:", err)
-		return 1
-	} else if printed {
-		return 0
-	}
-	if env.AllowPrivileged != nil {
-		env.AllowPrivileged(f.privileged)
-	}
-	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := f.serve(ctx, env); err != nil {
-		fmt.Fprintln(env.Stderr, "kube-apiserver:", err)
-		return 1
-	}
-	return 0
+	return runProgram(env, set, args, true, serverHelp, func(ctx context.Context) error {
+		if printed, err := f.printVersion(env.Stdout); printed || err != nil {
+			return err
+		}
+		if env.AllowPrivileged != nil {
+			env.AllowPrivileged(f.privileged)
+		}
+		return f.serve(ctx, env)
+	})
 }
 
 // printVersion prints the version if --version says so. It reports an error for a version that is not that of this

@@ -5,13 +5,18 @@
 package envtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -37,9 +42,11 @@ func noKubectl(env *process.Env, _ []string) int {
 	return 1
 }
 
-// parse parses the flags of a program. Flags that it does not know are accepted, with a
-// warning if warns is true. done is true if the program ends here, after --help or an error.
-func parse(env *process.Env, set *pflag.FlagSet, args []string, warns bool, help string) (done bool, status int) {
+// runProgram parses the flags of a program and serves until it is interrupted. It returns the exit status. Flags that the
+// program does not know are accepted, with a warning if warns is true.
+func runProgram(
+	env *process.Env, set *pflag.FlagSet, args []string, warns bool, help string, serve func(context.Context) error,
+) int {
 	for _, name := range unknownFlags(set, args) {
 		if warns {
 			warn(env.Stderr, set.Name(), "flag %s has no effect", name)
@@ -48,15 +55,20 @@ func parse(env *process.Env, set *pflag.FlagSet, args []string, warns bool, help
 	set.SetOutput(io.Discard)
 	set.ParseErrorsAllowlist.UnknownFlags = true
 	err := set.Parse(args)
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
+	if errors.Is(err, pflag.ErrHelp) {
 		fmt.Fprint(env.Stdout, help+"Flags:\n"+set.FlagUsages())
-		return true, 0
-	case err != nil:
-		fmt.Fprintf(env.Stderr, "%s: %v\n", set.Name(), err)
-		return true, 1
+		return 0
 	}
-	return false, 0
+	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err == nil {
+		err = serve(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(env.Stderr, "%s: %v\n", set.Name(), err)
+		return 1
+	}
+	return 0
 }
 
 // unknownFlags returns the names of flags in args that a set does not have.
@@ -79,4 +91,52 @@ func unknownFlags(set *pflag.FlagSet, args []string) (names []string) {
 
 func warn(w io.Writer, program, format string, args ...any) {
 	fmt.Fprintf(w, program+": warning: "+format+"\n", args...)
+}
+
+// NewCommand returns the command tenure envtest.
+func NewCommand(env *process.Env) *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "envtest",
+		Short: "Print a folder with kube-apiserver, etcd and kubectl for envtest",
+		Long: `Envtest makes a folder with the programs that envtest of controller-runtime starts,
+and prints its path:
+
+  kube-apiserver   this command, which takes the flags that envtest gives
+  etcd             this command, which stands in for etcd: the objects are in the
+                   memory of kube-apiserver
+  kubectl          the kubectl on the PATH; if there is none, a program that says so
+
+The folder is one in the user's cache unless --dir names another. It holds links,
+and stays valid while this command is where it is.
+
+Exit status: 0, or 1 if the folder can't be made.`,
+		Example: `  KUBEBUILDER_ASSETS=$(tenure envtest) go test ./...
+
+  # a project of kubebuilder, whose Makefile asks setup-envtest for the folder
+  ENVTEST_USE_ENV=1 KUBEBUILDER_ASSETS=$(tenure envtest) make test`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			binary, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			folder := env.Path(dir)
+			if dir == "" {
+				if folder, err = DefaultFolder(binary); err != nil {
+					return err
+				}
+			}
+			if folder, err = filepath.Abs(folder); err != nil {
+				return err
+			}
+			if err := MakeFolder(folder, binary, env.Getenv("PATH")); err != nil {
+				return err
+			}
+			fmt.Fprintln(env.Stdout, folder)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "`FOLDER` to make, instead of one in the user's cache")
+	return cmd
 }

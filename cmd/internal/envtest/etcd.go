@@ -8,9 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -29,16 +27,9 @@ const standIn = "Tenure-Stand-In"
 func RunEtcd(env *process.Env, args []string) int {
 	set := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
 	clients := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"}, "loopback URLs to listen on")
-	if done, status := parse(env, set, args, false, etcdHelp); done {
-		return status
-	}
-	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := serveHealth(ctx, *clients); err != nil {
-		fmt.Fprintln(env.Stderr, "etcd:", err)
-		return 1
-	}
-	return 0
+	return runProgram(env, set, args, false, etcdHelp, func(ctx context.Context) error {
+		return serveHealth(ctx, *clients)
+	})
 }
 
 const etcdHelp = `etcd of Tenure stands in for etcd: it serves /health and stores nothing. The objects are

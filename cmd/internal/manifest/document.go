@@ -10,11 +10,15 @@ import (
 	"regexp"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // Document is one object of an input, or the error that something could not be read.
@@ -71,17 +75,21 @@ func (in *Inputs) Read(env *process.Env) (out []Document, err error) {
 		if !read[info.Source] && in.Kustomize == "" {
 			read[info.Source] = true
 			if data, err := os.ReadFile(info.Source); err == nil { // not a URL
-				noteTwice(env.Stderr, relative(env, info.Source), data)
+				noteTwice(env.Stderr, env.Relative(info.Source), data)
 			}
 		}
 		if object, ok := info.Object.(*unstructured.Unstructured); ok {
-			out = append(out, Document{Source: relative(env, info.Source), Tree: object.Object})
+			out = append(out, Document{Source: env.Relative(info.Source), Tree: object.Object})
 		}
 	}
 	if err == nil || len(out) == 0 {
 		return out, userError(env, err)
 	}
-	for _, one := range errorsOf(err) {
+	var several utilerrors.Aggregate
+	if !errors.As(err, &several) {
+		several = utilerrors.NewAggregate([]error{err})
+	}
+	for _, one := range several.Errors() {
 		out = append(out, Document{Err: userError(env, one)})
 	}
 	return out, nil
@@ -97,22 +105,6 @@ func isURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }
 
-func errorsOf(err error) []error {
-	var several utilerrors.Aggregate
-	if errors.As(err, &several) {
-		return several.Errors()
-	}
-	return []error{err}
-}
-
-// relative returns a text of the builder with paths as the user wrote them.
-func relative(env *process.Env, text string) string {
-	if env.Dir == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, env.Dir+"/", "")
-}
-
 // quotes are what errors of the YAML parser quote of a document, which may be a Secret: anchors, scalars and keys.
 var quotes = regexp.MustCompile("(?s)(anchor |cannot decode !!\\w+ |invalid map key: )('.*'|`.*`|.*)")
 
@@ -121,5 +113,113 @@ func userError(env *process.Env, err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(quotes.ReplaceAllString(relative(env, err.Error()), "${1}***"))
+	return errors.New(quotes.ReplaceAllString(env.Relative(err.Error()), "${1}***"))
+}
+
+// Describe names the kind of a JSON value.
+func Describe(v any) string {
+	switch v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return "a string"
+	case bool:
+		return "true or false"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return "a number"
+}
+
+// ManagedFields returns metadata.managedFields; nil if there are none.
+func ManagedFields(tree map[string]any) any {
+	list, _ := managedfields.Of(tree)
+	return list
+}
+
+// GVKOf returns the kind of an object; an error names the invalid field.
+func GVKOf(tree map[string]any) (schema.GroupVersionKind, error) {
+	apiVersion, err := Text(tree, "", "apiVersion")
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	kind, err := Text(tree, "", "kind")
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || gv.Version == "" {
+		return schema.GroupVersionKind{}, fmt.Errorf(".apiVersion: expected GROUP/VERSION or VERSION, got %q", apiVersion)
+	}
+	return gv.WithKind(kind), nil
+}
+
+// Text returns a required string.
+func Text(tree map[string]any, parent, name string) (string, error) {
+	s, err := OptionalText(tree, parent, name)
+	if err == nil && s == "" {
+		err = fmt.Errorf("%s.%s: missing", parent, name)
+	}
+	return s, err
+}
+
+// OptionalText returns a string; "" if it is missing.
+func OptionalText(tree map[string]any, parent, name string) (string, error) {
+	v := tree[name]
+	s, ok := v.(string)
+	if v != nil && !ok {
+		return "", fmt.Errorf("%s.%s: expected a string, got %s", parent, name, Describe(v))
+	}
+	return s, nil
+}
+
+// NameOf returns metadata.name; "" if it is missing.
+func NameOf(tree map[string]any) string { return TextAt(tree, "name") }
+
+// TextAt returns a string of an object's metadata; "" if it is missing.
+func TextAt(tree map[string]any, name string) string {
+	metadata, _ := tree["metadata"].(map[string]any)
+	s, _ := metadata[name].(string)
+	return s
+}
+
+// noteTwice warns of the keys that stand twice in an object of a YAML file: the last one counts, as in kubectl. What is no
+// YAML is an error of the reader.
+func noteTwice(w io.Writer, source string, data []byte) {
+	for docs := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var doc yaml.Node
+		if docs.Decode(&doc) != nil {
+			return
+		}
+		eachTwice(&doc, "", func(path string, first, last int) {
+			fmt.Fprintf(w, "warning: %s: %s stands in lines %d and %d: the last one counts\n",
+				printable.Text(source), printable.Text(path), first, last)
+		})
+	}
+}
+
+// eachTwice calls found with the path of each key that stands more than once in its object, and two lines of it.
+func eachTwice(n *yaml.Node, path string, found func(path string, first, last int)) {
+	if n.Kind != yaml.MappingNode {
+		for i, child := range n.Content {
+			at := path
+			if n.Kind == yaml.SequenceNode {
+				at += fmt.Sprintf("[%d]", i)
+			}
+			eachTwice(child, at, found)
+		}
+		return
+	}
+	lines := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		at := path + "." + strings.TrimSpace(key.Value)
+		if first, ok := lines[key.Value]; ok {
+			found(at, first, key.Line)
+		}
+		lines[key.Value] = key.Line
+		eachTwice(n.Content[i+1], at, found)
+	}
 }

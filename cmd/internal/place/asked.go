@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,9 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // Answer is what a server does with an apply. It is the truth: where a plan differs, the answer replaces it.
@@ -82,23 +87,16 @@ func (w *Desired) conflictsOf(
 
 // readAt reads the live object at another version.
 func (w *Desired) readAt(ctx context.Context, p Place, apiVersion string) (map[string]any, error) {
-	c, ok := p.(interface {
-		Kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserved bool, err error)
-		getAt(ctx context.Context, k cluster.Kind, namespace, name string) (map[string]any, error)
-	})
-	if !ok {
+	c := ClusterOf(p)
+	if c == nil {
 		return nil, fmt.Errorf("%s: the object can't be read at this version", apiVersion)
 	}
 	served, _, err := c.Kind(schema.FromAPIVersionAndKind(apiVersion, w.Kind.Kind))
 	if err != nil {
 		return nil, err
 	}
-	object, err := c.getAt(ctx, served, w.Namespace, w.Name)
+	object, err := c.Client.Get(ctx, served, w.Namespace, w.Name)
 	return secrets.Shown(object), err
-}
-
-func (p *Cluster) getAt(ctx context.Context, k cluster.Kind, namespace, name string) (map[string]any, error) {
-	return p.Client.Get(ctx, k, namespace, name)
 }
 
 // Uncompared returns an error that names the entries of others that a plan can't compare, because they are of other
@@ -119,4 +117,65 @@ func (w *Desired) Uncompared() error {
 	}
 	return fmt.Errorf("%s: conflicts are not known: entries of other versions can't be compared without the server: %s",
 		w.Title(), strings.Join(names, ", "))
+}
+
+// MayWrite reports whether the user may apply an intent to the target. It is true where that can't be asked.
+func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool {
+	c, ok := p.(*Cluster)
+	if !ok {
+		return true
+	}
+	verbs := []string{"patch"}
+	if t.Object == nil {
+		verbs = append(verbs, "create")
+	}
+	for _, verb := range verbs {
+		attributes := map[string]any{
+			"verb": verb, "group": t.served.Group, "version": t.served.Version, "resource": t.served.Resource.Resource,
+			"subresource": subresource, "namespace": t.Namespace, "name": t.Name,
+		}
+		review, err := c.Client.Review(ctx, attributes)
+		if isAllowed, found, _ := unstructured.NestedBool(review, "status", "allowed"); err == nil && found && !isAllowed {
+			return false
+		}
+	}
+	return true
+}
+
+// IsServed reports whether a server stores the object. canDryRun is false if it can't be asked yet what an apply does,
+// because the same input creates the kind or the namespace.
+func (t *Target) IsServed() (isServed, canDryRun bool) {
+	return t.served != cluster.Kind{}, !t.unserved && !t.newNamespace
+}
+
+// Changes returns the fields that differ between two versions of the object that a server returned, except for those
+// that every write changes.
+func (t *Target) Changes(before, after map[string]any) iter.Seq[plans.Change] {
+	return plans.Changes(t.Kind.Typ, nil, t.written(before), t.written(after))
+}
+
+// written returns an object without the fields that every write changes.
+func (t *Target) written(tree map[string]any) map[string]any {
+	tree = maps.Clone(managedfields.With(tree, nil))
+	if t.scaled != nil {
+		delete(tree, "status") // which a server adds
+	}
+	if metadata, ok := tree["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "resourceVersion")
+		delete(metadata, "generation")
+		tree["metadata"] = metadata
+	}
+	return tree
+}
+
+// ServedOutcome returns what a server's dry run of an apply did to the object.
+func (t *Target) ServedOutcome(after map[string]any) plans.Outcome {
+	switch {
+	case t.Object == nil || !typed.Equal(t.written(t.Object), t.written(after)):
+		return plans.Changed
+	case typed.Equal(manifest.ManagedFields(t.Object), manifest.ManagedFields(after)):
+		return plans.Unchanged
+	}
+	return plans.OwnershipOnly
 }

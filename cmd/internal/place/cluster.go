@@ -95,7 +95,8 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 		return nil, nil, err
 	}
 	t.unserved = unserved
-	if intent, err = p.identify(t, intent); err != nil {
+	t.Name, t.Namespace, intent, err = identify(t.Kind, intent, p.namespace, p.Client.Namespace)
+	if err != nil {
 		return t, nil, err
 	}
 	t.Asked = true
@@ -111,27 +112,14 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 	return t, intent, nil
 }
 
-// identify sets name and namespace of the target, and returns the intent with its namespace.
-func (p *Cluster) identify(t *Target, intent map[string]any) (map[string]any, error) {
-	name, namespace, intent, err := identify(t.Kind, intent, p.namespace, p.Client.Namespace)
-	t.Name, t.Namespace = name, namespace
-	return intent, err
-}
-
 // Find implements [Place].
-func (p *Cluster) Find(ctx context.Context, s Selection) ([]*Target, error) {
+func (p *Cluster) Find(ctx context.Context, s Selection) (out []*Target, err error) {
 	found, err := p.Client.Find(s)
-	targets, failed := p.targets(ctx, found, namesObjects(s.Args))
-	return targets, errors.Join(err, failed)
-}
-
-// targets returns objects as targets. It returns targets along with an error for others.
-func (p *Cluster) targets(ctx context.Context, found []cluster.Found, asked bool) (out []*Target, err error) {
-	var errs []error
+	errs := []error{err}
 	for _, f := range found {
 		t, err := p.target(ctx, f.Kind)
 		if err == nil {
-			t.Asked, err = asked, t.read(f.Object)
+			t.Asked, err = namesObjects(s.Args), t.read(f.Object)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -190,11 +178,14 @@ func (p *Cluster) Update(
 	return object, withoutValues(err, t.stored, tree)
 }
 
-// Delete deletes the object of a target as it was read. The error is [ErrStale] if it has changed since.
-func (p *Cluster) Delete(ctx context.Context, t *Target) error {
+// Delete implements [Place].
+func (p *Cluster) Delete(ctx context.Context, t *Target, done func(*Target)) error {
 	err := withoutValues(p.Client.Delete(about(ctx, t.stored), t.served, t.Object), t.stored)
-	if apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsConflict(err):
 		return fmt.Errorf("%w: %w", ErrStale, err)
+	case err == nil:
+		done(t)
 	}
 	return err
 }

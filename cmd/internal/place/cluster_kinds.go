@@ -165,6 +165,14 @@ func (p *Cluster) definesVersion(ctx context.Context, gvk schema.GroupVersionKin
 	return ok
 }
 
+// Kinds implements [Place].
+func (p *Cluster) Kinds(_ context.Context, names ...string) ([]cluster.Kind, error) {
+	if len(names) > 0 {
+		return p.Client.KindsNamed(names)
+	}
+	return p.Client.Kinds()
+}
+
 // Define implements [Place].
 func (p *Cluster) Define(d *Definition) { p.defined[d.Kind] = d }
 

@@ -65,16 +65,7 @@ func withoutValues(err error, trees ...map[string]any) error {
 
 // isApplyConflict reports whether an error is a conflict with other managers.
 func isApplyConflict(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Type == metav1.CauseTypeFieldManagerConflict {
-			return true
-		}
-	}
-	return false
+	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
 // ServerError returns a server's error for a user who knows which object it is about: one error for each

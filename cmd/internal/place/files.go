@@ -23,13 +23,13 @@ type Files struct {
 	namespace string
 	names     string
 	objects   []*Target
-	named     map[KindName][]*Target // objects, in order
+	named     map[kindName][]*Target // objects, in order
 }
 
-// KindName is the key of documents: kind and name, in any namespace.
-type KindName struct {
-	Kind schema.GroupKind
-	Name string
+// kindName is the key of documents: kind and name, in any namespace.
+type kindName struct {
+	kind schema.GroupKind
+	name string
 }
 
 // NewFiles reads the objects of files. An unknown kind is an error only when its schema is needed.
@@ -42,7 +42,7 @@ func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*
 		return nil, err
 	}
 	p := &Files{env: env, catalog: c, namespace: namespace, names: strings.Join(files, ", "),
-		named: map[KindName][]*Target{}}
+		named: map[kindName][]*Target{}}
 	for _, doc := range docs {
 		err := doc.Err
 		if err == nil {
@@ -58,7 +58,7 @@ func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*
 
 // NewMemory returns the object, nil for none, as the object of a file. Without one, any object does not exist.
 func NewMemory(env *process.Env, c *Catalog, object map[string]any) (*Files, error) {
-	p := &Files{env: env, catalog: c, named: map[KindName][]*Target{}}
+	p := &Files{env: env, catalog: c, named: map[kindName][]*Target{}}
 	if object == nil {
 		return p, nil
 	}
@@ -72,7 +72,7 @@ func (p *Files) add(tree map[string]any, isAsked bool) error {
 	}
 	t.Asked = isAsked
 	p.objects = append(p.objects, t)
-	key := KindName{Kind: t.Kind.GroupKind(), Name: t.Name}
+	key := kindName{t.Kind.GroupKind(), t.Name}
 	p.named[key] = append(p.named[key], t)
 	return nil
 }
@@ -125,11 +125,9 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 		t.Namespace = p.namespace
 	}
 	t.set(nil) // until it is found
-	for _, o := range p.named[KindName{Kind: t.Kind.GroupKind(), Name: t.Name}] {
-		if o.Namespace == t.Namespace || o.Namespace == "" || t.Namespace == "" {
-			t.set(o.stored)
-			return t, intent, nil
-		}
+	if o := p.Named(t.Kind.GroupKind(), t.Name, t.Namespace); o != nil {
+		t.set(o.stored)
+		return t, intent, nil
 	}
 	// If there is one object, the intent must be for it.
 	if len(p.objects) == 1 {
@@ -137,6 +135,22 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 	}
 	return t, intent, nil
 }
+
+// Named returns the object of a kind and a name, in a namespace if it and the object have one; nil for none.
+func (p *Files) Named(kind schema.GroupKind, name, namespace string) *Target {
+	for _, o := range p.named[kindName{kind, name}] {
+		if o.Namespace == namespace || o.Namespace == "" || namespace == "" {
+			return o
+		}
+	}
+	return nil
+}
+
+// Kinds implements [Place].
+func (p *Files) Kinds(context.Context, ...string) ([]cluster.Kind, error) { return nil, nil }
+
+// Delete implements [Place]: there is nothing to delete in files.
+func (p *Files) Delete(context.Context, *Target, func(*Target)) error { return errors.ErrUnsupported }
 
 // Prefetch implements [Place].
 func (p *Files) Prefetch(context.Context, []map[string]any, int) {}
@@ -184,8 +198,8 @@ func (p *Files) write(
 	if o.Subresource == Scale {
 		return nil, errors.New("--subresource scale: expected a cluster or a store")
 	}
-	r := t.request(p.env)
-	r.Manager, r.Apply, r.Force, r.Subresource = o.Manager, isApply, o.Force, o.Subresource
+	r := t.request(p.env, o.Subresource)
+	r.Manager, r.Apply, r.Force = o.Manager, isApply, o.Force
 	object, err := r.Write(ctx, t.stored, tree)
 	if err == nil {
 		t.set(object)

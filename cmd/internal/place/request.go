@@ -54,7 +54,7 @@ func (r *Request) Write(ctx context.Context, live, given map[string]any) (map[st
 	if err != nil {
 		return nil, err
 	}
-	tree := r.Reset(live, out.Object.(*unstructured.Unstructured).Object)
+	tree := r.Reset(live, Unwrap(out.Object))
 	tree["apiVersion"] = r.Kind.storage
 	return runtime.DeepCopyJSON(tree), nil
 }
@@ -167,4 +167,12 @@ func Wrap(tree map[string]any) runtime.Object {
 		return nil
 	}
 	return &unstructured.Unstructured{Object: tree}
+}
+
+// Unwrap returns the tree of an object of [Wrap], or of what came of one; nil for nil.
+func Unwrap(object runtime.Object) map[string]any {
+	if object == nil {
+		return nil
+	}
+	return object.(*unstructured.Unstructured).Object
 }

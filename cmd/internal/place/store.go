@@ -1,14 +1,18 @@
 package place
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
@@ -36,11 +40,6 @@ func OpenStore(env *process.Env, file, namespace string, missing process.Missing
 	if err != nil {
 		return nil, err
 	}
-	return NewStore(env, server, file, namespace)
-}
-
-// NewStore returns the store that a server serves; Close closes the server.
-func NewStore(env *process.Env, server process.Store, file, namespace string) (*Store, error) {
 	config := server.LoopbackConfig()
 	config.WarningHandlerWithContext = Warnings(env)
 	c, err := cluster.Local(config)
@@ -50,6 +49,17 @@ func NewStore(env *process.Env, server process.Store, file, namespace string) (*
 	of := NewCluster(env, c, namespace)
 	of.local = true
 	return &Store{Cluster: of, server: server, file: file}, nil
+}
+
+// ClusterOf returns a place as a cluster, which a store is too; nil for files.
+func ClusterOf(p Place) *Cluster {
+	switch p := p.(type) {
+	case *Cluster:
+		return p
+	case *Store:
+		return p.Cluster
+	}
+	return nil
 }
 
 // String implements [Place].
@@ -124,12 +134,12 @@ func (p *Store) Defined(tree map[string]any, isDryRun bool) error {
 // noFinalizers is the patch that removes the finalizers of an object.
 const noFinalizers = `{"metadata":{"finalizers":null}}`
 
-// deleteTimeout is how long Remove waits until an object is deleted.
+// deleteTimeout is how long Delete waits until an object is deleted.
 const deleteTimeout = 30 * time.Second
 
-// Remove deletes an object at once, without its finalizers: no controllers run that would remove them. It calls done
-// for it and, of a definition, for the custom resources that are deleted with it.
-func (p *Store) Remove(ctx context.Context, t *Target, done func(*Target)) error {
+// Delete implements [Place]. It deletes an object at once, without its finalizers: no controllers run that would remove
+// them. Of a definition, custom resources are deleted with it.
+func (p *Store) Delete(ctx context.Context, t *Target, done func(*Target)) error {
 	isDefinition := t.Kind.GroupKind() == DefinitionKind
 	if isDefinition {
 		d, err := Define(t.Object)
@@ -138,7 +148,7 @@ func (p *Store) Remove(ctx context.Context, t *Target, done func(*Target)) error
 		}
 		instances, _ := p.Find(ctx, Selection{Args: []string{d.Plural + "." + d.Kind.Group}, All: true})
 		for _, instance := range instances {
-			if err := p.Remove(ctx, instance, done); err != nil {
+			if err := p.Delete(ctx, instance, done); err != nil {
 				return err
 			}
 		}
@@ -162,7 +172,7 @@ func (p *Store) deleteNow(ctx context.Context, t *Target, isDefinition bool) err
 		}
 		t.set(patched)
 	}
-	if err := p.Delete(ctx, t); err != nil {
+	if err := p.Cluster.Delete(ctx, t, func(*Target) {}); err != nil {
 		return err
 	}
 	// The server deletes a definition once its objects are deleted.
@@ -174,4 +184,77 @@ func (p *Store) deleteNow(ctx context.Context, t *Target, isDefinition bool) err
 		}
 	}
 	return errors.New("it was deleted, but still exists")
+}
+
+// serveUndefined serves objects whose definition is no longer in the store, so that they can still be
+// read and deleted.
+func (p *Store) serveUndefined(ctx context.Context) ([]process.Resource, error) {
+	resources, err := p.server.Resources()
+	if err != nil || p.servesUndefined {
+		return resources, err
+	}
+	p.servesUndefined = true
+	served := map[schema.GroupResource]bool{}
+	kinds, err := p.Client.Kinds()
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
+		served[k.Resource.GroupResource()] = true
+	}
+	for _, r := range resources {
+		if served[schema.GroupResource{Group: r.Group, Resource: r.Plural}] {
+			continue
+		}
+		d, err := definitionOf(r)
+		if err == nil {
+			err = p.serve(d)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("stored object %s: %w", r.First, err)
+		}
+	}
+	return resources, nil
+}
+
+// Kinds implements [Place]. Those that can be listed are the kinds of the stored objects, sorted.
+func (p *Store) Kinds(ctx context.Context, names ...string) (out []cluster.Kind, err error) {
+	if len(names) > 0 {
+		return p.Cluster.Kinds(ctx, names...)
+	}
+	resources, err := p.serveUndefined(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := p.Client.Kinds()
+	for _, k := range kinds {
+		if slices.ContainsFunc(resources, func(r process.Resource) bool {
+			return k.Group == r.Group && k.Resource.Resource == r.Plural
+		}) {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Kind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
+	return out, err
+}
+
+// Find implements [Place]. Without arguments, and for the kind "all", it returns the objects of all kinds.
+func (p *Store) Find(ctx context.Context, s Selection) ([]*Target, error) {
+	kinds, err := p.Kinds(ctx) // serves them, even without a definition
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Args) == 0 || len(s.Args) == 1 && s.Args[0] == "all" {
+		if len(kinds) == 0 {
+			return nil, nil
+		}
+		var names []string
+		for _, k := range kinds {
+			names = append(names, k.Resource.Resource+"."+k.Resource.Version+"."+k.Resource.Group)
+		}
+		s.Args = []string{strings.Join(names, ",")}
+	}
+	return p.Cluster.Find(ctx, s)
 }

@@ -1,3 +1,4 @@
+// Package server is the API server in the command tenure: stores, serve, and what envtest of controller-runtime starts.
 package server
 
 import (
@@ -6,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,10 @@ import (
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/types"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/apiserver/pkg/audit/policy"
+	auditlog "k8s.io/apiserver/plugin/pkg/audit/log"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -23,6 +29,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/envtest"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -95,12 +102,8 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	set.StringVar(&flags.store, "store", "", "`FILE` with the objects; it is created if it does not exist")
 	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd, instead of a file")
 	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on; port 0 is any free port")
-	set.StringVar(
-		&flags.kubeconfig,
-		"kubeconfig",
-		"tenure.kubeconfig",
-		"`FILE` with the kubeconfig to add a context to",
-	)
+	set.StringVar(&flags.kubeconfig, "kubeconfig", "tenure.kubeconfig",
+		"`FILE` with the kubeconfig to add a context to")
 	set.StringArrayVar(&flags.definitions, "crd", nil,
 		"`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
 	set.BoolVar(&flags.rbac, "rbac", false, "authorize by the Roles and bindings in the store")
@@ -182,21 +185,17 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 }
 
 // parseBootstrap parses the value of --bootstrap.
-func parseBootstrap(sets []string) (b apiserver.Bootstrap, err error) {
-	for _, set := range sets {
-		switch set {
-		case "rbac":
-			b.RBAC = true
-		case "priorityclasses":
-			b.PriorityClasses = true
-		case "flowschemas":
-			b.FlowSchemas = true
-		case "service":
-			b.Service = true
-		case "none":
-		default:
-			return b, fmt.Errorf("--bootstrap: expected rbac, priorityclasses, flowschemas, service or none, got %q", set)
+func parseBootstrap(names []string) (b apiserver.Bootstrap, err error) {
+	sets := map[string]*bool{
+		"rbac": &b.RBAC, "priorityclasses": &b.PriorityClasses, "flowschemas": &b.FlowSchemas, "service": &b.Service,
+		"none": new(bool),
+	}
+	for _, name := range names {
+		set := sets[name]
+		if set == nil {
+			return b, fmt.Errorf("--bootstrap: expected rbac, priorityclasses, flowschemas, service or none, got %q", name)
 		}
+		*set = true
 	}
 	return b, nil
 }
@@ -284,9 +283,6 @@ func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err
 
 // applyDefinitions applies definitions to a server as kubectl does, with force.
 func applyDefinitions(ctx context.Context, config *rest.Config, definitions []map[string]any) error {
-	if len(definitions) == 0 {
-		return nil
-	}
 	c, err := cluster.Local(config)
 	if err != nil {
 		return err
@@ -305,4 +301,55 @@ func applyDefinitions(ctx context.Context, config *rest.Config, definitions []ma
 		}
 	}
 	return nil
+}
+
+// New returns the API server for [process.Env].
+func New() *process.Server {
+	return &process.Server{
+		Commands:  []func(*process.Env) *cobra.Command{newServe, envtest.NewCommand},
+		Program:   envtest.Program,
+		OpenStore: store.OpenAndServe,
+	}
+}
+
+// writesOnly is the policy without a policy file: all writes, with their bodies. Those of Secrets and what
+// leads to tokens are left out.
+var writesOnly = &auditinternal.Policy{
+	OmitStages: []auditinternal.Stage{auditinternal.StageRequestReceived},
+	Rules: []auditinternal.PolicyRule{
+		{Level: auditinternal.LevelNone, Verbs: []string{"get", "list", "watch"}},
+		{Level: auditinternal.LevelMetadata, Resources: []auditinternal.GroupResources{
+			{Resources: []string{"secrets", "serviceaccounts/token"}}, {Group: "authentication.k8s.io"},
+		}},
+		{Level: auditinternal.LevelRequestResponse},
+	},
+}
+
+// openAuditLog opens the audit log of serve; there is none without --audit-log-path.
+func openAuditLog(env *process.Env, f *serveFlags) (audit apiserver.Audit, closeLog func() error, err error) {
+	if f.auditLog == "" {
+		if f.auditPolicy != "" {
+			return audit, nil, errors.New("--audit-policy-file needs --audit-log-path")
+		}
+		return audit, func() error { return nil }, nil
+	}
+	rules := writesOnly
+	if f.auditPolicy != "" {
+		if rules, err = policy.LoadPolicyFromFile(env.Path(f.auditPolicy)); err != nil {
+			return audit, nil, fmt.Errorf("--audit-policy-file: %w", err)
+		}
+	}
+	out, closeLog := env.Stdout, func() error { return nil }
+	if f.auditLog != "-" {
+		file, err := os.OpenFile(env.Path(f.auditLog), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return audit, nil, fmt.Errorf("--audit-log-path: %w", err)
+		}
+		out, closeLog = file, file.Close
+	}
+	return apiserver.Audit{
+		Policy: policy.NewPolicyRuleEvaluator(rules),
+		// Writes of a file, and of the guard of stdout, may run at the same time.
+		Sink: auditlog.NewBackend(out, auditlog.FormatJson, auditv1.SchemeGroupVersion),
+	}, closeLog, nil
 }

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +35,7 @@ type version struct {
 
 // WriteDiff writes a unified diff of the objects that change, or runs the program of KUBECTL_EXTERNAL_DIFF. Conflicts
 // are explained on stderr.
-func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, all []Planned) error {
+func (v PlanView) WriteDiff(env *process.Env, all []Planned) error {
 	external := env.Getenv("KUBECTL_EXTERNAL_DIFF")
 	var live, merged []version
 	compare := func(t *place.Target, before, after map[string]any, file string) error {
@@ -58,16 +57,12 @@ func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, all []Planned
 		case plans.Unchanged:
 			continue
 		case plans.Conflict:
-			if err := v.writePlan(ctx, env.Stderr, p); err != nil {
+			if err := v.writePlan(env.Context, env.Stderr, p); err != nil {
 				return err
 			}
 			continue
 		}
-		after, err := p.objectAfter()
-		if err == nil {
-			err = compare(p.Target, p.Desired.Object, after, p.Where)
-		}
-		if err != nil {
+		if err := compare(p.Target, p.Desired.Object, p.objectAfter(), p.Where); err != nil {
 			return err
 		}
 	}
@@ -168,16 +163,12 @@ func runDiff(env *process.Env, program string, live, merged []version) error {
 }
 
 // objectAfter returns the object after the apply: that of the server's dry run, or else as the plan expects it.
-func (p *Planned) objectAfter() (map[string]any, error) {
+func (p *Planned) objectAfter() map[string]any {
 	if p.Served != nil {
-		return p.Served, nil
-	}
-	merged, ok := p.Plan.Object.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("%s: expected a plain object, got %T", p.Reference(), p.Plan.Object)
+		return p.Served
 	}
 	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true}
-	after := r.Reset(p.Desired.Object, merged.Object)
+	after := r.Reset(p.Desired.Object, place.Unwrap(p.Plan.Object))
 	if p.Options.Defaults {
 		if tree, ok := p.Kind.Typ.Default(after).(map[string]any); ok {
 			after = tree
@@ -188,5 +179,5 @@ func (p *Planned) objectAfter() (map[string]any, error) {
 		p.Options.Defaulter(stored)
 		after = stored.Object
 	}
-	return after, nil
+	return after
 }

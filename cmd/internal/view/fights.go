@@ -70,13 +70,8 @@ func sidesOf(f fights.Finding) string {
 		out = append(out, text)
 	}
 	if f.Kind == fights.Growth {
-		return fmt.Sprintf(
-			"%d -> %d entries, %d -> %d bytes",
-			f.Before.Entries,
-			f.After.Entries,
-			f.Before.Bytes,
-			f.After.Bytes,
-		)
+		return fmt.Sprintf("%d -> %d entries, %d -> %d bytes",
+			f.Before.Entries, f.After.Entries, f.Before.Bytes, f.After.Bytes)
 	}
 	return strings.Join(out, " ")
 }

@@ -30,11 +30,8 @@ func PreviewMove(w io.Writer, p Palette, t *place.Target, result *ownership.Resu
 		list(who+" loses", change.Loses, color.FgYellow)
 	}
 	for _, key := range result.Dropped {
-		fmt.Fprintf(
-			w,
-			"  %s loses its entry, which can't be decoded\n",
-			p.paint(describeKey(key), managerColor(key.Manager)),
-		)
+		fmt.Fprintf(w, "  %s loses its entry, which can't be decoded\n",
+			p.paint(describeKey(key), managerColor(key.Manager)))
 	}
 	for _, next := range result.Next {
 		who := p.paint(describeKey(next.Manager), managerColor(next.Manager.Manager))

@@ -54,10 +54,7 @@ func (p *Planned) page(now time.Time) (page.Object, error) {
 	out := page.Object{Title: p.Title(), Outcome: p.Outcome.String(), Marks: map[string]page.Mark{}}
 	tree := p.Desired.Object
 	if p.Outcome != plans.Conflict {
-		var err error
-		if tree, err = p.objectAfter(); err != nil {
-			return out, err
-		}
+		tree = p.objectAfter()
 	}
 	changes := page.Table{Title: "What changes", Head: []string{"Change", "Field", "Before", "After"}}
 	for change := range p.Changes() {

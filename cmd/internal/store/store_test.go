@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
@@ -17,8 +16,6 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
-
-const soon = 50 * time.Millisecond
 
 // put stores an object under a prefix.
 func put(t *testing.T, records store.Local, prefix, key, kind string) error {
@@ -58,50 +55,29 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestOpenErrors says what is wrong with a file.
-func TestOpenErrors(t *testing.T) {
-	for _, row := range []struct {
-		name  string // what is at the path
-		write func(t *testing.T, path string)
-		want  string
-	}{
-		{"in use", func(t *testing.T, path string) {
-			s, err := store.Open(path, store.Options{})
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = s.Close() })
-		}, "another process has it open; gave up after 50ms: " +
-			`if it is "tenure serve", use kubectl against that, or end it first`},
-		{"a folder", func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o700)) }, "not a file"},
-		{"some other file", func(t *testing.T, path string) {
-			require.NoError(t, os.WriteFile(path, make([]byte, 64<<10), 0o600))
-		}, "not a store"},
-		{"the format before there was a server", func(t *testing.T, path string) {
-			db, err := bolt.Open(path, 0o600, nil)
-			require.NoError(t, err)
-			defer db.Close()
-			require.NoError(t, db.Update(func(tx *bolt.Tx) error {
-				b, err := tx.CreateBucket([]byte("tenure"))
-				if err != nil {
-					return err
-				}
-				return b.Put([]byte("format"), []byte("1"))
-			}))
-		}, `it has another format: "1", expected "3": with the version of tenure that wrote it`},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "db")
-			row.write(t, path)
-			_, err := store.Open(path, store.Options{Timeout: soon})
-			require.ErrorContains(t, err, row.want)
-			require.ErrorContains(t, err, path)
-		})
-	}
+// TestOpenOtherFormat says what to do with a file of the format before there was a server. Scripts of the command have
+// other files.
+func TestOpenOtherFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	db, err := bolt.Open(path, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Update(func(tx *bolt.Tx) error {
+		b, err := tx.CreateBucket([]byte("tenure"))
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte("format"), []byte("1"))
+	}))
+	require.NoError(t, db.Close())
+	_, err = store.Open(path, bbolt.Options{})
+	require.ErrorContains(t, err, `it has another format: "1", expected "3": with the version of tenure that wrote it`)
+	require.ErrorContains(t, err, path)
 }
 
 // TestReadOnly opens a file that may only be read.
 func TestReadOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
-	s, err := store.Open(path, store.Options{})
+	s, err := store.Open(path, bbolt.Options{})
 	require.NoError(t, err)
 	require.NoError(t, put(t, s, "/core/configmaps", "/ns/a", "ConfigMap"))
 	require.NoError(t, s.Close())
@@ -110,7 +86,7 @@ func TestReadOnly(t *testing.T) {
 		require.NoError(t, f.Close())
 		t.Skip("this user may write to every file")
 	}
-	s, err = store.Open(path, store.Options{})
+	s, err = store.Open(path, bbolt.Options{})
 	require.NoError(t, err)
 	got, err := store.Resources(s)
 	require.NoError(t, err)

@@ -7,14 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
@@ -29,20 +38,12 @@ type Local interface {
 	Each(do func(key string, value []byte) error) error
 }
 
-// Options are the options of Open.
-type Options struct {
-	// Timeout is how long to wait for the file; DefaultTimeout for 0.
-	Timeout time.Duration
-	// MustExist makes a file that does not exist an error.
-	MustExist bool
-}
-
-// Open opens the store in a file. If the file may only be read, writes fail with [ErrReadOnly].
-func Open(path string, options Options) (*bbolt.Store, error) {
+// Open opens the store in a file. If the file may only be read, writes fail with [bbolt.ErrReadOnly].
+func Open(path string, options bbolt.Options) (*bbolt.Store, error) {
 	if options.Timeout == 0 {
 		options.Timeout = DefaultTimeout
 	}
-	records, err := bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, MustExist: options.MustExist})
+	records, err := bbolt.Open(path, options)
 	if errors.Is(err, fs.ErrPermission) {
 		records, err = bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, ReadOnly: true})
 	}
@@ -126,4 +127,88 @@ func resourceOf(key string) (r process.Resource, ok bool) {
 		group = ""
 	}
 	return process.Resource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: key}, ok
+}
+
+// OpenRecords opens the storage of a store. closeRecords closes it, removes a created file in which nothing was stored,
+// and reports whether it was created otherwise.
+func OpenRecords(env *process.Env, name string, missing process.MissingStore) (
+	records Local, closeRecords func() (isCreated bool, err error), err error,
+) {
+	path := env.Path(name)
+	info, err := os.Stat(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if err == nil && info.Mode().IsRegular() && bbolt.IsShared(info) {
+		fmt.Fprintf(env.Stderr, "note: the store %s has mode %04o: others can read the Secrets in it\n", name,
+			info.Mode().Perm())
+	}
+	switch {
+	case isNew && missing == process.EmptyStore:
+		records := memory.New(memory.Options{})
+		return records, func() (bool, error) { return false, records.Close() }, nil
+	case isNew && missing == process.NoStore:
+		return nil, nil, fmt.Errorf("store %s: %w", name, syscall.ENOENT)
+	}
+	file, err := Open(path, bbolt.Options{Timeout: env.StoreTimeout, MustExist: missing != process.CreateStore})
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, func() (bool, error) {
+		if !isNew {
+			return false, file.Close()
+		}
+		found, err := Resources(file)
+		if err == nil && len(found) == 0 {
+			return false, file.Discard()
+		}
+		return err == nil, errors.Join(err, file.Close())
+	}, nil
+}
+
+// served is a store that is served.
+type served struct {
+	*apiserver.Server
+	records Local
+	close   func() error // of records
+}
+
+// Resources implements [process.Store].
+func (s *served) Resources() ([]process.Resource, error) { return Resources(s.records) }
+
+// Close implements [process.Store].
+func (s *served) Close() error { return errors.Join(s.Server.Close(), s.close()) }
+
+// OpenAndServe opens a store and serves it. It is [process.Server].OpenStore.
+func OpenAndServe(env *process.Env, file string, missing process.MissingStore) (process.Store, error) {
+	records, closeRecords, err := OpenRecords(env, file, missing)
+	if err != nil {
+		return nil, err
+	}
+	server, err := apiserver.New(env.Context, apiserver.Options{
+		Store: records, DisableNamespaceLifecycle: true, DisableDynamicAdmission: true,
+		Hooks: admission.Hooks{Convert: cannotConvert{}},
+		Now:   env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
+		Log: slog.New(slog.NewTextHandler(env.Stderr, nil)),
+	})
+	if err != nil {
+		_, closeErr := closeRecords()
+		return nil, errors.Join(fmt.Errorf("store %s: %w", file, err), closeErr)
+	}
+	return &served{Server: server, records: records, close: func() error {
+		isCreated, err := closeRecords()
+		if isCreated {
+			fmt.Fprintf(env.Stderr, "note: created the store %s\n", file)
+		}
+		return err
+	}}, nil
+}
+
+// cannotConvert rejects conversions by webhooks: a store sends no requests.
+type cannotConvert struct{}
+
+// Convert implements [admission.Converter].
+func (cannotConvert) Convert(
+	_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, _ string,
+) ([]*unstructured.Unstructured, error) {
+	return nil, fmt.Errorf("the object is at %q, and a store does not call conversion webhooks",
+		objects[0].GetAPIVersion())
 }

@@ -11,7 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	types "github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -157,4 +163,36 @@ func (c *Cluster) ForgetDiscovery() {
 		client.Invalidate()
 	}
 	meta.MaybeResetRESTMapper(c.mapper)
+}
+
+// Local returns the cluster whose server config leads to, without a kubeconfig. The
+// namespace of objects that name none is default.
+func Local(config *rest.Config) (*Cluster, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	cached := memory.NewMemCacheClient(client)
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
+	return New(&localGetter{config: config, discovery: cached, mapper: mapper})
+}
+
+// localGetter is a RESTClientGetter without a kubeconfig.
+type localGetter struct {
+	config    *rest.Config
+	discovery discovery.CachedDiscoveryInterface
+	mapper    meta.RESTMapper
+}
+
+func (g *localGetter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
+
+func (g *localGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	return g.discovery, nil
+}
+
+func (g *localGetter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
+
+func (g *localGetter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	overrides := &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: metav1.NamespaceDefault}}
+	return clientcmd.NewDefaultClientConfig(clientcmdapi.Config{}, overrides)
 }

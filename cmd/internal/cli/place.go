@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/printable"
+)
+
+// placeFlags are the flags for the place of objects, and the command that has them.
+type placeFlags struct {
+	env     *process.Env
+	cmd     *cobra.Command
+	store   string
+	live    []string
+	schemas []string
+	cluster *genericclioptions.ConfigFlags
+}
+
+// shownClusterFlags are the kubeconfig flags that the help shows. The others work too; kubectl hides
+// most of them as well.
+var shownClusterFlags = []string{"kubeconfig", "context", "namespace"}
+
+func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
+	f.env, f.cmd = env, cmd
+	addVerbosity(env, cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.store, "store", "", "use the store `FILE`, not a cluster")
+	flags.StringArrayVar(&f.live, "live", nil, "use the objects in `FILE` or folder, with their managed fields, or - for "+
+		"stdin, not a cluster; may be given several times")
+	flags.StringArrayVar(&f.schemas, "schema", nil, "`FILE` or folder with OpenAPI v3 documents or "+
+		"CustomResourceDefinitions, for objects that are not in a cluster; may be given several times")
+	f.cluster = genericclioptions.NewConfigFlags(true)
+	kube := pflag.NewFlagSet("kubeconfig", pflag.ContinueOnError)
+	f.cluster.AddFlags(kube)
+	kube.VisitAll(func(flag *pflag.Flag) { flag.Hidden = !slices.Contains(shownClusterFlags, flag.Name) })
+	kube.Lookup("kubeconfig").Usage = "`FILE` with the kubeconfig of the cluster"
+	kube.Lookup("context").Usage = "`NAME` of the context in it"
+	kube.Lookup("namespace").Usage = "`NAMESPACE` of objects without one"
+	flags.AddFlagSet(kube)
+	f.complete(func([]string) []string { return f.namespaces() }, "namespace")
+	f.complete(func([]string) []string { return f.contexts() }, "context")
+}
+
+// namespace returns the namespace of the command line; "" for none.
+func (f *placeFlags) namespace() string { return *f.cluster.Namespace }
+
+// namespaceIn returns the namespace that a command is about; "" for all.
+func (f *placeFlags) namespaceIn(c *place.Cluster, all bool) (string, error) {
+	switch {
+	case all:
+		return "", nil
+	case f.namespace() != "":
+		return f.namespace(), nil
+	}
+	return c.Client.Namespace()
+}
+
+// open returns where the flags say that the live objects are: in the files of --live, in the store that --store names,
+// or else in the cluster. This is the one rule of all commands. missing says what to do if the store does not exist.
+func (f *placeFlags) open(missing process.MissingStore) (place.Place, error) {
+	switch {
+	case f.live != nil && f.store != "":
+		return nil, errors.New("--store does not go with --live")
+	case f.live == nil && f.store == "":
+		return f.openCluster()
+	}
+	if i := slices.IndexFunc(clusterFlags(), f.cmd.Flags().Changed); i >= 0 {
+		return nil, fmt.Errorf("--%s is for a cluster, but the objects are in files", clusterFlags()[i])
+	}
+	if f.live != nil {
+		c := place.NewCatalog()
+		if err := c.AddSchemas(f.env, f.schemas); err != nil {
+			return nil, err
+		}
+		return place.NewFiles(f.env, c, f.live, f.namespace())
+	}
+	p, err := place.OpenStore(f.env, f.store, f.namespace(), missing)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.AddSchemas(f.schemas); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// withPlace opens the place, and closes it after do.
+func (f *placeFlags) withPlace(missing process.MissingStore, do func(place.Place) error) error {
+	p, err := f.open(missing)
+	if err != nil {
+		return err
+	}
+	err = do(p)
+	if failed := p.Close(); failed != nil {
+		view.Report(f.env, failed)
+		if err == nil {
+			err = errReported
+		}
+	}
+	return err
+}
+
+func (f *placeFlags) openCluster() (place.Place, error) {
+	if len(f.schemas) > 0 {
+		return nil, errors.New("--schema does not go with a cluster, which has its own schemas")
+	}
+	f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.WarningHandlerWithContext = place.Warnings(f.env)
+		return config
+	}
+	c, err := cluster.New(f.cluster)
+	if err != nil {
+		if clientcmd.IsEmptyConfig(err) {
+			err = f.withoutCluster(err)
+		}
+		return nil, err
+	}
+	if err := f.checkReachable(c); err != nil {
+		return nil, err
+	}
+	return place.NewCluster(f.env, c, f.namespace()), nil
+}
+
+// checkReachable returns an error with a hint if no cluster answers. It asks once, so that a command with many
+// objects does not fail once for each. That the user may not ask is no error.
+func (f *placeFlags) checkReachable(c *cluster.Cluster) error {
+	err := c.Ping()
+	var status apierrors.APIStatus
+	if err == nil || errors.As(err, &status) {
+		return nil
+	}
+	var request *url.Error
+	if errors.As(err, &request) { // which has the URL
+		err = request.Err
+	}
+	var operation *net.OpError
+	if errors.As(err, &operation) {
+		err = operation.Err
+	}
+	return f.withoutCluster(fmt.Errorf("no cluster answers at %s: %w", c, err))
+}
+
+// withoutCluster adds to an error how the command works without a cluster.
+func (f *placeFlags) withoutCluster(err error) error {
+	hint := "--store FILE for the objects of a store, or --live FILE for objects with their managed fields"
+	if f.cmd.Flags().Lookup("audit-log") != nil {
+		hint = "--audit-log FILE for the past"
+	}
+	return fmt.Errorf("%w\nhint: without a cluster, use %s", err, hint)
+}
+
+// commandLine returns a command with arguments, for a shell. A token is not printed: its place is.
+func commandLine(env *process.Env, args []string) string {
+	return programName(env) + shellArguments(args)
+}
+
+func shellArguments(args []string) (text string) {
+	for i, arg := range args {
+		switch {
+		case i > 0 && args[i-1] == "--token":
+			arg = "TOKEN"
+		case strings.HasPrefix(arg, "--token="):
+			arg = "--token=TOKEN"
+		}
+		text += " " + printable.ShellQuoted(arg)
+	}
+	return text
+}
+
+// suggest returns the command line of another command that acts where this one does: it gets all flags that choose the
+// place, but for the namespace. All commands that are suggested are made by it.
+func (f *placeFlags) suggest(args ...string) string {
+	known := append(clusterFlags(), "store", "live", "schema")
+	given := flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
+	return commandLine(f.env, append(args, given...))
+}
+
+// flagsOf returns the flags of a command line that are wanted, as arguments.
+func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string) {
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			switch {
+			case !isWanted(flag.Name):
+			case flag.NoOptDefVal != "": // a value has to be in the same argument
+				args = append(args, "--"+flag.Name+"="+value)
+			default:
+				args = append(args, "--"+flag.Name, value)
+			}
+		}
+	})
+	return args
+}
+
+// refuseCluster returns an error for a command that acts on stores and files only. It names the program and the
+// arguments that do the same in a cluster; they get the flags of the command but for some.
+func (f *placeFlags) refuseCluster(program string, args []string, but ...string) error {
+	if f.store != "" || f.live != nil {
+		return nil
+	}
+	but = append(but, "color", "concurrency", "dry-run")
+	given := flagsOf(f.cmd, func(name string) bool { return !slices.Contains(but, name) })
+	return fmt.Errorf("%s acts on --store and --live; in a cluster, run: %s%s", f.cmd.Name(), program,
+		shellArguments(append(args, given...)))
+}
+
+// clusterFlags returns the flags that choose a cluster, and how it is reached and as whom.
+func clusterFlags() (names []string) {
+	kube := pflag.NewFlagSet("kubeconfig", pflag.ContinueOnError)
+	genericclioptions.NewConfigFlags(true).AddFlags(kube)
+	kube.VisitAll(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "namespace", "cache-dir", "request-timeout", "disable-compression":
+		default:
+			names = append(names, flag.Name)
+		}
+	})
+	return names
+}
