@@ -129,7 +129,6 @@ var serverLayers = []layer{
 		"internal/resources", "internal/webhooks", "internal/writes",
 	}},
 	{"recorded", nil}, // for clients of any server
-	{"internal/exchanges", []string{".", "recorded", "storage/memory"}},
 }
 
 // commandLayers are the layers of the module cmd.

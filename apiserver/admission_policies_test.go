@@ -45,34 +45,21 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	}{
 		{"denied", small, "", bad, 422, denied + "failed expression: size(object.data) < 2", "the reason is Invalid"},
 		{"admitted", small, "", good, 201, "", "the expression is true"},
-		{"message", `"validations":[{"expression":"false","message":"too large"}]`, "", good, 422, denied + "too large", ""},
 		{"message expression", `"validations":[{"expression":"false","message":"other","reason":"Forbidden",` +
 			`"messageExpression":"'has ' + string(size(object.data)) + ' keys'"}]`, "", bad, 403, denied + "has 2 keys",
 			"the message expression comes first, and the policy's reason is the code"},
-		{"message expression that fails", `"validations":[{"expression":"false","message":"other",` +
-			`"messageExpression":"string(object.data.missing)"}]`, "", bad, 422, denied + "other", "the message is used then"},
 		{"warn", small, `"validationActions":["Warn"]`, bad, 201,
 			"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': failed expression: size(object.data) < 2",
 			"a warning is no rejection"},
 		{"audit", small, `"validationActions":["Audit"]`, bad, 201, "", "there is no audit log"},
-		{"variables", `"variables":[{"name":"n","expression":"size(object.data)"},` +
-			`{"name":"twice","expression":"variables.n * 2"}],"validations":[{"expression":"variables.twice < 4"}]`, "", bad,
-			422, denied + "failed expression: variables.twice < 4", "a variable refers to those before it"},
-		{"match condition", small + `,"matchConditions":[{"name":"c","expression":"request.name != 'm'"}]`, "", bad, 201, "",
-			"the condition is false"},
 		{"expression that fails", `"validations":[{"expression":"object.data.missing == 'x'"}]`, "", good, 422,
 			"no such key: missing", "failurePolicy is Fail by default"},
-		{"expression that fails, ignored",
-			`"failurePolicy":"Ignore","validations":[{"expression":"object.data.missing == 'x'"}]`, "", good, 201, "",
-			"failurePolicy Ignore"},
 		{"binding of another namespace", small, `"validationActions":["Deny"],"matchResources":{"namespaceSelector":` +
 			`{"matchLabels":{"kubernetes.io/metadata.name":"kube-system"}}}`, bad, 201, "", "the binding does not match"},
 		{"namespace", `"validations":[{"expression":"namespaceObject.metadata.name == 'other'"}]`, "", good, 422,
 			denied + "failed expression", "expressions see the Namespace"},
 		{"authorizer", `"validations":[{"expression":"authorizer.group('').resource('configmaps').check('get').allowed()"}]`,
 			"", good, 201, "", "the server's authorizer allows everything"},
-		{"old object", `"validations":[{"expression":"oldObject == null && request.operation == 'CREATE'"}]`, "", good, 201,
-			"", "there is none"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h := newHost(t, apiserver.Options{})
@@ -102,8 +89,7 @@ func TestPolicyParams(t *testing.T) {
 	const custom = `"paramKind":{"apiVersion":"example.com/v1","kind":"Widget"},` +
 		`"validations":[{"expression":"size(object.data) < size(params.spec.text)"}]`
 	const body = `{"metadata":{"name":"m"},"data":{"a":"b","c":"d"}}`
-	const one, three = `{"metadata":{"name":"limits","labels":{"a":"b"}},"data":{"limit":"1"}}`,
-		`{"metadata":{"name":"limits","labels":{"a":"b"}},"data":{"limit":"3"}}`
+	const one = `{"metadata":{"name":"limits","labels":{"a":"b"}},"data":{"limit":"1"}}`
 	const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"limits"},"spec":{"text":"a"}}`
 	for _, row := range []struct {
 		name, policy, ref, path, param string
@@ -112,11 +98,8 @@ func TestPolicyParams(t *testing.T) {
 	}{
 		{"by name", limit, `{"name":"limits","parameterNotFoundAction":"Deny"}`, configMaps, one, 422, "failed expression",
 			"the limit is 1"},
-		{"larger", limit, `{"name":"limits","parameterNotFoundAction":"Deny"}`, configMaps, three, 201, "", "it is 3"},
 		{"by selector", limit, `{"selector":{"matchLabels":{"a":"b"}},"parameterNotFoundAction":"Deny"}`, configMaps, one,
 			422, "failed expression", "each selected param counts"},
-		{"none selected", limit, `{"selector":{"matchLabels":{"a":"c"}},"parameterNotFoundAction":"Allow"}`, configMaps, one,
-			201, "", "parameterNotFoundAction"},
 		{"not found", limit, `{"name":"other","parameterNotFoundAction":"Deny"}`, configMaps, one, 422,
 			"no params found for policy binding", "parameterNotFoundAction"},
 		{"in another namespace", limit, `{"name":"limits","namespace":"kube-system","parameterNotFoundAction":"Deny"}`,

@@ -3,7 +3,6 @@ package apiserver_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 
@@ -49,12 +48,10 @@ func TestAudit(t *testing.T) {
 	rules, err := policy.LoadPolicyFromBytes([]byte(auditPolicy))
 	require.NoError(t, err)
 	sink := &auditSink{}
-	server, err := apiserver.New(t.Context(), apiserver.Options{
-		Token: "t", Audit: apiserver.Audit{Policy: policy.NewPolicyRuleEvaluator(rules), Sink: sink},
+	h := newHost(t, apiserver.Options{
+		Audit: apiserver.Audit{Policy: policy.NewPolicyRuleEvaluator(rules), Sink: sink},
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	const namespace, applyYAML = "/api/v1/namespaces/default/", "application/apply-patch+yaml"
+	const namespace = "/api/v1/namespaces/default/"
 	apply := func(kind, rest string) string {
 		return "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: a}\n" + rest
 	}
@@ -64,30 +61,26 @@ func TestAudit(t *testing.T) {
 		level                           auditinternal.Level // "" for no event
 		verb, request, response, hidden string
 	}{
-		{"an apply in YAML, with both bodies", "PATCH", namespace + "configmaps/a?fieldManager=m", applyYAML,
+		{"an apply in YAML, with both bodies", "PATCH", namespace + "configmaps/a?fieldManager=m", applyPatch,
 			apply("ConfigMap", "data: {a: b}"), 201, "RequestResponse", "patch", `"data":{"a":"b"}`, `"manager":"m"`, ""},
 		{"no read", "GET", namespace + "configmaps/a", "", "", 200, "", "", "", "", ""},
-		{"no bodies of Secrets", "PATCH", namespace + "secrets/a?fieldManager=m", applyYAML,
+		{"no bodies of Secrets", "PATCH", namespace + "secrets/a?fieldManager=m", applyPatch,
 			apply("Secret", "stringData: {a: hidden}"), 201, "Metadata", "patch", "", "", "hidden"},
-		{"no managed fields", "PATCH", namespace + "services/a?fieldManager=m", applyYAML,
+		{"no managed fields", "PATCH", namespace + "services/a?fieldManager=m", applyPatch,
 			apply("Service", "spec: {ports: [{port: 80}]}"), 201, "RequestResponse", "patch", `"port":80`, `"port":80`,
 			"managedFields"},
-		{"a request that fails", "PATCH", namespace + "configmaps/a?fieldManager=n", applyYAML,
+		{"a request that fails", "PATCH", namespace + "configmaps/a?fieldManager=n", applyPatch,
 			apply("ConfigMap", "data: {a: c}"), 409, "RequestResponse", "patch", `"a":"c"`, `"reason":"Conflict"`, ""},
 		{"a body that is neither JSON nor YAML", "POST", namespace + "configmaps", "application/json", "{", 400,
 			"RequestResponse", "create", "", `"reason":"BadRequest"`, ""},
-		{"a JSON Patch", "PATCH", namespace + "configmaps/a", "application/json-patch+json",
+		{"a JSON Patch", "PATCH", namespace + "configmaps/a", jsonPatch,
 			`[{"op":"add","path":"/data/x","value":"y"}]`, 200, "RequestResponse", "patch", `"path":"/data/x"`, `"x":"y"`, ""},
 		{"a deletion", "DELETE", namespace + "configmaps/a", "", "", 200, "RequestResponse", "delete", "",
 			`"kind":"Status"`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			sink.events = nil
-			r := httptest.NewRequest(row.method, row.path, strings.NewReader(row.body))
-			r.Header.Set("Authorization", "Bearer t")
-			r.Header.Set("Content-Type", row.media)
-			w := httptest.NewRecorder()
-			server.ServeHTTP(w, r)
+			w := h.ask(row.method, row.path, row.media, row.body)
 			require.Equal(t, row.code, w.Code, w.Body)
 			if row.level == "" {
 				require.Empty(t, sink.events)
@@ -122,7 +115,7 @@ func TestAudit(t *testing.T) {
 	}
 	sink.events = nil
 	w := httptest.NewRecorder()
-	server.ServeHTTP(w, httptest.NewRequest(http.MethodPost, namespace+"configmaps", nil))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, namespace+"configmaps", nil))
 	require.Equal(t, http.StatusUnauthorized, w.Code)
 	require.Len(t, sink.events, 1, "of a user that is not known")
 	require.EqualValues(t, http.StatusUnauthorized, sink.events[0].ResponseStatus.Code)

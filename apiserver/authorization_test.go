@@ -36,7 +36,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // grantServer is a server that is compared with Kubernetes' own decisions.
@@ -93,22 +92,17 @@ func newGrantServer(t *testing.T) *grantServer {
 		proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // on loopback
 		return &grantServer{t, proxy, true}
 	}
-	store := memory.New(memory.Options{})
+	store := newStore(t)
 	authorizer, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
-	server, err := apiserver.New(t.Context(), apiserver.Options{
-		Store: store, Authorizer: authorizer, Token: "token",
+	h := newHost(t, apiserver.Options{
+		Store: store, Authorizer: authorizer,
 		Authenticator: authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 			name := r.Header.Get("Test-User")
 			return &authenticator.Response{User: &user.DefaultInfo{Name: name, Groups: r.Header["Test-Group"]}}, name != "", nil
 		}),
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, server.Close())
-		require.NoError(t, store.Close())
-	})
-	return &grantServer{t, server, false}
+	return &grantServer{t, h.Server, false}
 }
 
 // A grantRequest is a request. It is a dry run if it writes.

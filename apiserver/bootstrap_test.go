@@ -22,7 +22,6 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/internal/bootstrap"
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // pathOf returns the path of an object.
@@ -190,8 +189,7 @@ func TestNetworksThatDoNotFit(t *testing.T) {
 
 // With RBAC the default roles say what users may do, and who may see health.
 func TestBootstrapRBAC(t *testing.T) {
-	store := memory.New(memory.Options{})
-	defer store.Close()
+	store := newStore(t)
 	authorizer, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
 	server, err := apiserver.Start(t.Context(), apiserver.Options{Store: store, Authorizer: authorizer, Anonymous: true})

@@ -49,10 +49,7 @@ func TestAggregatedRolesDoNotEscalate(t *testing.T) {
 // A ClusterRole with an aggregationRule has the rules of the roles that it selects when their write is answered, and
 // they are the controller's.
 func TestAggregatedRules(t *testing.T) {
-	server, err := apiserver.New(t.Context(), apiserver.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	client, err := kubernetes.NewForConfig(server.LoopbackConfig())
+	client, err := kubernetes.NewForConfig(newHost(t, apiserver.Options{}).LoopbackConfig())
 	require.NoError(t, err)
 	roles := client.RbacV1().ClusterRoles()
 	create := func(name string, labels map[string]string, selects string, verbs ...string) {

@@ -6,42 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
-
-// Clients can use protobuf for requests and responses of built-in resources, and for watches.
-func TestProtobuf(t *testing.T) {
-	server, err := apiserver.Start(t.Context(), apiserver.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	config := server.Config()
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = config.ContentType
-	client, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
-	maps := client.CoreV1().ConfigMaps("default")
-	w, err := maps.Watch(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	t.Cleanup(w.Stop)
-	made, err := maps.Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "a"}, BinaryData: map[string][]byte{"k": {0, 1, 2}},
-	}, metav1.CreateOptions{FieldManager: "m"})
-	require.NoError(t, err)
-	require.NotEmpty(t, made.UID)
-	list, err := maps.List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, list.Items, 1)
-	require.Equal(t, []byte{0, 1, 2}, list.Items[0].BinaryData["k"])
-	e := <-w.ResultChan()
-	require.Equal(t, made, e.Object)
-	require.NoError(t, maps.Delete(t.Context(), "a", metav1.DeleteOptions{}))
-	require.Equal(t, "DELETED", string((<-w.ResultChan()).Type))
-}
 
 // TestErrorsAsAccepted: errors are encoded as the client accepts, wherever a request fails, and in indented JSON if it
 // accepts nothing that is served. These are the responses of kube-apiserver v1.37.2.
@@ -95,4 +66,98 @@ func TestDuplicateKeysInIntents(t *testing.T) {
 		"error strict decoding patch")
 	require.Empty(t, h.ask("PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Ignore", applyPatch,
 		intent).Header().Get("Warning"))
+}
+
+// AllowUnconditionalUpdate depends on the kind.
+func TestUpdateWithoutVersion(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", definition("v1", none))
+	const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+	const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"`
+	for name, row := range map[string]struct {
+		collection, path, patch, body, want, why string
+	}{
+		"config map": {configMaps, "/a", "", `{"metadata":{"name":"a"},"data":{"k":"v"}}`, "", "most built-in kinds may"},
+		"zero": {configMaps, "/a", "", `{"metadata":{"name":"a","resourceVersion":"0"},"data":{"k":"v"}}`, "",
+			"0 is no version"},
+		"patched away": {configMaps, "/a", mergePatch, `{"metadata":{"resourceVersion":null},"data":{"k":"v"}}`, "",
+			"as if it had not been there"},
+		"lease": {leases, "/a", "", `{"metadata":{"name":"a"},"spec":{"holderIdentity":"h"}}`,
+			"leases.coordination.k8s.io", "who leads must know who led"},
+		"custom": {widgetsV1, "/a", "", widget + `},"spec":{"text":"t"}}`, "widgets.example.com",
+			"no custom resource may"},
+		"custom zero": {widgetsV1, "/a", "", widget + `,"resourceVersion":"0"},"spec":{"text":"t"}}`, "widgets.example.com",
+			"0 is no version"},
+		"custom status": {widgetsV1, "/a/status", "", widget + `},"status":{"replicas":1}}`, "widgets.example.com",
+			"nor a part of it"},
+		"custom patch": {widgetsV1, "/a", mergePatch, `{"spec":{"text":"t"}}`, "", "a patch starts from what is there"},
+		"custom patched away": {
+			widgetsV1, "/a", mergePatch, `{"metadata":{"resourceVersion":null}}`, "widgets.example.com",
+			"what comes of it has none",
+		},
+		"custom apply": {widgetsV1, "/a?fieldManager=m&force=true", applyPatch, widget + `},"spec":{"text":"t"}}`, "",
+			"so does an apply"},
+		"custom scale": {
+			widgetsV1, "/a/scale", "", `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},` +
+				`"spec":{"replicas":3}}`, "",
+			"a Scale without a version leaves the object's alone",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := `{"metadata":{"name":"a"}}`
+			if row.collection == widgetsV1 {
+				first = widget + `},"spec":{"replicas":1}}`
+			}
+			h.must("POST", row.collection, "", first)
+			defer h.must("DELETE", row.collection+"/a", "", "")
+			method := "PUT"
+			if row.patch != "" {
+				method = "PATCH"
+			}
+			if row.want == "" {
+				h.must(method, row.collection+row.path, row.patch, row.body)
+				return
+			}
+			require.Contains(t, h.refused(http.StatusUnprocessableEntity, method, row.collection+row.path, row.patch, row.body),
+				row.want+` "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`, row.why)
+		})
+	}
+}
+
+// A create with a resourceVersion is rejected, by the storage, so that a dry run of it is not; an apply that creates an
+// object may have one.
+func TestVersionOfANewObject(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	body := func(name, version string) string {
+		return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `","resourceVersion":"` + version + `"}}`
+	}
+	const unset = "should not be set on objects to be created"
+	h.must("POST", crdPath, "", definition("v1", none))
+	for path, body := range map[string]string{
+		configMaps: body("a", "7"),
+		widgetsV1:  `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"7"}}`,
+	} {
+		made := h.must("POST", path+"?dryRun=All", "", body)
+		require.Equal(t, "7", made.GetResourceVersion(), "it is answered as it was given")
+		require.Contains(t, h.refused(http.StatusInternalServerError, "POST", path, "", body), unset)
+	}
+	h.must("POST", configMaps, "", body("a", "0"))
+	h.must("POST", configMaps, "", body("b", "x"))
+	applied := h.must("PATCH", configMaps+"/c?fieldManager=m", applyPatch, body("c", "7"))
+	require.NotEqual(t, "7", applied.GetResourceVersion())
+	require.Contains(t, h.refused(http.StatusInternalServerError, "PATCH", configMaps+"/d?fieldManager=m", applyPatch,
+		body("d", "x")), "invalid syntax")
+	require.Contains(t, h.refused(http.StatusConflict, "PATCH", configMaps+"/c?fieldManager=m", applyPatch,
+		body("c", "7")), "has been modified")
+}
+
+// TestKubernetesVersion: /version is that of the embedded documents and the Go types.
+func TestKubernetesVersion(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	w := h.ask("GET", "/version", "", "")
+	require.Equal(t, http.StatusOK, w.Code)
+	for _, want := range []string{`"gitVersion": "` + openapi.KubernetesVersion + `"`, `"minor": "37"`,
+		`"minCompatibilityMinor": "36"`} {
+		require.Contains(t, w.Body.String(), want)
+	}
 }

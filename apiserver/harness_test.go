@@ -18,7 +18,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/internal/exchanges"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // host is a server that is called without a network.
@@ -34,6 +34,14 @@ func newHost(t *testing.T, options apiserver.Options) *host {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return &host{t, s}
+}
+
+// newStore returns a store that ends with the test.
+func newStore(t *testing.T) *memory.Store {
+	t.Helper()
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
 }
 
 // Media types of patches.
@@ -172,9 +180,6 @@ func (c *clock) set(now time.Time) { c.now.Store(&now) }
 
 // pods is the path of the Pods of a namespace.
 const pods = "/api/v1/namespaces/default/pods"
-
-// TestRecordedExchanges sends the requests that kube-apiserver got and compares the responses.
-func TestRecordedExchanges(t *testing.T) { exchanges.Run(t, "testdata/rest", apiserver.Options{}) }
 
 // TestMain leaves out the handler of errors that sleeps: in a bubble of synctest it would sleep for years.
 func TestMain(m *testing.M) {

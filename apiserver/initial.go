@@ -15,13 +15,6 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 )
 
-// initialObject is an object that the options have the server begin with.
-type initialObject struct {
-	kind            schema.GroupVersionKind
-	namespace, name string
-	object          *unstructured.Unstructured
-}
-
 // createInitialObjects creates the default namespaces, the objects of the bootstrap and those of the options, as far as
 // they do not exist. An object needs its Namespace, and a custom resource its definition, so these come first.
 func (s *Server) createInitialObjects(ctx context.Context) error {
@@ -29,13 +22,13 @@ func (s *Server) createInitialObjects(ctx context.Context) error {
 	for _, definition := range s.options.Definitions {
 		objects = append(objects, definition)
 	}
-	var namespaces, definitions, others []initialObject
+	var namespaces, definitions, others []*unstructured.Unstructured
 	for i, obj := range append(objects, s.options.Objects...) {
 		o, err := s.readInitialObject(obj)
 		if err != nil {
 			return fmt.Errorf("object %d to begin with: %w", i, err)
 		}
-		switch o.kind.GroupKind() {
+		switch o.GroupVersionKind().GroupKind() {
 		case schema.GroupKind{Kind: "Namespace"}:
 			namespaces = append(namespaces, o)
 		case definitionKind:
@@ -63,25 +56,24 @@ func (s *Server) createInitialObjects(ctx context.Context) error {
 
 var definitionKind = schema.GroupKind{Group: custom.Plural.Group, Kind: "CustomResourceDefinition"}
 
-func (s *Server) readInitialObject(obj runtime.Object) (initialObject, error) {
+func (s *Server) readInitialObject(obj runtime.Object) (*unstructured.Unstructured, error) {
 	if v := reflect.ValueOf(obj); obj == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return initialObject{}, errors.New("expected an object, got nil")
+		return nil, errors.New("expected an object, got nil")
 	}
 	kind, err := s.kindOf(obj)
 	if err != nil {
-		return initialObject{}, err
+		return nil, err
 	}
 	metadata, err := meta.Accessor(obj)
 	if err != nil {
-		return initialObject{}, fmt.Errorf("%s: %w", kind.Kind, err)
+		return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 	}
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
 	if err != nil {
-		return initialObject{}, fmt.Errorf("%s %s: %w", kind.Kind, metadata.GetName(), err)
+		return nil, fmt.Errorf("%s %s: %w", kind.Kind, metadata.GetName(), err)
 	}
-	out := initialObject{kind: kind, namespace: metadata.GetNamespace(), name: metadata.GetName(),
-		object: &unstructured.Unstructured{Object: tree}}
-	out.object.SetGroupVersionKind(kind)
+	out := &unstructured.Unstructured{Object: tree}
+	out.SetGroupVersionKind(kind)
 	return out, nil
 }
 
@@ -106,33 +98,34 @@ func (s *Server) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 }
 
 // createEach creates the objects that do not exist.
-func (s *Server) createEach(ctx context.Context, objects []initialObject) error {
+func (s *Server) createEach(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, o := range objects {
 		if err := s.createInitialObject(ctx, o); err != nil {
-			return fmt.Errorf("%s %s to begin with: %w", o.kind.Kind, o.name, err)
+			return fmt.Errorf("%s %s to begin with: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
 	return nil
 }
 
-func (s *Server) createInitialObject(ctx context.Context, o initialObject) error {
-	r := s.tables.Table().ResourceOf(o.kind)
+func (s *Server) createInitialObject(ctx context.Context, o *unstructured.Unstructured) error {
+	kind, namespace := o.GroupVersionKind(), o.GetNamespace()
+	r := s.tables.Table().ResourceOf(kind)
 	switch {
 	case r == nil:
-		return fmt.Errorf("expected a kind that is served, found %s", o.kind)
-	case o.name == "":
+		return fmt.Errorf("expected a kind that is served, found %s", kind)
+	case o.GetName() == "":
 		return errors.New("expected metadata.name")
-	case r.Namespaced && o.namespace == "":
+	case r.Namespaced && namespace == "":
 		return errors.New("expected metadata.namespace")
-	case !r.Namespaced && o.namespace != "":
-		return fmt.Errorf("expected no metadata.namespace, found %s", o.namespace)
+	case !r.Namespaced && namespace != "":
+		return fmt.Errorf("expected no metadata.namespace, found %s", namespace)
 	}
-	if err := s.createGiven(ctx, o.object); err != nil {
+	if err := s.createGiven(ctx, o); err != nil {
 		return err
 	}
-	if o.kind.GroupKind() != definitionKind {
+	if kind.GroupKind() != definitionKind {
 		return nil
 	}
 	// Serving the definition may have failed; a request for it would only be a 404.
-	return s.definitions.Reload(ctx, o.name)
+	return s.definitions.Reload(ctx, o.GetName())
 }

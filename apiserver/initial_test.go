@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,11 +27,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/admission"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // widgetDefinition defines widgets of example.com, with a default and a limit.
@@ -115,8 +116,7 @@ func TestObjectsToBeginWith(t *testing.T) {
 
 // A store that has an object already keeps it.
 func TestObjectsToBeginWithThatExist(t *testing.T) {
-	store := memory.New(memory.Options{})
-	defer store.Close()
+	store := newStore(t)
 	settings := func(value string) []runtime.Object {
 		return []runtime.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default"},
 			Data: map[string]string{"k": value}}}
@@ -180,11 +180,7 @@ func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"},
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	certificate, err := x509.ParseCertificate(der)
+	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "ca"}, key)
 	require.NoError(t, err)
 	return &authority{certificate, key}
 }
@@ -211,20 +207,8 @@ func whoAmI(t *testing.T, config *rest.Config) (string, []string, error) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	var body []byte
-	body, err = client.AuthenticationV1().RESTClient().Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
-		Body([]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)).DoRaw(t.Context())
-	var review struct {
-		Status struct {
-			UserInfo struct {
-				Username string   `json:"username"`
-				Groups   []string `json:"groups"`
-			} `json:"userInfo"`
-		} `json:"status"`
-	}
-	if err == nil {
-		require.NoError(t, yaml.Unmarshal(body, &review))
-	}
+	review, err := client.AuthenticationV1().SelfSubjectReviews().
+		Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	return review.Status.UserInfo.Username, review.Status.UserInfo.Groups, err
 }
 

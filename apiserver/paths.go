@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/emicklei/go-restful/v3"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/server/healthz"
 	apimux "k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/apiserver/pkg/server/routes"
@@ -20,7 +20,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/discovery"
 	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
-	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
 // paths are the paths that are not resources.
@@ -86,17 +85,12 @@ func minorOf(gitVersion string) int {
 	return minor
 }
 
-func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveVersion(w http.ResponseWriter, _ *http.Request) {
 	minor := minorOf(kubernetesVersion)
-	data, err := json.MarshalIndent(version.Info{
+	responsewriters.WriteRawJSON(http.StatusOK, version.Info{
 		Major: "1", Minor: strconv.Itoa(minor), EmulationMajor: "1", EmulationMinor: strconv.Itoa(minor),
 		MinCompatibilityMajor: "1", MinCompatibilityMinor: strconv.Itoa(minor - 1),
 		GitVersion: s.options.Version, GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
-	}, "", "  ")
-	if err != nil {
-		response.Error(w, r, err)
-		return
-	}
-	response.Bytes(w, r, "application/json", http.StatusOK, data)
+	}, w)
 }

@@ -9,14 +9,12 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // A load balancer asks without credentials, monitoring as a user who may read metrics, and the services of others verify
 // tokens of ServiceAccounts as such an account.
 func TestOperatedPaths(t *testing.T) {
-	store := memory.New(memory.Options{})
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	store := newStore(t)
 	authorizer, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
 	h := newHost(t, apiserver.Options{Store: store, Authorizer: authorizer, Anonymous: true})

@@ -45,7 +45,7 @@ func TestAdmissionPlugins(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const in = "/api/v1/namespaces/"
 	pod := func(spec string) string {
-		return `{"metadata":{"name":"p"},"spec":{` + spec + `"containers":[{"name":"c","image":"i"}]}}`
+		return `{"metadata":{"generateName":"p"},"spec":{` + spec + `"containers":[{"name":"c","image":"i"}]}}`
 	}
 	h.must("POST", "/api/v1/namespaces", "",
 		`{"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
@@ -76,6 +76,22 @@ func TestAdmissionPlugins(t *testing.T) {
 	h.must("POST", "/apis/networking.k8s.io/v1/ingressclasses", "", `{"metadata":{"name":"web","annotations":`+
 		`{"ingressclass.kubernetes.io/is-default-class":"true"}},"spec":{"controller":"example.com/x"}}`)
 	require.Equal(t, "web", spec(h.must("POST", ingresses, "", ingress("after")), "ingressClassName"))
+
+	const classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+	require.Equal(t, int64(0), spec(h.must("POST", pods, "", pod("")), "priority"))
+	h.must("POST", classes, "", `{"metadata":{"name":"high"},"value":7}`)
+	require.Equal(t, int64(7), spec(h.must("POST", pods, "", pod(`"priorityClassName":"high",`)), "priority"))
+	require.Contains(t, h.refused(http.StatusForbidden, "POST", pods, "", pod(`"priorityClassName":"low",`)),
+		"no PriorityClass with name low was found")
+	h.must("POST", classes, "", `{"metadata":{"name":"usual"},"value":3,"globalDefault":true}`)
+	require.Equal(t, int64(3), spec(h.must("POST", pods, "", pod("")), "priority"))
+	require.Contains(t, h.refused(http.StatusForbidden, "POST", classes, "",
+		`{"metadata":{"name":"b"},"value":4,"globalDefault":true}`), "Only one default can exist")
+
+	taint := map[string]any{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+	require.Equal(t, []any{taint}, spec(h.must("POST", "/api/v1/nodes", "", `{"metadata":{"name":"a"}}`), "taints"))
+	ready := h.must("PUT", "/api/v1/nodes/a", "", `{"metadata":{"name":"a"},"spec":{"taints":[]}}`)
+	require.Nil(t, spec(ready, "taints"), "an update does not get it back")
 }
 
 // TestPodsWithoutServiceAccount shows difference 563.
@@ -174,4 +190,57 @@ func TestTableWatchesKeepNothing(t *testing.T) {
 		round()
 	}
 	require.Less(t, held(), before+4*objects*size, "one copy of all frames would be 20 times the objects")
+}
+
+// TestQuotasHaveNoEffect shows difference 35.
+func TestQuotasHaveNoEffect(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	const in = "/api/v1/namespaces/default/"
+	h.must("POST", in+"resourcequotas", "", `{"metadata":{"name":"none"},"spec":{"hard":{"count/configmaps":"0"}}}`)
+	h.must("POST", in+"limitranges", "",
+		`{"metadata":{"name":"small"},"spec":{"limits":[{"type":"Container","default":{"cpu":"1"}}]}}`)
+	h.must("POST", in+"configmaps", "", `{"metadata":{"name":"one"}}`)
+	pod := h.must("POST", in+"pods", "", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	require.Equal(
+		t,
+		map[string]any{},
+		pod.Object["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["resources"],
+	)
+}
+
+// TestClusterIPsAreNotRecorded shows difference 36.
+func TestClusterIPsAreNotRecorded(t *testing.T) {
+	h := newHost(t, apiserver.Options{Bootstrap: apiserver.BootstrapAll()})
+	const in = "/api/v1/namespaces/default/services"
+	service := func(name string) string {
+		return `{"metadata":{"name":"` + name + `"},"spec":{"clusterIP":"10.96.0.9","ports":[{"port":80}]}}`
+	}
+	h.must("POST", in, "", service("a"))
+	require.Contains(t, h.refused(http.StatusUnprocessableEntity, "POST", in, "", service("b")), "already allocated")
+	for _, path := range []string{"ipaddresses/10.96.0.9", "servicecidrs/kubernetes"} {
+		require.Equal(t, http.StatusNotFound, h.ask("GET", "/apis/networking.k8s.io/v1/"+path, "", "").Code, path)
+	}
+}
+
+// TestNodePorts checks that no two Services have a node port in common.
+func TestNodePorts(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	const in = "/api/v1/namespaces/default/services"
+	service := func(name, port string) string {
+		return `{"metadata":{"name":"` + name + `"},"spec":{"type":"NodePort","ports":[{"port":80` + port + `}]}}`
+	}
+	h.must("POST", in, "", service("a", `,"nodePort":30123`))
+	require.Contains(t, h.refused(http.StatusUnprocessableEntity, "POST", in, "", service("b", `,"nodePort":30123`)),
+		"provided port is already allocated")
+	seen := map[any]bool{int64(30123): true}
+	for i := range 200 {
+		o := h.must("POST", in, "", service(fmt.Sprint("s", i), ""))
+		ports, _, err := unstructured.NestedSlice(o.Object, "spec", "ports")
+		require.NoError(t, err)
+		port := ports[0].(map[string]any)["nodePort"]
+		require.False(t, seen[port], "node port %v twice", port)
+		seen[port] = true
+	}
+	h.must("DELETE", in+"/a", "", "")
+	h.must("POST", in, "", service("b", `,"nodePort":30123`))
 }

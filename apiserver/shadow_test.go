@@ -21,7 +21,6 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // shadow returns a CustomResourceDefinition in a group that is built in.
@@ -45,8 +44,7 @@ func onRBAC(t *testing.T, store storage.Store) *host {
 // A definition in a built-in group is established, as on kube-apiserver, and served nowhere: its built-in resource, all
 // objects and all rules are as before, also on the next server of the store, and when the definition is deleted.
 func TestBuiltinGroupsAreNotDefined(t *testing.T) {
-	store := memory.New(memory.Options{})
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	store := newStore(t)
 	h := onRBAC(t, store)
 	const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 	kept := h.must("GET", bindings, "", "").Object["items"]
@@ -93,8 +91,7 @@ func TestBuiltinGroupsAreNotDefined(t *testing.T) {
 // A store in which an earlier version stored a custom resource under the key of a built-in one is served: the object
 // can be listed and deleted, and has no rights.
 func TestForeignObjectsOfBuiltinResources(t *testing.T) {
-	store := memory.New(memory.Options{})
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	store := newStore(t)
 	require.NoError(t, storeForeign(t, store))
 	h := onRBAC(t, store)
 	client, err := kubernetes.NewForConfig(h.LoopbackConfig())

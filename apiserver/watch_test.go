@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // Timeout and polling interval for expected events.
@@ -41,37 +41,6 @@ func configMap(name, labels string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q,"labels":{%s}}}`, name, labels)
 }
 
-// An object that starts to match the selectors is ADDED, one that stops to match is DELETED.
-func TestWatchSelection(t *testing.T) {
-	h := newHost(t, apiserver.Options{})
-	from := h.must("POST", configMaps, "", configMap("a", `"t":"no"`)).GetResourceVersion()
-	events := h.watch(configMaps + "?watch=1&labelSelector=t%3Dyes&resourceVersion=" + from)
-	h.must("POST", configMaps, "", configMap("b", `"t":"yes"`))
-	require.Equal(t, "ADDED b", next(t, events).text())
-	h.must("PATCH", configMaps+"/a", mergePatch, `{"metadata":{"labels":{"x":"1"}}}`)
-	h.must("PATCH", configMaps+"/a", mergePatch, `{"metadata":{"labels":{"t":"yes"}}}`)
-	require.Equal(t, "ADDED a", next(t, events).text(), "what was not selected before is new to the watch")
-	h.must("PATCH", configMaps+"/a", mergePatch, `{"data":{"k":"v"}}`)
-	require.Equal(t, "MODIFIED a", next(t, events).text())
-	changed := h.must("PATCH", configMaps+"/a", mergePatch, `{"metadata":{"labels":{"t":"no"}}}`)
-	e := next(t, events)
-	require.Equal(t, "DELETED a", e.text())
-	require.Equal(t, "yes", e.Object.GetLabels()["t"], "shown as it was last selected")
-	require.Equal(t, changed.GetResourceVersion(), e.Object.GetResourceVersion(), "at the version of the change")
-	h.must("DELETE", configMaps+"/a", "", "")
-	h.must("DELETE", configMaps+"/b", "", "")
-	require.Equal(t, "DELETED b", next(t, events).text(), "what was not selected is not told of")
-}
-
-// A watch of one object gets no events of objects whose names start with its name.
-func TestWatchOne(t *testing.T) {
-	h := newHost(t, apiserver.Options{})
-	events := h.watch(configMaps + "?watch=1&fieldSelector=metadata.name%3Da")
-	h.must("POST", configMaps, "", configMap("ab", ""))
-	h.must("POST", configMaps, "", configMap("a", ""))
-	require.Equal(t, "ADDED a", next(t, events).text())
-}
-
 // A streaming list sends the initial objects, a bookmark that marks their end, and then
 // changes.
 func TestWatchInitialEvents(t *testing.T) {
@@ -96,8 +65,7 @@ func TestWatchInitialEvents(t *testing.T) {
 }
 
 func TestWatchTooOld(t *testing.T) {
-	store := memory.New(memory.Options{})
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	store := newStore(t)
 	h := newHost(t, apiserver.Options{Store: store})
 	first := h.must("POST", configMaps, "", configMap("a", "")).GetResourceVersion()
 	for range 3 {
@@ -126,4 +94,26 @@ func TestWatchEndsWithServer(t *testing.T) {
 	case <-time.After(wait):
 		require.Fail(t, "the watch goes on")
 	}
+}
+
+func names(list *unstructured.Unstructured) (out []string) {
+	items, _ := list.Object["items"].([]any)
+	for _, item := range items {
+		out = append(out, (&unstructured.Unstructured{Object: item.(map[string]any)}).GetName())
+	}
+	return out
+}
+
+func TestListAcrossNamespaces(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"other"}}`)
+	h.must("POST", configMaps, "", configMap("a", ""))
+	h.must("POST", "/api/v1/namespaces/other/configmaps", "", configMap("b", ""))
+	require.Equal(t, []string{"a", "b"}, names(h.must("GET", "/api/v1/configmaps", "", "")))
+	require.Equal(t, []string{"b"}, names(h.must("GET", "/api/v1/configmaps?fieldSelector=metadata.namespace%3Dother", "",
+		"")))
+	require.Equal(t, []string{"b"}, names(h.must("GET", "/api/v1/configmaps?fieldSelector=metadata.name%3Db", "", "")))
+	require.Empty(t, names(h.must("GET", configMaps+"?fieldSelector=metadata.namespace%3Dother", "", "")))
+	items, ok := h.must("GET", "/api/v1/namespaces/other/secrets", "", "").Object["items"].([]any)
+	require.True(t, ok && items != nil, "an empty list is a list")
 }

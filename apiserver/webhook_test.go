@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // conversionWebhook starts a conversion webhook and returns the conversion stanza for it.
@@ -127,25 +126,4 @@ func TestConversionWebhookRecovers(t *testing.T) {
 	ready = true
 	require.Equal(t, []string{"w"}, names(h.must("GET", widgetsV2, "", "")))
 	require.Equal(t, "cba", spec(h.must("GET", widgetsV2+"/w", "", ""), "text"))
-}
-
-// A dry run of a create may have a resourceVersion: the storage checks that it has none.
-func TestDryRunWithResourceVersion(t *testing.T) {
-	store := memory.New(memory.Options{})
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	h := newHost(t, apiserver.Options{Store: store})
-	h.must("POST", crdPath, "", definition("v1", none))
-	for _, row := range []struct{ name, path, body string }{
-		{"built-in", configMaps, `{"metadata":{"name":"m","resourceVersion":"7"}}`},
-		{"custom", widgetsV1,
-			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"7"}}`},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			h := &host{t, h.Server}
-			made := h.must("POST", row.path+"?dryRun=All", "", row.body)
-			require.Equal(t, "7", made.GetResourceVersion(), "it is answered as it was given")
-			require.Contains(t, h.refused(http.StatusInternalServerError, "POST", row.path, "", row.body),
-				"resourceVersion should not be set on objects to be created")
-		})
-	}
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,32 +105,4 @@ func TestWithoutManagedFieldsChangesNothingElse(t *testing.T) {
 	require.Contains(t, obj["metadata"], "managedFields")
 	require.NoError(t, withoutManagedFields(obj, func() error { delete(obj, "metadata"); return nil }))
 	require.Empty(t, obj, "what f removes is gone")
-}
-
-// BenchmarkWithoutManagedFields takes the metadata of an object of 1,000 items through structs.
-func BenchmarkWithoutManagedFields(b *testing.B) {
-	items := map[string]any{}
-	for i := range 1000 {
-		items[fmt.Sprintf("k:{\"name\":\"item-%04d\"}", i)] = map[string]any{
-			".": map[string]any{}, "f:name": map[string]any{}, "f:value": map[string]any{}, "f:text": map[string]any{},
-		}
-	}
-	obj := map[string]any{"metadata": map[string]any{"name": "a", "managedFields": []any{map[string]any{
-		"manager": "m", "operation": "Apply", "apiVersion": "v1", "time": "2026-01-02T03:04:05Z", "fieldsType": "FieldsV1",
-		"fieldsV1": map[string]any{"f:spec": map[string]any{"f:items": items}},
-	}}}}
-	through := func() error { return throughStructs(obj) }
-	for name, f := range map[string]func() error{
-		"upstream": through,
-		"tenure":   func() error { return withoutManagedFields(obj, through) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := f(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

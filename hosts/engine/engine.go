@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -122,17 +124,13 @@ func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter man
 		return upstream, nil // a kind without types can't be applied to
 	}
 	if e.mode == Tenure {
-		w, err := build(func(o *fieldmanager.Options) {
+		return build(func(o *fieldmanager.Options) {
 			o.Warnings = func(w fieldmanager.Warning) {
 				warnings.Inc()
 				klog.V(2).
 					InfoS("Managed fields can't be compared", "versionKind", kind, "subresource", subresource, "warning", w)
 			}
 		})
-		if err != nil || custom {
-			return w, err
-		}
-		return newNumbered(w, subresource), nil
 	}
 	return e.recorder.Wrap(upstream, build, shadow.Kind{
 		Kind: kind, Hub: hub, Subresource: subresource, Custom: custom,
@@ -173,3 +171,25 @@ func (e *Engine) ScaleToParent(parent, scale []metav1.ManagedFieldsEntry, versio
 // Answers reports whether Tenure answers; in the mode Shadow, all that is not a write by a
 // field manager is upstream's.
 func (e *Engine) Answers() bool { return e.mode == Tenure }
+
+var (
+	modes = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Namespace: "tenure", Name: "field_management_mode", StabilityLevel: metrics.ALPHA,
+		Help: "1 for the mode that field management is in: upstream, tenure or shadow.",
+	}, []string{"mode"})
+	warnings = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: "tenure", Name: "warnings_total", StabilityLevel: metrics.ALPHA,
+		Help: "Entries of managed fields that were kept because they could not be compared.",
+	})
+)
+
+func reportMode(mode Mode) {
+	legacyregistry.MustRegister(modes, warnings)
+	for _, m := range []Mode{Upstream, Tenure, Shadow} {
+		value := 0.0
+		if m == mode {
+			value = 1
+		}
+		modes.WithLabelValues(string(m)).Set(value)
+	}
+}

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/internal/plain"
 )
 
 // ReadEntries returns the managed fields of an unstructured object as Go structs, as its GetManagedFields does,
@@ -21,30 +23,22 @@ func ReadEntries(list []any) (entries []metav1.ManagedFieldsEntry, ok bool) {
 }
 
 func readEntries(list []any) (entries []metav1.ManagedFieldsEntry, ok bool) {
-	if len(list) == 0 {
+	if !isKeptByStructs(list) {
 		return nil, false
 	}
-	w := fieldsWriters.Get().(*fieldsWriter)
-	defer w.release()
 	entries = make([]metav1.ManagedFieldsEntry, len(list))
 	for i, item := range list {
-		entry, ok := item.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		for key, value := range entry {
-			if key == "fieldsV1" {
-				w.text = w.text[:0]
-				if !w.write(value, maxDepth) {
-					return nil, false
-				}
-				entries[i].FieldsV1 = new(metav1.FieldsV1)
-				entries[i].FieldsV1.SetRawBytes(w.text)
-			} else if !isKeptText(key, value) {
-				return nil, false
-			} else {
+		for key, value := range item.(map[string]any) {
+			if key != "fieldsV1" {
 				setText(&entries[i], key, value.(string))
+				continue
 			}
+			text, ok := appendFields(nil, value.(map[string]any))
+			if !ok {
+				return nil, false
+			}
+			entries[i].FieldsV1 = new(metav1.FieldsV1)
+			entries[i].FieldsV1.SetRawBytes(text)
 		}
 	}
 	return entries, true
@@ -69,76 +63,23 @@ func setText(e *metav1.ManagedFieldsEntry, key, text string) {
 	}
 }
 
-// fieldsWriter encodes FieldsV1 as package encoding/json does.
-type fieldsWriter struct {
-	text []byte
-	open []member // of the maps that are being written, the outermost first
-}
-
-// fieldsWriters are reused: the FieldsV1 of a large list takes some hundred kilobytes.
-var fieldsWriters = sync.Pool{New: func() any { return new(fieldsWriter) }}
-
-// maxKept is the size of a FieldsV1, and the number of its fields, above which a writer is not reused.
-const maxKept = 1 << 20
-
-func (w *fieldsWriter) release() {
-	clear(w.open[:cap(w.open)]) // it holds no parts of objects
-	if w.open = w.open[:0]; cap(w.text) <= maxKept && cap(w.open) <= maxKept/16 {
-		fieldsWriters.Put(w)
-	}
-}
-
-type member struct {
-	key   string
-	value any
-}
-
-// write appends a map whose values are maps, at most depth levels of them. It returns false where v is something else,
-// and at a key in which package encoding/json would escape more than quotes and backslashes.
-func (w *fieldsWriter) write(v any, depth int) bool {
-	m, ok := v.(map[string]any)
-	if !ok || m == nil || depth == 0 {
-		return false
-	}
-	if len(m) == 0 {
-		w.text = append(w.text, "{}"...)
-		return true
-	}
-	from := len(w.open)
-	for key, value := range m {
-		w.open = append(w.open, member{key, value})
-	}
-	to := len(w.open)
-	if to-from > 1 {
-		slices.SortFunc(w.open[from:to], func(a, b member) int { return strings.Compare(a.key, b.key) })
-	}
-	w.text = append(w.text, '{')
-	for i := from; i < to; i++ {
-		if i > from {
-			w.text = append(w.text, ',')
+// appendFields appends a FieldsV1 for which [isMapOfMaps] is true as package encoding/json writes it. It returns false
+// at a key in which that would escape more than quotes and backslashes.
+func appendFields(b []byte, fields map[string]any) ([]byte, bool) {
+	isOdd := func(c rune) bool { return c < ' ' || c > '~' || c == '<' || c == '>' || c == '&' }
+	b = append(b, '{')
+	for i, key := range slices.Sorted(maps.Keys(fields)) {
+		if strings.ContainsFunc(key, isOdd) {
+			return nil, false
 		}
-		if !w.writeKey(w.open[i].key) || !w.write(w.open[i].value, depth-1) {
-			return false
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(plain.AppendEscaped(append(b, '"'), key), `":`...)
+		var ok bool
+		if b, ok = appendFields(b, fields[key].(map[string]any)); !ok {
+			return nil, false
 		}
 	}
-	w.text = append(w.text, '}')
-	w.open = w.open[:from]
-	return true
-}
-
-// writeKey appends a key and a colon.
-func (w *fieldsWriter) writeKey(key string) bool {
-	w.text = append(w.text, '"')
-	for i := range len(key) {
-		switch c := key[i]; {
-		case c == '"', c == '\\':
-			w.text = append(w.text, '\\', c)
-		case c < ' ', c > '~', c == '<', c == '>', c == '&':
-			return false
-		default:
-			w.text = append(w.text, c)
-		}
-	}
-	w.text = append(w.text, '"', ':')
-	return true
+	return append(b, '}'), true
 }

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -64,7 +62,7 @@ func checkIntent(t *testing.T, data []byte) {
 	want := map[string]any{}
 	wantErr := lenient(data, &want)
 	wantStrict := strict(data, &map[string]any{})
-	intent := NewIntent(Request{Intent: data}, lenient, strict)
+	intent := NewIntent(lenient, strict)
 	decode, check := intent.Decode, intent.Check
 	for range 2 { // an apply may be retried
 		got := map[string]any{}
@@ -104,7 +102,6 @@ func TestIntentsAreDecodedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var calls []string
 			intent := NewIntent(
-				Request{Intent: []byte(test.text)},
 				func(data []byte, v any) error { calls = append(calls, "lenient"); return lenient(data, v) },
 				func(data []byte, v any) error { calls = append(calls, "strict"); return strict(data, v) },
 			)
@@ -112,29 +109,6 @@ func TestIntentsAreDecodedOnce(t *testing.T) {
 			require.NoError(t, intent.Decode([]byte(test.text), &tree))
 			_ = intent.Check([]byte(test.text), &map[string]any{})
 			require.Equal(t, test.calls, calls)
-		})
-	}
-}
-
-func BenchmarkIntentDecoder(b *testing.B) {
-	tree := map[string]any{}
-	require.NoError(b, json.Unmarshal([]byte(intents["an object"]), &tree))
-	data := []byte(intents["an object"])
-	for name, decoders := range map[string]func() (Unmarshal, Unmarshal){
-		"upstream": func() (Unmarshal, Unmarshal) { return lenient, strict },
-		"tenure": func() (Unmarshal, Unmarshal) {
-			intent := NewIntent(Request{Intent: data}, lenient, strict)
-			return intent.Decode, intent.Check
-		},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				decode, check := decoders()
-				out := map[string]any{}
-				if err := errors.Join(decode(data, &out), check(data, &map[string]any{})); err != nil {
-					b.Fatal(err)
-				}
-			}
 		})
 	}
 }

@@ -53,15 +53,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *work == "" {
-		if *work, err = tree.Default("linked-" + strings.ReplaceAll(p.modules[0].Path, "/", "-")); err != nil {
-			return err
-		}
-	}
-	if *root == "" {
-		if *root, err = tree.Root(); err != nil {
-			return err
-		}
+	name := "linked-" + strings.ReplaceAll(p.modules[0].Path, "/", "-")
+	if err := tree.Defaults(work, root, name); err != nil {
+		return err
 	}
 	patched, err := p.link(ctx, *work, *root)
 	if err != nil {

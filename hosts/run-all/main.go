@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -105,23 +106,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func (r *runner) defaults() error {
-	if r.dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return err
-		}
-		r.dir = filepath.Join(cache, "tenure-hosts")
+	if err := tree.Defaults(&r.dir, &r.root, ""); err != nil {
+		return err
 	}
-	if r.logs == "" {
-		r.logs = filepath.Join(r.dir, "logs")
-	}
-	if r.root == "" {
-		root, err := tree.Root()
-		if err != nil {
-			return err
-		}
-		r.root = root
-	}
+	r.logs = cmp.Or(r.logs, filepath.Join(r.dir, "logs"))
 	return os.MkdirAll(r.logs, 0o755)
 }
 
@@ -130,35 +118,43 @@ func (r *runner) open(name string) (*tree.Tree, error) {
 	if t, ok := r.trees[name]; ok {
 		return t, nil
 	}
-	var t *tree.Tree
-	var err error
-	if name == stock {
-		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "libraries-"+librariesVersion), librariesVersion); err == nil {
-			err = t.WriteStockLibraries(required, controllerRuntime)
-		}
-	} else if name == wrapped {
-		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "wrapped-"+librariesVersion), librariesVersion); err == nil {
-			err = t.WriteWrapped(r.root, wrappedModules, requiredByWrapped)
-		}
-	} else if name == kubernetes {
-		if t, err = tree.Open(filepath.Join(r.dir, r.version), r.version); err == nil {
-			_, err = t.WriteLinked(r.root)
-		}
-	} else {
-		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "libraries-"+librariesVersion), librariesVersion); err == nil {
-			_, err = t.WriteLibraries(r.root, required)
-		}
-		if err == nil {
-			// Tests of libraries read the types of Kubernetes.
-			err = t.AddFile(gomod.Kubernetes, r.version, "api/openapi-spec/swagger.json")
-		}
-	}
+	t, err := r.write(name)
 	if err != nil {
 		return nil, err
 	}
 	t.Tags = r.tags
 	r.trees[name] = t
 	return t, nil
+}
+
+func (r *runner) write(name string) (*tree.Tree, error) {
+	if name == kubernetes {
+		t, err := tree.Open(filepath.Join(r.dir, r.version), r.version)
+		if err != nil {
+			return nil, err
+		}
+		_, err = t.WriteLinked(r.root)
+		return t, err
+	}
+	folder := "libraries-"
+	if name == wrapped {
+		folder = "wrapped-"
+	}
+	t, err := tree.OpenLibraries(filepath.Join(r.dir, folder+librariesVersion), librariesVersion)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case stock:
+		return t, t.WriteStockLibraries(required, controllerRuntime)
+	case wrapped:
+		return t, t.WriteWrapped(r.root, wrappedModules, requiredByWrapped)
+	}
+	if _, err := t.WriteLibraries(r.root, required); err != nil {
+		return nil, err
+	}
+	// Tests of libraries read the types of Kubernetes.
+	return t, t.AddFile(gomod.Kubernetes, r.version, "api/openapi-spec/swagger.json")
 }
 
 // assets builds the command, and returns the folder that tenure envtest makes.

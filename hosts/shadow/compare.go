@@ -47,7 +47,6 @@ type answers struct {
 
 // compare computes a write by Tenure, compares, and reports.
 func (r *Recorder) compare(w *write) {
-	defer r.pending.Add(-1)
 	queued.Set(float64(len(r.queue)))
 	var a *answers
 	var err error
@@ -107,46 +106,11 @@ func (r *Recorder) answer(w *write) (*answers, error) {
 	}
 	if w.err == nil {
 		a.upstream = tree(w.result)
-		r.seed(w, a)
-	} else if r.options.Fault == LoseConflict && apierrors.IsConflict(w.err) {
-		a.upstreamErr, a.upstream = nil, tree(w.live)
 	}
 	if a.tenureErr == nil {
 		a.tenure = tree(out)
 	}
 	return a, errors.Join(errs...)
-}
-
-// seed changes the record of upstream's answer, in a test.
-func (r *Recorder) seed(w *write, a *answers) {
-	if r.options.Fault != LoseField {
-		return
-	}
-	entries := entriesOf(a.upstream)
-	if len(entries) == 0 {
-		return
-	}
-	entry, _ := entries[0].(map[string]any)
-	fields, _ := entry["fieldsV1"].(map[string]any)
-	loseField(fields)
-}
-
-// loseField takes the first field out of a FieldsV1 that has nothing below it.
-func loseField(fields map[string]any) bool {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		below, _ := fields[name].(map[string]any)
-		if name == "." {
-			continue
-		}
-		if len(below) == 0 {
-			delete(fields, name)
-			return true
-		}
-		if loseField(below) {
-			return true
-		}
-	}
-	return false
 }
 
 // clock returns the time that upstream wrote: that of the newest entry of the time of the

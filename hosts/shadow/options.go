@@ -18,21 +18,7 @@ type Options struct {
 	Traces int
 	// Secrets says that traces and the log may have the values of Secrets. Without it, they have neither.
 	Secrets bool
-	// Fault changes what is recorded of upstream's answers, to test that it is found out.
-	Fault Fault
 }
-
-// Fault is a fault that is seeded into the record of an answer, never into the answer.
-type Fault string
-
-// The faults.
-const (
-	NoFault Fault = ""
-	// LoseField takes a field out of the first entry of the managed fields.
-	LoseField Fault = "lose-field"
-	// LoseConflict takes a conflict for a success that changed nothing.
-	LoseConflict Fault = "lose-conflict"
-)
 
 // The environment variables of the options.
 const (
@@ -42,7 +28,6 @@ const (
 	TracesVariable = "TENURE_SHADOW_MAX_TRACES"
 	// SecretsVariable is "true" if traces may have Secrets.
 	SecretsVariable = "TENURE_SHADOW_SECRETS"
-	FaultVariable   = "TENURE_SHADOW_FAULT"
 )
 
 // OptionsFrom returns the options that an environment sets. Without any, one write in a hundred
@@ -72,11 +57,6 @@ func OptionsFrom(getenv func(string) string) (Options, error) {
 		if o.Secrets, err = strconv.ParseBool(text); err != nil {
 			errs = append(errs, fmt.Errorf("%s is %q: expected true or false", SecretsVariable, text))
 		}
-	}
-	switch o.Fault = Fault(getenv(FaultVariable)); o.Fault {
-	case NoFault, LoseField, LoseConflict:
-	default:
-		errs = append(errs, fmt.Errorf("%s is %q: expected %s or %s", FaultVariable, o.Fault, LoseField, LoseConflict))
 	}
 	return o, errors.Join(errs...)
 }

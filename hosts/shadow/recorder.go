@@ -1,3 +1,16 @@
+// Package shadow computes writes that upstream answers by Tenure as well, and reports where
+// the two differ.
+//
+// It never changes an answer and never waits: of a sample of writes, what goes in and what
+// comes out is copied into a queue, and a write that finds the queue full is dropped and
+// counted. One goroutine takes writes from the queue, computes them by Tenure on upstream's
+// clock, and compares objects, managed fields and errors. A difference is counted in a metric,
+// labelled with its number in doc/differences.md or "unexplained", and logged with the path
+// of a trace, which `cmd/replay` takes.
+//
+// The cost is bounded: on the path of a request by the sample rate (a copy of three objects of
+// each sampled write), in memory by the length of the queue, in CPU by one goroutine, on disk
+// by the number of traces.
 package shadow
 
 import (
@@ -6,12 +19,13 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -45,9 +59,7 @@ type Recorder struct {
 	// sample returns a number from 0 to 1, for the rate.
 	sample func() float64
 	// now is the clock of the write that is being compared, of the goroutine that compares.
-	now     time.Time
-	pending atomic.Int64
-	started sync.Once
+	now time.Time
 }
 
 // New returns a recorder, which compares nothing before Start is called.
@@ -69,15 +81,13 @@ func New(o Options) (*Recorder, error) {
 
 // Start starts comparing, in a goroutine that ends with the process.
 func (r *Recorder) Start() {
-	r.started.Do(func() {
-		klog.InfoS("Tenure computes writes beside upstream", "rate", r.options.Rate, "queue", r.options.Queue,
-			"traces", r.options.Folder)
-		go func() {
-			for w := range r.queue {
-				r.compare(w)
-			}
-		}()
-	})
+	klog.InfoS("Tenure computes writes beside upstream", "rate", r.options.Rate, "queue", r.options.Queue,
+		"traces", r.options.Folder)
+	go func() {
+		for w := range r.queue {
+			r.compare(w)
+		}
+	}()
 }
 
 // Wrap returns a Writer that answers as upstream does and records a sample of its writes.
@@ -162,12 +172,10 @@ func (w *write) end(result runtime.Object, err error) {
 	}
 	w.err = err
 	r := w.of.recorder
-	r.pending.Add(1)
 	select {
 	case r.queue <- w:
 		queued.Set(float64(len(r.queue)))
 	default:
-		r.pending.Add(-1)
 		dropped.Inc()
 	}
 }
@@ -224,3 +232,35 @@ func (f failing) Apply(_, _ runtime.Object, _ string, _ bool) (runtime.Object, e
 }
 func (f failing) Update(_, _ runtime.Object, _ string) (runtime.Object, error)  { return nil, f.err }
 func (f failing) UpdateNoErrors(_, now runtime.Object, _ string) runtime.Object { return now }
+
+var (
+	writes = metrics.NewCounterVec(&metrics.CounterOpts{
+		Namespace: "tenure", Subsystem: "shadow", Name: "writes_total", StabilityLevel: metrics.ALPHA,
+		Help: "Sampled writes: compared, dropped because the queue was full, uncopied because an object could not be copied.",
+	}, []string{"result"})
+	differences = metrics.NewCounterVec(&metrics.CounterOpts{
+		Namespace: "tenure", Subsystem: "shadow", Name: "differences_total", StabilityLevel: metrics.ALPHA,
+		Help: "Writes in which Tenure differs from upstream, by number in doc/differences.md, or unexplained.",
+	}, []string{"difference", "operation", "of"})
+	traces = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: "tenure", Subsystem: "shadow", Name: "traces_total", StabilityLevel: metrics.ALPHA,
+		Help: "Traces of differences that were written.",
+	})
+	queued = metrics.NewGauge(&metrics.GaugeOpts{
+		Namespace: "tenure", Subsystem: "shadow", Name: "queue_length", StabilityLevel: metrics.ALPHA,
+		Help: "Writes that wait for their comparison.",
+	})
+)
+
+// counter is a counter by one label, looked up late: metrics are created when registered.
+type counter string
+
+func (c counter) Inc() { writes.WithLabelValues(string(c)).Inc() }
+
+const (
+	compared counter = "compared"
+	dropped  counter = "dropped"
+	uncopied counter = "uncopied"
+)
+
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(writes, differences, traces, queued) })

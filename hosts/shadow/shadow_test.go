@@ -3,9 +3,11 @@ package shadow
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,65 +49,46 @@ func (host) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return u, nil
 }
 
-// types is the type of a Widget, with a field of each topology.
+// widgetSchema is the schema of a Widget, with a field of each topology.
+const widgetSchema = `
+type: object
+x-kubernetes-group-version-kind: [{group: shop.example, version: v1, kind: Widget}]
+properties:
+  apiVersion: {type: string}
+  kind: {type: string}
+  metadata:
+    type: object
+    properties:
+      name: {type: string}
+      namespace: {type: string}
+      uid: {type: string}
+      resourceVersion: {type: string}
+      creationTimestamp: {type: string}
+      labels: {type: object, additionalProperties: {type: string}}
+      managedFields: {type: array, x-kubernetes-list-type: atomic, items: {type: object, additionalProperties: {}}}
+  spec:
+    type: object
+    properties:
+      text: {type: string}
+      count: {type: integer}
+      labels: {type: object, additionalProperties: {type: string}}
+      items:
+        type: array
+        x-kubernetes-list-type: map
+        x-kubernetes-list-map-keys: [name]
+        items: {type: object, properties: {name: {type: string}, value: {type: integer}}}
+      ports:
+        type: array
+        x-kubernetes-list-type: map
+        x-kubernetes-list-map-keys: [protocol]
+        items: {type: object, properties: {protocol: {type: string, default: TCP}, name: {type: string}}}
+      tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
+      args: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}
+`
+
 func types(t *testing.T) upstream.TypeConverter {
-	item := spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
-		"name":  {SchemaProps: spec.SchemaProps{Type: []string{"string"}}},
-		"value": {SchemaProps: spec.SchemaProps{Type: []string{"integer"}}},
-	}}
-	list := func(kind string, items spec.SchemaProps, keys ...any) spec.Schema {
-		out := spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Type:  []string{"array"},
-				Items: &spec.SchemaOrArray{Schema: &spec.Schema{SchemaProps: items}},
-			},
-		}
-		out.Extensions = spec.Extensions{"x-kubernetes-list-type": kind}
-		if len(keys) > 0 {
-			out.Extensions["x-kubernetes-list-map-keys"] = keys
-		}
-		return out
-	}
-	word := spec.SchemaProps{Type: []string{"string"}}
-	properties := map[string]spec.Schema{
-		"text":  {SchemaProps: word},
-		"count": {SchemaProps: spec.SchemaProps{Type: []string{"integer"}}},
-		"labels": {
-			SchemaProps: spec.SchemaProps{
-				Type:                 []string{"object"},
-				AdditionalProperties: &spec.SchemaOrBool{Schema: &spec.Schema{SchemaProps: word}},
-			},
-		},
-		"items": list("map", item, "name"),
-		"ports": list("map", spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
-			"protocol": {SchemaProps: spec.SchemaProps{Type: []string{"string"}, Default: "TCP"}},
-			"name":     {SchemaProps: word},
-		}}, "protocol"),
-		"tags": list("set", word),
-		"args": list("atomic", word),
-	}
-	metadata := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
-		"name":              {SchemaProps: word},
-		"namespace":         {SchemaProps: word},
-		"uid":               {SchemaProps: word},
-		"resourceVersion":   {SchemaProps: word},
-		"creationTimestamp": {SchemaProps: word},
-		"labels":            properties["labels"],
-		"managedFields": list(
-			"atomic",
-			spec.SchemaProps{
-				Type:                 []string{"object"},
-				AdditionalProperties: &spec.SchemaOrBool{Allows: true, Schema: &spec.Schema{}},
-			},
-		),
-	}}}
-	root := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
-		"apiVersion": {SchemaProps: word}, "kind": {SchemaProps: word}, "metadata": metadata,
-		"spec": {SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: properties}},
-	}}}
-	root.Extensions = spec.Extensions{"x-kubernetes-group-version-kind": []any{
-		map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind},
-	}}
+	root := &spec.Schema{}
+	require.NoError(t, yaml.Unmarshal([]byte(widgetSchema), root))
 	converter, err := upstream.NewTypeConverter(map[string]*spec.Schema{"widget": root}, false)
 	require.NoError(t, err)
 	return converter
@@ -116,6 +99,7 @@ type server struct {
 	recorder        *Recorder
 	writer, without Writer
 	folder          string
+	fault           func(*write) // changes the record of a write, never the answer; nil for none
 }
 
 func newServer(t *testing.T, o Options) *server {
@@ -141,13 +125,55 @@ func newServer(t *testing.T, o Options) *server {
 	require.NoError(t, err)
 	differences.Reset()
 	writes.Reset()
-	return &server{recorder, writer, theirs, o.Folder}
+	return &server{recorder, writer, theirs, o.Folder, nil}
 }
 
 // drain compares all that is in the queue.
 func (s *server) drain() {
-	for s.recorder.pending.Load() > 0 {
-		s.recorder.compare(<-s.recorder.queue)
+	for len(s.recorder.queue) > 0 {
+		w := <-s.recorder.queue
+		if s.fault != nil {
+			s.fault(w)
+		}
+		s.recorder.compare(w)
+	}
+}
+
+// loseField takes the first field that has nothing below it out of the first entry of upstream's managed fields.
+func loseField(w *write) {
+	if w.err != nil {
+		return
+	}
+	entries := entriesOf(w.result.(*unstructured.Unstructured).Object)
+	if len(entries) == 0 {
+		return
+	}
+	entry, _ := entries[0].(map[string]any)
+	fields, _ := entry["fieldsV1"].(map[string]any)
+	loseLeaf(fields)
+}
+
+func loseLeaf(fields map[string]any) bool {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if name == "." {
+			continue
+		}
+		below, _ := fields[name].(map[string]any)
+		if len(below) == 0 {
+			delete(fields, name)
+			return true
+		}
+		if loseLeaf(below) {
+			return true
+		}
+	}
+	return false
+}
+
+// loseConflict takes a conflict for a success that changed nothing.
+func loseConflict(w *write) {
+	if apierrors.IsConflict(w.err) {
+		w.err, w.result = nil, w.live
 	}
 }
 
@@ -313,7 +339,8 @@ func replay(t *testing.T, paths ...string) (string, bool) {
 // TestFaultIsFound seeds a fault into the record of upstream's answers: it is counted, and
 // every trace of it fails.
 func TestFaultIsFound(t *testing.T) {
-	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100, Fault: LoseField})
+	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100})
+	s.fault = loseField
 	s.play(t)
 	s.drain()
 	require.Equal(t, 4.0, count(t, unexplained, apply, ofManagedFields))
@@ -324,7 +351,8 @@ func TestFaultIsFound(t *testing.T) {
 	require.False(t, agreed)
 	require.Contains(t, out, " 7 differed", out)
 
-	s = newServer(t, Options{Rate: 1, Queue: 100, Traces: 100, Fault: LoseConflict})
+	s = newServer(t, Options{Rate: 1, Queue: 100, Traces: 100})
+	s.fault = loseConflict
 	s.play(t)
 	s.drain()
 	require.Equal(t, 1.0, count(t, unexplained, apply, ofError))
@@ -392,7 +420,8 @@ func TestRate(t *testing.T) {
 }
 
 func TestTracesAreBounded(t *testing.T) {
-	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 2, Fault: LoseField})
+	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 2})
+	s.fault = loseField
 	s.play(t)
 	s.drain()
 	require.Len(t, s.traces(t), 2)
@@ -522,16 +551,14 @@ func TestOptions(t *testing.T) {
 		FolderVariable:  "/x",
 		TracesVariable:  "0",
 		SecretsVariable: "true",
-		FaultVariable:   "lose-field",
 	}
 	o, err = OptionsFrom(get)
 	require.NoError(t, err)
-	require.Equal(t, Options{Rate: 1, Queue: 5, Folder: "/x", Secrets: true, Fault: LoseField}, o)
-	env = map[string]string{RateVariable: "NaN", QueueVariable: "-1", FaultVariable: "x"}
+	require.Equal(t, Options{Rate: 1, Queue: 5, Folder: "/x", Secrets: true}, o)
+	env = map[string]string{RateVariable: "NaN", QueueVariable: "-1"}
 	_, err = OptionsFrom(get)
 	require.ErrorContains(t, err, RateVariable)
 	require.ErrorContains(t, err, QueueVariable)
-	require.ErrorContains(t, err, FaultVariable)
 }
 
 // Traces go to a folder that nobody else can read, and have no Secret unless that is asked for.

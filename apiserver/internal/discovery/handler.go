@@ -8,26 +8,27 @@
 //	/apis/GROUP             one group
 //	/apis/GROUP/VERSION     resources of one version
 //
-// Documents are computed from the current resource table at the first request for them, and
-// cached until the table changes.
+// Documents are those of the current resource table. Aggregated ones are kept until the table changes.
 package discovery
 
 import (
-	"bytes"
 	"crypto/sha512"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
-	discovery "k8s.io/api/apidiscovery/v2"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints"
+	upstream "k8s.io/apiserver/pkg/endpoints/discovery"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
@@ -35,16 +36,19 @@ import (
 
 // A Handler serves discovery requests. It is safe for concurrent use.
 type Handler struct {
-	tables *resources.Current
-	others []string
-	known  []runtime.SerializerInfo
-	cache  atomic.Pointer[documents]
+	tables      *resources.Current
+	others      []string
+	core, named http.Handler // /api and /apis
 }
 
 // New returns a handler for the resources of tables. others are the other paths of the server.
 func New(tables *resources.Current, others []string) *Handler {
-	codecs := serializer.NewCodecFactory(runtime.NewScheme())
-	return &Handler{tables: tables, others: others, known: codecs.SupportedMediaTypes()}
+	h := &Handler{tables: tables, others: others}
+	h.core = aggregated.WrapAggregatedDiscoveryToHandler(http.HandlerFunc(serveVersions),
+		&aggregates{tables: tables, groups: core}, nil)
+	h.named = aggregated.WrapAggregatedDiscoveryToHandler(http.HandlerFunc(h.serveGroups),
+		&aggregates{tables: tables, groups: named}, nil)
+	return h
 }
 
 // Register registers the handler's paths.
@@ -56,39 +60,6 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	}
 }
 
-// documents are the cached documents of a table.
-type documents struct {
-	table *resources.Table
-	lock  sync.Mutex
-	made  map[documentKey]document
-}
-
-type documentKey struct {
-	path, mediaType    string
-	aggregated, pretty bool
-}
-
-type document struct {
-	data []byte
-	etag string // of aggregated documents
-}
-
-// documents returns the documents of the current table.
-func (h *Handler) documents() *documents {
-	table := h.tables.Table()
-	if d := h.cache.Load(); d != nil && d.table == table {
-		return d
-	}
-	d := &documents{table: table, made: map[documentKey]document{}}
-	h.cache.Store(d)
-	return d
-}
-
-// aggregated is the kind of aggregated discovery documents.
-var aggregated = discovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
-
-func isAggregated(as schema.GroupVersionKind, _ string) bool { return as == aggregated }
-
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		response.Error(w, r, response.MethodNotAllowed())
@@ -96,124 +67,199 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if path == "" {
-		h.servePaths(w, r)
+		responsewriters.WriteRawJSON(http.StatusOK, metav1.RootPaths{Paths: paths(h.tables.Table(), h.others)}, w)
 		return
 	}
-	aggregates := func(schema.GroupVersionKind, string) bool { return false }
-	if path == "/api" || path == "/apis" {
-		aggregates = isAggregated
-	}
-	accepted, err := response.AcceptAs(r, h.known, aggregates)
-	if err != nil {
+	if err := response.CheckAccept(r, false); err != nil {
 		response.Error(w, r, err)
 		return
 	}
-	key := documentKey{path: path, mediaType: accepted.MediaType, aggregated: accepted.As != nil, pretty: accepted.Pretty}
-	doc, ok, err := h.documents().get(key, func(table *resources.Table) (document, bool, error) {
-		return h.make(table, r, key, accepted)
-	})
-	switch {
-	case err != nil:
-		response.Error(w, r, err)
-	case !ok:
-		http.NotFound(w, r)
-	case key.aggregated:
-		serveAggregated(w, r, accepted.MediaType, doc)
-	default:
-		response.Bytes(w, r, accepted.MediaType, http.StatusOK, doc.data)
-	}
-}
-
-// servePaths responds with all paths, always in JSON.
-func (h *Handler) servePaths(w http.ResponseWriter, r *http.Request) {
-	data, err := json.MarshalIndent(metav1.RootPaths{Paths: paths(h.tables.Table(), h.others)}, "", "  ")
-	if err != nil {
-		response.Error(w, r, err)
-		return
-	}
-	response.Bytes(w, r, runtime.ContentTypeJSON, http.StatusOK, data)
-}
-
-// serveAggregated responds with an aggregated document and its ETag.
-func serveAggregated(w http.ResponseWriter, r *http.Request, mediaType string, doc document) {
-	header := w.Header()
-	header.Set("ETag", doc.etag)
-	header.Set("Vary", "Accept")
-	header.Set("Cache-Control", "public")
-	if r.Header.Get("If-None-Match") == doc.etag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	contentType := fmt.Sprintf("%s;g=%s;v=%s;as=%s", mediaType, aggregated.Group, aggregated.Version, aggregated.Kind)
-	response.Bytes(w, r, contentType, http.StatusOK, doc.data)
-}
-
-// get returns a document; ok is false if it does not exist. Only existing documents are
-// cached, one for each media type.
-func (d *documents) get(
-	key documentKey, create func(*resources.Table) (document, bool, error),
-) (doc document, ok bool, err error) {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	if doc, ok = d.made[key]; ok {
-		return doc, true, nil
-	}
-	if doc, ok, err = create(d.table); ok && err == nil && (key.path != "/api" || key.aggregated) {
-		// /api contains the server's address, which depends on the request.
-		d.made[key] = doc
-	}
-	return doc, ok, err
-}
-
-func (h *Handler) make(
-	table *resources.Table, r *http.Request, key documentKey, accepted response.Accepted,
-) (document, bool, error) {
-	obj, ok := h.object(table, r, key)
+	document, ok := h.document(strings.Split(path, "/")[1:])
 	if !ok {
-		return document{}, false, nil
+		http.NotFound(w, r)
+		return
 	}
-	var doc document
-	if key.aggregated {
-		data, err := json.Marshal(obj)
-		if err != nil {
-			return document{}, true, err
-		}
-		doc.etag = strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(data)))
-		obj.GetObjectKind().SetGroupVersionKind(aggregated)
-	}
-	var out bytes.Buffer
-	if err := accepted.Encoder().Encode(obj, &out); err != nil {
-		return document{}, true, err
-	}
-	doc.data = out.Bytes()
-	return doc, true, nil
+	document.ServeHTTP(w, r)
 }
 
-// object returns the document at a path; ok is false if it does not exist.
-func (h *Handler) object(table *resources.Table, r *http.Request, key documentKey) (runtime.Object, bool) {
-	core, hasCore := table.Group("")
-	parts := strings.Split(key.path, "/")[1:]
-	switch {
-	case parts[0] == "api" && !hasCore:
-		return nil, false
-	case key.path == "/api" && key.aggregated:
-		return groupsOf([]resources.Group{core}), true
-	case key.path == "/api":
-		return versions(core, r), true
-	case parts[0] == "api" && len(parts) == 2:
-		return resourceList(table, schema.GroupVersion{Version: parts[1]})
-	case key.path == "/apis" && key.aggregated:
-		return groupsOf(named(table)), true
-	case key.path == "/apis":
-		return groupList(named(table)), true
-	case len(parts) == 2 && parts[1] != "":
-		g, ok := table.Group(parts[1])
-		if !ok {
+// document returns what serves the document at a path; ok is false if there is none.
+func (h *Handler) document(path []string) (_ http.Handler, ok bool) {
+	table := h.tables.Table()
+	if path[0] == "api" {
+		if _, ok := table.Group(""); !ok {
 			return nil, false
 		}
-		return oneGroup(g), true
-	case len(parts) == 3 && parts[1] != "":
-		return resourceList(table, schema.GroupVersion{Group: parts[1], Version: parts[2]})
+		path = slices.Insert(slices.Clone(path), 1, "")
+	} else if len(path) > 1 && path[1] == "" {
+		return nil, false
+	}
+	switch {
+	case len(path) == 1:
+		return h.named, true
+	case len(path) == 2 && path[1] == "":
+		return h.core, true
+	case len(path) == 2:
+		g, ok := table.Group(path[1])
+		return upstream.NewAPIGroupHandler(response.Codecs(), group(g)), ok
+	case len(path) == 3:
+		gv := schema.GroupVersion{Group: path[1], Version: path[2]}
+		version, ok := table.Version(gv)
+		return upstream.NewAPIVersionHandler(response.Codecs(), gv, list(version.Resources)), ok
 	}
 	return nil, false
+}
+
+// core returns the core group.
+func core(g resources.Group) bool { return g.Name == "" }
+
+// named returns all groups but the core group.
+func named(g resources.Group) bool { return g.Name != "" }
+
+// paths returns all paths, sorted.
+func paths(table *resources.Table, others []string) []string {
+	out := slices.Clone(others)
+	out = append(out, "/apis", "/apis/")
+	for _, g := range table.Groups() {
+		root := "/apis/" + g.Name
+		if g.Name == "" {
+			root = "/api"
+		}
+		out = append(out, root)
+		for _, v := range g.Versions {
+			out = append(out, root+"/"+v.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// serveVersions responds with the APIVersions of the core group, with the address at which the request arrived.
+func serveVersions(w http.ResponseWriter, r *http.Request) {
+	address := r.Host
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		address = a.String()
+	}
+	addresses := upstream.DefaultAddresses{DefaultAddress: address}
+	upstream.NewLegacyRootAPIHandler(addresses, response.Codecs(), "/api").ServeHTTP(w, r)
+}
+
+// serveGroups responds with all groups but the core group. Upstream's handler would add the server's addresses to each.
+func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request) {
+	out := &metav1.APIGroupList{Groups: []metav1.APIGroup{}}
+	for _, g := range h.tables.Table().Groups() {
+		if named(g) {
+			out.Groups = append(out.Groups, group(g))
+		}
+	}
+	responsewriters.WriteObjectNegotiated(response.Codecs(), negotiation.DefaultEndpointRestrictions,
+		metav1.Unversioned, w, r, http.StatusOK, out, false)
+}
+
+func group(g resources.Group) metav1.APIGroup {
+	out := metav1.APIGroup{Name: g.Name}
+	for _, v := range g.Versions {
+		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
+		out.Versions = append(out.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v.Name})
+	}
+	if len(out.Versions) > 0 {
+		out.PreferredVersion = out.Versions[0]
+	}
+	return out
+}
+
+// A list are the resources of a version.
+type list []*resources.Resource
+
+// ListAPIResources returns the resources. Subresources follow their resource.
+func (l list) ListAPIResources() []metav1.APIResource {
+	out := []metav1.APIResource{}
+	for _, r := range l {
+		one := metav1.APIResource{
+			Name: r.Plural, SingularName: r.Singular, Namespaced: r.Namespaced, Kind: r.Kind,
+			Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
+		}
+		if isStored(r) {
+			one.StorageVersionHash = r.StorageVersionHash()
+		}
+		out = append(out, one)
+		for _, s := range r.Subresources {
+			one := metav1.APIResource{Name: r.Plural + "/" + s.Name, Namespaced: r.Namespaced, Kind: s.Kind.Kind, Verbs: s.Verbs}
+			if s.Kind.GroupVersion() != r.GroupVersion() {
+				one.Group, one.Version = s.Kind.Group, s.Kind.Version
+			}
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// isStored reports whether objects of the resource are stored. Reviews, Bindings and
+// ComponentStatuses are not.
+func isStored(r *resources.Resource) bool { return r.Allows("get", "") && r.Allows("create", "") }
+
+// aggregates serve the aggregated document of groups.
+type aggregates struct {
+	tables *resources.Current
+	groups func(resources.Group) bool
+	made   atomic.Pointer[aggregate]
+}
+
+// An aggregate is the aggregated document of a table.
+type aggregate struct {
+	table *resources.Table
+	list  apidiscovery.APIGroupDiscoveryList
+	hash  string
+}
+
+func (a *aggregates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	table := a.tables.Table()
+	made := a.made.Load()
+	if made == nil || made.table != table {
+		var err error
+		if made, err = a.make(table); err != nil {
+			response.Error(w, r, err)
+			return
+		}
+		a.made.Store(made)
+	}
+	list := made.list // an encoder writes its kind into it
+	aggregated.ServeHTTPWithETag(&list, made.hash, apidiscovery.SchemeGroupVersion, response.Codecs(), w, r)
+}
+
+func (a *aggregates) make(table *resources.Table) (*aggregate, error) {
+	out := &aggregate{table: table, list: apidiscovery.APIGroupDiscoveryList{Items: []apidiscovery.APIGroupDiscovery{}}}
+	for _, g := range table.Groups() {
+		if !a.groups(g) {
+			continue
+		}
+		item := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}
+		for _, v := range g.Versions {
+			found, err := endpoints.ConvertGroupVersionIntoToDiscovery(list(v.Resources).inFull())
+			if err != nil {
+				return nil, err
+			}
+			item.Versions = append(item.Versions, apidiscovery.APIVersionDiscovery{
+				Version: v.Name, Resources: found, Freshness: apidiscovery.DiscoveryFreshnessCurrent,
+			})
+		}
+		out.list.Items = append(out.list.Items, item)
+	}
+	data, err := json.Marshal(&out.list)
+	out.hash = fmt.Sprintf("%X", sha512.Sum512(data))
+	return out, err
+}
+
+// inFull returns the resources as aggregated documents have them: custom resources name the group and the version of
+// their kind, built-in ones omit those that equal the resource's.
+func (l list) inFull() (out []metav1.APIResource) {
+	for _, r := range l {
+		of := list{r}.ListAPIResources()
+		for i := range of {
+			if r.Custom && of[i].Version == "" {
+				of[i].Group, of[i].Version = r.Group, r.Version
+			}
+		}
+		out = append(out, of...)
+	}
+	return out
 }

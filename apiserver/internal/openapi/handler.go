@@ -166,9 +166,6 @@ func deliver(
 // serve writes a document, or 304 if the client has it, compressed if the client accepts gzip.
 func serve(w http.ResponseWriter, r *http.Request, data []byte) {
 	header := w.Header()
-	if header.Get("Cache-Control") == "" {
-		header.Set("Cache-Control", "no-cache, private")
-	}
 	etag := header.Get("ETag")
 	for _, known := range strings.Split(r.Header.Get("If-None-Match"), ",") {
 		if known = strings.TrimSpace(known); known == "*" || strings.TrimPrefix(known, "W/") == etag {
@@ -177,7 +174,7 @@ func serve(w http.ResponseWriter, r *http.Request, data []byte) {
 			return
 		}
 	}
-	response.Bytes(w, r, header.Get("Content-Type"), http.StatusOK, data)
+	response.Bytes(w, r, header.Get("Content-Type"), data)
 }
 
 // accept negotiates the media type: JSON, or protobuf under one of two names. The response has

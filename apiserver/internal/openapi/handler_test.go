@@ -1,9 +1,7 @@
 package openapi_test
 
 import (
-	"compress/gzip"
 	"encoding/json"
-	"net/url"
 	"testing"
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
@@ -140,30 +138,6 @@ func TestProtobuf(t *testing.T) {
 	require.Equal(t, "3.0.0", v3.Openapi)
 }
 
-// TestNeeds holds what clients look for: the parameter by which they learn that the
-// server validates fields, the kinds of operations, and how lists merge.
-func TestNeeds(t *testing.T) {
-	h := serve(current(table(1)))
-	document := askJSON(t, h, "/openapi/v3/apis/apps/v1")
-	patch := dig(t, document, "paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "patch")
-	require.Equal(t, map[string]any{"group": "apps", "kind": "Deployment", "version": "v1"},
-		dig(t, patch, "x-kubernetes-group-version-kind"))
-	var names []any
-	for _, p := range dig(t, patch, "parameters").([]any) {
-		names = append(names, dig(t, p, "name"))
-	}
-	require.Contains(t, names, "fieldValidation")
-	for _, doc := range []any{
-		dig(t, document, "components", "schemas"),
-		dig(t, askJSON(t, h, "/openapi/v2"), "definitions"),
-	} {
-		containers := dig(t, doc, "io.k8s.api.core.v1.PodSpec", "properties", "containers")
-		require.Equal(t, "name", dig(t, containers, "x-kubernetes-patch-merge-key"))
-		require.Equal(t, "merge", dig(t, containers, "x-kubernetes-patch-strategy"))
-		require.NotEmpty(t, dig(t, containers, "description"))
-	}
-}
-
 func dig(t *testing.T, v any, path ...string) any {
 	for _, name := range path {
 		m, ok := v.(map[string]any)
@@ -172,27 +146,6 @@ func dig(t *testing.T, v any, path ...string) any {
 		v = m[name]
 	}
 	return v
-}
-
-func TestCompressed(t *testing.T) {
-	h := serve(current(table(1)))
-	w := ask(h, "/openapi/v3/api/v1", map[string]string{"Accept-Encoding": "gzip"})
-	require.Equal(t, "gzip", w.Header().Get("Content-Encoding"))
-	z, err := gzip.NewReader(w.Body)
-	require.NoError(t, err)
-	var document map[string]any
-	require.NoError(t, json.NewDecoder(z).Decode(&document))
-	require.NotEmpty(t, document["paths"])
-}
-
-func TestLocations(t *testing.T) {
-	h := serve(current(table(1)))
-	for name, where := range index(t, ask(h, "/openapi/v3", nil).Body.Bytes()) {
-		u, err := url.Parse(where)
-		require.NoError(t, err)
-		require.Equal(t, "/openapi/v3/"+name, u.Path)
-		require.Regexp(t, "^[0-9A-F]{128}$", u.Query().Get("hash"))
-	}
 }
 
 // current returns tables that have a table.

@@ -15,13 +15,19 @@ import (
 type Chain struct {
 	plugins *Plugins
 	lock    sync.RWMutex
-	made    map[string]admission.Interface   // the compiled plugins, by name
-	of      map[string][]admission.Interface // those for a resource, by "group/plural/subresource"
+	made    map[string]admission.Interface // the compiled plugins, by name
+	of      map[string]pluginChain         // those for a resource, by "group/plural/subresource"
+}
+
+// A pluginChain is compiled plugins, one after the other.
+type pluginChain interface {
+	admission.MutationInterface
+	admission.ValidationInterface
 }
 
 // Admission returns the admission of a server.
 func (p *Plugins) Admission() admission.Interface {
-	chain := &Chain{plugins: p, made: map[string]admission.Interface{}, of: map[string][]admission.Interface{}}
+	chain := &Chain{plugins: p, made: map[string]admission.Interface{}, of: map[string]pluginChain{}}
 	return metrics.WithStepMetrics(chain)
 }
 
@@ -43,16 +49,12 @@ func (c *Chain) Admit(ctx context.Context, a admission.Attributes, o admission.O
 }
 
 func (c *Chain) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	list, err := c.compiled(a)
+	compiled, err := c.compiled(a)
 	if err != nil {
 		return err
 	}
-	for _, plugin := range list {
-		if m, ok := plugin.(admission.MutationInterface); ok && plugin.Handles(a.GetOperation()) {
-			if err := m.Admit(ctx, a, o); err != nil {
-				return err
-			}
-		}
+	if err := compiled.Admit(ctx, a, o); err != nil {
+		return err
 	}
 	if err := c.plugins.mutateByHook(ctx, a, o); err != nil {
 		return err
@@ -62,16 +64,12 @@ func (c *Chain) admit(ctx context.Context, a admission.Attributes, o admission.O
 
 // Validate calls all that may reject a write.
 func (c *Chain) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	list, err := c.compiled(a)
+	compiled, err := c.compiled(a)
 	if err != nil {
 		return err
 	}
-	for _, plugin := range list {
-		if v, ok := plugin.(admission.ValidationInterface); ok && plugin.Handles(a.GetOperation()) {
-			if err := v.Validate(ctx, a, o); err != nil {
-				return err
-			}
-		}
+	if err := compiled.Validate(ctx, a, o); err != nil {
+		return err
 	}
 	if err := c.plugins.validateByHook(ctx, a, o); err != nil {
 		return err
@@ -80,18 +78,18 @@ func (c *Chain) Validate(ctx context.Context, a admission.Attributes, o admissio
 }
 
 // compiled returns the compiled plugins for a write. They are made by the first write that needs them.
-func (c *Chain) compiled(a admission.Attributes) ([]admission.Interface, error) {
+func (c *Chain) compiled(a admission.Attributes) (pluginChain, error) {
 	r := a.GetResource()
 	key := strings.TrimSuffix(r.Group+"/"+r.Resource+"/"+a.GetSubresource(), "/")
 	c.lock.RLock()
-	list, ok := c.of[key]
+	known, ok := c.of[key]
 	c.lock.RUnlock()
 	if ok {
-		return list, nil
+		return known, nil
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	list = []admission.Interface{}
+	var list []admission.Interface
 	for _, each := range compiledPlugins {
 		if c.plugins.options.Disabled[each.name] || !each.looksAt(key) {
 			continue
@@ -102,8 +100,8 @@ func (c *Chain) compiled(a admission.Attributes) ([]admission.Interface, error) 
 		}
 		list = append(list, plugin)
 	}
-	c.of[key] = list
-	return list, nil
+	c.of[key] = admission.NewChainHandler(list...)
+	return c.of[key], nil
 }
 
 // plugin returns the plugin with a name.

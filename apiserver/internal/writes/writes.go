@@ -2,7 +2,7 @@
 // k8s.io/apiserver have no place for. Those handlers serve all other verbs.
 //
 // A write does what k8s.io/apiserver's handler does, in the same order: it reads the options and the body, computes the
-// new object (create.go, update.go, patch.go, apply.go), tracks its managed fields, calls mutating admission
+// new object ([call.put], create.go, patch.go, apply.go), tracks its managed fields, calls mutating admission
 // (admission.go), and hands it to the storage, which calls the strategy, validation and validating admission.
 package writes
 
@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -27,10 +28,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/lru"
 
-	"github.com/tenure-ssa/tenure/managedfields"
-
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // A Handler handles writes.
@@ -183,4 +183,29 @@ func exists(obj runtime.Object) bool {
 	}
 	o, err := meta.Accessor(obj)
 	return err != nil || o.GetUID() != ""
+}
+
+// Update handles an update.
+func (h *Handler) Update(e *resources.Endpoint, w http.ResponseWriter, r *http.Request) {
+	h.serve(e, w, r, (*call).put)
+}
+
+func (c *call) put(ctx context.Context) (runtime.Object, error) {
+	options := &metav1.UpdateOptions{}
+	validate := func() field.ErrorList { return validation.ValidateUpdateOptions(options) }
+	if err := c.decodeOptions(options, "UpdateOptions", validate); err != nil {
+		return nil, err
+	}
+	given, err := c.decode(validationOf(options.FieldValidation), c.Storage.New())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkName(given); err != nil {
+		return nil, err
+	}
+	dropDuplicateOwners(c.request.Context(), given, handlers.DuplicateOwnerReferencesWarningFormat)
+	manager := c.manager(options.FieldManager)
+	return c.update(ctx, given, options, false, func(_ context.Context, obj, live runtime.Object) (runtime.Object, error) {
+		return c.Fields.UpdateNoErrors(live, obj, manager), nil
+	})
 }

@@ -1,15 +1,13 @@
 package bbolt
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
+	goruntime "runtime"
 	"testing"
 	"time"
 
@@ -227,80 +225,37 @@ func TestDamaged(t *testing.T) {
 	require.Positive(t, failed)
 }
 
-// childFile, set in the environment, makes this binary write to a store until it is killed; rounds is how often that
-// is done.
-const (
-	childFile = "STORE_TO_WRITE_TO"
-	rounds    = "STORE_KILLS"
-)
-
-func TestMain(m *testing.M) {
-	if path := os.Getenv(childFile); path != "" {
-		fmt.Fprintln(os.Stderr, writeForever(path))
-		os.Exit(1)
+// A store that waits for a file which its owner removes is in a file of the same path, not in the removed one.
+func TestOpenWhileDiscarded(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		t.Skip("an open file can't be removed")
 	}
-	os.Exit(m.Run())
+	path := filepath.Join(t.TempDir(), "db")
+	first, err := Open(path, Options{})
+	require.NoError(t, err)
+	type opened struct {
+		*Store
+		err error
+	}
+	second := make(chan opened)
+	go func() {
+		s, err := Open(path, Options{})
+		second <- opened{s, err}
+	}()
+	require.NoError(t, first.Discard())
+	s := <-second
+	require.NoError(t, s.err)
+	info, err := os.Stat(path)
+	require.NoError(t, err, "the store is in a removed file")
+	require.True(t, info.Mode().IsRegular())
+	require.NoError(t, s.Close())
+	require.FileExists(t, path)
 }
 
-// writeForever prints what was acknowledged: name and value. Each writer has its own names and counts up.
-func writeForever(path string) error {
-	s, err := Open(path, Options{})
-	if err != nil {
-		return err
-	}
-	maps := configMaps(s)
-	fail := make(chan error)
-	for writer := range 8 {
-		go func() {
-			name := strconv.Itoa(writer)
-			found := &corev1.ConfigMap{}
-			err := maps.Get(context.Background(), "/configmaps/"+name, storage.GetOptions{IgnoreNotFound: true}, found)
-			n, _ := strconv.Atoi(found.Data["value"])
-			for err == nil {
-				n++
-				if _, err = put(context.Background(), maps, name, strconv.Itoa(n), 0); err == nil {
-					_, err = os.Stdout.WriteString(fmt.Sprintln(name, n))
-				}
-			}
-			fail <- err
-		}()
-	}
-	return <-fail
-}
-
-// TestKilled kills a process that writes, over and over: what was acknowledged is there.
-func TestKilled(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store")
-	times, err := strconv.Atoi(os.Getenv(rounds))
-	if err != nil {
-		times = 3
-	}
-	acknowledged := map[string]int{}
-	for round := range times {
-		child := exec.CommandContext(t.Context(), os.Args[0])
-		child.Env = append(os.Environ(), childFile+"="+path)
-		child.Stderr = os.Stderr
-		out, err := child.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, child.Start())
-		count := 0
-		for lines := bufio.NewScanner(out); lines.Scan(); count++ {
-			var name string
-			var n int
-			_, err := fmt.Sscan(lines.Text(), &name, &n)
-			require.NoError(t, err)
-			acknowledged[name] = n
-			if count == 50+30*round {
-				require.NoError(t, child.Process.Kill())
-			}
-		}
-		require.ErrorContains(t, child.Wait(), "killed")
-		s, maps := openAt(t, path, Options{})
-		for name, n := range acknowledged {
-			got, err := strconv.Atoi(get(t, maps, name).Data["value"])
-			require.NoError(t, err)
-			require.Contains(t, []int{n, n + 1}, got, "the last write may be there without its acknowledgement")
-		}
-		require.NoError(t, s.Close())
-	}
+// A file that must exist is not created.
+func TestMustExist(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	_, err := Open(path, Options{MustExist: true})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoFileExists(t, path)
 }

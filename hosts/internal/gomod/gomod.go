@@ -10,6 +10,7 @@ package gomod
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,31 +144,20 @@ func (p *Pins) File(m Main) []byte {
 	if version, ok := p.Modules[Kubernetes]; ok {
 		require[Kubernetes] = version
 	}
-	for path, version := range m.Require {
-		require[path] = version
-	}
+	maps.Copy(require, m.Require)
 	fmt.Fprint(&b, "\nrequire (\n")
-	for _, path := range sortedKeys(require) {
+	for _, path := range slices.Sorted(maps.Keys(require)) {
 		fmt.Fprintf(&b, "\t%s %s\n", path, require[path])
 	}
 	fmt.Fprint(&b, ")\n\nreplace (\n")
-	for _, path := range sortedKeys(p.Modules) {
+	for _, path := range slices.Sorted(maps.Keys(p.Modules)) {
 		if _, ok := m.Folders[path]; !ok {
 			fmt.Fprintf(&b, "\t%s => %s %s\n", path, path, p.Modules[path])
 		}
 	}
-	for _, path := range sortedKeys(m.Folders) {
+	for _, path := range slices.Sorted(maps.Keys(m.Folders)) {
 		fmt.Fprintf(&b, "\t%s => %s\n", path, m.Folders[path])
 	}
 	fmt.Fprint(&b, ")\n")
 	return []byte(b.String())
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

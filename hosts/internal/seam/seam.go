@@ -125,18 +125,12 @@ func apiserver() Module {
 	decoder := "func([]byte, interface{}) error"
 	return Module{
 		Path: "k8s.io/apiserver",
-		Why:  "it registers Tenure with all that has API handlers, and decodes an intent at most once",
+		Why:  "it registers Tenure with all that has API handlers, and decodes an intent once",
 		Steps: []patch.Step{
 			patch.AddFile{In: handlers, Name: "zz_tenure_link.go", Source: Link("handlers")},
 			patch.RenameFunc{
 				In: handlers, Name: "newApplyPatcher", To: "upstreamApplyPatcher",
 				Signature: "func(*patcher, *managedfields.FieldManager, " + decoder + ", " + decoder + ") *applyPatcher",
-			},
-			patch.AddField{In: handlers, Type: "applyPatcher", Field: "intent *intentReader"},
-			patch.RenameFunc{
-				In: handlers, Receiver: "applyPatcher", Name: "applyPatchToCurrentObject",
-				To:        "upstreamApplyPatchToCurrentObject",
-				Signature: "func(context.Context, " + object + ") (" + object + ", error)",
 			},
 			patch.AddFile{In: handlers, Name: "zz_tenure.go", Source: handlersFile},
 		},

@@ -59,22 +59,24 @@ func PrintPatches(out io.Writer, patched []Patched) {
 	fmt.Fprintf(out, "%d lines added or changed\n", total)
 }
 
-// Root returns the folder of Tenure, that of the workspace.
-func Root() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tenure-ssa/tenure").Output()
-	if err != nil {
-		return "", fmt.Errorf("finding Tenure's folder: %w", err)
+// Defaults sets what is empty: dir to the folder of a name in the user's cache, root to the folder of Tenure, that of
+// the workspace.
+func Defaults(dir, root *string, name string) error {
+	if *dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return err
+		}
+		*dir = filepath.Join(cache, "tenure-hosts", name)
 	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-// Default returns the folder for a version in the user's cache.
-func Default(version string) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
+	if *root == "" {
+		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tenure-ssa/tenure").Output()
+		if err != nil {
+			return fmt.Errorf("finding Tenure's folder: %w", err)
+		}
+		*root = strings.TrimSpace(string(out))
 	}
-	return filepath.Join(cache, "tenure-hosts", version), nil
+	return nil
 }
 
 // Open returns the tree of a version in dir. Nothing is written yet.
