@@ -111,31 +111,6 @@ func TestBuiltinIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstType is the cost of the first TypeFor of a kind in a process.
-func BenchmarkFirstType(b *testing.B) {
-	for _, gvk := range []schema.GroupVersionKind{
-		{Version: "v1", Kind: "Pod"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
-		{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
-	} {
-		b.Run(gvk.Kind, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				newBuiltin().TypeFor(gvk)
-			}
-		})
-	}
-}
-
-func BenchmarkTypeFor(b *testing.B) {
-	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-	r := Builtin()
-	r.TypeFor(gvk)
-	b.ReportAllocs()
-	for b.Loop() {
-		r.TypeFor(gvk)
-	}
-}
-
 func TestBuiltinDocument(t *testing.T) {
 	for name := range embeddedDocuments(t) {
 		gv, err := schema.ParseGroupVersion(strings.TrimPrefix(strings.TrimPrefix(name, "apis/"), "api/"))

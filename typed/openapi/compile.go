@@ -1,6 +1,8 @@
 package openapi
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -217,19 +219,11 @@ func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	case "array":
 		return typed.Type{List: c.list(m, typ, preserve)}
 	}
-	return typed.Type{Scalar: c.scalarOf(typ, m.Format), Format: formatOf(typ, m.Format)}
+	return c.scalarOf(typ, m.Format)
 }
 
 // quantityPattern is the pattern that generators of CustomResourceDefinitions write for a quantity.
 const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
-
-// formatOf returns the format of a scalar.
-func formatOf(typ, format string) string {
-	if typ == "string" && format == dateTime {
-		return dateTime
-	}
-	return ""
-}
 
 const dateTime = "date-time" // the format of OpenAPI
 
@@ -244,22 +238,25 @@ func (c *compiler) tooDeep() bool {
 	return c.stopped
 }
 
-// scalarOf returns the scalar of a type other than object and array.
-func (c *compiler) scalarOf(typ, format string) typed.Scalar {
+// scalarOf compiles a type other than object and array.
+func (c *compiler) scalarOf(typ, format string) typed.Type {
 	switch typ {
 	case "integer", "number":
-		return typed.Numeric
+		return typed.Type{Scalar: typed.Numeric}
 	case "boolean":
-		return typed.Boolean
+		return typed.Type{Scalar: typed.Boolean}
 	case "string":
 		// A string with a format may also be written as another scalar, except for byte.
-		if format == "" || format == "byte" {
-			return typed.String
+		switch format {
+		case "", "byte":
+			return typed.Type{Scalar: typed.String}
+		case dateTime:
+			return typed.Type{Scalar: typed.Untyped, Format: dateTime}
 		}
-		return typed.Untyped
+	default:
+		c.fail("type", "unrecognized type %q, want object, array, string, integer, number or boolean", typ)
 	}
-	c.fail("type", "unrecognized type %q, want object, array, string, integer, number or boolean", typ)
-	return typed.Untyped
+	return typed.Type{Scalar: typed.Untyped}
 }
 
 // properties compiles the declared fields of a struct, nil if it has none.
@@ -359,3 +356,33 @@ var (
 	quantityType = &typed.Type{Scalar: typed.Untyped, Format: "quantity"}
 	dateTimeType = &typed.Type{Scalar: typed.Untyped, Format: dateTime}
 )
+
+// SchemaError describes a fault at one place of a model. The compile functions return all faults, joined, in the
+// order of models and fields.
+type SchemaError struct {
+	// Model is the name of the model, or of the CustomResourceDefinition.
+	Model string
+	// Path is the path from the model to the fault, such as properties.spec.items.x-kubernetes-list-type; empty for the
+	// model itself.
+	Path string
+	// Reason states what was found and what was expected.
+	Reason string
+}
+
+// Error returns "model: path: reason".
+func (e *SchemaError) Error() string {
+	if e.Path == "" {
+		return e.Model + ": " + e.Reason
+	}
+	return e.Model + ": " + e.Path + ": " + e.Reason
+}
+
+// joined returns errs as one error in a stable order, or nil.
+func joined(errs []*SchemaError) error {
+	slices.SortStableFunc(errs, func(a, b *SchemaError) int { return cmp.Compare(a.Model, b.Model) })
+	all := make([]error, len(errs))
+	for i, e := range errs {
+		all[i] = e
+	}
+	return errors.Join(all...)
+}

@@ -329,14 +329,3 @@ func TestCompileCRDOfACyclicTree(t *testing.T) {
 	_, err := CompileCRD(crd)
 	require.ErrorContains(t, err, "nested too deep, want at most 1000 levels")
 }
-
-func BenchmarkCompileCRD(b *testing.B) {
-	data, err := os.ReadFile("testdata/widget.json")
-	require.NoError(b, err)
-	crd := treeOf(b, string(data))
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := CompileCRD(crd)
-		require.NoError(b, err)
-	}
-}
