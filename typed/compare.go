@@ -79,7 +79,7 @@ type comparer struct {
 
 func (c *comparer) run(t *Type, old, now any) Comparison {
 	d := c.compare(t, old, now, 0)
-	return Comparison{Added: d.added.Below, Modified: d.modified.Below, Removed: d.removed.Below,
+	return Comparison{Added: d[added].Below, Modified: d[modified].Below, Removed: d[removed].Below,
 		Inexact: c.inexact || c.s != nil}
 }
 
@@ -112,37 +112,38 @@ func (c *comparer) validateNew(t *Type, now any, depth int) (check bool) {
 	return check
 }
 
-// difference is how one place of two values differs.
-type difference struct {
-	added, modified, removed fieldpath.Entry
-}
+// The sets of a [Comparison].
+const (
+	added = iota
+	modified
+	removed
+	setsOfComparison
+)
+
+// difference is how one place of two values differs: what each of the sets has of it.
+type difference [setsOfComparison]fieldpath.Entry
 
 func (d *difference) unite(o difference) {
-	for _, pair := range [...]struct{ a, b *fieldpath.Entry }{
-		{&d.added, &o.added}, {&d.modified, &o.modified}, {&d.removed, &o.removed},
-	} {
-		pair.a.Member = pair.a.Member || pair.b.Member
-		pair.a.Below = pair.a.Below.Union(pair.b.Below)
+	for i := range d {
+		d[i].Member = d[i].Member || o[i].Member
+		d[i].Below = d[i].Below.Union(o[i].Below)
 	}
 }
 
 // differences collects the differences of the children of a container.
-type differences struct {
-	added, modified, removed fieldsets.Builder
-}
+type differences [setsOfComparison]fieldsets.Builder
 
 func (d *differences) add(e fieldpath.Element, child difference) {
-	d.added.Add(e, child.added.Member, child.added.Below)
-	d.modified.Add(e, child.modified.Member, child.modified.Below)
-	d.removed.Add(e, child.removed.Member, child.removed.Below)
+	for i := range d {
+		d[i].Add(e, child[i].Member, child[i].Below)
+	}
 }
 
-func (d *differences) result() difference {
-	return difference{
-		added:    fieldpath.Entry{Below: d.added.Set()},
-		modified: fieldpath.Entry{Below: d.modified.Set()},
-		removed:  fieldpath.Entry{Below: d.removed.Set()},
+func (d *differences) result() (out difference) {
+	for i := range d {
+		out[i].Below = d[i].Set()
 	}
+	return out
 }
 
 // compare returns the difference at one place, at a depth. One of the values may be missing.
@@ -155,14 +156,15 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	}
 	switch {
 	case isMissing(now):
-		d.removed = fieldpath.Entry{Member: true, Below: c.oneSide(t, old, depth, false)}
+		d[removed] = fieldpath.Entry{Member: true, Below: c.oneSide(t, old, depth, false)}
 		return d
 	case isMissing(old):
-		d.added = fieldpath.Entry{Member: true, Below: c.oneSide(t, now, depth, c.check)}
+		d[added] = fieldpath.Entry{Member: true, Below: c.oneSide(t, now, depth, c.check)}
 		return d
 	}
 	before, after := t.shapeOf(old), t.shapeOf(now)
-	if before == after && holds(after, now) {
+	// A value without the shape of a container is compared as an empty one.
+	if shape := after.first(); before == after && (shape != mapShape && shape != listShape || shape == ownShape(now)) {
 		return c.compareAs(t, after, old, now, depth)
 	}
 	c.inexact = true
@@ -175,19 +177,6 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	return d
 }
 
-// holds reports whether v has the first of the shapes. Any other value is compared as an empty container.
-func holds(shapes shape, v any) (ok bool) {
-	switch shapes.first() {
-	case mapShape:
-		_, ok = v.(map[string]any)
-	case listShape:
-		_, ok = v.([]any)
-	default:
-		ok = true
-	}
-	return ok
-}
-
 // compareAs compares two values as the first of the shapes.
 func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
 	if depth > limits.MaxDepth {
@@ -198,7 +187,7 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 	if t.isLeafShape(shape) {
 		return c.compareLeaf(t, old, now, depth)
 	}
-	switch l, r := asList(old), asList(now); {
+	switch {
 	case !hasContent(old, shape) && !hasContent(now, shape):
 		return c.compareLeaf(t, old, now, depth)
 	case !hasContent(old, shape):
@@ -206,16 +195,21 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 		return difference{added: fieldpath.Entry{Below: c.oneSide(t, now, depth, c.check)}}
 	case shape == mapShape:
 		return c.compareMaps(t.Map, asMap(old), asMap(now), depth)
-	default:
-		return c.compareLists(t, l, r, depth)
 	}
+	// Most pairs of lists have the same items in the same order: those are compared without elements. The others are
+	// compared by elements, the definition.
+	d, ok := c.compareInOrder(t.List, asList(old), asList(now), depth)
+	if !ok {
+		d = c.compareByElements(t, asList(old), asList(now), depth)
+	}
+	return d
 }
 
 // compareLeaf compares two values without visiting their content.
 func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) {
-	if !c.s.leavesEqual(t, old, now) {
+	if !c.s.Equal(t, old, now) {
 		check := c.validateNew(t, now, depth)
-		d.modified.Member = true
+		d[modified].Member = true
 		c.check = check
 	}
 	return d
@@ -256,31 +250,13 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 		}
 		defer func() { c.except = outer }()
 	}
-	switch {
-	case isMissing(r):
-		if c.s.asAbsent(m, name, l, depth) {
-			return
-		}
-	case isMissing(l):
-		if c.s.asAbsent(m, name, r, depth) {
-			return
-		}
-		c.invalid = c.invalid || c.check && len(name) > limits.MaxElement
-	case same(l, r) || c.s.bothAbsent(m, name, l, r, depth):
+	if same(l, r) || c.s.bothAbsent(m, name, l, r, depth) {
 		return
 	}
+	c.invalid = c.invalid || c.check && isMissing(l) && len(name) > limits.MaxElement
 	if child := c.compare(m.typeOf(name), l, r, depth+1); child != (difference{}) {
 		d.add(fieldpath.Field(name), child)
 	}
-}
-
-// compareLists compares the items of two lists that are not both empty. Most pairs of lists have the same items in the
-// same order: those are compared without elements. The others are compared by elements, the definition.
-func (c *comparer) compareLists(t *Type, old, now []any, depth int) difference {
-	if d, ok := c.compareInOrder(t.List, old, now, depth); ok {
-		return d
-	}
-	return c.compareByElements(t, old, now, depth)
 }
 
 // maxDiffering is the number of items that [comparer.compareInOrder] compares, and searches for duplicates.
@@ -363,17 +339,17 @@ func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, bef
 	case nOld <= 1 && nNow <= 1:
 		return c.compare(l.elem, first(old, before), first(now, after), depth+1)
 	case nOld > 1 && nNow > 1:
-		d.modified.Member = !equalDuplicates(e, old, now, before, after)
+		d[modified].Member = !equalDuplicates(e, old, now, before, after)
 	case nOld > 1:
 		if nNow == 1 {
 			d = c.compare(l.elem, missing, first(now, after), depth+1)
 		}
-		d.removed.Member = true
+		d[removed].Member = true
 	default:
 		if nOld == 1 {
 			d = c.compare(l.elem, first(old, before), missing, depth+1)
 		}
-		d.added.Member = true
+		d[added].Member = true
 	}
 	return d
 }

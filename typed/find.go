@@ -15,7 +15,7 @@ func init() {
 
 // finder is values.Finder.
 type finder struct {
-	lists map[listKey]*searched
+	lists map[listKey]*index
 }
 
 // listKey is a list in memory and its type.
@@ -24,14 +24,6 @@ type listKey struct {
 	first *any
 	size  int
 }
-
-type searched struct {
-	times int
-	index index
-}
-
-// fewItems is the number of lookups in a list without an index.
-const fewItems = 2
 
 func (f *finder) Pairs(t *Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any] {
 	return func(yield func(fieldpath.Path, [2]any) bool) {
@@ -78,29 +70,17 @@ func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 		return nil, 0
 	}
 	key := listKey{t.List, &list[0], len(list)}
-	s := f.lists[key]
-	if s == nil {
+	x := f.lists[key]
+	if x == nil {
 		if f.lists == nil {
-			f.lists = map[listKey]*searched{}
+			f.lists = map[listKey]*index{}
 		}
-		s = &searched{}
-		f.lists[key] = s
+		made := t.List.indexOf(list)
+		x = &made
+		f.lists[key] = x
 	}
-	if s.times++; s.times <= fewItems {
-		for _, item := range list {
-			if got, err := t.List.element(item); err == nil && got == e {
-				if times++; times == 1 {
-					child = item
-				}
-			}
-		}
-		return child, times
-	}
-	if s.index.first == nil {
-		s.index = t.List.indexOf(list)
-	}
-	if i, ok := s.index.first[e.Text()]; ok && s.index.elems[i] == e {
-		return list[s.index.positions[i]], s.index.times(e)
+	if i, ok := x.first[e.Text()]; ok && x.elems[i] == e {
+		return list[x.positions[i]], x.times(e)
 	}
 	return nil, 0
 }

@@ -67,24 +67,16 @@ const (
 // topology returns what t, which may be nil, says about paths in its values. It is nothing for a type that is deduced
 // from values.
 func (t *Type) topology() topology {
-	switch {
-	case t == nil:
+	if t == nil {
 		return anyTopology
-	case t.shapes().first() == mapShape:
-		switch {
-		case t.Map.isUntyped:
-			return anyTopology
-		case t.Map.isAtomic:
-			return wholeTopology
-		}
-		return granularTopology
-	case t.shapes().first() == listShape:
-		if t.List.IsAtomic() {
-			return wholeTopology
-		}
-		return granularTopology
 	}
-	return anyTopology
+	switch shape := t.shapes().first(); {
+	case shape != mapShape && shape != listShape, shape == mapShape && t.Map.isUntyped:
+		return anyTopology
+	case t.isLeafShape(shape):
+		return wholeTopology
+	}
+	return granularTopology
 }
 
 // WithDeclared returns set with all declared fields that have paths of set below them, so that removing the paths
@@ -96,16 +88,12 @@ func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 		}
 		var child *Type
 		switch {
-		case e.IsField():
-			if t.Map != nil {
-				var declared bool
-				child, declared = t.Map.Child(e.Text())
-				entry.Member = entry.Member || declared
-			}
-		case e.IsKey():
-			if t.List != nil {
-				child = t.List.elem
-			}
+		case e.IsField() && t.Map != nil:
+			var declared bool
+			child, declared = t.Map.Child(e.Text())
+			entry.Member = entry.Member || declared
+		case e.IsKey() && t.List != nil:
+			child = t.List.elem
 		}
 		if child != nil {
 			entry.Below = child.WithDeclared(entry.Below)

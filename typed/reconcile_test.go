@@ -9,6 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestReconciled looks for what Reconcile would change without decoding anything.
@@ -21,18 +22,13 @@ func TestReconciled(t *testing.T) {
 		want      bool
 	}{
 		{"nothing", "", root, `{}`, true},
-		{"granular", "what fits stays", root, `{f:labels: {f:a: {}}, f:set: {'v:"a"': {}}, f:s: {}}`, true},
 		{"marks", "a mark is no field", root, `{f:maps: {f:a: {.: {}, f:b: {}}}}`, true},
 		{"map became atomic", "", root, `{f:selector: {f:a: {}}}`, false},
 		{"atomic map", "owned as a whole", root, `{f:selector: {}}`, true},
-		{"list became atomic", "", root, `{f:args: {'v:"a"': {}}}`, false},
-		{"atomic list", "", root, `{f:args: {}}`, true},
 		{"nested", "at every level", root, `{f:template: {f:template: {f:selector: {f:a: {}}}}}`, false},
 		{"in item", "below items too", root, `{f:named: {'k:{"name":"a"}': {f:tags: {'v:"x"': {}}}}}`, true},
-		{"unknown", "paths that the type does not know stay", root, `{f:x: {f:a: {}}}`, true},
 		{"below a scalar", "", root, `{f:s: {f:a: {}}}`, true},
 		{"deduced", "values without a schema have no topology to follow", root, `{f:free: {f:a: {f:b: {}}}}`, true},
-		{"untyped atomic", "", root, `{f:raw: {f:a: {}}}`, false},
 		{"item of a list", "whatever selects it", setOf(selectors.Map.Elem()), `{'i:0': {f:a: {}}}`, false},
 		{"item in a map", "", selectors, `{'i:0': {f:a: {}}}`, false},
 		{"entry", "", selectors, `{f:x: {f:a: {}}}`, false},
@@ -106,4 +102,48 @@ func TestIsReconciledAgrees(t *testing.T) {
 		}
 	}
 	require.Positive(t, changed)
+}
+
+// TestGrownKeys: what lacks key fields gets their defaults, where it is known which item it meant (spec rule 8.4).
+func TestGrownKeys(t *testing.T) {
+	field := func(def any) typed.Field {
+		return typed.Field{Type: &typed.Type{Scalar: typed.Untyped}, Default: def}
+	}
+	list := &typed.Type{List: typed.KeyedList(&typed.Type{Map: typed.NewMap(map[string]typed.Field{
+		"port": field(nil), "proto": field("TCP"), "zone": field("a"), "note": field(nil),
+	}, nil)}, "port", "proto", "zone", "note")}
+	root := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"list": {Type: list}}, nil)}
+	for _, c := range []struct{ why, before, after string }{
+		{"both defaults", `"k:{\"port\":1}":{"f:port":{}}`, `"k:{\"port\":1,\"proto\":\"TCP\",\"zone\":\"a\"}":{"f:port":{}}`},
+		{"one of them", `"k:{\"port\":1,\"proto\":\"UDP\"}":{}`, `"k:{\"port\":1,\"proto\":\"UDP\",\"zone\":\"a\"}":{}`},
+		{"other keys have no default", `"k:{\"note\":\"x\",\"port\":1}":{}`,
+			`"k:{\"note\":\"x\",\"port\":1,\"proto\":\"TCP\",\"zone\":\"a\"}":{}`},
+		{"complete", `"k:{\"port\":1,\"proto\":\"UDP\",\"zone\":\"b\"}":{}`, ""},
+		{"complete, in other letters", `"k:{\"port\":\"é<\",\"proto\":\"UDP\",\"zone\":\"\\\"\"}":{}`, ""},
+		{"another value of what is missing", `"k:{\"port\":1}":{},"k:{\"port\":1,\"proto\":\"UDP\",\"zone\":\"a\"}":{}`, ""},
+		{"two of them", `"k:{\"port\":1}":{},"k:{\"port\":1,\"proto\":\"TCP\",\"zone\":\"a\"}":{},` +
+			`"k:{\"port\":1,\"proto\":\"UDP\",\"zone\":\"a\"}":{}`, ""},
+		{"the same, complete: both are one", `"k:{\"port\":1}":{"f:port":{}},"k:{\"port\":1,\"proto\":\"TCP\",\"zone\":\"a\"}":{"f:zone":{}}`,
+			`"k:{\"port\":1,\"proto\":\"TCP\",\"zone\":\"a\"}":{"f:port":{},"f:zone":{}}`},
+		{"of another list", `"k:{\"name\":\"x\"}":{}`, ""},
+		{"an item of a set", `"v:1":{}`, ""},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			set, err := fieldpath.Parse([]byte(`{"f:list":{` + c.before + `}}`))
+			require.NoError(t, err)
+			want := set
+			if c.after != "" {
+				want, err = fieldpath.Parse([]byte(`{"f:list":{` + c.after + `}}`))
+				require.NoError(t, err)
+			}
+			now := root.Reconcile(set)
+			require.Equal(t, want.String(), now.String())
+			require.Equal(t, now.String(), root.Reconcile(now).String(), "once")
+			if c.after != "" {
+				require.False(t, root.IsReconciled(set.Tree()))
+			} else {
+				require.Same(t, set, now)
+			}
+		})
+	}
 }

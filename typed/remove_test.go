@@ -18,24 +18,13 @@ func TestRemove(t *testing.T) {
 		name, why, value, set string
 		want, toNull          string // toNull is upstream's, too; want's if empty
 	}{
-		{"nothing", "an empty set removes nothing", `{s: a}`, `{}`, `{"s":"a"}`, ""},
-		{"not there", "a set of other paths removes nothing", `{s: a}`, `{f:num: {}, f:x: {f:z: {}}}`, `{"s":"a"}`, ""},
-		{"field", "", `{s: a, num: 1}`, `{f:s: {}}`, `{"num":1}`, ""},
-		{"with content", "a path goes with all that is below it", `{s: a, labels: {a: x}}`, `{f:labels: {}}`, `{"s":"a"}`,
-			""},
-		{"entry", "", `{labels: {a: x, b: z}}`, `{f:labels: {f:a: {}}}`, `{"labels":{"b":"z"}}`, ""},
 		{"last entry", "the container stays, empty", `{s: a, labels: {a: x}}`, `{f:labels: {f:a: {}}}`,
 			`{"labels":{},"s":"a"}`, `{"labels":null,"s":"a"}`},
 		{"last field", "", `{s: a, template: {s: b}}`, `{f:template: {f:s: {}}}`, `{"s":"a","template":{}}`,
 			`{"s":"a","template":null}`},
-		{"set item", "", `{set: [a, b, c]}`, `{f:set: {'v:"b"': {}}}`, `{"set":["a","c"]}`, ""},
 		{"last set item", "", `{set: [b]}`, `{f:set: {'v:"b"': {}}}`, `{"set":[]}`, `{"set":null}`},
-		{"keyed item", "", `{ports: [{port: 1}, {port: 2}]}`, `{f:ports: {'k:{"port":1,"proto":"TCP"}': {}}}`,
-			`{"ports":[{"port":2}]}`, ""},
 		{"duplicates", "all items of the element go", `{named: [{name: a}, {name: a, port: 1}, {name: b}]}`,
 			`{f:named: {'k:{"name":"a"}': {}}}`, `{"named":[{"name":"b"}]}`, ""},
-		{"in item", "", `{named: [{name: a, port: 1}]}`, `{f:named: {'k:{"name":"a"}': {f:port: {}}}}`,
-			`{"named":[{"name":"a"}]}`, ""},
 		{"everything in an item", "", `{named: [{name: a}, {name: b}]}`, `{f:named: {'k:{"name":"a"}': {f:name: {}}}}`,
 			`{"named":[{},{"name":"b"}]}`, `{"named":[null,{"name":"b"}]}`},
 		{"everything in all items", "they are found by no key any more, so that the list has to be", `{named: [{name: a}]}`,
@@ -46,9 +35,6 @@ func TestRemove(t *testing.T) {
 		{"empty left alone", "one that it does not speak of stays", `{labels: {}, s: a}`, `{f:s: {}}`, `{"labels":{}}`, ""},
 		{"empty item left alone", "its key is its defaults", `{ports: [{}, {port: 1}]}`,
 			`{f:ports: {'k:{"port":1,"proto":"TCP"}': {}}}`, `{"ports":[{}]}`, ""},
-		{"scalar", "a path below a scalar removes nothing", `{s: a}`, `{f:s: {f:a: {}}}`, `{"s":"a"}`, ""},
-		{"null", "nor one below a null", `{labels: null}`, `{f:labels: {f:a: {}}}`, `{"labels":null}`, ""},
-		{"deduced", "", `{free: {a: {b: 1, c: 1}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"c":1}}}`, ""},
 		{"root", "the root stays too", `{s: a}`, `{f:s: {}}`, `{}`, `null`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -110,18 +96,10 @@ func TestExtract(t *testing.T) {
 		withKeys              string // want's if empty
 		differs               string // upstream's answer with keys, where it is another
 	}{
-		{"nothing", "nothing of the set is in the value", `{s: a}`, `{f:num: {}}`, `null`, "", ""},
-		{"field", "", `{s: a, num: 1}`, `{f:s: {}}`, `{"s":"a"}`, "", ""},
-		{"in struct", "", `{template: {s: a, num: 1}}`, `{f:template: {f:s: {}}}`, `{"template":{"s":"a"}}`, "", ""},
-		{"entry", "", `{labels: {a: x, b: z}}`, `{f:labels: {f:b: {}}}`, `{"labels":{"b":"z"}}`, "", ""},
 		{"empty map", "an empty map is owned as such", `{labels: {}}`, `{f:labels: {}}`, `{"labels":{}}`, "", ""},
 		{"owned container", "others filled the map that the manager left empty", `{labels: {a: x}}`, `{f:labels: {}}`,
 			`{"labels":{}}`, "", `{"labels":null}`},
 		{"owned list", "an empty list would own nothing", `{set: [a]}`, `{f:set: {}}`, `{"set":null}`, "", ""},
-		{"null", "", `{labels: null}`, `{f:labels: {}}`, `{"labels":null}`, "", ""},
-		{"atomic map", "as a whole", `{selector: {a: x}}`, `{f:selector: {}}`, `{"selector":{"a":"x"}}`, "", ""},
-		{"atomic list", "", `{args: [a, b]}`, `{f:args: {}}`, `{"args":["a","b"]}`, "", ""},
-		{"set item", "", `{set: [a, b]}`, `{f:set: {'v:"b"': {}}}`, `{"set":["b"]}`, "", ""},
 		{"no set item", "a list with nothing in it is left out", `{s: b, set: [a]}`, `{f:set: {'v:"b"': {}}}`, `null`, "",
 			`{"set":null}`},
 		{"item", "an item that is owned is extracted whole, or by its keys", `{named: [{name: a, port: 1}]}`,
@@ -138,7 +116,6 @@ func TestExtract(t *testing.T) {
 			`{"named":[{"name":"b"}]}`, "", `{"named":[null,{"name":"b"}]}`},
 		{"owned item without content", "unless it is owned itself", `{named: [{name: a}]}`,
 			`{f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}}}`, `{"named":[{}]}`, `{"named":[{"name":"a"}]}`, ""},
-		{"deduced", "", `{free: {a: {b: 1, c: 2}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"b":1}}}`, "", ""},
 		{"odd elements", "elements that do not fit are passed over", `{labels: {a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`,
 			`{"labels":{"a":"x"}}`, "", ""},
 		{"odd element, same text", "a value is no entry's name", `{labels: {"1": x, a: x}}`,

@@ -27,14 +27,6 @@ func Canonical(equal func(t *Type, a, b any) bool) *Semantics {
 	return &Semantics{equal: equal}
 }
 
-// leavesEqual reports whether two leaves are equal.
-func (s *Semantics) leavesEqual(t *Type, a, b any) bool {
-	if Equal(a, b) {
-		return true
-	}
-	return s != nil && s.sameMeaning(t, a, b, 0)
-}
-
 // sameMeaning reports whether two values, at a depth, have the same meaning. It visits the content of atomic lists
 // and maps.
 func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
@@ -70,13 +62,10 @@ func (s *Semantics) sameEntries(m *Map, a, b map[string]any, depth int) bool {
 	for name, av := range a {
 		bv, ok := b[name]
 		if !ok {
-			if !s.asAbsent(m, name, av, depth) {
-				return false
-			}
-			continue
+			bv = missing
 		}
-		t := m.typeOf(name)
-		if !s.sameMeaning(t, av, bv, depth) && !s.bothAbsent(m, name, av, bv, depth) {
+		isSame := ok && s.sameMeaning(m.typeOf(name), av, bv, depth)
+		if !isSame && !s.bothAbsent(m, name, av, bv, depth) {
 			return false
 		}
 	}
@@ -88,11 +77,14 @@ func (s *Semantics) sameEntries(m *Map, a, b map[string]any, depth int) bool {
 	return true
 }
 
-// asAbsent reports whether v, an entry of m called name, counts as missing: it is empty, and the schema gives
+// asAbsent reports whether v, an entry of m called name, is or counts as missing: it is empty, and the schema gives
 // emptiness no meaning. An empty struct has a meaning, such as emptyDir: {}, unless it is the default.
 func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	if s == nil || depth > limits.MaxDepth {
 		return false
+	}
+	if isMissing(v) {
+		return true
 	}
 	field, declared := m.fields[name]
 	t := field.Type
@@ -125,10 +117,9 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	return false
 }
 
-// bothAbsent reports whether two values of an entry of m called name both count as missing, such as a null and an
-// empty list.
+// bothAbsent is asAbsent for two values of an entry, such as a null and an empty list.
 func (s *Semantics) bothAbsent(m *Map, name string, a, b any, depth int) bool {
-	return s != nil && s.asAbsent(m, name, a, depth) && s.asAbsent(m, name, b, depth)
+	return s.asAbsent(m, name, a, depth) && s.asAbsent(m, name, b, depth)
 }
 
 // formatEqual reports whether two scalars have the same meaning in a format.

@@ -311,8 +311,13 @@ func isEmptyValue(v any) bool {
 }
 
 func (w *validator) items(l *List, v any) {
-	list, ok := w.list(v)
+	list, ok := v.([]any)
 	if !ok {
+		w.fail("expected list, got %s", describe(v))
+		return
+	}
+	if len(list) > limits.MaxItems {
+		w.fail("%d items, expected at most %d", len(list), limits.MaxItems)
 		return
 	}
 	if l.IsAtomic() {
@@ -335,16 +340,6 @@ func (w *validator) items(l *List, v any) {
 		}
 	}
 	w.distinct(level)
-}
-
-// list returns the items of a value that has to be a list.
-func (w *validator) list(v any) (list []any, ok bool) {
-	if list, ok = v.([]any); !ok {
-		w.fail("expected list, got %s", describe(v))
-	} else if ok = len(list) <= limits.MaxItems; !ok {
-		w.fail("%d items, expected at most %d", len(list), limits.MaxItems)
-	}
-	return list, ok
 }
 
 // element returns the element of the item at i of a list, unless it has none.

@@ -79,7 +79,14 @@ func (t *Type) shapes() (s shape) {
 // the operation uses the first of them.
 func (t *Type) shapeOf(v any) shape {
 	all := t.shapes()
-	var s shape
+	if s := all & ownShape(v); s != 0 {
+		return s
+	}
+	return all
+}
+
+// ownShape returns the shape of a value; none of null, and of what is no JSON value.
+func ownShape(v any) (s shape) {
 	switch kindOf(v) {
 	case isNumber, isString, isBool:
 		s = scalarShape
@@ -88,10 +95,7 @@ func (t *Type) shapeOf(v any) shape {
 	case isMap:
 		s = mapShape
 	}
-	if s &= all; s != 0 {
-		return s
-	}
-	return all
+	return s
 }
 
 // first returns the shape that a value is treated as if several are possible.
@@ -243,32 +247,24 @@ func namesOf(v any, depth int) *names {
 }
 
 func equalNumbers(a, b any) bool {
-	ai, af, aWhole, ok := number(a)
-	if !ok {
+	if kindOf(a) != isNumber || kindOf(b) != isNumber { // such as a named Go type
 		return false
 	}
-	bi, bf, bWhole, ok := number(b)
-	if !ok {
-		return false
+	a, b = trees.Number(a), trees.Number(b)
+	i, isWhole := a.(int64)
+	j, areWhole := b.(int64)
+	if isWhole && areWhole {
+		return i == j
 	}
-	if aWhole && bWhole {
-		return ai == bi
-	}
-	return af == bf
+	return asFloat(a) == asFloat(b)
 }
 
-// number returns a Go number as an integer, if it is one, and as a float.
-func number(v any) (i int64, f float64, whole, ok bool) {
-	if kindOf(v) != isNumber { // such as a named Go type
-		return 0, 0, false, false
+// asFloat returns an int64 or float64 as a float.
+func asFloat(v any) float64 {
+	if i, ok := v.(int64); ok {
+		return float64(i)
 	}
-	switch n := trees.Number(v).(type) {
-	case int64:
-		return n, float64(n), true, true
-	case float64:
-		return 0, n, false, true
-	}
-	return 0, 0, false, false
+	return v.(float64)
 }
 
 // sameList reports whether a and b, of one length, are one list in memory.

@@ -32,9 +32,9 @@ func CompareAndValidate(s *typed.Semantics, t *typed.Type, old, now any, except 
 // unknown fields.
 func DropUnknown(t *typed.Type, v, live any) (any, typed.Errors) { return dropUnknown(t, v, live) }
 
-// Finder finds the values at the paths of sets, in values of one type. It searches a list item by item for the first
-// two lookups, and builds an index of the list for all others, whichever sets they are for: p lookups in n items cost
-// O(p+n). The values must not change while it is used.
+// Finder finds the values at the paths of sets, in values of one type. It builds an index of each list in which it
+// looks something up, whichever sets that is for: p lookups in n items cost O(p+n). The values must not change while it
+// is used.
 type Finder interface {
 	// Find returns the child that e selects in v, the first one if it selects several, and how many it selects.
 	Find(t *typed.Type, v any, e fieldpath.Element) (child any, times int)
