@@ -90,13 +90,19 @@ func (s *sides) entry(t *typed.Type, name string, a, b side, except []string, de
 	if fa != fb {
 		return s.add(name, side{fa, x}, side{fb, y}, except, depth)
 	}
-	var inside sides
-	var err error
 	switch fa.kind {
-	case structKind:
-		inside, err = diffStructs(t, fa, x, y, except, depth)
-	case mapKind:
-		inside, err = diffMaps(t, fa, x, y, depth)
+	case structKind, mapKind:
+		var inside sides
+		var err error
+		if fa.kind == structKind {
+			inside, err = diffStructs(t, fa, x, y, except, depth)
+		} else {
+			inside, err = diffMaps(t, fa, x, y, depth)
+		}
+		if err == nil && inside.a != nil {
+			s.put(name, inside.a, inside.b)
+		}
+		return err
 	case listKind:
 		if equalLists(fa, x, y, depth) {
 			return nil
@@ -105,17 +111,12 @@ func (s *sides) entry(t *typed.Type, name string, a, b side, except []string, de
 			s.put(name, before, after)
 			return nil
 		}
-		return s.add(name, side{fa, x}, side{fb, y}, except, depth)
 	default:
 		if equalScalars(fa, x, y) {
 			return nil
 		}
-		return s.add(name, side{fa, x}, side{fb, y}, except, depth)
 	}
-	if err == nil && inside.a != nil {
-		s.put(name, inside.a, inside.b)
-	}
-	return err
+	return s.add(name, side{fa, x}, side{fb, y}, except, depth)
 }
 
 func diffStructs(t *typed.Type, f *form, a, b reflect.Value, except []string, depth int) (out sides, err error) {
@@ -249,7 +250,7 @@ func equalScalars(f *form, a, b reflect.Value) bool {
 	case intKind:
 		return a.Int() == b.Int()
 	case convertKind:
-		return f.bitwise && a.Type() == b.Type() && a.Equal(b)
+		return f.isScalar && a.Type() == b.Type() && a.Equal(b)
 	}
 	return false
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -52,9 +53,9 @@ type form struct {
 	err      error
 
 	onlyPtr bool // convertKind: only a pointer to it has the method
-	bitwise bool // convertKind: equal in Go means equal in JSON, and == can't panic
 
 	unmarshals bool // convertKind: a struct that is decoded by its UnmarshalJSON alone
+	isScalar   bool // convertKind: one of scalarTypes
 	isText     bool // convertKind: its JSON is a string or null
 
 	lastTypes atomic.Pointer[fieldTypes] // see typesIn
@@ -92,6 +93,16 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 	zeroerType      = reflect.TypeFor[zeroer]()
 )
+
+// scalarTypes are types of the API that marshal themselves to a scalar, with whether that is always a string or null.
+// Values that are equal in Go are equal in JSON, and == can't panic.
+var scalarTypes = map[reflect.Type]bool{
+	reflect.TypeFor[resource.Quantity]():  true,
+	reflect.TypeFor[metav1.Time]():        true,
+	reflect.TypeFor[metav1.MicroTime]():   true,
+	reflect.TypeFor[metav1.Duration]():    true,
+	reflect.TypeFor[intstr.IntOrString](): false,
+}
 
 var (
 	forms sync.Map // reflect.Type → *form, complete with all that it refers to
@@ -132,9 +143,8 @@ func (c compiler) form(t reflect.Type) *form {
 	byValue, byPointer := converts(t), converts(reflect.PointerTo(t))
 	if t.Kind() != reflect.Pointer && (byValue || byPointer) {
 		f.kind, f.onlyPtr = convertKind, !byValue
-		f.bitwise = bitwise(t)
 		f.unmarshals = t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
-		f.isText = t == reflect.TypeFor[resource.Quantity]() || t == reflect.TypeFor[metav1.Time]()
+		f.isText, f.isScalar = scalarTypes[t]
 		return f
 	}
 	switch t.Kind() {
@@ -198,26 +208,6 @@ var basicForms = map[kind]*form{
 
 // converts reports whether values of t convert themselves; a [converter] is a json.Marshaler, too.
 func converts(t reflect.Type) bool { return t.Implements(marshalerType) }
-
-// bitwise reports whether two values of t that are == in Go marshal the same, and
-// comparing them never panics: an interface may hold what can't be compared.
-func bitwise(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if !bitwise(t.Field(i).Type) {
-				return false
-			}
-		}
-		return true
-	case reflect.Array:
-		return bitwise(t.Elem())
-	case reflect.Pointer:
-		return true
-	}
-	k := basic(t.Kind())
-	return k != noKind && k != floatKind // there are two zeros
-}
 
 // fields adds the fields of t to f. The steps of outer lead from the struct of f to t, through the embedded types
 // inside.

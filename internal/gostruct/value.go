@@ -55,27 +55,21 @@ func (e *entryError) add(name string, err error) (isEnd bool) {
 func indirect(f *form, v reflect.Value) (*form, reflect.Value) {
 	for range limits.MaxDepth {
 		switch f.kind {
-		case pointerKind:
+		case pointerKind, interfaceKind, bytesKind, listKind, mapKind:
 			if v.IsNil() {
 				return null, v
 			}
-			f, v = f.elem, v.Elem()
-		case interfaceKind:
-			if v.IsNil() {
-				return null, v
-			}
-			v = v.Elem()
-			f = formOf(v.Type())
-		case bytesKind, listKind, mapKind:
-			if v.IsNil() {
-				return null, v
-			}
-			return f, v
 		case convertKind:
 			if isNil(v) {
 				return null, v
 			}
-			return f, v
+		}
+		switch f.kind {
+		case pointerKind:
+			f, v = f.elem, v.Elem()
+		case interfaceKind:
+			v = v.Elem()
+			f = formOf(v.Type())
 		default:
 			return f, v
 		}
