@@ -130,31 +130,22 @@ func TestMalformed(t *testing.T) {
 	for _, row := range []struct {
 		name, why, in string
 		want          string
-		treeOnly      bool // no Go struct holds it
 	}{
 		{"operation", "there are two operations", `[{"manager":"a","operation":"Patch","apiVersion":"v1",` + fields + `}]`,
-			`managedFields[0] of manager "a": operation must be Apply or Update, got "Patch"`, false},
-		{"empty entry", "", `[{}]`, `managedFields[0] of manager "": operation must be Apply or Update, got ""`, false},
+			`managedFields[0] of manager "a": operation must be Apply or Update, got "Patch"`},
+		{"empty entry", "", `[{}]`, `managedFields[0] of manager "": operation must be Apply or Update, got ""`},
 		{"version", "a version is needed", `[{"manager":"a","operation":"Apply",` + fields + `}]`,
-			`managedFields[0] of manager "a": apiVersion must not be empty`, false},
+			`managedFields[0] of manager "a": apiVersion must not be empty`},
 		{"format", "there is one format", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV2"}]`,
-			`managedFields[0] of manager "a": fieldsType must be FieldsV1, got "FieldsV2"`, false},
+			`managedFields[0] of manager "a": fieldsType must be FieldsV1, got "FieldsV2"`},
 		{"no format", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1"}]`,
-			`managedFields[0] of manager "a": fieldsType must be FieldsV1, got ""`, false},
+			`managedFields[0] of manager "a": fieldsType must be FieldsV1, got ""`},
 		{"second", "the error says which",
 			`[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields +
 				`},{"manager":"b","operation":"Apply","apiVersion":"","fieldsType":"FieldsV1"}]`,
-			`managedFields[1] of manager "b": apiVersion must not be empty`, false},
+			`managedFields[1] of manager "b": apiVersion must not be empty`},
 		{"fields", "",
-			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"k:1":{}}}]`, "", false},
-		{"no map", "", `[1]`, `managedFields[0] of manager "": expected a map, got int64`, true},
-		{"manager", "", `[{"manager":1,"operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1"}]`,
-			`managedFields[0] of manager "": manager: expected a string, got int64`, true},
-		{"fields of another kind", "",
-			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":[]}]`,
-			`managedFields[0] of manager "a": fieldsV1: expected a map, got []interface {}`, true},
-		{"time", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","time":"noon"}]`,
-			`managedFields[0] of manager "a": time: expected RFC 3339, got "noon"`, true},
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"k:1":{}}}]`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := managedfields.DecodeTree(tree(t, row.in))
@@ -162,9 +153,6 @@ func TestMalformed(t *testing.T) {
 			require.ErrorAs(t, err, &located, row.why)
 			if row.want != "" {
 				require.EqualError(t, err, row.want, row.why)
-			}
-			if row.treeOnly {
-				return
 			}
 			_, err = managedfields.Decode(wire(t, row.in))
 			require.ErrorAs(t, err, &located)
