@@ -88,20 +88,3 @@ func customTypes(t *testing.T) fieldmanager.Types {
 	require.NoError(t, err)
 	return types
 }
-
-// TestLiveThatDoesNotFit: an atomic list of live that does not fit its type may be
-// applied as it is, by whoever is new to the object too (spec rule 1.3).
-func TestLiveThatDoesNotFit(t *testing.T) {
-	m := newManager(t, "v1")
-	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
-	require.NoError(t, err)
-	live = stored(live)
-	contents(live)["spec"].(map[string]any)["atomic"] = []any{int64(1)}
-	for _, force := range []bool{false, true} {
-		out, err := writetest.Apply(m, live, object(t, "v1", "spec: {atomic: [1], count: 2}"), "bob", force)
-		require.NoError(t, err)
-		require.Contains(t, owners(t, out), `bob Apply example.dev/v1 {"f:spec":{"f:atomic":{},"f:count":{}}}`)
-	}
-	_, err = writetest.Apply(m, live, object(t, "v1", "spec: {atomic: [2]}"), "bob", false)
-	require.ErrorContains(t, err, "expected string, got 2")
-}

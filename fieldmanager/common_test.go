@@ -1,6 +1,13 @@
 package fieldmanager_test
 
-import "github.com/tenure-ssa/tenure/internal/writetest"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
+)
 
 // Objects, types and managers of the tests.
 var (
@@ -37,3 +44,18 @@ type (
 )
 
 func ptr[T any](v T) *T { return &v }
+
+// warningsTo is an option that collects warnings in a list.
+func warningsTo(list *[]fieldmanager.Warning) func(*fieldmanager.Options) {
+	return func(o *fieldmanager.Options) {
+		o.Warnings = func(w fieldmanager.Warning) { *list = append(*list, w) }
+	}
+}
+
+// requireRole requires that an error says that the object of a role is at fault.
+func requireRole(t testing.TB, role fieldmanager.Role, err error) {
+	t.Helper()
+	var at *fieldmanager.ObjectError
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, role, at.Role)
+}

@@ -2,7 +2,6 @@ package fieldmanager_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 
@@ -64,9 +63,7 @@ func TestConvertersThatAreWrong(t *testing.T) {
 			var warnings []fieldmanager.Warning
 			wrong := convert(func(runtime.Object, schema.GroupVersion) (runtime.Object, error) { return row.result, row.err })
 			m := newManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = wrong },
-				func(o *fieldmanager.Options) {
-					o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
-				})
+				warningsTo(&warnings))
 			out, err := writetest.Apply(m, atV2, object(t, "v2", "spec: {text: b}"), "bob", false)
 			require.NoError(t, err, row.why)
 			require.Equal(t, owners(t, live)+"bob Apply example.dev/v2 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, out))
@@ -78,14 +75,11 @@ func TestConvertersThatAreWrong(t *testing.T) {
 			require.Equal(t, int64(1), contents(out)["spec"].(map[string]any)["count"], "nothing is removed")
 
 			_, err = writetest.Apply(m, stored(live), object(t, "v2", "spec: {text: b}"), "bob", false)
-			var at *fieldmanager.ObjectError
-			require.ErrorAs(t, err, &at, "live itself can't be converted")
-			require.Equal(t, fieldmanager.LiveObject, at.Role)
+			requireRole(t, fieldmanager.LiveObject, err)
 			now := stored(live)
 			now.Object["spec"].(map[string]any)["text"] = "c"
 			_, err = writetest.Update(m, atV2, now, "ctl")
-			require.ErrorAs(t, err, &at, "nor can the new object")
-			require.Equal(t, fieldmanager.NewObject, at.Role)
+			requireRole(t, fieldmanager.NewObject, err)
 			kept := m.UpdateNoErrors(t.Context(), atV2, now, fieldmanager.UpdateOptions{Manager: "ctl"})
 			require.Equal(t, owners(t, live), owners(t, kept))
 		})
@@ -243,13 +237,12 @@ func TestUpdatesThatChangeNothing(t *testing.T) {
 	odd := stored(object(t, "v1", "spec: {text: a}"))
 	odd.Object["metadata"] = "x"
 	_, err = writetest.Update(m, stored(live), odd, "ctl")
-	var at *fieldmanager.ObjectError
-	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.NewObject, "%v", err)
+	requireRole(t, fieldmanager.NewObject, err)
 	require.Equal(t, odd, m.UpdateNoErrors(t.Context(), stored(live), odd, fieldmanager.UpdateOptions{Manager: "ctl"}))
 	_, err = writetest.Apply(m, odd, object(t, "v1", ""), "alice", false)
-	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.LiveObject, "%v", err)
+	requireRole(t, fieldmanager.LiveObject, err)
 	_, err = writetest.Apply(m, nil, odd, "alice", false)
-	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.AppliedObject, "%v", err)
+	requireRole(t, fieldmanager.AppliedObject, err)
 	free, err := fieldmanager.New(thingKind, anyType{}, fieldmanager.Options{})
 	require.NoError(t, err)
 	for _, given := range []struct{ live, intent runtime.Object }{{odd, object(t, "v1", "")}, {nil, odd}} {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -105,7 +107,6 @@ type FieldManager struct {
 	typ     *typed.Type
 	types   Types
 	options Options
-	empty   map[string]any // the tree of Options.Empty if that is a Go struct of the version, only to compare with
 }
 
 // New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and when
@@ -131,11 +132,7 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	case err != nil:
 		return nil, fmt.Errorf("type of %s: %w", kind, err)
 	}
-	m := &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}
-	if m.isOwnStruct(options.Empty) {
-		m.empty, _ = gostruct.Tree(options.Empty, managedFieldsPath...)
-	}
-	return m, nil
+	return &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}, nil
 }
 
 // Kind returns the kind and version that the FieldManager is for.
@@ -166,4 +163,21 @@ func (m *FieldManager) warning(e *managedfields.Entry, err error) {
 	if m.options.Warnings != nil {
 		m.options.Warnings(Warning{Manager: e.Key, Version: e.APIVersion, Err: err})
 	}
+}
+
+// NoneConverter converts by setting the apiVersion and nothing else: the
+// strategy None of CustomResourceDefinitions. It shares the rest of the object.
+type NoneConverter struct{}
+
+var _ Converter = NoneConverter{}
+
+// Convert returns obj with the apiVersion of to.
+func (NoneConverter) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+	tree, err := gostruct.Tree(obj)
+	if err != nil {
+		return nil, err
+	}
+	tree = maps.Clone(tree)
+	tree["apiVersion"] = to.String()
+	return &unstructured.Unstructured{Object: tree}, nil
 }

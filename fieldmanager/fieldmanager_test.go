@@ -16,7 +16,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -73,14 +72,6 @@ func TestTypesThatFail(t *testing.T) {
 	require.ErrorIs(t, warnings[0].Err, errSchema)
 	_, err = fieldmanager.New(thingKind.GroupKind().WithVersion("v2"), types, fieldmanager.Options{})
 	require.ErrorIs(t, err, errSchema)
-}
-
-func TestApplyToNothing(t *testing.T) {
-	m := newManager(t, "v1")
-	got, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, labels: {k: v}}"), "alice", false)
-	require.NoError(t, err)
-	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:labels":{"f:k":{}},"f:text":{}}}`+"\n", owners(t, got))
-	require.Equal(t, "2026-01-02 03:04:05 +0000 UTC", got.(metav1.Object).GetManagedFields()[0].Time.UTC().String())
 }
 
 // TestBadIntents checks what is refused (spec rules 1.1, 1.2 and 1.3) and how a server
@@ -252,9 +243,7 @@ func TestConverterThatFails(t *testing.T) {
 
 	var warnings []fieldmanager.Warning
 	m := newManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = failing{} },
-		func(o *fieldmanager.Options) {
-			o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
-		})
+		warningsTo(&warnings))
 	now := stored(live)
 	require.NoError(t, unstructured.SetNestedField(now.Object, "b", "spec", "text"))
 	got, err := writetest.Update(m, live, now, "ctl")
@@ -274,35 +263,6 @@ ctl Update example.dev/v2 {"f:spec":{"f:text":{}}}
 	require.Equal(t, int64(1), got.(*unstructured.Unstructured).Object["spec"].(map[string]any)["count"])
 	require.Equal(t, "alice Apply example.dev/v2 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, got))
 	require.NotEmpty(t, warnings)
-}
-
-// TestVersionThatIsGone shows that an entry of a version that does not exist is
-// kept through any number of writes, until its own manager applies again.
-func TestVersionThatIsGone(t *testing.T) {
-	live := stored(object(t, "v1", "spec: {text: a}"))
-	live.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: "old", Operation: "Apply", APIVersion: "example.dev/v1alpha1", FieldsType: "FieldsV1",
-		FieldsV1: fieldsv1.New(`{"f:spec":{"f:gone":{}}}`),
-	}})
-	var warnings []fieldmanager.Warning
-	m := newManager(t, "v1", func(o *fieldmanager.Options) {
-		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
-	})
-	got, err := writetest.Apply(m, live, object(t, "v1", "spec: {text: b}"), "alice", false)
-	require.NoError(t, err)
-	require.Contains(t, owners(t, got), "old Apply example.dev/v1alpha1 {\"f:spec\":{\"f:gone\":{}}}\n")
-	require.ErrorIs(t, warnings[0].Err, fieldmanager.ErrVersionGone)
-
-	now := stored(got)
-	require.NoError(t, unstructured.SetNestedField(now.Object, "c", "spec", "text"))
-	got, err = writetest.Update(m, stored(got), now, "ctl")
-	require.NoError(t, err)
-	require.Contains(t, owners(t, got), "old Apply example.dev/v1alpha1 {\"f:spec\":{\"f:gone\":{}}}\n")
-
-	got, err = writetest.Apply(m, stored(got), object(t, "v1", "spec: {count: 1}"), "old", false)
-	require.NoError(t, err)
-	require.Contains(t, owners(t, got), "old Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n")
-	require.NotContains(t, owners(t, got), "v1alpha1")
 }
 
 // TestDuplicatesAtAnotherVersion shows difference 3.
@@ -328,9 +288,7 @@ ctl Update example.dev/v1 {"f:spec":{"f:set":{"v:\"b\"":{}}}}
 // is, whether a write touches it or not, and blocks nothing.
 func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	var warnings []fieldmanager.Warning
-	m := newManager(t, "v1", func(o *fieldmanager.Options) {
-		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
-	})
+	m := newManager(t, "v1", warningsTo(&warnings))
 	broken := map[string]any{
 		"manager":    "x",
 		"operation":  "Apply",
@@ -431,38 +389,6 @@ func TestUpdateNoErrorsKeepsManagedFields(t *testing.T) {
 	require.Len(t, reported, 1)
 	require.Contains(t, reported[0], broken.GetName()+": ")
 	require.Contains(t, reported[0], ".spec.text: expected string, got a list")
-}
-
-// TestGoStructs applies to and updates a Go struct.
-func TestGoStructs(t *testing.T) {
-	types := openapi.Builtin()
-	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMapList"}
-	require.NotNil(t, types.TypeFor(kind))
-
-	kind = schema.GroupVersionKind{Group: "meta.example.dev", Version: "v1", Kind: "PartialObjectMetadata"}
-	m, err := fieldmanager.New(kind, anyType{}, fieldmanager.Options{Clock: func() time.Time { return start }})
-	require.NoError(t, err)
-	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "uid"}}
-	live.SetGroupVersionKind(kind)
-	intent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{"a": "b"}}}
-	intent.SetGroupVersionKind(kind)
-	got, err := writetest.Apply(m, live, intent, "alice", false)
-	require.NoError(t, err)
-	merged := got.(*metav1.PartialObjectMetadata)
-	require.Equal(t, map[string]string{"a": "b"}, merged.Labels)
-	require.Equal(
-		t,
-		"alice Apply meta.example.dev/v1 {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:a\":{}}}}\n",
-		owners(t, merged),
-	)
-
-	now := merged.DeepCopy()
-	now.Labels["a"] = "c"
-	got, err = writetest.Update(m, merged, now, "ctl")
-	require.NoError(t, err)
-	require.Equal(t, "c", got.(*metav1.PartialObjectMetadata).Labels["a"])
-	require.Contains(t, owners(t, got), "ctl Update")
-	require.Equal(t, "b", merged.Labels["a"])
 }
 
 func TestObjectsWithoutMetadataAreNotTracked(t *testing.T) {

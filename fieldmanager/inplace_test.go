@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // aside is a widget whose metadata is behind a pointer, which a copy shares.
@@ -196,15 +194,11 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	// What is no JSON can't be tracked.
 	endless := newWidget(widgetSpec{Ratio: ptr(inf())})
 	_, err = writetest.Update(m, live, endless, "ctl")
-	var at *fieldmanager.ObjectError
-	require.ErrorAs(t, err, &at)
-	require.Equal(t, fieldmanager.NewObject, at.Role)
+	requireRole(t, fieldmanager.NewObject, err)
 	_, err = writetest.Apply(m, nil, endless, "alice", false)
-	require.ErrorAs(t, err, &at)
-	require.Equal(t, fieldmanager.AppliedObject, at.Role)
+	requireRole(t, fieldmanager.AppliedObject, err)
 	_, err = writetest.Apply(m, endless, newWidget(widgetSpec{}), "alice", false)
-	require.ErrorAs(t, err, &at)
-	require.Equal(t, fieldmanager.LiveObject, at.Role)
+	requireRole(t, fieldmanager.LiveObject, err)
 	require.Same(t, endless, m.UpdateNoErrors(t.Context(), nil, endless, fieldmanager.UpdateOptions{Manager: "ctl"}))
 	endless.UID = "uid"
 	_, err = writetest.Update(m, endless, now, "ctl")
@@ -254,38 +248,6 @@ func TestEmptyObject(t *testing.T) {
 	require.ErrorContains(t, err, "live object: ")
 }
 
-// TestSubresource shows that what a subresource leaves alone is neither owned nor
-// in conflict (spec rules 2.6 and 2.9).
-func TestSubresource(t *testing.T) {
-	reset := func(names ...string) func(*fieldmanager.Options) {
-		var paths []fieldpath.Path
-		for _, name := range names {
-			paths = append(paths, fieldpath.Fields(name))
-		}
-		return func(o *fieldmanager.Options) {
-			o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding{Set: fieldpath.NewSet(paths...)}}
-		}
-	}
-	status := newManager(t, "v1", func(o *fieldmanager.Options) { o.Subresource = "status" }, reset("spec", "metadata"))
-	whole := newManager(t, "v1", reset("status"))
-	live, err := writetest.Apply(whole, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
-	require.NoError(t, err)
-	now := stored(live)
-	require.NoError(t, unstructured.SetNestedField(now.Object, "b", "spec", "text"))
-	now.SetManagedFields(nil)
-	out, err := writetest.Update(status, stored(live), now, "kubelet")
-	require.NoError(t, err)
-	require.Equal(t, owners(t, live), owners(t, out), "the spec is not changed through status, and live's entries count")
-	again, err := writetest.Apply(status, stored(live), object(t, "v1", "spec: {text: b}"), "bob", false)
-	require.NoError(t, err, "what is reset is in no conflict")
-	require.Equal(t, owners(t, live), owners(t, again))
-	_, err = writetest.Apply(whole, stored(live), object(t, "v1", "spec: {text: b}"), "", false)
-	require.ErrorContains(t, err, "alice")
-	out, err = writetest.Update(whole, nil, object(t, "v1", "spec: {text: b}"), "")
-	require.NoError(t, err)
-	require.Contains(t, owners(t, out), "unknown Update", "who has no name is unknown")
-}
-
 // unreadable is a Go struct with a field that has no JSON.
 type unreadable struct {
 	widget `json:",inline"`
@@ -305,16 +267,12 @@ func TestUnreadableStructs(t *testing.T) {
 		fieldmanager.LiveObject:    func() error { _, err := writetest.Apply(m, bad, good, "a", false); return err },
 		fieldmanager.NewObject:     func() error { _, err := writetest.Update(m, good, bad, "a"); return err },
 	} {
-		var at *fieldmanager.ObjectError
 		err := write()
-		require.ErrorAs(t, err, &at)
-		require.Equal(t, role, at.Role)
+		requireRole(t, role, err)
 		require.ErrorContains(t, err, "chan int")
 	}
 	_, err := writetest.Update(m, bad, good, "a")
-	var at *fieldmanager.ObjectError
-	require.ErrorAs(t, err, &at)
-	require.Equal(t, fieldmanager.LiveObject, at.Role)
+	requireRole(t, fieldmanager.LiveObject, err)
 	require.Equal(
 		t,
 		bad,
@@ -445,7 +403,5 @@ func TestStructsThatAreNoObjects(t *testing.T) {
 		Large:  math.MaxUint64,
 	}
 	_, err = writetest.Update(m, live, now, "ctl")
-	var at *fieldmanager.ObjectError
-	require.ErrorAs(t, err, &at)
-	require.Equal(t, fieldmanager.NewObject, at.Role)
+	requireRole(t, fieldmanager.NewObject, err)
 }

@@ -86,9 +86,7 @@ func TestIntentIsCheckedFirst(t *testing.T) {
 		"spec: {count: 1}": fieldmanager.LiveObject,
 	} {
 		_, err := writetest.Apply(m, live, object(t, "v1", text), "alice", false)
-		var at *fieldmanager.ObjectError
-		require.ErrorAs(t, err, &at, text)
-		require.Equal(t, role, at.Role, text)
+		requireRole(t, role, err)
 	}
 }
 
@@ -96,9 +94,7 @@ func TestIntentIsCheckedFirst(t *testing.T) {
 func TestNoWarningsOfARefusedIntent(t *testing.T) {
 	var warnings []fieldmanager.Warning
 	m := newManager(t, "v1", func(o *fieldmanager.Options) { o.FieldValidation = metav1.FieldValidationWarn },
-		func(o *fieldmanager.Options) {
-			o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
-		})
+		warningsTo(&warnings))
 	_, err := writetest.Apply(m, nil, object(t, "v1", "spec: {other: 1, count: a}"), "alice", false)
 	require.ErrorContains(t, err, "spec.count")
 	require.Empty(t, warnings)

@@ -47,8 +47,7 @@ func TestTooManyEntries(t *testing.T) {
 	var located *managedfields.Error
 	require.ErrorAs(t, err, &located)
 	require.ErrorContains(t, err, "10001 entries, expected at most 10000")
-	var at *fieldmanager.ObjectError
-	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.LiveObject)
+	requireRole(t, fieldmanager.LiveObject, err)
 
 	now := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 2\n")
 	out, err := writetest.Update(m, live, now, "ctl")
@@ -146,10 +145,8 @@ func TestTooLargeObjects(t *testing.T) {
 		fieldmanager.LiveObject:    func() error { _, err := writetest.Apply(m, large, small, "a", false); return err },
 		fieldmanager.NewObject:     func() error { _, err := writetest.Update(m, nil, large, "a"); return err },
 	} {
-		var at *fieldmanager.ObjectError
 		err := write()
-		require.ErrorAs(t, err, &at)
-		require.Equal(t, role, at.Role)
+		requireRole(t, role, err)
 		require.ErrorContains(t, err, ".a: 1000001 items, expected at most 1000000")
 	}
 }
@@ -194,7 +191,5 @@ func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
 	live, now := anyAt(t, "v1", "b: c"), anyAt(t, "v1", "b: d")
 	live.Object["a"] = endless
 	_, err = writetest.Update(free, live, now, "ctl")
-	var at *fieldmanager.ObjectError
-	require.ErrorAs(t, err, &at)
-	require.Equal(t, fieldmanager.LiveObject, at.Role)
+	requireRole(t, fieldmanager.LiveObject, err)
 }

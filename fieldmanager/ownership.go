@@ -42,7 +42,6 @@ type comparisons struct {
 	own      comparison // at the version of the write
 	hasOwn   bool
 	others   map[string]*comparison // at other versions; nil until one is asked for
-	asked    int                    // for how many other versions
 }
 
 // comparison is how the object changed at one version.
@@ -54,7 +53,7 @@ type comparison struct {
 	err             error
 }
 
-// lazyObject is an object that is made when it is asked for.
+// lazyObject is an object that is made when it is asked for. Unlike sync.OnceValues, it allocates one function.
 type lazyObject struct {
 	read func() (object, error) // nil once the object is made
 	made object
@@ -84,20 +83,20 @@ func (m *FieldManager) compare(ctx context.Context, old, now *lazyObject) *compa
 
 // atVersion returns the comparison at a version (spec rule 5.6).
 func (c *comparisons) atVersion(version string) *comparison {
-	if version == c.m.version {
-		if c.hasOwn {
-			return &c.own
-		}
-	} else if other := c.others[version]; other != nil {
+	isOwn := version == c.m.version
+	switch other := c.others[version]; {
+	case isOwn && c.hasOwn:
+		return &c.own
+	case other != nil:
 		return other
-	} else if c.asked++; c.asked > maxVersions {
+	case !isOwn && len(c.others) == maxVersions:
 		return &comparison{err: errManyVersions}
 	}
 	old, err := c.convert(c.old, version)
-	if err != nil {
-		return c.keep(version, comparison{err: err})
+	var now object
+	if err == nil {
+		now, err = c.convert(c.now, version)
 	}
-	now, err := c.convert(c.now, version)
 	if err != nil {
 		return c.keep(version, comparison{err: err})
 	}
@@ -128,9 +127,7 @@ func (c *comparisons) convert(o *lazyObject, version string) (object, error) {
 }
 
 // set stores how the object changed at a version, without what a write there resets.
-func (c *comparisons) set(
-	version string, old, now *lazyObject, found typed.Comparison,
-) *comparison {
+func (c *comparisons) set(version string, old, now *lazyObject, found typed.Comparison) *comparison {
 	if c.m.options.ResetFields[version] != nil {
 		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
 	}

@@ -2,6 +2,7 @@ package fieldmanager
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
@@ -275,24 +276,18 @@ func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.E
 	return pruned, nil
 }
 
-// versionsOf returns the versions of the entries: first the given one, if there
-// is an entry of it, then the others in order.
-func versionsOf(entries managedfields.Entries, first string) []string {
-	var out []string
-	seen := map[string]bool{}
+// versionsOf returns the versions of the entries: first the given one, if there is an entry of it, then the others in
+// order.
+func versionsOf(entries managedfields.Entries, first string) (out []string) {
+	others := map[string]bool{}
 	for _, e := range entries {
-		if !seen[e.APIVersion] {
-			seen[e.APIVersion] = true
-			out = append(out, e.APIVersion)
-		}
+		others[e.APIVersion] = true
 	}
-	slices.SortFunc(out, func(a, b string) int {
-		if a == first || b != first && a < b { // no two are the same
-			return -1
-		}
-		return 1
-	})
-	return out
+	if others[first] {
+		out = append(out, first)
+		delete(others, first)
+	}
+	return append(out, slices.Sorted(maps.Keys(others))...)
 }
 
 // owned returns the paths that an intent of the whole object would own, with the

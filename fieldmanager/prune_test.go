@@ -95,9 +95,7 @@ func TestPruneConvertsInOrder(t *testing.T) {
 			}
 			var warnings []fieldmanager.Warning
 			m := anyManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = changing(row.change) },
-				func(o *fieldmanager.Options) {
-					o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
-				})
+				warningsTo(&warnings))
 			out, err := writetest.Apply(m,
 				atVersion(t, fieldmanager.NoneConverter{}, live, "v2"),
 				anyAt(t, "v2", "keep: x"),
@@ -129,9 +127,7 @@ func TestPruneOfManyVersions(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var warnings []fieldmanager.Warning
 			m := anyManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} },
-				func(o *fieldmanager.Options) {
-					o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
-				})
+				warningsTo(&warnings))
 			first, err := writetest.Apply(m, nil, anyAt(t, "v1", "a: x\nb: x"), "alice", false)
 			require.NoError(t, err)
 			live := stored(first)
@@ -156,9 +152,7 @@ func TestNothingDropped(t *testing.T) {
 	require.NoError(t, err)
 	var warnings []fieldmanager.Warning
 	m := newManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = failing{} },
-		func(o *fieldmanager.Options) {
-			o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
-		})
+		warningsTo(&warnings))
 	_, err = writetest.Apply(m, stored(live), object(t, "v2", "spec: {count: 2}"), "bob", false)
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)

@@ -2,7 +2,6 @@ package fieldmanager
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -45,7 +44,7 @@ func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, opt
 		// Entries that can't be read stay as they are.
 		m.warning(&managedfields.Entry{APIVersion: m.version}, w.entriesErr)
 		w.same = sameButEntries(live, now)
-		out, err := copyEntries(now, live)
+		out, err := managedfields.Copy(now, live)
 		return w.result(out, err, nil)
 	case len(w.entries) == 0 && !w.isCreate:
 		w.same = sameButEntries(live, now)
@@ -102,21 +101,11 @@ func (m *FieldManager) UpdateNoErrors(
 	if m.options.Errors != nil {
 		m.options.Errors(now, err)
 	}
-	if out, err := copyEntries(now, live); err == nil {
+	if out, err := managedfields.Copy(now, live); err == nil {
 		return out
 	}
 	return now
 }
-
-// copyEntries returns now with the managed fields of live, whatever they are.
-func copyEntries(now, live runtime.Object) (runtime.Object, error) {
-	if gostruct.IsNil(now) || gostruct.IsNil(live) {
-		return nil, errNoObject
-	}
-	return managedfields.Copy(now, live)
-}
-
-var errNoObject = errors.New("no object")
 
 // updateWrite is one update on its way through the pipeline.
 //
@@ -168,21 +157,20 @@ func isReset(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		v, _ := managedfields.Of(u.UnstructuredContent())
 		list, _ := v.([]any)
-		if len(list) != 1 {
-			return list != nil && len(list) == 0
-		}
-		m, ok := list[0].(map[string]any)
-		return ok && len(m) == 0
+		return hasNone(list, func(entry any) bool {
+			m, ok := entry.(map[string]any)
+			return ok && len(m) == 0
+		})
 	}
 	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return false
-	}
-	list := accessor.GetManagedFields()
-	if len(list) != 1 {
-		return list != nil && len(list) == 0
-	}
-	return list[0] == metav1.ManagedFieldsEntry{}
+	return err == nil && hasNone(accessor.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry == metav1.ManagedFieldsEntry{}
+	})
+}
+
+// hasNone reports whether a list that is not nil has no entries, or only an empty one.
+func hasNone[T any](list []T, isEmpty func(T) bool) bool {
+	return list != nil && (len(list) == 0 || len(list) == 1 && isEmpty(list[0]))
 }
 
 // checkHolder returns why an object can't have managed fields; nil if it can.

@@ -56,40 +56,7 @@ func TestViolationsInLive(t *testing.T) {
 		var violations typed.Errors
 		require.ErrorAs(t, err, &violations, row.why)
 		require.Contains(t, err.Error(), row.path, row.why)
-		var at *fieldmanager.ObjectError
-		require.ErrorAs(t, err, &at)
-		require.Equal(t, fieldmanager.NewObject, at.Role)
-	}
-}
-
-// TestShapesThatDoNotFit: a value of another kind is refused where a container with
-// something in it stood, too, of which it only seems to remove things.
-func TestShapesThatDoNotFit(t *testing.T) {
-	const live = "spec: {labels: {k: v}, set: [p], ports: [{port: 80, name: web}]}"
-	for _, row := range []struct{ name, now, path string }{
-		{"a list for a map", "spec: {labels: [k], set: [p], ports: [{port: 80, name: web}]}", ".spec.labels"},
-		{"a string for a map", "spec: {labels: k, set: [p], ports: [{port: 80, name: web}]}", ".spec.labels"},
-		{"a map for a list", "spec: {labels: {k: v}, set: {p: p}, ports: [{port: 80, name: web}]}", ".spec.set"},
-		{"a string for a list", "spec: {labels: {k: v}, set: [p], ports: web}", ".spec.ports"},
-		{"a string for a struct", "spec: x", ".spec"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			m := newManager(t, "v1")
-			out, err := writetest.Apply(m, nil, object(t, "v1", live), "alice", false)
-			require.NoError(t, err)
-			before, now := stored(out), stored(object(t, "v1", row.now))
-			_, err = writetest.Update(m, before, now, "ctl")
-			var violations typed.Errors
-			require.ErrorAs(t, err, &violations)
-			require.Len(t, violations, 1)
-			require.Equal(t, row.path, violations[0].Path.String())
-			require.Equal(
-				t,
-				owners(t, out),
-				owners(t, m.UpdateNoErrors(t.Context(), before, now, fieldmanager.UpdateOptions{Manager: "ctl"})),
-				"who stores it all the same loses no entry",
-			)
-		})
+		requireRole(t, fieldmanager.NewObject, err)
 	}
 }
 
