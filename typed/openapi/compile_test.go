@@ -63,8 +63,8 @@ func schemasOf(t testing.TB, refused bool) []schemas {
 	return slices.DeleteFunc(all, func(row schemas) bool { return (row.Error != "") != refused })
 }
 
-// wants are the types of the model "M" of schemas with formats, of which upstream knows nothing, and with defaults, which
-// upstream keeps as they were decoded.
+// wants are the types of the model "M" of schemas with formats, of which upstream knows nothing, and with defaults,
+// which upstream keeps as they were decoded.
 var wants = map[string]*typed.Type{
 	"string formats": structOf(
 		map[string]typed.Field{"s": {Type: text}, "b": {Type: text}, "d": {Type: dateTimeType}, "i": {Type: untyped},
