@@ -1,8 +1,9 @@
-// Package cli has the commands of tenure: flags, help and exit statuses, with one file for each
-// command. Package place knows where objects are, package view how they are printed.
+// Package cli has the commands of tenure: flags, help and exit statuses, in files that are named after the commands.
+// Package place knows where objects are, package view how they are printed.
 //
 // To add a command, write a function like newExtract in a file of its own, and add it to Root; a move of
-// ownership is a row of moveVerbs.
+// ownership is a row of moveVerbs. Flags bring their checks (checkBefore), and what needs the objects of a place runs
+// in placeFlags.withPlace, objectFlags.withObjects or intentFlags.withIntents.
 package cli
 
 import (

@@ -152,17 +152,6 @@ func TestManyMoves(t *testing.T) {
 	c.run(3, "plan", "-f", c.manifests("a/c-0"), "--concurrency", "-1")
 }
 
-// interrupter is a terminal whose user interrupts as soon as something is shown.
-type interrupter struct {
-	text      strings.Builder
-	interrupt func()
-}
-
-func (w *interrupter) Write(p []byte) (int, error) {
-	w.interrupt()
-	return w.text.Write(p)
-}
-
 // A long interleave shows how far it is. Interrupted, it says what is known so far,
 // and what was not run.
 func TestInterruptedScenario(t *testing.T) {
@@ -174,7 +163,7 @@ func TestInterruptedScenario(t *testing.T) {
 	text += "-- orders --\n"
 	write(t, dir, map[string]string{"1.txtar": text, "2.txtar": text})
 	ctx, cancel := context.WithCancel(t.Context())
-	stderr := &interrupter{interrupt: cancel}
+	stderr := &lineInterrupter{interrupt: cancel}
 	var stdout strings.Builder
 	status := runMain(process.Env{
 		Dir: dir, Stdout: &stdout, Stderr: stderr, Context: ctx, Terminal: func(any) bool { return true },
@@ -189,7 +178,7 @@ func TestInterruptedScenario(t *testing.T) {
 	require.Equal(t, text, string(after), "nothing is written of what was not finished")
 }
 
-// lineInterrupter is a stream whose reader interrupts after a number of lines.
+// lineInterrupter is a stream whose reader interrupts after a number of lines; for 0, as soon as something is shown.
 type lineInterrupter struct {
 	text      strings.Builder
 	lines     int

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -47,9 +46,9 @@ metadata:
 data: {color: red, size: small, nobody: set}
 `
 
-// writeFight writes an audit log of a fight over the object of suggestedObject.
-func writeFight(t *testing.T, file string) {
-	var log bytes.Buffer
+// auditedFight returns the audit log of a fight over the object of suggestedObject.
+func auditedFight() string {
+	var log strings.Builder
 	for i := range 10 {
 		manager := []string{"alice", "it's bob"}[i%2]
 		fmt.Fprintf(&log, `{"kind":"Event","stage":"ResponseComplete","verb":"patch","stageTimestamp":%[1]q,`+
@@ -58,7 +57,7 @@ func writeFight(t *testing.T, file string) {
 			`"time":%[1]q,"fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:color":{}}}}]},"data":{"color":%[3]q}}}`+"\n",
 			time.Unix(int64(i), 0).UTC().Format(time.RFC3339), i, manager)
 	}
-	write(t, filepath.Dir(file), map[string]string{filepath.Base(file): log.String()})
+	return log.String()
 }
 
 // Every command that is suggested can be run as it is printed, and acts where the command did that suggested it: in
@@ -86,9 +85,8 @@ func TestSuggestions(t *testing.T) {
 		"settings.yaml": suggestedObject, "live 'it.yaml": suggestedObject, "kube 'config": kubeconfig, "config": kubeconfig,
 		"mine.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\n" +
 			"data: {color: red}\n",
-		"namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n",
+		"namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n", "audit.log": auditedFight(),
 	})
-	writeFight(t, filepath.Join(dir, "audit.log"))
 	run := func(args []string) (int, string) {
 		status, out, errs := output(process.Env{Dir: dir}, args...)
 		return status, out + errs

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -121,24 +120,6 @@ func fightsIn(t *testing.T, out string) (fields []string) {
 	return fields
 }
 
-// syncBuffer is written by a command while a test reads it.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // TestWatch watches a server on which two controllers fight over three fields, and names exactly
 // those, live and from an audit log of the same writes.
 func TestWatch(t *testing.T) {
@@ -149,10 +130,10 @@ func TestWatch(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var out, errs syncBuffer
+	out, errs := newNotice(), newNotice()
 	status := make(chan int, 1)
 	go func() {
-		status <- runMain(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Context: ctx},
+		status <- runMain(process.Env{Name: "tenure", Stdout: out, Stderr: errs, Context: ctx},
 			[]string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"})
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "/metrics") }, time.Minute,

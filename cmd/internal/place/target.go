@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -191,13 +192,9 @@ func (w *Desired) WithManagedFields(of map[string]any) *Desired {
 	with, target := *w, *w.Target
 	list := manifest.ManagedFields(of)
 	for _, tree := range []*map[string]any{&target.Object, &target.stored} {
-		if *tree == nil {
-			continue
+		if *tree != nil {
+			*tree = managedfields.With(*tree, list)
 		}
-		metadata, _ := (*tree)["metadata"].(map[string]any)
-		metadata, *tree = maps.Clone(metadata), maps.Clone(*tree)
-		metadata["managedFields"] = list
-		(*tree)["metadata"] = metadata
 	}
 	with.Target = &target
 	return &with
