@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,10 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -103,11 +100,8 @@ func TestCertainty(t *testing.T) {
 	scheme.Scheme.AddKnownTypeWithName(gv.WithKind("GizmoList"), &gizmoList{})
 	metav1.AddToGroupVersion(scheme.Scheme, gv)
 	c := &certainty{t: t}
-	config := &rest.Config{
-		Host: os.Getenv("KUBE_APISERVER"), BearerToken: os.Getenv("KUBE_TOKEN"),
-		TLSClientConfig: rest.TLSClientConfig{Insecure: true},
-	}
-	if config.Host == "" {
+	config := stockServer()
+	if config == nil {
 		c.server = startProcesses(t, served{File: filepath.Join(t.TempDir(), "store")}, 1)[0]
 		config = c.server.config
 	}
@@ -115,27 +109,12 @@ func TestCertainty(t *testing.T) {
 	dynamicClient, err := dynamic.NewForConfig(w.config)
 	require.NoError(t, err)
 	defineWidgets(t, dynamicClient)
-	seed := uint64(1)
-	if text := os.Getenv("E2E_SEED"); text != "" {
-		_, err := fmt.Sscan(text, &seed)
-		require.NoError(t, err)
-	}
-	c.w, c.r = w, rand.New(rand.NewPCG(seed, 0))
+	c.w, c.r = w, rand.New(rand.NewPCG(seedOf(t), 0))
 	c.define()
 	c.restart()
-	data, err := os.ReadFile("../../cmd/internal/cli/testdata/kinds.jsonl")
-	require.NoError(t, err)
-	var documents []map[string]any
-	for line := range bytes.Lines(data) {
-		var tree map[string]any
-		require.NoError(t, utiljson.Unmarshal(line, &tree))
-		switch tree["kind"] {
-		case "Namespace", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
-			"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy": // they change what the others get
-		default:
-			documents = append(documents, tree)
-		}
-	}
+	// These change what the others get.
+	documents := documentsBut(t, "Namespace", "CustomResourceDefinition", "MutatingWebhookConfiguration",
+		"ValidatingWebhookConfiguration", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy")
 	gizmos := map[string]any{
 		"apiVersion": gv.String(), "kind": "Gizmo", "metadata": map[string]any{"name": "g"},
 		"spec": map[string]any{"size": int64(1), "interval": "60s", "extra": "e", "names": []any{"a", "b"}},

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -22,13 +21,10 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/util/retry"
@@ -242,61 +238,6 @@ func TestDynamic(t *testing.T) {
 	list, err := things.List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Empty(t, list.Items)
-}
-
-// TestInformers holds that informers come to hold what is there, of built-in types
-// and of those that are defined.
-func TestInformers(t *testing.T) {
-	config := start(t, apiserver.Options{}).Config()
-	set, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	defineWidgets(t, client)
-	maps := set.CoreV1().ConfigMaps(metav1.NamespaceDefault)
-	apply := func(name, value string) {
-		_, err := maps.Apply(
-			t.Context(),
-			corev1apply.ConfigMap(name, metav1.NamespaceDefault).WithData(map[string]string{"k": value}),
-			metav1.ApplyOptions{FieldManager: "m"},
-		)
-		require.NoError(t, err)
-	}
-	for i := range 20 {
-		apply(fmt.Sprintf("m-%d", i), "before")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	factory := informers.NewSharedInformerFactory(set, 0)
-	lister := factory.Core().V1().ConfigMaps().Lister()
-	dynamicFactory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
-	dynamicLister := dynamicFactory.ForResource(widgets).Lister()
-	factory.Start(ctx.Done())
-	dynamicFactory.Start(ctx.Done())
-	defer factory.Shutdown()
-	defer dynamicFactory.Shutdown()
-	defer cancel()
-	for kind, ok := range factory.WaitForCacheSync(ctx.Done()) {
-		require.True(t, ok, "%v", kind)
-	}
-	for kind, ok := range dynamicFactory.WaitForCacheSync(ctx.Done()) {
-		require.True(t, ok, "%v", kind)
-	}
-	held, err := lister.ConfigMaps(metav1.NamespaceDefault).List(labels.Everything())
-	require.NoError(t, err)
-	require.Len(t, held, 20)
-
-	apply("m-1", "after")
-	require.NoError(t, maps.Delete(t.Context(), "m-2", metav1.DeleteOptions{}))
-	_, err = client.Resource(widgets).
-		Namespace(metav1.NamespaceDefault).
-		Create(t.Context(), widget("one", map[string]any{}), metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		m, err := lister.ConfigMaps(metav1.NamespaceDefault).Get("m-1")
-		_, gone := lister.ConfigMaps(metav1.NamespaceDefault).Get("m-2")
-		_, there := dynamicLister.Get(cache.NewObjectName(metav1.NamespaceDefault, "one").String())
-		return err == nil && m.Data["k"] == "after" && apierrors.IsNotFound(gone) && there == nil
-	}, patience, time.Millisecond)
 }
 
 // TestLeaderElection holds that one of several candidates leads, and another one

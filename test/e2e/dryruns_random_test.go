@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"bytes"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,16 +25,7 @@ import (
 // a wrapped client, and sends each dry run through the wrapped and through a plain client, whether the cache has the
 // writes yet or not. Both answer the same, errors included. E2E_DURATION says for how long.
 func TestDryRunsAtRandom(t *testing.T) {
-	data, err := os.ReadFile("../../cmd/internal/cli/testdata/kinds.jsonl")
-	require.NoError(t, err)
-	var documents []map[string]any
-	for line := range bytes.Lines(data) {
-		var tree map[string]any
-		require.NoError(t, utiljson.Unmarshal(line, &tree))
-		if kind := tree["kind"]; kind != "Namespace" && kind != "CustomResourceDefinition" {
-			documents = append(documents, tree)
-		}
-	}
+	documents := documentsBut(t, "Namespace", "CustomResourceDefinition")
 	documents = append(documents, widget("w", map[string]any{"color": "red"}).Object)
 	w := newWrapped(t, controllerruntime.WrapOptions{})
 	dynamicClient, err := dynamic.NewForConfig(w.config)

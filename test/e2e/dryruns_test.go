@@ -78,13 +78,7 @@ func wrapServer(
 	if len(cached) > 0 {
 		cacheOptions = cached[0]
 	}
-	cacheOptions.Scheme = scheme.Scheme
-	options.Cache, err = cache.New(watched, cacheOptions)
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- options.Cache.Start(ctx) }()
-	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	options.Cache = startCache(t, watched, cacheOptions)
 	options.Config, options.Metrics = config, w.metrics
 	w.options = options
 	w.Client, err = controllerruntime.WrapClient(w.sender, options)

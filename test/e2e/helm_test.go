@@ -32,11 +32,8 @@ import (
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback go test ./test/e2e -run TestHelm
 func TestHelm(t *testing.T) {
-	config := &rest.Config{
-		Host: os.Getenv("KUBE_APISERVER"), BearerToken: os.Getenv("KUBE_TOKEN"),
-		TLSClientConfig: rest.TLSClientConfig{Insecure: true},
-	}
-	if config.Host == "" {
+	config := stockServer()
+	if config == nil {
 		config = start(t, apiserver.Options{}).Config()
 	}
 	h := newHelm(t, config)

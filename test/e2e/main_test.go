@@ -1,6 +1,16 @@
+// Package e2e tests the API server with real clients: kubectl, client-go and
+// controller-runtime, and many of them at once against each store.
+//
+// Some tests last as long as they are told to; by default they are short:
+//
+//	E2E_DURATION=1m E2E_KILLS=20 go test ./test/e2e -v -timeout 1h -run 'NothingLost|Killed|EtcdStopped|Servers'
+//
+// The servers of TestServers are processes, over the etcd in PATH. Only one that orders progress (3.4.31, 3.5.13 or
+// newer) shows lists of the watch cache that wait for it.
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -15,10 +26,14 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/cli"
 	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 )
@@ -73,6 +88,53 @@ func start(t testing.TB, options apiserver.Options) *apiserver.Running {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	return server
+}
+
+// stockServer returns the server at KUBE_APISERVER; nil without that.
+func stockServer() *rest.Config {
+	url := os.Getenv("KUBE_APISERVER")
+	if url == "" {
+		return nil
+	}
+	return &rest.Config{
+		Host: url, BearerToken: os.Getenv("KUBE_TOKEN"), TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+	}
+}
+
+// startCache starts a cache that ends with the test.
+func startCache(t testing.TB, config *rest.Config, options cache.Options) cache.Cache {
+	options.Scheme = scheme.Scheme
+	started, err := cache.New(config, options)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- started.Start(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	return started
+}
+
+// documentsBut returns an object of every built-in kind but these.
+func documentsBut(t *testing.T, kinds ...string) (all []map[string]any) {
+	data, err := os.ReadFile("../../cmd/internal/cli/testdata/kinds.jsonl")
+	require.NoError(t, err)
+	for line := range bytes.Lines(data) {
+		var tree map[string]any
+		require.NoError(t, utiljson.Unmarshal(line, &tree))
+		if !slices.Contains(kinds, tree["kind"].(string)) {
+			all = append(all, tree)
+		}
+	}
+	return all
+}
+
+// seedOf returns the seed of a random test: E2E_SEED, or 1.
+func seedOf(t *testing.T) uint64 {
+	seed := uint64(1)
+	if text := os.Getenv("E2E_SEED"); text != "" {
+		_, err := fmt.Sscan(text, &seed)
+		require.NoError(t, err)
+	}
+	return seed
 }
 
 // duration is how long a test loads a server.
