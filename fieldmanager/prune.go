@@ -219,11 +219,14 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	if pruned, err = m.atVersion(w.ctx, pruned, last.APIVersion); err != nil {
 		return nil, err
 	}
-	// Of what is missing now, only candidates are removed. A struct of which only empty lists were put back seems to be
-	// missing, because nothing in it can be owned: it stays if somebody owns it (doc/differences.md, 15).
-	gone := before.owned().Difference(pruned.owned()).Intersection(candidates).Difference(entries.Owned(pruned.version))
-	if gone.Empty() && before.version == m.version {
-		return nil, nil
+	// Of what is missing now, only candidates are removed.
+	gone := before.owned().Difference(pruned.owned()).Intersection(candidates)
+	if before.version == m.version {
+		// A struct that is applied again is not dropped, although it seems to be missing if only empty lists, in which
+		// nothing can be owned, were put back into it (doc/differences.md, 15).
+		if gone = gone.Difference(w.owned.Owned()); gone.Empty() {
+			return nil, nil
+		}
 	}
 	pruned = before
 	pruned.tree, _ = before.typ.Remove(before.tree, gone).(map[string]any)
