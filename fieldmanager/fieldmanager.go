@@ -107,6 +107,7 @@ type FieldManager struct {
 	typ     *typed.Type
 	types   Types
 	options Options
+	empty   map[string]any // the tree of Options.Empty if that is a Go struct of the version, only to compare with
 }
 
 // New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and when
@@ -132,7 +133,11 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	case err != nil:
 		return nil, fmt.Errorf("type of %s: %w", kind, err)
 	}
-	return &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}, nil
+	m := &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}
+	if m.isOwnStruct(options.Empty) {
+		m.empty, _ = gostruct.Tree(options.Empty, managedFieldsPath...)
+	}
+	return m, nil
 }
 
 // Kind returns the kind and version that the FieldManager is for.

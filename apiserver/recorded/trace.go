@@ -78,7 +78,7 @@ func unmarshalWhole(data []byte, into any, setBody func(any)) error {
 // Load reads the traces at paths, which are files or directories with .json files at any
 // depth, sorted by path. The name of a trace is its path.
 func Load(paths ...string) ([]*Trace, error) {
-	files, err := folder.AllFiles(paths, func(name string) bool { return filepath.Ext(name) == ".json" })
+	files, err := folder.Files(paths, func(name string) bool { return filepath.Ext(name) == ".json" })
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package fieldpath
 import (
 	"iter"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -207,11 +206,19 @@ func (s *Set) find(e Element) *node {
 	if s == nil {
 		return nil
 	}
-	i, ok := sort.Find(len(s.nodes), func(i int) int { return e.Compare(s.nodes[i].elem()) })
-	if !ok {
-		return nil
+	lo, hi := 0, len(s.nodes) // sort.Find would call a function at each step
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := s.nodes[mid].elem().Compare(e); {
+		case c == 0:
+			return &s.nodes[mid]
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
 	}
-	return &s.nodes[i]
+	return nil
 }
 
 // Empty reports whether s holds no path.

@@ -49,15 +49,6 @@ type Body struct {
 	Run func(input runtime.Object) (any, error)
 }
 
-// Do runs the body once, untimed.
-func (b Body) Do() (any, error) {
-	var input runtime.Object
-	if b.Input != nil {
-		input = b.Input()
-	}
-	return b.Run(input)
-}
-
 // applying is a case of applying an intent to live, without force.
 func applying(k engines.Kind, live runtime.Object, intent *unstructured.Unstructured, manager string) *Case {
 	return &Case{live, func(e engines.Engine) (Body, error) {

@@ -174,5 +174,5 @@ func scenarioFiles(env *process.Env, paths []string) ([]string, error) {
 	for i, path := range paths {
 		paths[i] = env.Path(path)
 	}
-	return folder.AllFiles(paths, func(name string) bool { return filepath.Ext(name) == ".txtar" })
+	return folder.Files(paths, func(name string) bool { return filepath.Ext(name) == ".txtar" })
 }

@@ -163,7 +163,7 @@ func schemaFiles(env *process.Env, input string) ([]string, error) {
 	if info, err := os.Stat(env.Path(input)); err != nil || !info.IsDir() {
 		return []string{input}, nil // its reader reports the error
 	}
-	return folder.AllFiles([]string{env.Path(input)}, func(name string) bool {
+	return folder.Files([]string{env.Path(input)}, func(name string) bool {
 		return slices.Contains(resource.FileExtensions, filepath.Ext(name))
 	})
 }
