@@ -23,6 +23,7 @@ type reportFlags struct {
 	silent      time.Duration
 	applier     string
 	format      string
+	named       []string // the arguments, if they name objects
 }
 
 func newReport(env *process.Env) *cobra.Command {
@@ -106,8 +107,8 @@ func (f *reportFlags) commandLine(namespace string, c report.Command) string {
 	args := []string{c.Verb}
 	switch {
 	case f.live != nil: // which stands for all objects in it
-	case c.Object == nil && !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-"):
-		args = append(args, flagsOf(f.cmd, func(name string) bool {
+	case c.Object == nil && (f.named != nil || !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-")):
+		args = append(append(args, f.named...), flagsOf(f.cmd, func(name string) bool {
 			return slices.Contains([]string{"filename", "kustomize", "recursive", "namespace"}, name)
 		})...)
 	case c.Object != nil:
@@ -145,8 +146,10 @@ type visitor func(namespace string, isServed func(schema.GroupVersionKind) bool)
 
 // visit visits all objects that the arguments name. The error reports what could not be read.
 func (f *reportFlags) visit(args []string, begin visitor) error {
-	namesObjects := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
-	if f.live == nil && f.inputs.Empty() && f.selector == "" && f.fields == "" && !namesObjects {
+	if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
+		f.named = args
+	}
+	if f.live == nil && f.inputs.Empty() && f.selector == "" && f.fields == "" && f.named == nil {
 		return f.withPlace(process.NoStore, func(p place.Place) error { return f.visitKinds(p, args, begin) })
 	}
 	return f.withObjects(args, func(p place.Place, targets []*place.Target, missing error) error {
