@@ -70,6 +70,15 @@ var wrappedModules = []seam.Module{
 	},
 }
 
+// ofMerges are the tests of structured-merge-diff's merge, of each version, that show a difference.
+var ofMerges = map[string]string{
+	"TestUpdateLeaf/apply_remove_empty_set":                                   "1",
+	"TestMultipleAppliersNestedType/multiple_appliers_recursive_map":          "1",
+	"TestMultipleAppliersDeducedType/multiple_appliers_recursive_map_deduced": "1",
+	"TestUpdateNestedType/struct_apply_remove_all":                            "1",
+	"TestObsoleteVersions":                                                    "2",
+}
+
 // offline are the functions of kubectl's tests that need a network.
 var offline = map[string]string{"run_multi_resources_tests": "downloads a file"}
 
@@ -146,25 +155,13 @@ var suites = []suite{
 	},
 	{
 		name: "structured-merge-diff v4's merge", tree: libraries, quick: true,
-		packages: []string{"sigs.k8s.io/structured-merge-diff/v4/merge"},
-		differences: map[string]string{
-			"TestUpdateLeaf/apply_remove_empty_set":                                   "1",
-			"TestMultipleAppliersNestedType/multiple_appliers_recursive_map":          "1",
-			"TestMultipleAppliersDeducedType/multiple_appliers_recursive_map_deduced": "1",
-			"TestUpdateNestedType/struct_apply_remove_all":                            "1",
-			"TestObsoleteVersions":                                                    "2",
-		},
+		packages:    []string{"sigs.k8s.io/structured-merge-diff/v4/merge"},
+		differences: ofMerges,
 	},
 	{
 		name: "structured-merge-diff v6's merge", tree: libraries, quick: true,
-		packages: []string{"sigs.k8s.io/structured-merge-diff/v6/merge"},
-		differences: map[string]string{
-			"TestUpdateLeaf/apply_remove_empty_set":                                   "1",
-			"TestMultipleAppliersNestedType/multiple_appliers_recursive_map":          "1",
-			"TestMultipleAppliersDeducedType/multiple_appliers_recursive_map_deduced": "1",
-			"TestUpdateNestedType/struct_apply_remove_all":                            "1",
-			"TestObsoleteVersions":                                                    "2",
-		},
+		packages:    []string{"sigs.k8s.io/structured-merge-diff/v6/merge"},
+		differences: ofMerges,
 	},
 	{
 		name: "apimachinery's managedfields", tree: libraries, quick: true,
