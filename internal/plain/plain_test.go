@@ -121,7 +121,8 @@ func TestSort(t *testing.T) {
 			case 1: // they differ late
 				texts[i] = fieldpath.Value([]any{alike, v}).Text()
 			case 2:
-				texts[i] = fieldpath.Key(fieldpath.KeyField{Name: "k<", Value: alike}, fieldpath.KeyField{Name: "l", Value: v}).Text()
+				early := fieldpath.KeyField{Name: "k<", Value: alike}
+				texts[i] = fieldpath.Key(early, fieldpath.KeyField{Name: "l", Value: v}).Text()
 			case names:
 				texts[i] = fmt.Sprint(alike, v)
 			}

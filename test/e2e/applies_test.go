@@ -227,7 +227,8 @@ func oldRelease(t *testing.T, c client.Client, image string, labels map[string]s
 		d.Spec.Template.Labels = map[string]string{"app": "web"}
 		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: image}}
 		if len(labels) > 1 {
-			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "side", Image: "side:1"})
+			side := corev1.Container{Name: "side", Image: "side:1"}
+			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, side)
 		}
 		return nil
 	})
@@ -236,8 +237,9 @@ func oldRelease(t *testing.T, c client.Client, image string, labels map[string]s
 	require.NoError(t, client.WithFieldOwner(c, "ctl").Status().Update(t.Context(), d))
 }
 
-// TestFromUpdateToApply: an old release creates and updates, the new one applies, also where a first version of it applied
-// already; it is rolled back and comes again. What the new intents do not have is removed each time, and nothing else.
+// TestFromUpdateToApply: an old release creates and updates, the new one applies, also where a first version of it
+// applied already; it is rolled back and comes again. What the new intents do not have is removed each time, and
+// nothing else.
 func TestFromUpdateToApply(t *testing.T) {
 	for _, isHalfMigrated := range []bool{false, true} {
 		c := newCountingClient(t)

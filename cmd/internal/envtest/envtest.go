@@ -42,8 +42,8 @@ func noKubectl(env *process.Env, _ []string) int {
 	return 1
 }
 
-// runProgram parses the flags of a program and serves until it is interrupted. It returns the exit status. Flags that the
-// program does not know are accepted, with a warning if warns is true.
+// runProgram parses the flags of a program and serves until it is interrupted. It returns the exit status. Flags that
+// the program does not know are accepted, with a warning if warns is true.
 func runProgram(
 	env *process.Env, set *pflag.FlagSet, args []string, warns bool, help string, serve func(context.Context) error,
 ) int {

@@ -185,8 +185,8 @@ func TextAt(tree map[string]any, name string) string {
 	return s
 }
 
-// noteTwice warns of the keys that stand twice in an object of a YAML file: the last one counts, as in kubectl. What is no
-// YAML is an error of the reader.
+// noteTwice warns of the keys that stand twice in an object of a YAML file: the last one counts, as in kubectl. What is
+// no YAML is an error of the reader.
 func noteTwice(w io.Writer, source string, data []byte) {
 	for docs := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var doc yaml.Node

@@ -52,9 +52,10 @@ type Decided struct {
 	policy.Verdict
 }
 
-// Decide decides the conflicts of a plan by a policy; nil leaves them. So it does with the values of others that stringData
-// of a Secret would overwrite, which are no conflicts for a server. If none is refused, intent and plan are those that
-// follow, as the server answers them, where there is one. Else only the refused ones are conflicts of the plan.
+// Decide decides the conflicts of a plan by a policy; nil leaves them. So it does with the values of others that
+// stringData of a Secret would overwrite, which are no conflicts for a server. If none is refused, intent and plan are
+// those that follow, as the server answers them, where there is one. Else only the refused ones are conflicts of the
+// plan.
 func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy, subresource string) error {
 	if by == nil || p.Plan == nil {
 		return nil
@@ -143,7 +144,8 @@ func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
 	return out
 }
 
-// resolve returns what follows from the verdicts for an intent: that of the plan, or the same with the values of a Secret.
+// resolve returns what follows from the verdicts for an intent: that of the plan, or the same with the values of a
+// Secret.
 func (p *Planned) resolve(ctx context.Context, w *place.Desired) (*plans.Resolution, error) {
 	choose := func(c conflicts.Conflict) (way conflicts.Way) {
 		for _, d := range p.Decided {

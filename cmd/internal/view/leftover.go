@@ -137,9 +137,9 @@ type StringData struct {
 	Owner managedfields.Key
 }
 
-// StringData says what an apply of a Secret does through stringData, which servers move to data without a look at who owns
-// that: the values of others that it overwrites without a conflict, and the keys that the intent dropped, whose values
-// stay.
+// StringData says what an apply of a Secret does through stringData, which servers move to data without a look at who
+// owns that: the values of others that it overwrites without a conflict, and the keys that the intent dropped, whose
+// values stay.
 func (p *Planned) StringData() (out []StringData) {
 	if p.Desired.Object == nil || !secrets.Is(p.Tree) {
 		return nil
@@ -181,7 +181,8 @@ func (p *Planned) StringData() (out []StringData) {
 	return out
 }
 
-// WriteStringData writes what an apply does through stringData, and the command that lets the next apply remove what stays.
+// WriteStringData writes what an apply does through stringData, and the command that lets the next apply remove what
+// stays.
 func (v PlanView) WriteStringData(w io.Writer, p *Planned) {
 	for _, one := range p.StringData() {
 		if one.Owner.Manager != "" {
