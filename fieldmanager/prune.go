@@ -222,9 +222,10 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	// Of what is missing now, only candidates are removed.
 	gone := before.owned().Difference(pruned.owned()).Intersection(candidates)
 	if before.version == m.version {
-		// A struct that is applied again is not dropped, although it seems to be missing if only empty lists, in which
-		// nothing can be owned, were put back into it (doc/differences.md, 15).
-		if gone = gone.Difference(w.owned.Owned()); gone.Empty() {
+		// A struct that is applied again, with nothing in it dropped, stays, although it seems to be missing if only empty
+		// lists, in which nothing can be owned, were put back into it (doc/differences.md, 15).
+		gone = gone.Difference(w.owned.Owned().Difference(m.typ.WithDeclared(w.dropped)))
+		if gone.Empty() {
 			return nil, nil
 		}
 	}
