@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 )
 
-// A load balancer asks without credentials, monitoring as a user who may read metrics, and the services of others verify
-// tokens of ServiceAccounts as such an account.
+// A load balancer asks without credentials, monitoring as a user who may read metrics, and the services of others
+// verify tokens of ServiceAccounts as such an account.
 func TestOperatedPaths(t *testing.T) {
 	store := newStore(t)
 	authorizer, err := rbac.New(t.Context(), store)
@@ -27,7 +27,9 @@ func TestOperatedPaths(t *testing.T) {
 	for _, path := range []string{"/healthz", "/livez", "/readyz", "/livez?verbose", "/version"} {
 		get(200, "", path)
 	}
-	for _, path := range []string{"/metrics", "/openid/v1/jwks", "/.well-known/openid-configuration", "/debug/pprof/", "/api"} {
+	for _, path := range []string{
+		"/metrics", "/openid/v1/jwks", "/.well-known/openid-configuration", "/debug/pprof/", "/api",
+	} {
 		get(403, "", path)
 	}
 

@@ -94,8 +94,8 @@ func numberer(common string, isName bool) func(text string) uint64 {
 	return func(text string) uint64 { return scalarNumber(scalar(text[start:])) }
 }
 
-// firstBytes returns the first bytes of a text as a number, with zeros behind its end. If isString, the text is in a
-// JSON string: a quote ends it, and an escape stands for its character.
+// firstBytes returns the first eight bytes of a text as a number, filled up with zeros. If isString, the text is the
+// inside of a JSON string: it ends at a quote, and its escapes are decoded.
 func firstBytes(text string, isString bool) uint64 {
 	var first [8]byte
 	b := first[:0]

@@ -115,9 +115,9 @@ func StorageCodec(
 		memory, "tenure")
 }
 
-// foreignDecoder decodes objects in protobuf. Of JSON under the key of an object it decodes the metadata alone. An earlier
-// version of this server stored that for the custom resource of a definition that had the name of the built-in resource.
-// Such an object can be listed and deleted, but it grants nothing.
+// foreignDecoder decodes objects in protobuf. Of JSON under the key of an object it decodes the metadata alone. An
+// earlier version of this server stored that for the custom resource of a definition that had the name of the built-in
+// resource. Such an object can be listed and deleted, but it grants nothing.
 type foreignDecoder struct {
 	runtime.Decoder
 	plain  runtime.Decoder

@@ -56,8 +56,8 @@ func addOutput(env *process.Env, cmd *cobra.Command, o *view.Output, formats ...
 	cmd.Flags().BoolVar(&o.ManagedFields, "show-managed-fields", false, "print metadata.managedFields in yaml and json")
 }
 
-// addDryRun adds the flag of a dry run, with kubectl's values. isLocal says that the command computes it itself; else the
-// server does, and kubectl's error for an apply says so.
+// addDryRun adds the flag of a dry run, with kubectl's values. isLocal says that the command computes it itself; else
+// the server does, and kubectl's error for an apply says so.
 func addDryRun(cmd *cobra.Command, into *bool, isLocal bool, usage string) {
 	cmd.Flags().BoolFunc("dry-run", usage, func(text string) error {
 		isDryRun, err := strconv.ParseBool(text)

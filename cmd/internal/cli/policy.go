@@ -196,8 +196,8 @@ type starter struct {
 
 // byHand begin the names of managers that are people's: kubectl names them by the command.
 var byHand = []string{"kubectl-edit", "kubectl-patch", "kubectl-set", "kubectl-scale", "kubectl-label",
-	"kubectl-annotate", "kubectl-rollout", "kubectl-replace", "kubectl-taint", "kubectl-autoscale", "kubectl-expose", "k9s",
-	"Mozilla", "lens", "OpenLens", "dashboard", "headlamp", "node-fetch"}
+	"kubectl-annotate", "kubectl-rollout", "kubectl-replace", "kubectl-taint", "kubectl-autoscale", "kubectl-expose",
+	"k9s", "Mozilla", "lens", "OpenLens", "dashboard", "headlamp", "node-fetch"}
 
 func isByHand(manager string) bool {
 	return slices.ContainsFunc(byHand, func(name string) bool { return strings.HasPrefix(manager, name) })

@@ -106,7 +106,7 @@ func (f *reportFlags) options(namespace string, isServed func(schema.GroupVersio
 func (f *reportFlags) commandLine(namespace string, c report.Command) string {
 	args := []string{c.Verb}
 	switch {
-	case f.live != nil: // which stands for all objects in it
+	case f.live != nil: // --live, which suggest adds, is all objects of its files
 	case c.Object == nil && (f.named != nil || !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-")):
 		args = append(append(args, f.named...), flagsOf(f.cmd, func(name string) bool {
 			return slices.Contains([]string{"filename", "kustomize", "recursive", "namespace"}, name)

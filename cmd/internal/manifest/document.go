@@ -185,8 +185,8 @@ func TextAt(tree map[string]any, name string) string {
 	return s
 }
 
-// noteTwice warns of the keys that stand twice in an object of a YAML file: the last one counts, as in kubectl. What is
-// no YAML is an error of the reader.
+// noteTwice warns of duplicate keys in a YAML file: the last one counts, as in kubectl. Text that is not YAML is left to
+// the reader, which reports it.
 func noteTwice(w io.Writer, source string, data []byte) {
 	for docs := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var doc yaml.Node
@@ -200,7 +200,7 @@ func noteTwice(w io.Writer, source string, data []byte) {
 	}
 }
 
-// eachTwice calls found with the path of each key that stands more than once in its object, and two lines of it.
+// eachTwice calls found for each duplicate key, with its path and the lines of one occurrence and the next.
 func eachTwice(n *yaml.Node, path string, found func(path string, first, last int)) {
 	if n.Kind != yaml.MappingNode {
 		for i, child := range n.Content {
