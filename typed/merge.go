@@ -236,8 +236,8 @@ func (x *listMerge) inPlace() {
 // byElements merges any two lists. It has one cursor in each:
 //
 //	live     a b c d        applied  d x b
-//	shared   d b            the applied items that live has and that are not in out yet, in applied's order
-//	out      a c d x b
+//	shared   d b            the applied items that live has and that are not in merged yet, in applied's order
+//	merged   a c d x b
 //
 // An item of live only is added when the cursor in live reaches it. Shared items are added in applied's order; the
 // cursor in live skips those that are not next. An item of applied only follows the item before it in applied. Each
@@ -245,54 +245,95 @@ func (x *listMerge) inPlace() {
 // out, as upstream does.
 func (x *listMerge) byElements() {
 	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
-	live := x.list.indexOf(x.live)
-	var shared []fieldpath.Element
-	isMerged := make(map[string]bool, len(x.elems)) // by the texts of all of elems: whether the item is in out
+	m := interleaving{listMerge: x, index: x.list.indexOf(x.live)}
+	m.shared, m.isMerged = x.unmerged(&m.index)
+	for m.nextLive < len(m.index.elems) || m.nextApplied < len(m.elems) {
+		isApplied, isMerged := m.stateOfLive()
+		switch {
+		case m.isNextInBoth():
+			m.addApplied()
+			m.nextLive++
+		case isApplied && m.isOutOfTurn():
+			m.nextLive++
+		case m.nextLive < len(m.index.elems) && !isApplied:
+			m.addLive()
+		default:
+			if isMerged {
+				m.nextLive++
+			}
+			m.addApplied()
+		}
+	}
+	x.changed = !slices.EqualFunc(x.out, x.live, same)
+}
+
+// interleaving is a merge of two lists by their elements, of which some items are in out.
+//
+// Invariant: shared are those of elems[nextApplied:] that live has, in their order.
+type interleaving struct {
+	*listMerge
+	index    index // of live
+	shared   []fieldpath.Element
+	isMerged map[string]bool // by the texts of all of elems: whether the item is in out
+
+	nextLive    int // in index.elems
+	nextApplied int // in elems
+}
+
+// unmerged returns what an interleaving begins with. It is not appended to its own list, or it would be allocated.
+func (x *listMerge) unmerged(live *index) (shared []fieldpath.Element, isMerged map[string]bool) {
+	isMerged = make(map[string]bool, len(x.elems))
 	for _, e := range x.elems {
 		isMerged[e.Text()] = false
 		if live.has(e) {
 			shared = append(shared, e)
 		}
 	}
-	for i, j := 0, 0; i < len(live.elems) || j < len(x.elems); { // the cursors in live.elems and elems
-		if i < len(live.elems) {
-			next := live.elems[i]
-			merged, isApplied := isMerged[next.Text()]
-			isNext := j < len(x.elems) && next.Equal(x.elems[j])
-			switch {
-			case !isApplied:
-				x.out = append(x.out, x.live[live.positions[i]])
-				i++
-				continue
-			case !isNext && len(shared) > 0 && !shared[0].Equal(next):
-				i++
-				continue
-			case isNext || merged:
-				i++
-			}
-		}
-		if j == len(x.elems) {
-			continue
-		}
-		e := x.elems[j]
-		x.out = append(x.out, x.mergeShared(j, &live))
-		isMerged[e.Text()] = true
-		j++
-		if len(shared) > 0 && shared[0].Equal(e) {
-			shared = shared[1:]
-		}
-	}
-	x.changed = !slices.EqualFunc(x.out, x.live, same)
+	return shared, isMerged
 }
 
-// mergeShared merges the item of applied at i with live's, if there is one. It replaces duplicates.
-func (x *listMerge) mergeShared(i int, live *index) any {
-	e, there := x.elems[i], missing
-	if live.times(e) == 1 {
-		there = x.live[live.positions[live.first[e.Text()]]]
+// stateOfLive reports whether applied has live's next item, and whether it is in out; false if there is no next item.
+func (m *interleaving) stateOfLive() (isApplied, isMerged bool) {
+	if m.nextLive < len(m.index.elems) {
+		isMerged, isApplied = m.isMerged[m.index.elems[m.nextLive].Text()]
 	}
-	if merged := x.mergeItem(i, there); merged.changed {
-		return merged.value
+	return isApplied, isMerged
+}
+
+// isNextInBoth reports whether both cursors are at the same item.
+func (m *interleaving) isNextInBoth() bool {
+	return m.nextLive < len(m.index.elems) && m.nextApplied < len(m.elems) &&
+		m.index.elems[m.nextLive].Equal(m.elems[m.nextApplied])
+}
+
+// isOutOfTurn reports whether another shared item comes before live's next one.
+func (m *interleaving) isOutOfTurn() bool {
+	return len(m.shared) > 0 && !m.shared[0].Equal(m.index.elems[m.nextLive])
+}
+
+// addLive adds live's next item, which applied does not have.
+func (m *interleaving) addLive() {
+	m.out = append(m.out, m.live[m.index.positions[m.nextLive]])
+	m.nextLive++
+}
+
+// addApplied adds applied's next item, if there is one, merged with live's. It replaces duplicates.
+func (m *interleaving) addApplied() {
+	if m.nextApplied == len(m.elems) {
+		return
 	}
-	return there
+	e, live := m.elems[m.nextApplied], missing
+	if m.index.times(e) == 1 {
+		live = m.live[m.index.positions[m.index.first[e.Text()]]]
+	}
+	merged := m.mergeItem(m.nextApplied, live)
+	if !merged.changed {
+		merged.value = live
+	}
+	m.out = append(m.out, merged.value)
+	m.isMerged[e.Text()] = true
+	m.nextApplied++
+	if len(m.shared) > 0 && m.shared[0].Equal(e) {
+		m.shared = m.shared[1:]
+	}
 }

@@ -19,24 +19,7 @@ import (
 //
 // It costs O(length of what the texts begin with in common).
 func Compare(a, b string) int {
-	i, start, isString := 0, 0, false // start is where the name or value begins that i is in, or the one before i
-	for ; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
-		switch c := a[i]; {
-		case c == '"':
-			isString = !isString
-		case c == '\\':
-			n := len(`\n`)
-			if a[i+1] == 'u' {
-				n = len(`\u0000`)
-			}
-			if !strings.HasPrefix(b[i:], a[i:i+n]) {
-				return cmp.Compare(first(a[i:]), first(b[i:]))
-			}
-			i += n - 1
-		case !isString && (c == '{' || c == '[' || c == ':' || c == ','):
-			start = i + 1
-		}
-	}
+	i, start, isString := differ(a, b)
 	if isString {
 		return compareCharacters(a[i:], b[i:])
 	}
@@ -52,6 +35,29 @@ func Compare(a, b string) int {
 		return compareNumbers(x, y)
 	}
 	return strings.Compare(x, y) // false and true
+}
+
+// differ returns where two texts differ: i is the end of what both begin with, or the escape that it ends in. isString
+// says that it is in a string. start is where the name or value begins that i is in, or the one before i.
+func differ(a, b string) (i, start int, isString bool) {
+	for ; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
+		switch c := a[i]; {
+		case c == '"':
+			isString = !isString
+		case c == '\\':
+			n := len(`\n`)
+			if a[i+1] == 'u' {
+				n = len(`\u0000`)
+			}
+			if !strings.HasPrefix(b[i:], a[i:i+n]) {
+				return i, start, isString
+			}
+			i += n - 1
+		case !isString && (c == '{' || c == '[' || c == ':' || c == ','):
+			start = i + 1
+		}
+	}
+	return i, start, isString
 }
 
 // compareCharacters orders what two strings begin with, which differs. A quote is the end of a string.

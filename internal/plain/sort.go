@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // fewTexts is the number of texts up to which comparing them is faster than to make numbers of them.
@@ -24,24 +23,30 @@ func Sort[T any, K comparable](members []T, compare func(a, b T) int, names K, e
 		slices.SortFunc(members, compare)
 		return
 	}
-	kind, common := element(members[0])
+	kind, text := element(members[0])
+	other, common := text, len(text) // of all, other has the fewest first bytes in common with text: so many
 	for _, m := range members {
-		k, text := element(m)
+		k, t := element(m)
 		if k != kind {
 			slices.SortFunc(members, compare)
 			return
 		}
-		common = commonStart(common, text)
+		if n := commonStart(text, t); n < common {
+			other, common = t, n
+		}
+	}
+	numberOf := func(name string) uint64 { return firstBytes(name[common:], false) }
+	if kind != names {
+		numberOf = numberer(text, other)
 	}
 	type place struct {
 		number uint64
 		from   int
 	}
-	numberOf := numberer(common, kind == names)
 	places := make([]place, len(members))
 	for i := range members {
-		_, text := element(members[i])
-		places[i] = place{numberOf(text), i}
+		_, t := element(members[i])
+		places[i] = place{numberOf(t), i}
 	}
 	slices.SortFunc(places, func(a, b place) int {
 		if a.number != b.number {
@@ -56,38 +61,19 @@ func Sort[T any, K comparable](members []T, compare func(a, b T) int, names K, e
 	copy(members, sorted)
 }
 
-func commonStart(a, b string) string {
+// commonStart returns how many bytes two texts have in common at their start.
+func commonStart(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
 	}
-	return a[:n]
+	return n
 }
 
-// numberer returns a function that makes a number of a text that begins with common. The number of a text that sorts
-// first is never the larger one.
-func numberer(common string, isName bool) func(text string) uint64 {
-	if isName {
-		return func(text string) uint64 { return firstBytes(text[len(common):], false) }
-	}
-	i, start, isString := 0, 0, false // as in Compare
-	for ; i < len(common); i++ {
-		switch c := common[i]; {
-		case c == '"':
-			isString = !isString
-		case c == '\\':
-			n := len(`\n`)
-			if strings.HasPrefix(common[i+1:], "u") {
-				n = len(`\u0000`)
-			}
-			if i+n > len(common) { // the escapes differ
-				return func(text string) uint64 { return firstBytes(text[i:], true) }
-			}
-			i += n - 1
-		case !isString && (c == '{' || c == '[' || c == ':' || c == ','):
-			start = i + 1
-		}
-	}
+// numberer returns a function that makes a number of a text that begins with what a and b have in common. The number of
+// a text that sorts first is never the larger one.
+func numberer(a, b string) func(text string) uint64 {
+	i, start, isString := differ(a, b)
 	if isString {
 		return func(text string) uint64 { return firstBytes(text[i:], true) }
 	}
