@@ -93,10 +93,7 @@ func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (ou
 }
 
 func (r remover) items(l *List, list []any, set *fieldpath.Set) (out []any, unchanged bool) {
-	entries := map[fieldpath.Element]fieldpath.Entry{} // a look into the set would compare texts
-	for e, entry := range set.Level() {
-		entries[e] = entry
-	}
+	entries := maps.Collect(set.Level()) // a look into the set would compare texts
 	out = make([]any, 0, len(list))
 	unchanged = true
 	for _, item := range list {

@@ -184,12 +184,10 @@ func (w *Writer) Sort(level int) (twice []fieldpath.Element) {
 	}
 	start := members[0].start
 	isFirst := w.text[start] != ',' // of the object: no marker is before it
-	isSorted := true
-	for i := 1; i < len(members) && isSorted; i++ {
-		isSorted = compareMembers(members[i-1], members[i]) < 0
-	}
-	if isSorted {
-		return nil
+	for i := 1; compareMembers(members[i-1], members[i]) < 0; i++ {
+		if i == len(members)-1 {
+			return nil // they are in order
+		}
 	}
 	plain.Sort(members, compareMembers, kind{isField: true}, kindAndText)
 	out := w.scratch[:0]
