@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
@@ -37,7 +38,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 	if t.topology() != granularTopology {
 		return set
 	}
-	if l := t.keyedList(); l != nil {
+	if l := t.grownList(); l != nil {
 		set = l.withGrownKeys(set)
 	}
 	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
@@ -115,7 +116,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	if *left -= len(fields); *left < 0 || depth >= limits.MaxDepth {
 		return false
 	}
-	l := t.keyedList()
+	l := t.grownList()
 	for name, member := range fields {
 		below, ok := member.(map[string]any)
 		if !ok || l != nil && l.lacksKey(name) && name != "." {
@@ -146,9 +147,13 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	return true
 }
 
-// keyedList returns the list that t, which may be nil, is of, if its items have keys.
-func (t *Type) keyedList() *List {
-	if t == nil || t.shapes().first() != listShape || len(t.List.keys) == 0 {
+// grownList returns the list that t, which may be nil, is of, if it has key fields that keys of before may lack: those
+// with a default.
+func (t *Type) grownList() *List {
+	if t == nil || t.shapes().first() != listShape {
+		return nil
+	}
+	if !slices.ContainsFunc(t.List.keys, func(name string) bool { return t.List.KeyDefault(name) != nil }) {
 		return nil
 	}
 	return t.List

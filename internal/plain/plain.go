@@ -113,6 +113,10 @@ func quoted(text string, isName bool) int {
 		return 0
 	}
 	for i := 1; i < len(text); {
+		if c := text[i]; '(' <= c && c < utf8.RuneSelf && c != '<' && c != '>' && c != '\\' { // most characters
+			i++
+			continue
+		}
 		r, size := rune(text[i]), 1
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(text[i:])
