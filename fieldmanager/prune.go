@@ -170,7 +170,7 @@ func (p pruner) staysAround(t *typed.Type, e fieldpath.Element, child any, owned
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // nobody can own it
 		}
-		if entry.Member || times == 1 && p.staysAround(ct, inner, value, below) {
+		if entry.Member || p.staysAround(ct, inner, value, below) { // which is false for items
 			return true
 		}
 	}

@@ -130,9 +130,15 @@ func (f *form) typesIn(m *typed.Map) []*typed.Type {
 	return types
 }
 
+// isWithin counts a value, and reports whether it is within the limits.
+func (w *writer) isWithin(depth int) bool {
+	w.left--
+	return w.left >= 0 && depth <= limits.MaxDepth && w.out.Len() <= limits.MaxBytes/2
+}
+
 // all writes all paths below a value, none below one that is owned as a whole; false if it may be invalid.
 func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok bool) {
-	if w.left--; w.left < 0 || depth > limits.MaxDepth || w.out.Len() > limits.MaxBytes/2 {
+	if !w.isWithin(depth) {
 		return false
 	}
 	start, isWhole := w.out.Len(), false
@@ -171,10 +177,9 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok boo
 // child writes the child e of a value.
 func (w *writer) child(e fieldpath.Element, head string, t *typed.Type, f *form, v reflect.Value, depth int) bool {
 	isText := (f.kind == stringKind || f.isText) && (t.Scalar == typed.String || t.Scalar == typed.Untyped)
-	if isText && w.left > 0 && depth < limits.MaxDepth && w.out.Len() <= limits.MaxBytes/2 { // most children
-		w.left--
+	if isText { // most children
 		w.out.Add(e, head)
-		return true
+		return w.isWithin(depth + 1)
 	}
 	w.out.Enter(e, head, true)
 	ok := w.all(t, f, v, depth+1)

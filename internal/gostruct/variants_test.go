@@ -2,6 +2,7 @@ package gostruct_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -341,5 +342,42 @@ func TestAddedTooDeep(t *testing.T) {
 			_, err := fieldpath.Parse(fieldsv1.Bytes(fields))
 			require.NoError(t, err)
 		}
+	}
+}
+
+// TestAddedTooLarge: an object with too many values, or with owned texts that are too long together, is left to the
+// comparison of trees, which refuses the first.
+func TestAddedTooLarge(t *testing.T) {
+	type large struct {
+		A    []string `json:"a,omitempty"`
+		B    []string `json:"b,omitempty"`
+		C    []string `json:"c,omitempty"`
+		D    []string `json:"d,omitempty"`
+		E    []string `json:"e,omitempty"`
+		Last string   `json:"last,omitempty"`
+		Set  []string `json:"set,omitempty"`
+	}
+	text := &typed.Type{Scalar: typed.String}
+	fields := map[string]typed.Field{"last": {Type: text}, "set": {Type: &typed.Type{List: typed.SetList(text)}}}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		fields[name] = typed.Field{Type: &typed.Type{List: typed.AtomicList(text)}}
+	}
+	typ := &typed.Type{Map: typed.NewMap(fields, nil)}
+
+	full := make([]string, limits.MaxItems)
+	rest := limits.MaxValues - 4*limits.MaxItems - 5 // lists
+	for last, want := range map[int]bool{rest - 1: true, rest: false} {
+		o := &large{A: full, B: full, C: full, D: full, E: full[:last], Last: "x"}
+		_, ok := gostruct.Added(typ, &large{}, o, nil, nil)
+		require.Equal(t, want, ok, "%d items in the last list", last)
+	}
+
+	set := make([]string, limits.MaxBytes/2/1000)
+	for i := range set {
+		set[i] = fmt.Sprintf("%01000d", i)
+	}
+	for n, want := range map[int]bool{1000: true, len(set): false} {
+		_, ok := gostruct.Added(typ, &large{}, &large{Set: set[:n]}, nil, nil)
+		require.Equal(t, want, ok, "%d texts", n)
 	}
 }
