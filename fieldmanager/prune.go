@@ -151,11 +151,10 @@ func (p pruner) staysAround(t *typed.Type, e fieldpath.Element, child any, owned
 	if ct == nil || !declared && !member || !hasChildren(ct, child) {
 		return false
 	}
-	if key, ok := e.Key(); ok {
-		for _, field := range key {
-			if self, _ := below.At(fieldpath.Field(field.Name)); !self {
-				return false
-			}
+	key, _ := e.Key()
+	for _, field := range key {
+		if self, _ := below.At(fieldpath.Field(field.Name)); !self {
+			return false
 		}
 	}
 	for inner, entry := range below.Level() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -151,7 +152,7 @@ func (e *Edit) closed(set *fieldpath.Set,
 	var empty []fieldpath.Path
 	// A container that is empty now is in the intent as a whole, although only its content was owned.
 	for p := range owned.Leaves().Difference(set).All() {
-		if !isKeyField(p) {
+		if !fieldsets.IsKeyField(p) {
 			empty = append(empty, slices.Clone(p))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -75,7 +76,7 @@ func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpa
 		return errors.New("no fields are chosen")
 	}
 	for p := range fields.All() {
-		if isKeyField(p) {
+		if fieldsets.IsKeyField(p) {
 			return fmt.Errorf("%s: part of the key of its item, with which it goes: name the item, %s", p, p[:len(p)-1])
 		}
 		found := false

@@ -1,8 +1,6 @@
 package ownership
 
 import (
-	"slices"
-
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -44,28 +42,12 @@ func split(owned, fields *fieldpath.Set) (taken, rest *fieldpath.Set) {
 
 // keyFields returns the paths of set that are key fields of the item that e selects.
 func keyFields(e fieldpath.Element, set *fieldpath.Set) *fieldpath.Set {
-	fields, ok := e.Key()
-	if !ok {
-		return nil
+	var fields []fieldpath.Path
+	key, _ := e.Key()
+	for _, name := range fieldsets.NamesOf(key) {
+		fields = append(fields, fieldpath.Fields(name))
 	}
-	var out fieldsets.Builder
-	for _, f := range fields {
-		name := fieldpath.Field(f.Name)
-		if member, _ := set.At(name); member {
-			out.Add(name, true, nil)
-		}
-	}
-	return out.Set()
-}
-
-// isKeyField reports whether the last element of p is a field of the key before it.
-func isKeyField(p fieldpath.Path) bool {
-	if len(p) < 2 {
-		return false
-	}
-	fields, ok := p[len(p)-2].Key()
-	name, isField := p[len(p)-1].Field()
-	return ok && isField && slices.ContainsFunc(fields, func(f fieldpath.KeyField) bool { return f.Name == name })
+	return set.Intersection(fieldpath.NewSet(fields...))
 }
 
 // reach follows p down set. has reports whether set has anything at or below it. If it has not, inside is the longest

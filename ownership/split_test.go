@@ -56,7 +56,7 @@ func TestSplit(t *testing.T) {
 		}
 		for range 1 + r.IntN(2) {
 			p := all[r.IntN(len(all))]
-			if p = p[:1+r.IntN(len(p))]; !isKeyField(p) {
+			if p = p[:1+r.IntN(len(p))]; !fieldsets.IsKeyField(p) {
 				picked = append(picked, p)
 			}
 		}
@@ -68,7 +68,7 @@ func TestSplit(t *testing.T) {
 		require.True(t, closed(rest, owned), "owned\n%s\nfields\n%s\nrest\n%s", owned, fields, rest)
 		for p := range taken.Intersection(rest).All() {
 			// Only what holds something on both sides, and keys, are of both.
-			if !isKeyField(p) {
+			if !fieldsets.IsKeyField(p) {
 				_, a := at(taken, p)
 				_, b := at(rest, p)
 				require.False(t, a.Empty() || b.Empty(), "%s is of both", p)

@@ -36,10 +36,7 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 		isOther := func(f fieldpath.KeyField) bool { return !slices.Contains(l.keys, f.Name) }
 		if now := l.grow(fields); now != e && !slices.ContainsFunc(fields, isOther) {
 			grown[e] = now
-			names := make([]string, len(fields))
-			for i, f := range fields {
-				names[i] = f.Name
-			}
+			names := fieldsets.NamesOf(fields)
 			if !slices.ContainsFunc(had, func(o []string) bool { return slices.Equal(o, names) }) {
 				had = append(had, names)
 			}
@@ -53,7 +50,7 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 		fields, _ := e.Key()
 		for _, names := range had {
 			if len(fields) > len(names) {
-				alike[keyOf(fields, names)]++
+				alike[fieldsets.PartOf(fields, names)]++
 			}
 		}
 	}
@@ -76,19 +73,11 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 
 // grow returns the key of some fields and the defaults of those that are missing.
 func (l *List) grow(fields []fieldpath.KeyField) fieldpath.Element {
-	out := slices.Clone(fields)
+	out, has := slices.Clone(fields), fieldsets.NamesOf(fields)
 	for _, name := range l.keys {
-		isIt := func(f fieldpath.KeyField) bool { return f.Name == name }
-		if v := l.KeyDefault(name); v != nil && !slices.ContainsFunc(fields, isIt) {
+		if v := l.KeyDefault(name); v != nil && !slices.Contains(has, name) {
 			out = append(out, fieldpath.KeyField{Name: name, Value: v})
 		}
 	}
 	return fieldpath.Key(out...)
-}
-
-// keyOf returns the key of those fields that have the names.
-func keyOf(fields []fieldpath.KeyField, names []string) fieldpath.Element {
-	return fieldpath.Key(slices.DeleteFunc(slices.Clone(fields), func(f fieldpath.KeyField) bool {
-		return !slices.Contains(names, f.Name)
-	})...)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -161,16 +162,10 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 // withoutKeyField returns the path of the item if p is one of its key fields, which an item needs. A key field with its
 // default can be left out: the item has the same key without it.
 func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fieldpath.Path {
-	if len(p) < 2 {
+	if !fieldsets.IsKeyField(p) {
 		return p
 	}
-	name, ok := p[len(p)-1].Field()
 	item := p[:len(p)-1]
-	fields, isItem := item[len(item)-1].Key()
-	isKey := func(f fieldpath.KeyField) bool { return f.Name == name }
-	if !ok || !isItem || !slices.ContainsFunc(fields, isKey) {
-		return p
-	}
 	if _, isSelected := t.Get(t.Remove(intent, fieldpath.NewSet(p)), item); isSelected {
 		return p
 	}

@@ -3,6 +3,7 @@ package blame
 import (
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/internal/items"
 	"github.com/tenure-ssa/tenure/typed"
@@ -201,7 +202,7 @@ func (n *node) shape() []string {
 	for _, c := range n.cursors {
 		for e := range c.below.Level() {
 			if key, ok := e.Key(); ok {
-				return items.Names(key)
+				return fieldsets.NamesOf(key)
 			}
 		}
 	}

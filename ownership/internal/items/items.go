@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -69,7 +70,7 @@ func (x *Index) byValue(e fieldpath.Element) []int {
 }
 
 func (x *Index) byKey(key []fieldpath.KeyField) (found []int) {
-	s := x.shape(Names(key))
+	s := x.shape(fieldsets.NamesOf(key))
 	if s == nil {
 		return nil
 	}
@@ -79,10 +80,7 @@ func (x *Index) byKey(key []fieldpath.KeyField) (found []int) {
 			break
 		}
 		fields = len(names)
-		part := slices.DeleteFunc(slices.Clone(key), func(f fieldpath.KeyField) bool {
-			return !slices.Contains(names, f.Name)
-		})
-		found = append(found, s.byText[fieldpath.Key(part...).Text()]...)
+		found = append(found, s.byText[fieldsets.PartOf(key, names).Text()]...)
 	}
 	return found
 }
@@ -103,7 +101,7 @@ func (x *Index) shape(names []string) *shape {
 		}
 		text := fieldpath.Key(key...).Text()
 		s.byText[text] = append(s.byText[text], i)
-		has := Names(key)
+		has := fieldsets.NamesOf(key)
 		if joined := strings.Join(has, "\x00"); !seen[joined] {
 			seen[joined] = true
 			s.has = append(s.has, has)
@@ -131,15 +129,6 @@ func KeyOf(item any, names []string, t *typed.Type) (key []fieldpath.KeyField) {
 		}
 	}
 	return key
-}
-
-// Names returns the names of the fields of a key, sorted.
-func Names(key []fieldpath.KeyField) []string {
-	names := make([]string, len(key))
-	for i, f := range key {
-		names[i] = f.Name
-	}
-	return names
 }
 
 // IsScalar reports whether v is neither a map nor a list.

@@ -1,0 +1,33 @@
+package fieldsets
+
+import (
+	"slices"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// IsKeyField reports whether the last element of p is a field of the key before it.
+func IsKeyField(p fieldpath.Path) bool {
+	if len(p) < 2 {
+		return false
+	}
+	key, ok := p[len(p)-2].Key()
+	name, isField := p[len(p)-1].Field()
+	return ok && isField && slices.Contains(NamesOf(key), name)
+}
+
+// NamesOf returns the names of the fields of a key, sorted if the key is that of an element.
+func NamesOf(key []fieldpath.KeyField) []string {
+	names := make([]string, len(key))
+	for i, f := range key {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// PartOf returns the key of those fields that have one of the names.
+func PartOf(key []fieldpath.KeyField, names []string) fieldpath.Element {
+	return fieldpath.Key(slices.DeleteFunc(slices.Clone(key), func(f fieldpath.KeyField) bool {
+		return !slices.Contains(names, f.Name)
+	})...)
+}
