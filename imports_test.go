@@ -49,7 +49,7 @@ var layers = []layer{
 	{"internal/scale", []string{"typed/fieldpath", "managedfields"}},
 	{"conflicts", []string{"typed/fieldpath", "managedfields"}},
 	{"conflicts/policy", []string{"typed/fieldpath", "conflicts"}},
-	{"ownership/internal/items", []string{"typed/fieldpath", "typed"}},
+	{"ownership/internal/items", []string{"typed/fieldpath", "typed", "internal/fieldsets"}},
 	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields", "ownership/internal/items"}},
 	{
 		"ownership/blame",

@@ -198,7 +198,7 @@ func (r *record) isReached(version string) bool {
 
 // IsKnown reports whether the server is known to answer the request with the cached object, see [Answers].
 func (q *Question) IsKnown() bool {
-	if q.request.Cached == nil || q.request.Definition == nil || q.state.uid == "" {
+	if q.state.uid == "" { // nothing is cached, or what it is can't be told
 		return false
 	}
 	q.answers.mu.Lock()

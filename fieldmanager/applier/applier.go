@@ -331,9 +331,7 @@ func (a *Applier) plan(
 	if manager == nil || a.options.Resolve == nil || a.options.Force {
 		return Result{}, nil
 	}
-	if len(found) > 0 {
-		options.Found = found
-	}
+	options.Found = found
 	a.count(func(s *Stats) { s.Planned++ })
 	plan, err := plans.New(ctx, manager, live, intent, options)
 	if err != nil {

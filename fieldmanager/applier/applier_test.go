@@ -20,6 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -250,6 +251,34 @@ func TestSubresource(t *testing.T) {
 	_, err := a.Apply(context.Background(), s, nil, configMap(nil))
 	require.NoError(t, err)
 	require.Equal(t, []string{"status"}, s.sub)
+}
+
+// TestStatusOfOthers: an apply that leaves the status alone is skipped whatever status the object has; one through the
+// status is sent.
+func TestStatusOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin(),
+			fieldmanager.Options{ResetFields: map[string]fieldpath.Filter{
+				"v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))},
+			}})
+		require.NoError(t, err)
+		for _, subresource := range []string{"", "status"} {
+			s := &server{t: t}
+			a := applier.New(m, applier.Options{Manager: "me", Subresource: subresource})
+			intent := configMap(map[string]any{"k": "v"})
+			var cached *unstructured.Unstructured
+			for range 2 {
+				_, err := a.Apply(t.Context(), s, cached, intent)
+				require.NoError(t, err)
+				cached = s.live.DeepCopy()
+				time.Sleep(2 * time.Second)
+			}
+			cached.Object["status"] = map[string]any{"ready": true}
+			r, err := a.Apply(t.Context(), s, cached, intent)
+			require.NoError(t, err)
+			require.Equal(t, subresource == "", r.Skipped, "through %q", subresource)
+		}
+	})
 }
 
 // late answers with the resourceVersions of writes of which the answers overtook

@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -216,4 +217,79 @@ func TestResolveThatCannotBe(t *testing.T) {
 	ways = ways[:1]
 	_, err = a.Apply(t.Context(), s, s.live, configMap(map[string]any{"a": "mine"}))
 	require.EqualError(t, err, "resolve conflicts: expected 2 ways out, got 1")
+}
+
+// versioned is a server on which a manager owns .data.a at another version, in which no plan can find a conflict.
+type versioned struct {
+	*readable
+	sent []*unstructured.Unstructured
+}
+
+func (s *versioned) Apply(
+	ctx context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string,
+) (*unstructured.Unstructured, error) {
+	s.sent = append(s.sent, obj)
+	entries, _, err := managedfields.Read(s.live)
+	require.NoError(s.t, err)
+	for _, e := range entries {
+		a := fieldpath.Fields("data", "a")
+		if _, has, _ := unstructured.NestedString(obj.Object, "data", "a"); has && e.Manager == "you" && e.Owned().Has(a) {
+			return nil, conflicts.Conflicts{{Path: a, Owner: e.Key, APIVersion: e.APIVersion}}
+		}
+	}
+	return s.readable.Apply(ctx, name, obj, options, sub...)
+}
+
+// What a server found in conflict at another version is decided without asking it again, as long as its owner owns it. A
+// plan finds conflicts at the version of the intent, so those are not remembered.
+func TestResolveOfOtherVersions(t *testing.T) {
+	giveUp := (&policy.Policy{Rules: []policy.Rule{{Decision: policy.GiveUp}}}).Resolve
+	intent := configMap(map[string]any{"a": "mine", "b": "mine"})
+	for _, row := range []struct {
+		name, version string
+		meanwhile     func(*versioned)
+		// sent are the applies after the first one, with a or without it.
+		sent []bool
+	}{
+		{"it owns it still", "v2", func(*versioned) {}, []bool{false}},
+		{"it owns it at a third version", "v2", func(s *versioned) { s.own("you", "v3", "a") }, []bool{true, false}},
+		{"it owns something else", "v2", func(s *versioned) { s.own("you", "v2", "c") }, []bool{true}},
+		{"it is gone", "v2", func(s *versioned) { s.own("they", "v2", "a") }, []bool{true}},
+		{"another conflict at the version of the intent", "v1", func(s *versioned) {
+			s.mustApply("they", map[string]any{"b": "theirs"})
+		}, []bool{false}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := &versioned{readable: &readable{server: &server{t: t, live: configMap(map[string]any{"a": "theirs"})}}}
+			s.own("you", row.version, "a")
+			a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: giveUp})
+			_, err := a.Apply(t.Context(), s, nil, intent)
+			require.NoError(t, err)
+			require.Len(t, s.sent, 2)
+			row.meanwhile(s)
+			s.sent = nil
+			planned := a.Stats().Planned
+			_, err = a.Apply(t.Context(), s, s.live.DeepCopy(), intent)
+			require.NoError(t, err)
+			var sent []bool
+			for _, obj := range s.sent {
+				_, has, err := unstructured.NestedString(obj.Object, "data", "a")
+				require.NoError(t, err)
+				sent = append(sent, has)
+			}
+			require.Equal(t, row.sent, sent)
+			require.EqualValues(t, planned+uint64(len(row.sent)), a.Stats().Planned)
+		})
+	}
+}
+
+// own gives a key of the data to a manager at a version, and nothing else.
+func (s *versioned) own(manager, version, key string) {
+	s.live.SetUID("uid")
+	s.live.SetResourceVersion(s.live.GetResourceVersion() + "9")
+	fields := `{"f:data":{"f:` + key + `":{}}}`
+	s.live.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, FieldsType: "FieldsV1",
+		FieldsV1: fieldsv1.New(fields),
+	}})
 }
