@@ -53,7 +53,7 @@ var layers = []layer{
 	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields", "ownership/internal/items"}},
 	{
 		"ownership/blame",
-		[]string{"internal/limits", "internal/printable", "typed/fieldpath", "typed",
+		[]string{"internal/limits", "internal/printable", "typed/fieldpath", "internal/fieldsets", "typed",
 			"managedfields", "ownership/internal/items"},
 	},
 	{

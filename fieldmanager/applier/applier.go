@@ -275,7 +275,7 @@ func (a *Applier) ask(ctx context.Context, cached Object, intent *unstructured.U
 	} else if manager != nil {
 		r.Definition = manager
 	}
-	if manager != nil && a.options.Subresource == "" {
+	if manager != nil {
 		reset := manager.Options().ResetFields[kind.GroupVersion().String()]
 		r.LeavesStatus = reset != nil && reset.Filter(status).Empty()
 	}

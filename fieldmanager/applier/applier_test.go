@@ -257,17 +257,17 @@ func TestSubresource(t *testing.T) {
 // status is sent.
 func TestStatusOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin(),
-			fieldmanager.Options{ResetFields: map[string]fieldpath.Filter{
-				"v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))},
-			}})
-		require.NoError(t, err)
-		for _, subresource := range []string{"", "status"} {
+		for subresource, reset := range map[string]string{"": "status", "status": "data"} {
+			m, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin(),
+				fieldmanager.Options{ResetFields: map[string]fieldpath.Filter{
+					"v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields(reset))},
+				}})
+			require.NoError(t, err)
 			s := &server{t: t}
 			a := applier.New(m, applier.Options{Manager: "me", Subresource: subresource})
 			intent := configMap(map[string]any{"k": "v"})
 			var cached *unstructured.Unstructured
-			for range 2 {
+			for range 3 {
 				_, err := a.Apply(t.Context(), s, cached, intent)
 				require.NoError(t, err)
 				cached = s.live.DeepCopy()
