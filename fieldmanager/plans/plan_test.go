@@ -246,6 +246,30 @@ func TestPlanPutsBack(t *testing.T) {
 	}
 }
 
+// TestPlanRemovesNothingThatIsReset: a manager that owned a field before it was reset gives it up, and it stays.
+func TestPlanRemovesNothingThatIsReset(t *testing.T) {
+	for _, row := range []struct {
+		filter fieldpath.Filter
+		want   string
+	}{
+		{nil, "changed\nremoved .spec.text \"a\" null\nalice loses .spec.text removes .spec.text"},
+		{fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("spec", "text"))},
+			"ownership only\nalice loses .spec.text"},
+	} {
+		live, err := writetest.Apply(newManager(t, "v1"), nil, object(t, "v1", "spec: {count: 1, text: a}"), "alice", false)
+		require.NoError(t, err)
+		m := newManager(t, "v1", func(o *fieldmanager.Options) {
+			if row.filter != nil {
+				o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": row.filter}
+			}
+		})
+		p, err := plans.New(t.Context(), m, stored(live), object(t, "v1", "spec: {count: 1}"),
+			plans.Options{Manager: "alice"})
+		require.NoError(t, err)
+		require.Equal(t, row.want, oneLine(p))
+	}
+}
+
 // An entry that is dated anew moves to another place in the list, which a server
 // writes even where the object came out the same.
 func TestPlanOfAnotherOrderOfEntries(t *testing.T) {
