@@ -240,7 +240,7 @@ func (s *versioned) Apply(
 	return s.readable.Apply(ctx, name, obj, options, sub...)
 }
 
-// What a server found in conflict at another version is decided without asking it again, as long as its owner owns it. A
+// What a server found in conflict at another version is decided without asking it again, while its owner owns it. A
 // plan finds conflicts at the version of the intent, so those are not remembered.
 func TestResolveOfOtherVersions(t *testing.T) {
 	rules := &policy.Policy{Rules: []policy.Rule{{Fields: []string{".data.a"}, Decision: policy.GiveUp}}}
