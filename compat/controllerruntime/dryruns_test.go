@@ -1,9 +1,12 @@
 package controllerruntime
 
 import (
+	"path/filepath"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -15,6 +18,20 @@ import (
 func TestNewDryRunsErrors(t *testing.T) {
 	_, err := NewDryRuns(WrapOptions{Config: &rest.Config{}})
 	require.ErrorContains(t, err, "expected Config and Cache")
+	options := WrapOptions{
+		Config: &rest.Config{}, Cache: clusterCache{}, Mapper: meta.NewDefaultRESTMapper(nil),
+		Metrics: prometheus.NewRegistry(),
+	}
+	_, err = NewDryRuns(options)
+	require.NoError(t, err)
+	_, err = NewDryRuns(options)
+	require.ErrorAs(t, err, &prometheus.AlreadyRegisteredError{})
+	options.Config = &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(t.TempDir(), "none")}}
+	_, err = NewDryRuns(options)
+	require.ErrorContains(t, err, "none: no such file")
+	options.Mapper = nil
+	_, err = NewDryRuns(options)
+	require.ErrorContains(t, err, "none: no such file")
 }
 
 func TestParseTarget(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -83,8 +82,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 			absent = append(absent, slices.Clone(p))
 		}
 	}
-	isStrict := m.Options().FieldValidation == metav1.FieldValidationStrict
-	if tree, err = withShared(t, tree, liveTree, fieldpath.NewSet(there...), isStrict); err != nil {
+	if tree, err = withShared(t, tree, liveTree, fieldpath.NewSet(there...)); err != nil {
 		return nil, err
 	}
 	forced, left := ways[conflicts.Force], ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...))
@@ -172,9 +170,8 @@ func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fie
 	return item
 }
 
-// withShared returns an intent with live's values at the paths of set, all of which
-// live has. If it is strict, it must not get undeclared fields.
-func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set, isStrict bool) (map[string]any, error) {
+// withShared returns an intent with live's values at the paths of set, all of which live has.
+func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set) (map[string]any, error) {
 	if set.Empty() {
 		return intent, nil
 	}
@@ -183,7 +180,7 @@ func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set, 
 	part := t.Extract(live, set.Union(all.AtOrBelow(set)), true)
 	shared, err := t.Merge(intent, part, typed.Rules{Duplicates: true, Unknown: true})
 	if err == nil {
-		_, err = t.Merge(live, shared.Value, typed.Rules{Unknown: !isStrict})
+		_, err = t.Merge(live, shared.Value, typed.Rules{Unknown: true})
 	}
 	if err != nil {
 		// An update may have left in live what no intent may have (spec rule 1.3).

@@ -267,6 +267,11 @@ func TestLeaveOut(t *testing.T) {
 			require.Equal(t, object(t, "v1", intent), given)
 		})
 	}
+	// Duplicates and undeclared fields are the server's to refuse.
+	out, err := plans.LeaveOut(t.Context(), m, object(t, "v1", "spec: {text: a, set: [b, b], other: c}"),
+		fieldpath.NewSet(fieldpath.Fields("spec", "text")))
+	require.NoError(t, err)
+	require.Equal(t, object(t, "v1", "spec: {set: [b, b], other: c}"), out)
 	for want, obj := range map[string]runtime.Object{
 		"applied object: expected an object, got a nil <nil>": nil,
 		"applied object: .spec.text: expected string, got 1":  object(t, "v1", "spec: {text: 1}"),
