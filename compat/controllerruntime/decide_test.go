@@ -296,6 +296,24 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestGroup: an Event may be of either of two groups, so no schema is its own.
+func TestGroup(t *testing.T) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range append(admissionKinds, definitionKind) {
+		mapper.Add(kind.WithVersion("v1"), meta.RESTScopeRoot)
+	}
+	c := &cluster{}
+	d := newDryRuns(WrapOptions{Cache: clusterCache{cluster: c}, Mapper: mapper, Refresh: time.Hour}, c)
+	for name, want := range map[string]string{"ConfigMap": "", "Event": "kind not known", "Widget": "kind not known"} {
+		kind := corev1.SchemeGroupVersion.WithKind(name)
+		_, why := d.group(t.Context(), kind, "")
+		require.Equal(t, "kind not known", why, "not served")
+		mapper.Add(kind, meta.RESTScopeNamespace)
+		_, why = d.group(t.Context(), kind, "")
+		require.Equal(t, want, why, name)
+	}
+}
+
 // TestPublished shows when the documents of a server are read: they are listed again after the refresh, and for a group
 // that is not in the list, and read again if the list has other URLs.
 func TestPublished(t *testing.T) {

@@ -145,6 +145,10 @@ func TestManagers(t *testing.T) {
 `, r.YAML(), "their fields, and what these are in")
 	require.Equal(t, 20, r.Lines[1].Number, "lines keep their numbers")
 	require.Empty(t, report(t, readFile(t, live), blame.Options{Managers: []string{"nobody"}}).Lines)
+	obj := read(t, `{data: {a: "one\n\ntwo\n", b: x}, metadata: {managedFields: [
+		{manager: m, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:a": {}}}}]}}`)
+	r = report(t, obj, blame.Options{Managers: []string{"m"}})
+	require.Equal(t, "data:\n  a: |\n    one\n\n    two\n", r.YAML(), "all lines of a string")
 }
 
 func TestLines(t *testing.T) {
@@ -169,8 +173,11 @@ func TestProblems(t *testing.T) {
 
 	obj := read(t, `metadata: {managedFields: [
 		{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"x:": {}, "f:gone": {}}},
-		{manager: b, operation: Apply, apiVersion: v1, time: yesterday, fieldsType: FieldsV1}]}`)
+		{manager: b, operation: Apply, apiVersion: v2, time: yesterday, fieldsType: FieldsV1}]}`)
 	r = report(t, obj, blame.Options{})
+	var text strings.Builder
+	require.NoError(t, blame.Text(&text, nil, r))
+	require.NotContains(t, text.String(), "VERSION", "what can't be read has none")
 	require.Equal(t, 1, r.Entries[0].AbsentCount)
 	require.Equal(t, `time: expected RFC 3339, got "yesterday"`, r.Entries[1].Problem)
 	require.Len(t, r.Notes(), 2)
