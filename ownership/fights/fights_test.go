@@ -334,6 +334,10 @@ func TestFinding(t *testing.T) {
 	require.Equal(t, 2, f.Sides[0].Forced)
 	require.Zero(t, f.Sides[1].Forced, "an update asks nobody")
 	require.InDelta(t, 1.25, f.Rate(), 0.3)
+	require.Regexp(t, "^default/Deployment/web: ", f.String())
+	f.Object.Namespace = ""
+	require.Regexp(t, "^Deployment/web: ", f.String())
+	f.Object.Namespace = "default"
 
 	require.Empty(t, c.tracker.Findings(c.now.Add(time.Hour)), "it is over")
 	c.tracker.Forget(f.Object)
