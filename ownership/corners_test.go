@@ -96,6 +96,15 @@ func TestMoveErrors(t *testing.T) {
 	}
 }
 
+// An object of nothing but a name has no fields that could be adopted.
+func TestAdoptOfNothing(t *testing.T) {
+	live := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
+	}}
+	_, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), live, ownership.Adopt{All: true, To: manager("b")})
+	require.EqualError(t, err, "there is nothing to adopt")
+}
+
 // A key without an operation is restricted by its other fields.
 func TestSelects(t *testing.T) {
 	status := managedfields.Key{Manager: "ctl", Subresource: "status"}

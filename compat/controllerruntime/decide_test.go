@@ -129,6 +129,12 @@ func (s clusterSubresource) Update(
 	return s.cluster.Update(ctx, obj)
 }
 
+func (s clusterSubresource) Create(
+	ctx context.Context, obj, _ client.Object, _ ...client.SubResourceCreateOption,
+) error {
+	return s.cluster.Update(ctx, obj)
+}
+
 func (s clusterSubresource) Patch(
 	ctx context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
 ) error {
@@ -192,6 +198,13 @@ func TestDecide(t *testing.T) {
 		}), usual, "", answered},
 		{"a patch of a scale", "its answer is no object", withEvent(func(obj client.Object, w client.Client) error {
 			return w.SubResource("scale").Patch(t.Context(), obj, merge)
+		}), usual, "", "cache behind"},
+		{"a patch of the status by another object", "that one has the version",
+			withEvent(func(obj client.Object, w client.Client) error {
+				return w.Status().Patch(t.Context(), obj, merge, client.WithSubResourceBody(obj.DeepCopyObject().(client.Object)))
+			}), usual, "", "cache behind"},
+		{"a create of a subresource", "its answer is no object", withEvent(func(obj client.Object, w client.Client) error {
+			return w.SubResource("eviction").Create(t.Context(), obj, &unstructured.Unstructured{})
 		}), usual, "", "cache behind"},
 		{"an update of the status", "its answer may be another object's",
 			withEvent(func(obj client.Object, w client.Client) error {
