@@ -129,6 +129,12 @@ func (s clusterSubresource) Update(
 	return s.cluster.Update(ctx, obj)
 }
 
+func (s clusterSubresource) Apply(
+	ctx context.Context, obj runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption,
+) error {
+	return s.cluster.Apply(ctx, obj)
+}
+
 func (s clusterSubresource) Create(
 	ctx context.Context, obj, _ client.Object, _ ...client.SubResourceCreateOption,
 ) error {
@@ -147,6 +153,12 @@ func TestDecide(t *testing.T) {
 	type options = []client.ApplyOption
 	usual := options{client.DryRunAll, client.FieldOwner("me")}
 	merge := client.RawPatch(types.MergePatchType, []byte("{}"))
+	intent := func(data string) runtime.ApplyConfiguration {
+		return client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "b"},
+			"data": map[string]any{"k": data},
+		}})
+	}
 	// withEvent does a write, the event of which comes.
 	withEvent := func(write func(client.Object, client.Client) error) func(*cluster, client.Client) error {
 		return func(c *cluster, w client.Client) error {
@@ -190,6 +202,12 @@ func TestDecide(t *testing.T) {
 		{"a create", "an object of the name", func(c *cluster, w client.Client) error {
 			return w.Create(t.Context(), c.cached.DeepCopy())
 		}, usual, "", "cache behind"},
+		{"a create and its event", "its answer has the version", withEvent(func(obj client.Object, w client.Client) error {
+			return w.Create(t.Context(), obj)
+		}), usual, "", answered},
+		{"a patch without its event", "", func(c *cluster, w client.Client) error {
+			return w.Patch(t.Context(), c.cached.DeepCopy(), merge)
+		}, usual, "", "cache behind"},
 		{"a patch", "its answer has the version", withEvent(func(obj client.Object, w client.Client) error {
 			return w.Patch(t.Context(), obj, merge)
 		}), usual, "", answered},
@@ -225,6 +243,23 @@ func TestDecide(t *testing.T) {
 			require.Equal(t, applies+1, c.applies, "the second one is answered")
 			return nil
 		}, usual, "", answered},
+		{"applies of the status by other objects", "those are the intents", func(c *cluster, w client.Client) error {
+			applies := c.applies
+			entries := c.live.GetManagedFields()
+			entries[0].Subresource = "status" // the last one is what an apply dates anew
+			c.live.SetManagedFields(entries)
+			c.cached = c.live.DeepCopy()
+			for _, body := range []string{"v", "v", "w"} {
+				err := w.Status().Apply(t.Context(), intent("of no interest"), &client.SubResourceApplyOptions{
+					ApplyOptions: client.ApplyOptions{DryRun: []string{"All"}, FieldManager: "me"}, SubResourceBody: intent(body),
+				})
+				if err != nil {
+					return err
+				}
+			}
+			require.Equal(t, applies+2, c.applies, "the second one is answered")
+			return nil
+		}, usual, "", "not verified"},
 		{"an informer that is syncing", "", func(c *cluster, _ client.Client) error {
 			c.isSyncing = true
 			return nil
@@ -251,12 +286,6 @@ func TestDecide(t *testing.T) {
 		}, usual, "", "deleting"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			intent := func(data string) runtime.ApplyConfiguration {
-				return client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: map[string]any{
-					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "b"},
-					"data": map[string]any{"k": data},
-				}})
-			}
 			live := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": "v"}, "metadata": map[string]any{
 					"name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "managedFields": []any{map[string]any{

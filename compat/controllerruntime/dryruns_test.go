@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,4 +101,36 @@ func TestIsKnown(t *testing.T) {
 		change(&r)
 		require.False(t, r.isKnown(), name)
 	}
+}
+
+// kindsClient is a client that knows kinds.
+type kindsClient struct {
+	client.Client
+	scheme *runtime.Scheme
+	mapper meta.RESTMapper
+}
+
+func (c kindsClient) Scheme() *runtime.Scheme     { return c.scheme }
+func (c kindsClient) RESTMapper() meta.RESTMapper { return c.mapper }
+
+// TestWrapClient takes what the options lack from the client.
+func TestWrapClient(t *testing.T) {
+	c := kindsClient{scheme: runtime.NewScheme(), mapper: meta.NewDefaultRESTMapper(nil)}
+	own := kindsClient{scheme: runtime.NewScheme(), mapper: meta.NewDefaultRESTMapper(nil)}
+	for _, row := range []struct {
+		given WrapOptions
+		want  kindsClient
+	}{
+		{WrapOptions{}, c},
+		{WrapOptions{Scheme: own.scheme, Mapper: own.mapper}, own},
+	} {
+		row.given.Config, row.given.Cache = &rest.Config{}, clusterCache{}
+		wrapped, err := WrapClient(c, row.given)
+		require.NoError(t, err)
+		options := wrapped.(*wrappedClient).dryRuns.options
+		require.Same(t, row.want.scheme, options.Scheme)
+		require.Same(t, row.want.mapper, options.Mapper)
+	}
+	_, err := WrapClient(c, WrapOptions{})
+	require.ErrorContains(t, err, "expected Config and Cache")
 }
