@@ -205,8 +205,11 @@ func TestDecide(t *testing.T) {
 		{"a create and its event", "its answer has the version", withEvent(func(obj client.Object, w client.Client) error {
 			return w.Create(t.Context(), obj)
 		}), usual, "", answered},
-		{"a patch without its event", "", func(c *cluster, w client.Client) error {
-			return w.Patch(t.Context(), c.cached.DeepCopy(), merge)
+		{"another patch with the content of the intent", "it is no apply", func(c *cluster, w client.Client) error {
+			data, err := json.Marshal(intent("v"))
+			require.NoError(t, err)
+			patch := client.RawPatch(types.MergePatchType, data)
+			return w.Patch(t.Context(), c.cached.DeepCopy(), patch, client.DryRunAll, client.FieldOwner("me"))
 		}, usual, "", "cache behind"},
 		{"a patch", "its answer has the version", withEvent(func(obj client.Object, w client.Client) error {
 			return w.Patch(t.Context(), obj, merge)
