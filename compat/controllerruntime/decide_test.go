@@ -206,10 +206,17 @@ func TestDecide(t *testing.T) {
 			return w.Create(t.Context(), obj)
 		}), usual, "", answered},
 		{"another patch with the content of the intent", "it is no apply", func(c *cluster, w client.Client) error {
+			obj := &unstructured.Unstructured{}
 			data, err := json.Marshal(intent("v"))
 			require.NoError(t, err)
-			patch := client.RawPatch(types.MergePatchType, data)
-			return w.Patch(t.Context(), c.cached.DeepCopy(), patch, client.DryRunAll, client.FieldOwner("me"))
+			require.NoError(t, obj.UnmarshalJSON(data))
+			for _, kind := range []types.PatchType{types.ApplyPatchType, types.MergePatchType} {
+				patch := client.RawPatch(kind, data)
+				if err := w.Patch(t.Context(), obj.DeepCopy(), patch, client.DryRunAll, client.FieldOwner("me")); err != nil {
+					return err
+				}
+			}
+			return nil
 		}, usual, "", "cache behind"},
 		{"a patch", "its answer has the version", withEvent(func(obj client.Object, w client.Client) error {
 			return w.Patch(t.Context(), obj, merge)
