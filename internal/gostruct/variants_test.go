@@ -381,3 +381,40 @@ func TestAddedTooLarge(t *testing.T) {
 		require.Equal(t, want, ok, "%d texts", n)
 	}
 }
+
+// TestAddedOfAnotherShape: what does not fit its type, and an atomic list in the place of null, which is modified and not
+// added, are left to the comparison of trees.
+func TestAddedOfAnotherShape(t *testing.T) {
+	type shapes struct {
+		Part smallPart   `json:",omitempty"`
+		At   metav1.Time `json:"at,omitzero"`
+		Args []string    `json:"args"`
+	}
+	text, number := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
+	part := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"key": {Type: text}}, nil)}
+	typeOf := func(part, at *typed.Type) *typed.Type {
+		return &typed.Type{Map: typed.NewMap(map[string]typed.Field{
+			"Part": {Type: part}, "at": {Type: at}, "args": {Type: &typed.Type{List: typed.AtomicList(text)}},
+		}, nil)}
+	}
+	b := &shapes{Part: smallPart{Key: "x"}, At: metav1.Unix(0, 0)}
+	for _, row := range []struct {
+		why  string
+		typ  *typed.Type
+		b    *shapes
+		want bool
+	}{
+		{"it fits", typeOf(part, text), b, true},
+		{"a struct at a number", typeOf(number, text), b, false},
+		{"a time at a number", typeOf(part, number), b, false},
+		{"a list in the place of null", typeOf(part, text), &shapes{Args: []string{"x"}}, false},
+	} {
+		_, ok := gostruct.Added(row.typ, &shapes{}, row.b, nil, nil)
+		require.Equal(t, row.want, ok, row.why)
+	}
+	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(b)
+	require.NoError(t, err)
+	got, err := gostruct.Tree(b)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
