@@ -225,7 +225,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 		next := &field{
 			name: name, outer: outer, index: i, omitEmpty: hasOption(options, "omitempty"), omitZero: omitZero,
 		}
-		if sf.Anonymous && name == "" {
+		if name == "" { // of an embedded type
 			inner := sf.Type
 			if inner.Kind() == reflect.Pointer {
 				inner = inner.Elem()

@@ -149,6 +149,10 @@ func TestIsMember(t *testing.T) {
 	for _, name := range names {
 		require.True(t, plain.IsMember(name), name)
 	}
+	for _, name := range []string{"", "k:", "k:{", "k:{}", `k:{"a"`, `k:{"a":`, "v:", `v:"`, "i:", "x:a"} {
+		require.False(t, plain.IsMember(name), name)
+	}
+	require.Equal(t, `a b\u001f\n`, string(plain.AppendEscaped(nil, "a b\x1f\n")))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for _, name := range names {
 			plain.IsMember(name)
