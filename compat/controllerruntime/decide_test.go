@@ -256,7 +256,7 @@ func TestDecide(t *testing.T) {
 		{"applies of the status by other objects", "those are the intents", func(c *cluster, w client.Client) error {
 			applies := c.applies
 			entries := c.live.GetManagedFields()
-			entries[0].Subresource = "status" // the last one is what an apply dates anew
+			entries[0].Subresource = "status" // its manager is the last that applied, and may do so again at once
 			c.live.SetManagedFields(entries)
 			c.cached = c.live.DeepCopy()
 			for _, body := range []string{"v", "v", "w"} {

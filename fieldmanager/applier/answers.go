@@ -23,8 +23,8 @@ import (
 //	way, with the object as it was, and since then neither the object nor the definition of its kind has changed, and
 //	every write of this process to the object is in the cache.
 //
-// The object is the same if its UID and its fields and entries are, without what the apply leaves alone. Everything else
-// is sent. To forget is always safe. The zero Answers are ready for use, by several goroutines at once.
+// The object is the same if its UID and its fields and entries are, without what the apply leaves alone. Everything
+// else is sent. To forget is always safe. The zero Answers are ready for use, by several goroutines at once.
 type Answers struct {
 	mu      sync.Mutex
 	now     uint64 // counts requests and lost writes
@@ -120,9 +120,9 @@ func (a *Answers) Ask(r Request) *Question {
 // aSecondLater is after how long a server dates entries with another second, for sure.
 const aSecondLater = 2 * time.Second
 
-// isLasting reports whether a server that does nothing with the request now does nothing in a second from now. An intent
-// that it has to merge first gives the manager's entry a new time: then the entry moves behind others, unless it is the
-// last of the appliers.
+// isLasting reports whether a server that does nothing with the request now does nothing in a second from now. An
+// intent that it has to merge first gives the manager's entry a new time: then the entry moves behind others, unless it
+// is the last of the appliers.
 func (q *Question) isLasting() bool {
 	if time.Since(q.record.since) >= aSecondLater {
 		return true
@@ -207,8 +207,9 @@ func (q *Question) IsKnown() bool {
 		q.record.answers[q.request.By] == answer{q.intent, q.request.Definition, q.state}
 }
 
-// Answered learns the server's answer. version is the resourceVersion of the object in it, empty for an error; hasWritten
-// is false for a dry run. isSame says that the object in it is the cached one, as far as the caller can tell; use [IsSame] for a whole object.
+// Answered learns the server's answer. version is the resourceVersion of the object in it, empty for an error. isSame
+// says that this object is the cached one, as far as the caller can tell; use [IsSame] for a whole object. hasWritten is
+// false for a dry run.
 func (q *Question) Answered(version string, isSame, hasWritten bool) {
 	a := q.answers
 	a.mu.Lock()

@@ -185,8 +185,8 @@ func TextAt(tree map[string]any, name string) string {
 	return s
 }
 
-// noteTwice warns of duplicate keys in a YAML file: the last one counts, as in kubectl. Text that is not YAML is left to
-// the reader, which reports it.
+// noteTwice warns of duplicate keys in a YAML file: the last one counts, as in kubectl. Text that is not YAML is left
+// to the reader, which reports it.
 func noteTwice(w io.Writer, source string, data []byte) {
 	for docs := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var doc yaml.Node
