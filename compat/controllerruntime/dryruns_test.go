@@ -1,6 +1,8 @@
 package controllerruntime
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -113,6 +115,16 @@ type kindsClient struct {
 func (c kindsClient) Scheme() *runtime.Scheme     { return c.scheme }
 func (c kindsClient) RESTMapper() meta.RESTMapper { return c.mapper }
 
+var errNoObject = errors.New("no object")
+
+func (kindsClient) GroupVersionKindFor(runtime.Object) (kind schema.GroupVersionKind, err error) {
+	return kind, errNoObject
+}
+
+func (kindsClient) Create(context.Context, client.Object, ...client.CreateOption) error {
+	return errNoObject
+}
+
 // TestWrapClient takes what the options lack from the client.
 func TestWrapClient(t *testing.T) {
 	c := kindsClient{scheme: runtime.NewScheme(), mapper: meta.NewDefaultRESTMapper(nil)}
@@ -133,4 +145,6 @@ func TestWrapClient(t *testing.T) {
 	}
 	_, err := WrapClient(c, WrapOptions{})
 	require.ErrorContains(t, err, "expected Config and Cache")
+	wrapped := newDryRuns(WrapOptions{}, nil).Client(c)
+	require.ErrorIs(t, wrapped.Create(t.Context(), nil), errNoObject, "what the client says")
 }

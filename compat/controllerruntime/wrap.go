@@ -119,8 +119,10 @@ func (s *wrappedSubresource) Create(
 
 // write sends a write. hasObject says that its answer is the object. A dry run counts as a write, too.
 func (c *wrappedClient) write(obj client.Object, hasObject bool, send func() error) error {
-	kind, _ := c.GroupVersionKindFor(obj)
-	var err error
+	kind, err := c.GroupVersionKindFor(obj)
+	if err != nil {
+		return send() // such as nil, which has no name
+	}
 	c.dryRuns.write(keyOf(kind.GroupKind(), client.ObjectKeyFromObject(obj)), func() (name, version string) {
 		if err = send(); err == nil && hasObject {
 			version = obj.GetResourceVersion()

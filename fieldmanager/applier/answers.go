@@ -208,8 +208,8 @@ func (q *Question) IsKnown() bool {
 }
 
 // Answered learns the server's answer. version is the resourceVersion of the object in it, empty for an error. isSame
-// says that this object is the cached one, as far as the caller can tell; use [IsSame] for a whole object. hasWritten is
-// false for a dry run.
+// says that this object is the cached one, as far as the caller can tell; use [IsSame] for a whole object. hasWritten
+// is false for a dry run.
 func (q *Question) Answered(version string, isSame, hasWritten bool) {
 	a := q.answers
 	a.mu.Lock()

@@ -5,8 +5,9 @@
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
 // An apply is skipped only if the server itself answered the same intent for the same object, see [Answers]. So the
-// first apply after a change of either is sent, and one more, which the server answers with the object as it is; then none is.
-// What is sent is planned ([plans.New]) only if its conflicts have to be decided, and every error is the server's own.
+// first apply after a change of either is sent, and one more, which the server answers with the object as it is; then
+// none is. What is sent is planned ([plans.New]) only if its conflicts have to be decided, and every error is the
+// server's own.
 //
 // # Conflicts
 //

@@ -382,8 +382,8 @@ func TestAddedTooLarge(t *testing.T) {
 	}
 }
 
-// TestAddedOfAnotherShape: Added leaves to the comparison of trees what does not fit its type, and an atomic list in the
-// place of null, which is modified and not added.
+// TestAddedOfAnotherShape: Added leaves to the comparison of trees what does not fit its type, and an atomic list in
+// the place of null, which is modified and not added.
 func TestAddedOfAnotherShape(t *testing.T) {
 	type shapes struct {
 		Part smallPart   `json:",omitempty"`
