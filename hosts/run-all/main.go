@@ -156,13 +156,9 @@ func (r *runner) write(name string) (*tree.Tree, error) {
 
 // assets builds the command, and returns the folder that tenure envtest makes.
 func (r *runner) assets(ctx context.Context) (string, error) {
-	binary := filepath.Join(r.dir, "bin", "tenure")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./tenure")
-	build.Dir, build.Stderr = filepath.Join(r.root, "cmd"), os.Stderr
-	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("building tenure: %w", err)
-	}
-	out, err := exec.CommandContext(ctx, binary, "envtest").Output()
+	envtest := exec.CommandContext(ctx, "go", "run", "./tenure", "envtest")
+	envtest.Dir, envtest.Stderr = filepath.Join(r.root, "cmd"), os.Stderr
+	out, err := envtest.Output()
 	return strings.TrimSpace(string(out)), err
 }
 

@@ -204,8 +204,7 @@ func (l *lockedLog) Write(p []byte) (int, error) {
 func TestFights(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	tenure := filepath.Join(t.TempDir(), "tenure")
-	out, err := exec.Command("go", "build", "-o", tenure, "github.com/tenure-ssa/tenure/cmd/tenure").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	program(t, "github.com/tenure-ssa/tenure/cmd/tenure", tenure)
 	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "audit.log"))
 	require.NoError(t, err)
@@ -285,7 +284,7 @@ func TestFights(t *testing.T) {
 	require.Empty(t, found.others)
 
 	past := exec.Command(tenure, "watch", "--audit-log", log.Name(), "-o", "json")
-	out, err = past.Output()
+	out, err := past.Output()
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, 1, exit.ExitCode())
 	found = &foundFields{fields: map[string]bool{}}

@@ -101,22 +101,23 @@ type helmRelease struct {
 	env             []string
 }
 
+// program copies a program to a path. Unlike go build, go run links it only when something has changed.
+func program(t testing.TB, name, path string) {
+	out, err := exec.Command("go", "run", "-exec", "cp", name, path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
 // newHelm builds Helm and its plugins, and returns a folder with them, the chart and policies.
 func newHelm(t *testing.T, config *rest.Config) helmRelease {
 	h := helmRelease{t: t, folder: t.TempDir()}
 	var err error
 	h.client, err = kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	h.program = filepath.Join(h.folder, "bin", "helm")
+	h.program = filepath.Join(h.folder, "helm")
+	program(t, "helm.sh/helm/v4/cmd/helm", h.program)
 	plugins := filepath.Join(h.folder, "plugins")
-	for _, build := range [][]string{
-		{h.program, "helm.sh/helm/v4/cmd/helm"},
-		{filepath.Join(plugins, "kubectl-tenure"), "github.com/tenure-ssa/tenure/cmd/kubectl-tenure"},
-	} {
-		out, err := exec.Command("go", "build", "-o", build[0], build[1]).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
 	require.NoError(t, os.CopyFS(plugins, os.DirFS("../../cmd/kubectl-tenure/helm")))
+	program(t, "github.com/tenure-ssa/tenure/cmd/kubectl-tenure", filepath.Join(plugins, "kubectl-tenure"))
 	require.NoError(t, os.CopyFS(h.folder, os.DirFS("testdata/helm")))
 	require.NoError(t, os.WriteFile(filepath.Join(h.folder, "nothing.yaml"),
 		[]byte("apiVersion: tenure-ssa.github.io/v1alpha1\nkind: ConflictPolicy\nrules: []\n"), 0o600))

@@ -25,7 +25,7 @@ const shopped = "../../doc/examples/web-live.yaml"
 
 func TestBlame(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "tenure")
-	output(t, "", "go", "build", "-o", program, "github.com/tenure-ssa/tenure/cmd/kubectl-tenure")
+	output(t, "", "go", "run", "-exec", "cp", "github.com/tenure-ssa/tenure/cmd/kubectl-tenure", program)
 	html := output(t, "", program, "blame", "--live", shopped, "--time", "-o", "html")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte(html), 0o600))

@@ -54,7 +54,7 @@ const conflicting = "5.1-conflict-force-and-sharing"
 func TestPlayground(t *testing.T) {
 	chromium := start(t)
 	program, dir := filepath.Join(t.TempDir(), "playground"), filepath.Join(t.TempDir(), "site")
-	output(t, "", "go", "build", "-o", program, "github.com/tenure-ssa/tenure/cmd/playground")
+	output(t, "", "go", "run", "-exec", "cp", "github.com/tenure-ssa/tenure/cmd/playground", program)
 	output(t, "", program, "build", dir)
 	address := serve(t, dir)
 

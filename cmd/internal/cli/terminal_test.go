@@ -24,8 +24,8 @@ import (
 
 // TestTerminal runs the command itself on pseudo-terminals.
 func TestTerminal(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "tenure")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../tenure").CombinedOutput()
+	binary := filepath.Join(t.TempDir(), "tenure") // go run links it only when something has changed
+	out, err := exec.CommandContext(t.Context(), "go", "run", "-exec", "cp", "../../tenure", binary).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Run("prompts", func(t *testing.T) { testPrompts(t, binary) })
 	t.Run("watch", func(t *testing.T) { testWatch(t, binary) })
