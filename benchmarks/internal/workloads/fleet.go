@@ -11,13 +11,13 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
 
-// listSize is the number of items of the long list.
-const listSize = 10_000
+// ListSize is the number of items of the long list. A test that runs each workload once sets it lower.
+var ListSize = 10_000
 
 // fleetApply is an apply of the long list, live and the intent each in an order.
 func fleetApply(live, intent func(*unstructured.Unstructured) *unstructured.Unstructured) func() (*Case, error) {
 	return func() (*Case, error) {
-		fleet := objects.Fleet(listSize)
+		fleet := objects.Fleet(ListSize)
 		before, err := stored(engines.Fleet, live(fleet), applier, updater)
 		return applying(engines.Fleet, before, objects.Intent(intent(fleet)), applier), err
 	}
@@ -28,12 +28,12 @@ func inOrder(fleet *unstructured.Unstructured) *unstructured.Unstructured { retu
 
 // withoutLast drops the last item of a fleet with other alphabets.
 func withoutLast(fleet *unstructured.Unstructured) *unstructured.Unstructured {
-	return objects.Ships(objects.OtherAlphabets(fleet), 0, listSize-1)
+	return objects.Ships(objects.OtherAlphabets(fleet), 0, ListSize-1)
 }
 
 // fleetUpdate is an update that changes one label of the long list.
 func fleetUpdate() (*Case, error) {
-	live, err := stored(engines.Fleet, objects.Fleet(listSize), applier, updater)
+	live, err := stored(engines.Fleet, objects.Fleet(ListSize), applier, updater)
 	if err != nil {
 		return nil, err
 	}

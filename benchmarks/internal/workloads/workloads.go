@@ -50,7 +50,7 @@ func All() []Workload {
 			objects.OtherAlphabets)},
 		{Name: "10,000 items, other alphabets: one is dropped", Prepare: fleetApply(objects.OtherAlphabets, withoutLast)},
 		{Name: "10,000 items, 100 managers: apply of 100, no-op", Prepare: func() (*Case, error) {
-			return managers(listSize, 100, 100)
+			return managers(ListSize, 100, ListSize/100)
 		}},
 		{Name: "10,000 items: update, one label changes", Prepare: fleetUpdate},
 		{Name: "200 items, 100 managers: apply, no-op", Prepare: func() (*Case, error) { return managers(200, 100, 2) }},
