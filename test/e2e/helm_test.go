@@ -32,6 +32,7 @@ import (
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback go test ./test/e2e -run TestHelm
 func TestHelm(t *testing.T) {
+	t.Parallel() // it waits for processes
 	config := stockServer()
 	if config == nil {
 		config = start(t, apiserver.Options{}).Config()

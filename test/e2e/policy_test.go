@@ -58,6 +58,7 @@ spec:
 // up keeps its value and its owners, one that is shared its value; what is decided has no conflict; and if one is refused,
 // nothing changes. E2E_DURATION says for how long, E2E_SEED begins other histories.
 func TestPolicyAtRandom(t *testing.T) {
+	t.Parallel()
 	config := start(t, apiserver.Options{}).Config()
 	h := newHelm(t, config)
 	program := filepath.Join(h.folder, "plugins", "kubectl-tenure")
