@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -150,6 +151,26 @@ func (f *file) open(options Options) (revision int64, versions []*kv.Version, er
 		})
 	})
 	return revision, versions, err
+}
+
+// syncFolder makes the creation of a file in a folder durable. Windows can't sync a folder, and makes the creation
+// durable with the file.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}
+
+// IsShared reports whether others than its owner may open a file. It is false on Windows, where the access control list
+// of the file says that, not its mode.
+func IsShared(info os.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
 }
 
 // openLocked opens the file and locks it. A file that another process removed meanwhile is opened, or created, again:
