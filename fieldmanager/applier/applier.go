@@ -13,8 +13,8 @@
 //
 // With Options.Resolve, each conflict of an apply is decided: the field is forced, given up or shared with the owner
 // ([plans.Resolve]). The intent that follows is planned and sent instead. A controller that gives a field up does so as
-// long as the other manager owns it, and sends no request for it. Package policy decides by fields and owners, in Go or by
-// a file:
+// long as the other manager owns it, and sends no request for it. Package policy decides by fields and owners, in Go or
+// by a file:
 //
 //	p := &policy.Policy{Rules: []policy.Rule{
 //		{Fields: []string{".spec.replicas"}, Decision: policy.GiveUp, Reason: "an autoscaler's"},
@@ -70,9 +70,9 @@ type Options struct {
 	Manager string
 	// Force takes fields in conflict from their owners. Resolve is not called then.
 	Force bool
-	// Resolve decides the conflicts of an apply to live, of which it gets the metadata: policy.Policy.Resolve does. It returns
-	// a way out for each. If ok is false, or Resolve nil, the intent is sent as it is, and the server responds with the
-	// conflicts.
+	// Resolve decides the conflicts of an apply to live, of which it gets the metadata: policy.Policy.Resolve does. It
+	// returns a way out for each. If ok is false, or Resolve nil, the intent is sent as it is, and the server responds
+	// with the conflicts.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) (ways []conflicts.Way, ok bool)
 	// Subresource is the one of the FieldManager; empty for the main resource.
 	Subresource string
@@ -253,7 +253,8 @@ func (a *Applier) apply(
 	}
 }
 
-// mayHaveWritten reports whether an apply that failed may have been done all the same: any but one that the server refused.
+// mayHaveWritten reports whether an apply that failed may have been done all the same: any but one that the server
+// refused.
 func mayHaveWritten(err error) bool {
 	var status apierrors.APIStatus
 	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError || status.Status().Code == 0
@@ -289,8 +290,9 @@ func (a *Applier) ask(ctx context.Context, cached Object, intent *unstructured.U
 
 var status = fieldpath.NewSet(fieldpath.Fields("status"))
 
-// foundBefore returns the conflicts that the server found when it was last sent an intent of the object, if their owners
-// still own the fields: those that a plan can't find, because they are of other versions, are decided without a 409 then.
+// foundBefore returns the conflicts that the server found when it was last sent an intent of the object, if their
+// owners still own the fields: those that a plan can't find, because they are of other versions, are decided without a
+// 409 then.
 func (a *Applier) foundBefore(cached Object, intent *unstructured.Unstructured) conflicts.Conflicts {
 	a.mu.Lock()
 	found := a.found[KeyOf(intent.GroupVersionKind().GroupKind(), cached)]
@@ -346,7 +348,8 @@ func (a *Applier) plan(
 		return Result{Plan: plan}, nil
 	}
 	if len(ways) != len(plan.Conflicts) {
-		return Result{Plan: plan}, fmt.Errorf("resolve conflicts: expected %d ways out, got %d", len(plan.Conflicts), len(ways))
+		err := fmt.Errorf("resolve conflicts: expected %d ways out, got %d", len(plan.Conflicts), len(ways))
+		return Result{Plan: plan}, err
 	}
 	resolution, err := plans.Resolve(ctx, manager, live, intent, func(conflicts.Conflict) (way conflicts.Way) {
 		way, ways = ways[0], ways[1:]

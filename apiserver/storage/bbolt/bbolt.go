@@ -100,9 +100,9 @@ func Open(path string, options Options) (*Store, error) {
 	return &Store{objects.New(kv.New(history, f, revision, versions), options.CacheBytes), f}, nil
 }
 
-// Discard closes the store and removes its file: what is in it is lost. The file is removed before its lock is released,
-// so that no other process can have written to it; a process that waits for the lock then opens another file. Where an
-// open file can't be removed, as on Windows, it stays.
+// Discard closes the store and removes its file: what is in it is lost. The file is removed before its lock is
+// released, so that no other process can have written to it; a process that waits for the lock then opens another file.
+// Where an open file can't be removed, as on Windows, it stays.
 func (s *Store) Discard() error {
 	_ = os.Remove(s.file.path)
 	return s.Close()
