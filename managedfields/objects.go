@@ -95,7 +95,7 @@ func listOf(obj runtime.Object) ([]any, error) {
 		return list, nil
 	}
 	entries, err := structsOf(obj)
-	if err != nil || len(entries) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	tree, err := gostruct.Tree(&metav1.ObjectMeta{ManagedFields: entries})

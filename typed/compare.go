@@ -167,7 +167,6 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	if shape := after.first(); before == after && (shape != mapShape && shape != listShape || shape == ownShape(now)) {
 		return c.compareAs(t, after, old, now, depth)
 	}
-	c.inexact = true
 	check := c.validateNew(t, now, depth)
 	d = c.compareAs(t, after, old, now, depth)
 	if before != after {

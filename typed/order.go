@@ -40,12 +40,8 @@ func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
 func (m *Map) reordered(old, now map[string]any, depth int) *fieldpath.Set {
 	var below fieldsets.Builder
 	for name, l := range old {
-		r, ok := now[name]
-		if !ok {
-			continue
-		}
 		t := m.typeOf(name)
-		if d := t.reordered(l, r, depth); d.Member || d.Below != nil {
+		if d := t.reordered(l, now[name], depth); d.Member || d.Below != nil {
 			below.Add(fieldpath.Field(name), d.Member, d.Below)
 		}
 	}

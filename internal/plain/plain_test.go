@@ -145,11 +145,12 @@ func TestSort(t *testing.T) {
 func TestIsMember(t *testing.T) {
 	names := []string{
 		`v:"válue"`, `v:"a\u003cb"`, `v:"😀"`, `v:"سفن"`, `v:-1`, `v:0.5`, `k:{"name":"válue"}`, `k:{"a":"a\u003cb","b":-1,"c":"日本"}`,
+		"i:0", "i:90",
 	}
 	for _, name := range names {
 		require.True(t, plain.IsMember(name), name)
 	}
-	for _, name := range []string{"", "k:", "k:{", "k:{}", `k:{"a"`, `k:{"a":`, "v:", `v:"`, "i:", "x:a"} {
+	for _, name := range []string{"", "k:", "k:{", "k:{}", `k:{"a"`, `k:{"a":`, "v:", `v:"`, "i:", "i:-1", "i:0.5", "x:a"} {
 		require.False(t, plain.IsMember(name), name)
 	}
 	require.Equal(t, `a b\u001f\n`, string(plain.AppendEscaped(nil, "a b\x1f\n")))
