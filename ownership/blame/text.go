@@ -145,31 +145,25 @@ type lineOwner struct {
 	note string
 }
 
-// owners returns the owners of the fields of a line: first those of the innermost field, then those of the others only.
-func (l *Line) owners() []lineOwner {
-	inner := l.Field()
-	if inner == nil {
-		return nil
-	}
-	out := make([]lineOwner, 0, len(inner.Owners))
-	outer := l.Fields[:len(l.Fields)-1]
-	for i := range inner.Owners {
-		o, note := inner.Owners[i], ""
-		for j := range outer {
-			if !outer[j].ownedBy(o.Entry) && outer[j].State != Parent {
+// owners returns the owners of the fields of a line: first those of the innermost field, then those only of fields
+// around it.
+func (l *Line) owners() (out []lineOwner) {
+	seen := map[int]bool{}
+	last := len(l.Fields) - 1
+	for i, f := range slices.Backward(l.Fields) {
+		for _, o := range f.Owners {
+			isOther := func(outer Field) bool { return outer.State != Parent && !outer.ownedBy(o.Entry) }
+			note := ""
+			switch {
+			case seen[o.Entry]:
+				continue
+			case i < last:
+				note = " (item)"
+			case slices.ContainsFunc(l.Fields[:last], isOther):
 				note = " (field)"
 			}
-		}
-		out = append(out, lineOwner{o, note})
-	}
-	seen := map[int]bool{}
-	for i := range outer {
-		for j := range outer[i].Owners {
-			o := outer[i].Owners[j]
-			if !inner.ownedBy(o.Entry) && !seen[o.Entry] {
-				seen[o.Entry] = true
-				out = append(out, lineOwner{o, " (item)"})
-			}
+			seen[o.Entry] = true
+			out = append(out, lineOwner{o, note})
 		}
 	}
 	return out
