@@ -3,7 +3,6 @@ package blame
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -39,10 +38,8 @@ type Options struct {
 func New(obj map[string]any, o Options) (*Report, error) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	managed := metadata["managedFields"]
-	if managed != nil && !o.ManagedFields {
-		obj, metadata = maps.Clone(obj), maps.Clone(metadata)
-		obj["metadata"] = metadata
-		delete(metadata, "managedFields")
+	if !o.ManagedFields {
+		obj = managedfields.With(obj, nil)
 	}
 	if err := typed.Deduced().Validate(obj, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
 		return nil, fmt.Errorf("blame: %w", err)
@@ -86,36 +83,27 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	sets := make([]*fieldpath.Set, len(list))
 	r.Entries = make([]Entry, len(list))
 	for i, item := range list {
+		m, _ := item.(map[string]any)
 		e := &r.Entries[i]
-		e.Entry = i
+		e.Entry, e.Manager, e.APIVersion = i, textOf(m, "manager"), textOf(m, "apiVersion")
+		e.Operation = metav1.ManagedFieldsOperationType(textOf(m, "operation"))
+		e.Subresource = textOf(m, "subresource")
 		record, err := managedfields.ReadEntry(item, i)
 		if err == nil {
 			sets[i], err = record.Fields()
 		}
-		if err != nil {
-			m, _ := item.(map[string]any)
-			e.Manager, e.Operation = textOf(m, "manager"), metav1.ManagedFieldsOperationType(textOf(m, "operation"))
-			e.APIVersion, e.Subresource = textOf(m, "apiVersion"), textOf(m, "subresource")
-			e.Problem = problem(err)
+		var problem *managedfields.Error // without the position and manager, which are shown beside it
+		if errors.As(err, &problem) {
+			e.Problem = problem.Err.Error()
 			continue
 		}
-		e.Manager, e.Operation, e.Subresource = record.Manager, record.Operation, record.Subresource
-		e.APIVersion, e.Time = record.APIVersion, record.Time
+		e.Time = record.Time
 		if e.Time != nil && !now.IsZero() {
 			e.Age = duration.HumanDuration(now.Sub(e.Time.Time))
 		}
 		e.Fields = sets[i].Len()
 	}
 	return sets
-}
-
-// problem returns what is wrong with an entry, without its position and manager, which are shown beside it.
-func problem(err error) string {
-	var entry *managedfields.Error
-	if errors.As(err, &entry) {
-		err = entry.Err
-	}
-	return err.Error()
 }
 
 // addAbsent adds the paths of an entry at and below one that is not in the object.
