@@ -137,20 +137,13 @@ func checkLayout(t *testing.T, l *layout) {
 	}
 }
 
-// checkOwners compares the walk with a search for each path of each entry.
+// checkOwners compares attribute with a search for each path of each entry.
 func checkOwners(t *testing.T, l *layout, obj map[string]any) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
 	var r Report
 	sets := r.decode(any(list), time.Time{})
-	absent := make([]int, len(sets))
-	w := &walk{absent: func(entry int, _ fieldpath.Path, held fieldpath.Entry) {
-		absent[entry] += held.Below.Len()
-		if held.Member {
-			absent[entry]++
-		}
-	}}
-	w.object(l.root, nil, sets)
+	r.attribute(l.root, nil, sets)
 
 	want := map[*node][]int{}
 	for i, set := range sets {
@@ -170,7 +163,7 @@ func checkOwners(t *testing.T, l *layout, obj map[string]any) {
 				lost++
 			}
 		}
-		require.Equal(t, lost, absent[i], "paths of entry %d that lead nowhere", i)
+		require.Equal(t, lost, r.Entries[i].AbsentCount, "paths of entry %d that lead nowhere", i)
 	}
 	var visit func(n *node)
 	visit = func(n *node) {
@@ -186,7 +179,7 @@ func checkOwners(t *testing.T, l *layout, obj map[string]any) {
 	visit(l.root)
 }
 
-// search is the naive twin of walk: it looks at every child of every node that a path leads through.
+// search is the naive twin of attribute: it looks at every child of every node that a path leads through.
 func search(n *node, path fieldpath.Path) []*node {
 	if len(path) == 0 {
 		return []*node{n}

@@ -25,7 +25,7 @@ type node struct {
 	first    int
 	last     int
 
-	// What walk finds; see own.go.
+	// What attribute finds; see own.go.
 	elem    fieldpath.Element
 	typ     *typed.Type
 	kind    Kind

@@ -59,8 +59,7 @@ func New(obj map[string]any, o Options) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blame: %w", err)
 	}
-	w := &walk{absent: r.addAbsent}
-	w.object(l.root, o.Type, sets)
+	r.attribute(l.root, o.Type, sets)
 	r.addLines(l, r.keep(l, o.Managers))
 	return r, nil
 }
@@ -129,13 +128,10 @@ func (r *Report) keep(l *layout, managers []string) []bool {
 		return nil
 	}
 	kept := make([]bool, len(l.lines))
-	wanted := make([]bool, len(r.Entries))
-	for i := range r.Entries {
-		wanted[i] = slices.Contains(managers, r.Entries[i].Manager)
-	}
+	isWanted := func(entry int) bool { return slices.Contains(managers, r.Entries[entry].Manager) }
 	var visit func(n *node) bool
 	visit = func(n *node) bool {
-		keep := slices.ContainsFunc(n.entries, func(i int) bool { return wanted[i] })
+		keep := slices.ContainsFunc(n.entries, isWanted)
 		if keep && len(n.children) == 0 {
 			for i := n.first; i <= n.last; i++ {
 				kept[i] = true
@@ -182,13 +178,9 @@ func (r *Report) addLines(l *layout, kept []bool) {
 	}
 }
 
-func (r *Report) owners(n *node) []*Owner {
-	if len(n.entries) == 0 {
-		return nil
-	}
-	owners := make([]*Owner, len(n.entries))
-	for i, entry := range n.entries {
-		owners[i] = &r.Entries[entry].Owner
+func (r *Report) owners(n *node) (owners []*Owner) {
+	for _, entry := range n.entries {
+		owners = append(owners, &r.Entries[entry].Owner)
 	}
 	return owners
 }

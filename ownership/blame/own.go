@@ -19,36 +19,30 @@ type cursor struct {
 	several bool
 }
 
-// walk carries the sets of all entries down an object at once.
-type walk struct {
-	// absent is called for a path of an entry that is not in the object.
-	absent func(entry int, path fieldpath.Path, held fieldpath.Entry)
-}
-
 // place is what a node inherits from its parents.
 type place struct {
 	whole []int // the entries that own it through an atomic list or map around it
-	// exempt reports that it never has an owner, and all that this is true for everything in it; below has the paths in
-	// it that never have one.
-	exempt, all bool
-	below       *fieldpath.Set
+	// exempt reports that it never has an owner. below has the paths in it that never have one; if it is exempt and
+	// below is nil, nothing in it has one.
+	exempt bool
+	below  *fieldpath.Set
 }
 
-// object carries the set of each entry down the object; a set may be nil.
-func (w *walk) object(root *node, t *typed.Type, sets []*fieldpath.Set) {
+// attribute carries the sets of all entries down the object at once, and finds who owns each node. A set may be nil.
+func (r *Report) attribute(root *node, t *typed.Type, sets []*fieldpath.Set) {
 	root.typ = t
 	for i, set := range sets {
 		if set != nil {
 			root.cursors = append(root.cursors, cursor{entry: i, below: set})
 		}
 	}
-	w.visit(root, place{below: managedfields.Unowned()})
+	r.visit(root, place{below: managedfields.Unowned()})
 }
 
 // visit gives the cursors of n to its children, visits them, and sets the kind and state of n. It reports whether n or
 // anything in it is owned.
-func (w *walk) visit(n *node, at place) bool {
-	w.distribute(n)
+func (r *Report) visit(n *node, at place) bool {
+	r.distribute(n)
 	n.kind = n.kindOf()
 	inside := at.whole
 	if n.kind == Atomic && len(n.entries) > 0 {
@@ -61,10 +55,9 @@ func (w *walk) visit(n *node, at place) bool {
 		child.elem = n.elementOf(child, i, shape)
 		slices.Sort(child.entries)
 		exempt, below := at.below.At(child.elem)
-		owned = w.visit(child, place{
+		owned = r.visit(child, place{
 			whole:  inside,
-			exempt: exempt || at.all,
-			all:    exempt && below == nil || at.all,
+			exempt: exempt || at.exempt && at.below == nil,
 			below:  below,
 		}) || owned
 	}
@@ -85,7 +78,7 @@ func (w *walk) visit(n *node, at place) bool {
 }
 
 // distribute gives the cursors of n to the children that they select.
-func (w *walk) distribute(n *node) {
+func (r *Report) distribute(n *node) {
 	if len(n.cursors) == 0 {
 		return
 	}
@@ -94,7 +87,7 @@ func (w *walk) distribute(n *node) {
 		for e, held := range c.below.Level() {
 			targets := find(e)
 			if len(targets) == 0 && !c.several {
-				w.absent(c.entry, append(n.path(), e), held)
+				r.addAbsent(c.entry, append(n.path(), e), held)
 			}
 			for _, i := range targets {
 				child := n.children[i]

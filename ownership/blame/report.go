@@ -70,18 +70,10 @@ func (o *Owner) how() string {
 	return string(o.Operation) + "/" + o.Subresource
 }
 
-// age returns the age, or the time if there are no ages.
+// age returns the age, or the time in RFC 3339 if there are no ages; empty for none.
 func (o *Owner) age() string {
-	if o.Age == "" {
-		return o.when()
-	}
-	return o.Age
-}
-
-// when returns the time in RFC 3339; empty for none.
-func (o *Owner) when() string {
-	if o.Time == nil {
-		return ""
+	if o.Age != "" || o.Time == nil {
+		return o.Age
 	}
 	return o.Time.UTC().Format(time.RFC3339)
 }
