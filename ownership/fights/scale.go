@@ -63,18 +63,11 @@ func withScale(
 	}
 	written := fieldpath.NewSet(replicas)
 	for i := range list {
-		if _, err := list[i].Fields(); err == nil {
-			list[i].Subtract(written)
-		}
+		list[i].Subtract(written)
 	}
 	key := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationUpdate, live.GetAPIVersion(), "scale")
-	if mine := list.Get(key); mine != nil {
-		mine.Add(written)
-		mine.SetTime(&metav1.Time{Time: at})
-	} else {
-		list = append(list, managedfields.NewEntry(
-			key, live.GetAPIVersion(), &metav1.Time{Time: at}, written,
-		))
-	}
+	owned := list.Get(key).Owned().Union(written)
+	mine := managedfields.NewEntry(key, live.GetAPIVersion(), &metav1.Time{Time: at}, owned)
+	list = append(list.Without(key), mine)
 	return managedfields.With(tree, list.EncodeTree())
 }
