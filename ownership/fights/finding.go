@@ -101,7 +101,7 @@ func (h *history) fight(f *field, at time.Time, o Options) Finding {
 	from = max(0, from-2) // what is returned to, and who had changed it
 	turns := f.turns[from:]
 	out := Finding{
-		Kind: Fight, Object: h.object, Path: slices.Clone(f.path),
+		Kind: Fight, Object: h.last.object, Path: slices.Clone(f.path),
 		Since: turns[0].last, Last: f.lastWrite(), Turns: len(turns), Returns: f.returns(at, o.Window),
 	}
 	for _, t := range turns {
@@ -113,7 +113,7 @@ func (h *history) fight(f *field, at time.Time, o Options) Finding {
 		p := &out.Sides[i]
 		p.Value, p.Last = t.value.text, t.last
 		p.Turns++
-		if t.tookFrom != "" {
+		if t.isForced {
 			p.Forced++
 		}
 	}
@@ -124,11 +124,11 @@ func (h *history) fight(f *field, at time.Time, o Options) Finding {
 func (h *history) idleFinding(side Side, times []time.Time) Finding {
 	last := times[len(times)-1]
 	return Finding{
-		Kind: IdleWriter, Object: h.object, Sides: []Participant{{Side: side, Last: last}},
+		Kind: IdleWriter, Object: h.last.object, Sides: []Participant{{Side: side, Last: last}},
 		Since: times[0], Last: last, Returns: len(times),
 	}
 }
 
 func (h *history) growthFinding(now Size, at time.Time) Finding {
-	return Finding{Kind: Growth, Object: h.object, Since: at, Last: at, Before: h.first, After: now}
+	return Finding{Kind: Growth, Object: h.last.object, Since: at, Last: at, Before: h.first, After: now}
 }

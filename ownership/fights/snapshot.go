@@ -19,7 +19,7 @@ type snapshot struct {
 	object  Object
 	version string
 	tree    map[string]any
-	entries []ownedEntry
+	entries []ownedEntry // the latest first
 }
 
 // ownedEntry is an entry, and the fields that it owns: paths without others below them.
@@ -41,7 +41,7 @@ func newSnapshot(tree map[string]any) *snapshot {
 		return s
 	}
 	for i := range list {
-		e := ownedEntry{side: sideOf(list[i].Key)}
+		e := ownedEntry{side: Side{list[i].Manager, list[i].Operation, list[i].Subresource}}
 		if list[i].Time != nil {
 			e.time = list[i].Time.Time
 		}
@@ -50,6 +50,7 @@ func newSnapshot(tree map[string]any) *snapshot {
 		}
 		s.entries = append(s.entries, e)
 	}
+	slices.SortStableFunc(s.entries, func(a, b ownedEntry) int { return b.time.Compare(a.time) })
 	return s
 }
 
@@ -64,21 +65,15 @@ func (s *snapshot) size() Size {
 
 // touchedSince returns the sides whose entries are new, have another time or own other fields, the
 // latest first.
-func (s *snapshot) touchedSince(old *snapshot) []Side {
-	var touched []ownedEntry
+func (s *snapshot) touchedSince(old *snapshot) (touched []Side) {
 	for _, e := range s.entries {
 		i := slices.IndexFunc(old.entries, func(o ownedEntry) bool { return o.side == e.side })
 		// Who lost fields did not write.
 		if i < 0 || !old.entries[i].time.Equal(e.time) || !e.leaves.Difference(old.entries[i].leaves).Empty() {
-			touched = append(touched, e)
+			touched = append(touched, e.side)
 		}
 	}
-	slices.SortStableFunc(touched, func(a, b ownedEntry) int { return b.time.Compare(a.time) })
-	out := make([]Side, len(touched))
-	for i, e := range touched {
-		out[i] = e.side
-	}
-	return out
+	return touched
 }
 
 // ownersOf returns the sides that own a field.
@@ -129,9 +124,8 @@ type change struct {
 	path     fieldpath.Path
 	old, new value
 	before   Side // who owned it before; zero unless it was one side
-	side     Side // who wrote
-	isKnown  bool // side is
-	tookFrom string
+	side     Side // who wrote; Nobody if that is unknown, or if the field was removed by a manager without an entry
+	isForced bool // an apply took it from another manager
 }
 
 // changesBetween returns the fields whose values differ. isIdle is true when nothing changed but
@@ -140,22 +134,21 @@ func changesBetween(old, now *snapshot) (changes []change, isIdle bool) {
 	isIdle = true
 	touched := now.touchedSince(old)
 	walk(old.leaves().Union(now.leaves()), nil, old.tree, now.tree, func(p fieldpath.Path, was, is any) {
-		c := change{path: p, old: newValue(was), new: newValue(is)}
+		c := change{path: slices.Clone(p), old: newValue(was), new: newValue(is)}
 		if c.old.hash == c.new.hash {
 			return
 		}
 		isIdle = isIdle && isTime(was) && isTime(is)
 		c.attribute(old, now, touched)
-		c.path = slices.Clone(p)
 		changes = append(changes, c)
 	})
 	remover := removerOf(changes, touched)
 	for i := range changes {
 		c := &changes[i]
 		if c.side == Nobody && c.new == absent {
-			c.side, c.isKnown = remover, true
+			c.side = remover
 		}
-		c.take(old, now)
+		c.isForced = c.isTaken(old, now)
 	}
 	return changes, isIdle
 }
@@ -191,27 +184,20 @@ func (c *change) attribute(old, now *snapshot, touched []Side) {
 	}
 	for _, side := range touched {
 		if slices.Contains(owners, side) {
-			c.side, c.isKnown = side, true
+			c.side = side
 			return
 		}
 	}
 	if len(owners) == 1 {
-		c.side, c.isKnown = owners[0], true
+		c.side = owners[0]
 	}
 }
 
-// take notes the manager that lost the field to an apply.
-func (c *change) take(old, now *snapshot) {
-	if c.side.Operation != metav1.ManagedFieldsOperationApply {
-		return
-	}
-	owners := now.ownersOf(c.path)
-	for _, side := range old.ownersOf(c.path) {
-		if side != c.side && !slices.Contains(owners, side) {
-			c.tookFrom = side.Manager
-			return
-		}
-	}
+// isTaken reports whether another side lost the field to an apply.
+func (c *change) isTaken(old, now *snapshot) bool {
+	isLost := func(side Side) bool { return side != c.side && !slices.Contains(now.ownersOf(c.path), side) }
+	return c.side.Operation == metav1.ManagedFieldsOperationApply &&
+		slices.ContainsFunc(old.ownersOf(c.path), isLost)
 }
 
 func isTime(v any) bool {

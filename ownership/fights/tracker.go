@@ -2,12 +2,12 @@ package fights
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -29,14 +29,6 @@ const (
 	maxSides = 32
 )
 
-func (o Options) withDefaults() Options {
-	o.Window = cmp.Or(o.Window, 10*time.Minute)
-	o.Returns = cmp.Or(o.Returns, 3)
-	o.IdleWrites = cmp.Or(o.IdleWrites, 10)
-	o.Fields = cmp.Or(o.Fields, 64)
-	return o
-}
-
 // Tracker follows objects from version to version.
 type Tracker struct {
 	options Options
@@ -46,7 +38,11 @@ type Tracker struct {
 
 // New returns a Tracker that has observed nothing.
 func New(options Options) *Tracker {
-	return &Tracker{options: options.withDefaults(), objects: map[Object]*history{}, byUID: map[string]Object{}}
+	options.Window = cmp.Or(options.Window, 10*time.Minute)
+	options.Returns = cmp.Or(options.Returns, 3)
+	options.IdleWrites = cmp.Or(options.IdleWrites, 10)
+	options.Fields = cmp.Or(options.Fields, 64)
+	return &Tracker{options: options, objects: map[Object]*history{}, byUID: map[string]Object{}}
 }
 
 // Object names an object.
@@ -56,7 +52,6 @@ type Object struct {
 
 // history is what is known of one object.
 type history struct {
-	object Object
 	last   *snapshot
 	fields map[string]*field // by the text of the path
 	idle   map[Side][]time.Time
@@ -76,7 +71,7 @@ type turn struct {
 	value       value
 	first, last time.Time
 	isReturn    bool
-	tookFrom    string // the manager that lost the field to a forced apply; empty for none
+	isForced    bool // it began with a forced apply that took the field
 }
 
 // Observe takes the next version of an object, which was written at a time, and returns what is
@@ -87,7 +82,7 @@ func (t *Tracker) Observe(obj map[string]any, at time.Time) []Finding {
 	h := t.objects[next.object]
 	if h == nil {
 		t.objects[next.object] = &history{
-			object: next.object, last: next, first: next.size(), fields: map[string]*field{}, idle: map[Side][]time.Time{},
+			last: next, first: next.size(), fields: map[string]*field{}, idle: map[Side][]time.Time{},
 		}
 		if uid := next.object.UID; uid != "" {
 			t.byUID[uid] = next.object
@@ -156,7 +151,7 @@ var writesTimes = map[string]bool{"Lease": true, "Event": true}
 
 // write adds a change of a field to its turns. It returns nil when nobody is known to have written.
 func (h *history) write(c change, at time.Time, o Options) *field {
-	if !c.isKnown {
+	if c.side == Nobody && c.new != absent {
 		return nil
 	}
 	key := c.path.String()
@@ -174,7 +169,7 @@ func (h *history) write(c change, at time.Time, o Options) *field {
 		last.value, last.last = c.new, at
 		return f
 	}
-	next := turn{side: c.side, value: c.new, first: at, last: at, tookFrom: c.tookFrom}
+	next := turn{side: c.side, value: c.new, first: at, last: at, isForced: c.isForced}
 	for i := len(f.turns) - 1; i >= 0; i-- {
 		if f.turns[i].side == c.side {
 			next.isReturn = f.turns[i].value.hash == c.new.hash
@@ -191,15 +186,12 @@ func (h *history) write(c change, at time.Time, o Options) *field {
 // makeRoom forgets the field that was written the longest ago when there are as many as may be. Of
 // fields of one age it forgets the first by path.
 func (h *history) makeRoom(limit int) {
-	if len(h.fields) < limit {
+	if len(h.fields) < max(limit, 1) {
 		return
 	}
-	oldest := ""
-	for key, f := range h.fields {
-		if oldest == "" || cmp.Or(f.lastWrite().Compare(h.fields[oldest].lastWrite()), cmp.Compare(key, oldest)) < 0 {
-			oldest = key
-		}
-	}
+	oldest := slices.MinFunc(slices.Collect(maps.Keys(h.fields)), func(a, b string) int {
+		return cmp.Or(h.fields[a].lastWrite().Compare(h.fields[b].lastWrite()), cmp.Compare(a, b))
+	})
 	delete(h.fields, oldest)
 }
 
@@ -231,11 +223,10 @@ func (h *history) idleWrite(side Side, at time.Time, o Options) (Finding, bool) 
 
 // within returns the times that are in the window, which are the last of them.
 func within(times []time.Time, at time.Time, window time.Duration) []time.Time {
-	i := slices.IndexFunc(times, func(t time.Time) bool { return at.Sub(t) <= window })
-	if i < 0 {
-		return nil
+	for len(times) > 0 && at.Sub(times[0]) > window {
+		times = times[1:]
 	}
-	return times[i:]
+	return times
 }
 
 // growth reports once that the managed fields have grown.
@@ -279,5 +270,3 @@ func (s Side) compare(o Side) int {
 		cmp.Compare(s.Subresource, o.Subresource),
 	)
 }
-
-func sideOf(k managedfields.Key) Side { return Side{k.Manager, k.Operation, k.Subresource} }
