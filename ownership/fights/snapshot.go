@@ -129,10 +129,9 @@ type change struct {
 }
 
 // changesBetween returns the fields whose values differ. isIdle is true when nothing changed but
-// times.
-func changesBetween(old, now *snapshot) (changes []change, isIdle bool) {
+// times. touched are the sides that were touched since old.
+func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdle bool) {
 	isIdle = true
-	touched := now.touchedSince(old)
 	walk(old.leaves().Union(now.leaves()), nil, old.tree, now.tree, func(p fieldpath.Path, was, is any) {
 		c := change{path: slices.Clone(p), old: newValue(was), new: newValue(is)}
 		if c.old.hash == c.new.hash {

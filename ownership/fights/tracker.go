@@ -92,8 +92,8 @@ func (t *Tracker) Observe(obj map[string]any, at time.Time) []Finding {
 	if next.version != "" && next.version == h.last.version {
 		return nil
 	}
-	changes, isIdle := changesBetween(h.last, next)
 	touched := next.touchedSince(h.last)
+	changes, isIdle := changesBetween(h.last, next, touched)
 	h.last = next
 	var found []Finding
 	for _, c := range changes {
