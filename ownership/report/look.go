@@ -54,7 +54,6 @@ func (l *look) readEntries() {
 		l.unreadable = true
 		return
 	}
-	seen := map[*managerTally]bool{}
 	for i := range list {
 		e := &list[i]
 		l.example.Entries++
@@ -69,8 +68,7 @@ func (l *look) readEntries() {
 			l.twofold += n
 			m.Twofold += n
 		}
-		if !seen[m] {
-			seen[m] = true
+		if _, isSeen := l.owners[e.Manager]; !isSeen {
 			m.Objects++
 		}
 		l.owners[e.Manager] = l.owners[e.Manager].Union(set)
@@ -128,14 +126,9 @@ func (l *look) addVersion(e *managedfields.Entry, fields int) {
 	}
 	l.gone++
 	key := GoneVersion{Kind: l.example.Kind, APIVersion: e.APIVersion, Manager: e.Manager, Operation: string(e.Operation)}
-	g := r.gone[key]
-	if g == nil {
-		g = new(GoneVersion)
-		*g = key
-		r.gone[key] = g
-	}
-	g.Entries++
-	g.Fields += fields
+	totals := r.gone[key]
+	totals.add(Totals{Entries: 1, Fields: fields})
+	r.gone[key] = totals
 }
 
 // compareOwners finds the fields that nobody owns, and those that several managers own.

@@ -62,8 +62,8 @@ type Report struct {
 	total    Summary
 	managers map[string]*managerTally
 	kinds    map[string]*kindTally
-	gone     map[GoneVersion]*GoneVersion // by its names, without counts
-	ancient  map[string]bool              // kinds
+	gone     map[GoneVersion]Totals // by its names, without counts
+	ancient  map[string]bool        // kinds
 	examples map[Finding][]scored
 }
 
@@ -87,15 +87,10 @@ func New(o Options) *Report {
 	o.Examples = cmp.Or(o.Examples, defaultExamples)
 	r := &Report{
 		options: o, managers: map[string]*managerTally{}, kinds: map[string]*kindTally{},
-		gone: map[GoneVersion]*GoneVersion{}, ancient: map[string]bool{}, examples: map[Finding][]scored{},
+		gone: map[GoneVersion]Totals{}, ancient: map[string]bool{}, examples: map[Finding][]scored{},
 	}
 	r.total.Now = o.Now
 	return r
-}
-
-// KindName returns a kind as commands take it: deployment.apps.
-func KindName(gk schema.GroupKind) string {
-	return strings.ToLower(gk.String())
 }
 
 // jsonSize returns the length of a value as compact JSON, as servers write it; 0 if it has none.
@@ -115,7 +110,7 @@ func (r *Report) Add(ctx context.Context, o Object) {
 	gvk := u.GroupVersionKind()
 	l := &look{report: r, object: o, u: u, gvk: gvk, owners: map[string]*fieldpath.Set{}}
 	l.example = Example{
-		Kind: KindName(gvk.GroupKind()), Namespace: u.GetNamespace(), Name: u.GetName(), version: gvk.Version,
+		Kind: strings.ToLower(gvk.GroupKind().String()), Namespace: u.GetNamespace(), Name: u.GetName(), version: gvk.Version,
 		Size: jsonSize(o.Tree),
 	}
 	if l.kind = r.kinds[l.example.Kind]; l.kind == nil {
@@ -151,8 +146,9 @@ func (r *Report) Summary() *Summary {
 	slices.SortFunc(s.Kinds, func(a, b Kind) int {
 		return cmp.Or(b.ManagedFields-a.ManagedFields, b.Size-a.Size, cmp.Compare(a.Name, b.Name))
 	})
-	for _, g := range r.gone {
-		s.Gone = append(s.Gone, *g)
+	for g, totals := range r.gone {
+		g.Entries, g.Fields = totals.Entries, totals.Fields
+		s.Gone = append(s.Gone, g)
 	}
 	slices.SortFunc(s.Gone, func(a, b GoneVersion) int {
 		return cmp.Or(b.Fields-a.Fields, cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),

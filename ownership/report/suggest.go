@@ -89,16 +89,12 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 		add(Command{Verb: "drop", Kinds: m.Kinds, Flags: []string{"--from", m.Name, "--dry-run"}},
 			"%q has not changed anything since %s: is it gone?", m.Name, m.LastWrite.Format("2006-01-02"))
 	}
-	for _, f := range []struct {
-		finding Finding
-		why     string
-	}{
-		{FoundUnowned, "most of the fields that nobody owns are here: no apply removes them"},
-		{FoundShared, "most of the fields with several owners are here: removing them takes all of the owners"},
-	} {
-		if list := r.examples[f.finding]; len(list) > 0 {
-			add(Command{Verb: "blame", Object: list[0].Example}, "%s", f.why)
+	addWorst := func(f Finding, why string) {
+		if list := r.examples[f]; len(list) > 0 {
+			add(Command{Verb: "blame", Object: list[0].Example}, "%s", why)
 		}
 	}
+	addWorst(FoundUnowned, "most of the fields that nobody owns are here: no apply removes them")
+	addWorst(FoundShared, "most of the fields with several owners are here: removing them takes all of the owners")
 	return out
 }
