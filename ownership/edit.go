@@ -185,18 +185,16 @@ func (e *Edit) Differ(set *fieldpath.Set, from, to, subresource string) (*fieldp
 // Result returns the object with the edited entries, and what changed. An entry that owns the same again is written as
 // it was.
 func (e *Edit) Result() (*Result, error) {
-	was := e.before.Positions()
-	for i := range e.Entries {
-		now := &e.Entries[i]
-		if j, ok := was[now.Key]; ok && isSame(&e.before[j], now) {
-			*now = e.before[j]
-		}
-		delete(was, now.Key)
-	}
 	r := &Result{live: e.live, entries: e.Entries}
-	for key, j := range was {
-		if _, err := e.before[j].Fields(); err != nil {
-			r.Dropped = append(r.Dropped, key)
+	positions := e.Entries.Positions()
+	for _, old := range e.before {
+		i, isKept := positions[old.Key]
+		_, err := old.Fields()
+		switch {
+		case !isKept && err != nil:
+			r.Dropped = append(r.Dropped, old.Key)
+		case isKept && old.APIVersion == e.Entries[i].APIVersion && old.Owned().Equal(e.Entries[i].Owned()):
+			e.Entries[i] = old
 		}
 	}
 	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
@@ -204,9 +202,4 @@ func (e *Edit) Result() (*Result, error) {
 	var err error
 	r.Object, err = e.Entries.Into(e.live)
 	return r, err
-}
-
-// isSame reports whether two entries own the same. An entry that can't be decoded is unchanged.
-func isSame(old, now *managedfields.Entry) bool {
-	return now.IsUnchanged() || old.APIVersion == now.APIVersion && old.Owned().Equal(now.Owned())
 }
