@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,15 +96,11 @@ func (m Mover) Do(ctx context.Context, live runtime.Object, moves ...Move) (*Res
 }
 
 func (t Transfer) do(e *Edit) error {
-	return e.take(t.From, t.Fields, t.All, func(source managedfields.Entry) (managedfields.Key, error) {
-		return e.target(t.To, source)
-	})
+	return e.take(t.From, t.Fields, t.All, &t.To)
 }
 
 func (r Release) do(e *Edit) error {
-	return e.take(r.From, r.Fields, r.All, func(managedfields.Entry) (nobody managedfields.Key, err error) {
-		return nobody, nil
-	})
+	return e.take(r.From, r.Fields, r.All, nil)
 }
 
 func (d Drop) do(e *Edit) error {
@@ -144,10 +141,7 @@ func (r Rename) do(e *Edit) error {
 
 func (a Adopt) do(e *Edit) error {
 	// An existing entry keeps its time, which is that of its manager's last write.
-	source := managedfields.Entry{APIVersion: a.APIVersion}
-	if source.APIVersion == "" {
-		source.APIVersion = e.Kind.GroupVersion().String()
-	}
+	source := managedfields.Entry{APIVersion: cmp.Or(a.APIVersion, e.Kind.GroupVersion().String())}
 	to, err := e.target(a.To, source)
 	if err != nil {
 		return err
@@ -177,10 +171,9 @@ func (a Adopt) do(e *Edit) error {
 	return e.give(to, source, owned)
 }
 
-// take removes fields from the entries that from selects, and gives what it removed from each to the entry of target's
-// key; to nobody if that is the zero Key. An entry that is its own target is skipped.
-func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool,
-	target func(source managedfields.Entry) (managedfields.Key, error)) error {
+// take removes fields from the entries that from selects, and gives what it removed from each to the entry of its
+// target; to nobody if to is nil. An entry that is its own target is skipped.
+func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to *managedfields.Key) error {
 	entries, err := e.readable(from)
 	if err != nil {
 		return err
@@ -189,12 +182,14 @@ func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool,
 	var targets []managedfields.Key
 	var owned []*fieldpath.Set
 	for _, source := range entries {
-		to, err := target(source)
-		if err != nil {
-			return err
+		target := managedfields.Key{}
+		if to != nil {
+			if target, err = e.target(*to, source); err != nil {
+				return err
+			}
 		}
-		if to != source.Key {
-			sources, targets, owned = append(sources, source), append(targets, to), append(owned, source.Owned())
+		if target != source.Key {
+			sources, targets, owned = append(sources, source), append(targets, target), append(owned, source.Owned())
 		}
 	}
 	if len(sources) == 0 {
@@ -216,11 +211,10 @@ func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool,
 		} else {
 			e.Entries.Get(source.Key).SetFields(rest)
 		}
-		if targets[i] == (managedfields.Key{}) {
-			continue
-		}
-		if err := e.give(targets[i], source, taken); err != nil {
-			return err
+		if to != nil {
+			if err := e.give(targets[i], source, taken); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
