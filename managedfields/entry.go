@@ -208,7 +208,8 @@ func (e *Entry) isWellFormed() bool {
 func (e *Entry) isSame(o *Entry) bool {
 	if e.asStruct != nil && o.asStruct != nil {
 		a, b := e.asStruct, o.asStruct
-		return a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) && fieldsv1.Equal(a.FieldsV1, b.FieldsV1)
+		return a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&
+			bytes.Equal(fieldsv1.Bytes(a.FieldsV1), fieldsv1.Bytes(b.FieldsV1))
 	}
 	// Entries that no server writes have no asTree ([Read]).
 	return e.asTree != nil && typed.Equal(e.asTree, o.asTree)

@@ -3,7 +3,6 @@
 package fieldsv1
 
 import (
-	"bytes"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,5 +19,3 @@ func Bytes(f *metav1.FieldsV1) []byte {
 	}
 	return reflect.ValueOf(f).Elem().Field(0).Bytes() // Raw
 }
-
-func equal(a, b *metav1.FieldsV1) bool { return bytes.Equal(Bytes(a), Bytes(b)) }

@@ -6,9 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Equal reports whether two FieldsV1 have the same text. None is equal to an empty text.
-func Equal(a, b *metav1.FieldsV1) bool { return a == b || equal(a, b) }
-
 // New returns a FieldsV1 with a copy of the text. The text null makes one without any, as a decoder of JSON does.
 func New(text string) *metav1.FieldsV1 {
 	out := &metav1.FieldsV1{}

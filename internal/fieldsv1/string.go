@@ -9,15 +9,8 @@ import (
 )
 
 // Bytes returns the text of f, none for nil. It shares memory with f, and must not be changed: GetRawBytes copies.
+// Equal texts have one memory, so that [bytes.Equal] of them compares nothing.
 func Bytes(f *metav1.FieldsV1) []byte {
 	text := f.GetRawString()
 	return unsafe.Slice(unsafe.StringData(text), len(text))
-}
-
-// equal compares handles, of which there is one for each text.
-func equal(a, b *metav1.FieldsV1) bool {
-	if a == nil || b == nil {
-		return a.GetRawString() == b.GetRawString()
-	}
-	return a.Equal(*b)
 }
