@@ -35,10 +35,7 @@ func (l Entries) Get(k Key) *Entry {
 
 // Without returns the list without the entry of k. It reuses the memory of l.
 func (l Entries) Without(k Key) Entries {
-	if i := l.Index(k); i >= 0 {
-		return slices.Delete(l, i, i+1)
-	}
-	return l
+	return slices.DeleteFunc(l, func(e Entry) bool { return e.Key == k })
 }
 
 // Positions returns the positions of all entries, for many lookups.
