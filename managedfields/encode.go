@@ -103,9 +103,10 @@ func (e *Entry) encodeTree() map[string]any {
 		out["fieldsV1"] = e.set.Tree()
 	default:
 		// The entry of a Go struct that was not decoded, or can't be, goes into an unstructured object. Bytes that are
-		// not JSON can't be represented there.
+		// not JSON can't be represented there, nor what SetTime left of an entry of a tree whose fieldsV1 is no map.
 		var fields any
-		if utiljson.Unmarshal(fieldsv1.Bytes(e.asStruct.FieldsV1), &fields) == nil {
+		text, _ := e.encoded()
+		if utiljson.Unmarshal(text, &fields) == nil {
 			out["fieldsV1"] = fields
 		}
 	}

@@ -316,6 +316,16 @@ func TestRecordChanges(t *testing.T) {
 	}
 }
 
+// TestSetTimeOfMalformed: of an entry whose fieldsV1 is no map, the rest is kept.
+func TestSetTimeOfMalformed(t *testing.T) {
+	malformed := item("a", "Update", "no map", "time", nil)
+	e, err := managedfields.ReadEntry(malformed, 0)
+	require.NoError(t, err)
+	e.SetTime(nil)
+	delete(malformed, "fieldsV1")
+	require.Equal(t, []any{malformed}, managedfields.Entries{e}.EncodeTree())
+}
+
 // TestIsEmpty: a record that was not decoded owns what its fields of known kinds say.
 func TestIsEmpty(t *testing.T) {
 	for _, row := range []struct {
