@@ -23,7 +23,7 @@ const (
 type Index struct {
 	list   []any
 	typ    *typed.Type
-	values map[string][]int  // by the text of the element
+	values map[fieldpath.Element][]int
 	shapes map[string]*shape // by the joined names of the key fields
 }
 
@@ -42,31 +42,26 @@ func New(list []any, t *typed.Type) *Index {
 // fields, or else those that have most of them and lack the others: a server has put the defaults of key fields into
 // the element, and the object may be older.
 func (x *Index) Find(e fieldpath.Element) []int {
-	switch {
-	case e.IsIndex():
-		if i, _ := e.Index(); i >= 0 && i < len(x.list) {
-			return []int{i}
-		}
-	case e.IsValue():
-		return x.byValue(e)
-	case e.IsKey():
-		key, _ := e.Key()
+	if i, ok := e.Index(); ok && i >= 0 && i < len(x.list) {
+		return []int{i}
+	}
+	if key, ok := e.Key(); ok {
 		return x.byKey(key)
 	}
-	return nil
+	return x.byValue(e)
 }
 
 func (x *Index) byValue(e fieldpath.Element) []int {
 	if x.values == nil {
-		x.values = make(map[string][]int, len(x.list))
+		x.values = make(map[fieldpath.Element][]int, len(x.list))
 		for i, item := range x.list {
 			if IsScalar(item) {
-				text := fieldpath.Value(item).Text()
-				x.values[text] = append(x.values[text], i)
+				value := fieldpath.Value(item)
+				x.values[value] = append(x.values[value], i)
 			}
 		}
 	}
-	return x.values[e.Text()]
+	return x.values[e]
 }
 
 func (x *Index) byKey(key []fieldpath.KeyField) (found []int) {
@@ -93,7 +88,6 @@ func (x *Index) shape(names []string) *shape {
 	}
 	s := &shape{byText: map[string][]int{}}
 	x.shapes[joined] = s
-	seen := map[string]bool{}
 	for i, item := range x.list {
 		key := KeyOf(item, names, x.typ)
 		if len(key) == 0 || len(key) < len(names) && len(names) > maxPartial {
@@ -102,8 +96,7 @@ func (x *Index) shape(names []string) *shape {
 		text := fieldpath.Key(key...).Text()
 		s.byText[text] = append(s.byText[text], i)
 		has := fieldsets.NamesOf(key)
-		if joined := strings.Join(has, "\x00"); !seen[joined] {
-			seen[joined] = true
+		if !slices.ContainsFunc(s.has, func(names []string) bool { return slices.Equal(names, has) }) {
 			s.has = append(s.has, has)
 		}
 	}
