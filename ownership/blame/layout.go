@@ -35,16 +35,10 @@ type node struct {
 }
 
 func (n *node) path() fieldpath.Path {
-	depth := 0
-	for p := n; p.parent != nil; p = p.parent {
-		depth++
+	if n.parent == nil {
+		return nil
 	}
-	path := make(fieldpath.Path, depth)
-	for p := n; p.parent != nil; p = p.parent {
-		depth--
-		path[depth] = p.elem
-	}
-	return path
+	return append(n.parent.path(), n.elem)
 }
 
 // layout is an object's YAML: its lines, and for each the nodes that begin in it,
