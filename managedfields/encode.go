@@ -36,11 +36,7 @@ func (e *Entry) encode() metav1.ManagedFieldsEntry {
 		fields = set.FieldsV1()
 	} else {
 		// An entry of an unstructured object that can't be decoded goes into a Go struct.
-		var malformed any = e.tree
-		if e.asTree != nil {
-			malformed = e.asTree["fieldsV1"]
-		}
-		text, err := json.Marshal(malformed)
+		text, err := json.Marshal(e.encodeTree()["fieldsV1"])
 		if err != nil {
 			text = []byte("{}")
 		}

@@ -52,15 +52,14 @@ func (l Entries) inOrder() []any {
 	l.Sort()
 	out := make([]any, len(l))
 	for i := range l {
-		if l[i].asTree == nil {
-			out[i] = l[i].encode()
-			continue
-		}
 		var e metav1.ManagedFieldsEntry
-		if runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(l[i].asTree, &e, true) == nil {
+		switch tree := l[i].asTree; {
+		case tree == nil:
+			out[i] = l[i].encode()
+		case runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(tree, &e, true) == nil:
 			out[i] = e
-		} else {
-			out[i] = l[i].asTree
+		default:
+			out[i] = tree
 		}
 	}
 	return out
