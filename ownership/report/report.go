@@ -31,15 +31,13 @@ type Options struct {
 	// CommandLine returns the text of a suggested command, for a shell, with what it needs to find the objects. If it
 	// is nil, they are those of all namespaces of the current cluster.
 	CommandLine func(Command) string
-	// Examples is how many objects of each finding are kept; 25 for 0, none below 0.
-	Examples int
 }
 
 const (
-	defaultSilent   = 90 * 24 * time.Hour
-	defaultExamples = 25
-	maxKinds        = 20 // of a manager
-	maxReasons      = 10
+	defaultSilent = 90 * 24 * time.Hour
+	maxExamples   = 25 // of a finding
+	maxKinds      = 20 // of a manager
+	maxReasons    = 10
 )
 
 // Object is an object that is added to a report.
@@ -84,7 +82,6 @@ func New(o Options) *Report {
 	if o.CommandLine == nil {
 		o.CommandLine = commandLine
 	}
-	o.Examples = cmp.Or(o.Examples, defaultExamples)
 	r := &Report{
 		options: o, managers: map[string]*managerTally{}, kinds: map[string]*kindTally{},
 		gone: map[GoneVersion]Totals{}, ancient: map[string]bool{}, examples: map[Finding][]scored{},
@@ -110,8 +107,8 @@ func (r *Report) Add(ctx context.Context, o Object) {
 	gvk := u.GroupVersionKind()
 	l := &look{report: r, object: o, u: u, gvk: gvk, owners: map[string]*fieldpath.Set{}}
 	l.example = Example{
-		Kind: strings.ToLower(gvk.GroupKind().String()), Namespace: u.GetNamespace(), Name: u.GetName(), version: gvk.Version,
-		Size: jsonSize(o.Tree),
+		Kind: strings.ToLower(gvk.GroupKind().String()), Namespace: u.GetNamespace(), Name: u.GetName(),
+		version: gvk.Version, Size: jsonSize(o.Tree),
 	}
 	if l.kind = r.kinds[l.example.Kind]; l.kind == nil {
 		l.kind = &kindTally{Kind: Kind{Name: l.example.Kind}, managers: map[string]bool{}}
@@ -177,17 +174,13 @@ func (e *Example) compare(o *Example) int {
 
 // keep keeps an object as an example of a finding, if it is among the worst. A score of 0 is no finding.
 func (r *Report) keep(f Finding, score int, e *Example) {
-	list, limit := r.examples[f], r.options.Examples
-	if score <= 0 || limit <= 0 {
-		return
-	}
-	s := scored{score, e}
-	if len(list) == limit && s.compare(list[limit-1]) >= 0 {
+	list, s := r.examples[f], scored{score, e}
+	if score <= 0 || len(list) == maxExamples && s.compare(list[maxExamples-1]) >= 0 {
 		return
 	}
 	at, _ := slices.BinarySearchFunc(list, s, scored.compare)
 	list = slices.Insert(list, at, s)
-	r.examples[f] = list[:min(len(list), limit)]
+	r.examples[f] = list[:min(len(list), maxExamples)]
 }
 
 // worst returns the examples of all findings, each object once, the largest managed fields first.
