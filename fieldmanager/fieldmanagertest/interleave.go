@@ -3,7 +3,6 @@ package fieldmanagertest
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math/big"
 	"math/rand/v2"
@@ -73,16 +72,6 @@ func refused(err error) bool {
 	return err != nil && !errors.As(err, &c)
 }
 
-// allRefused reports whether all writes of all orders failed, so their results mean nothing.
-func (r *Interleaving) allRefused() bool {
-	for _, o := range r.Orders {
-		if slices.Contains(o.Errs, nil) {
-			return false
-		}
-	}
-	return len(r.Orders) > 0
-}
-
 // Converges reports whether all orders that were run end with the same object and owners.
 func (r *Interleaving) Converges() bool { return len(r.Objects) <= 1 && len(r.Owners) <= 1 }
 
@@ -116,21 +105,22 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write, watch 
 		report:  &Interleaving{Total: countOrders(sequences)},
 		objects: map[string]int{}, owners: map[string]int{},
 	}
-	orders, count := allOrders(sequences), limit
+	var orders [][]int
 	if w.report.Total.Cmp(big.NewInt(int64(limit))) <= 0 {
-		count = int(w.report.Total.Int64())
+		orders = allOrders(nil, sequences)
+		limit = len(orders)
 	} else {
-		orders = slices.Values(drawOrders(sequences, limit, sample.Seed, watch))
+		orders = drawOrders(sequences, limit, sample.Seed, watch)
 	}
-	for order := range orders {
+	for _, order := range orders {
 		if watch.isEnded() {
 			break
 		}
-		watch.report(len(w.report.Orders), count)
+		watch.report(len(w.report.Orders), limit)
 		w.report.Orders = append(w.report.Orders, w.run(order))
 	}
-	watch.report(len(w.report.Orders), count)
-	w.report.Interrupted = len(w.report.Orders) < count
+	watch.report(len(w.report.Orders), limit)
+	w.report.Interrupted = len(w.report.Orders) < limit
 	if len(w.report.Orders) > 0 {
 		w.report.Diverging = w.nearest()
 	}
@@ -179,30 +169,19 @@ func inOrder(sequences [][]Write) []int {
 	return out
 }
 
-// allOrders yields every order, sorted.
-func allOrders(sequences [][]Write) iter.Seq[[]int] {
-	left := make([]int, len(sequences)) // writes of each
+// allOrders returns every order that begins with begin and goes on with the sequences, sorted.
+func allOrders(begin []int, sequences [][]Write) (out [][]int) {
 	for i, sequence := range sequences {
-		left[i] = len(sequence)
-	}
-	return func(yield func([]int) bool) { extend(nil, left, yield) }
-}
-
-// extend yields every order that begins with begin and goes on with what is left.
-func extend(begin, left []int, yield func([]int) bool) bool {
-	isWhole := true
-	for i := range left {
-		if left[i] == 0 {
-			continue
+		if len(sequence) > 0 {
+			rest := slices.Clone(sequences)
+			rest[i] = sequence[1:]
+			out = append(out, allOrders(append(slices.Clip(begin), i), rest)...)
 		}
-		isWhole = false
-		left[i]--
-		if !extend(append(slices.Clip(begin), i), left, yield) {
-			return false
-		}
-		left[i]++
 	}
-	return !isWhole || yield(begin)
+	if out == nil {
+		return [][]int{begin}
+	}
+	return out
 }
 
 // drawOrders returns n different random orders, sorted. Shuffling all writes, and then ignoring which write of a

@@ -42,12 +42,16 @@ func (r *Interleaving) String() string {
 		return b.String() + "\n"
 	case !r.Converges():
 		verdict = "they diverge"
-	case r.allRefused():
-		verdict = "every write was refused"
+	case !slices.ContainsFunc(r.Orders, hasSuccess):
+		verdict = "every write was refused" // so the results mean nothing
 	}
-	fmt.Fprintf(&b, "; %s: %s, %s; %s\n", verdict,
-		printable.Counted(len(r.Objects), "object", "objects"), printable.Counted(len(r.Owners), "set", "sets")+" of owners",
-		printable.Counted(conflicting, "order", "orders")+" with conflicts"+withRefused(refusing))
+	fmt.Fprintf(&b, "; %s: %s, %s of owners; %s with conflicts", verdict,
+		printable.Counted(len(r.Objects), "object", "objects"), printable.Counted(len(r.Owners), "set", "sets"),
+		printable.Counted(conflicting, "order", "orders"))
+	if refusing > 0 {
+		fmt.Fprintf(&b, ", %s with refused writes", printable.Counted(refusing, "order", "orders"))
+	}
+	b.WriteByte('\n')
 	for i, o := range r.Orders {
 		if i == maxRows {
 			fmt.Fprintf(&b, "  … and %d more\n", len(r.Orders)-i)
@@ -67,12 +71,7 @@ func (r *Interleaving) String() string {
 	return b.String()
 }
 
-func withRefused(orders int) string {
-	if orders == 0 {
-		return ""
-	}
-	return ", " + printable.Counted(orders, "order", "orders") + " with refused writes"
-}
+func hasSuccess(o Order) bool { return slices.Contains(o.Errs, nil) }
 
 // refusals lists the different errors of writes.
 func (r *Interleaving) refusals(b *strings.Builder) {
