@@ -19,32 +19,20 @@ import (
 //go:embed grammar.txt
 var Grammar string
 
-// script is a scenario in its text form.
-type script struct {
-	about   string
-	rules   []string
-	differs []int
-	comment []byte
-	steps   []*step
-}
-
 // step is one step of the archive, with the files after it that have the expected results.
 type step struct {
 	name string // as written
 	word string
-	args arguments
 	body []byte
 	want []txtar.File
 	// grouped are the writes of an interleave.
 	grouped []*step
-}
 
-// arguments are the words after the first word of a step.
-type arguments struct {
+	// The words after the first word.
 	list    []string // words without =, except for force
 	force   bool
 	keys    map[string]string
-	manager string // manager, from the list or from agent=
+	manager string // from the list or from agent=
 }
 
 // stepWord is what a step may have, by its first word.
@@ -72,14 +60,14 @@ var expectations = append(writeWord.results, "orders")
 // directive matches a line of the comment that is for programs.
 var directive = regexp.MustCompile(`(?m)^(rules|differs):(.*)\n?`)
 
-// parse parses a scenario. An error has the name of the step. Lines may end in CRLF.
-func parse(data []byte) (*script, error) {
+// parse returns a scenario before its run. An error has the name of the step. Lines may end in CRLF.
+func parse(data []byte) (*Scenario, error) {
 	archive := txtar.Parse(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
-	s := &script{comment: archive.Comment}
+	s := &Scenario{comment: archive.Comment}
 	for _, m := range directive.FindAllStringSubmatch(string(archive.Comment), -1) {
 		words := strings.FieldsFunc(m[2], func(r rune) bool { return r == ' ' || r == ',' })
 		if m[1] == "rules" {
-			s.rules = append(s.rules, words...)
+			s.Rules = append(s.Rules, words...)
 			continue
 		}
 		for _, word := range words {
@@ -87,19 +75,19 @@ func parse(data []byte) (*script, error) {
 			if err != nil {
 				return nil, fmt.Errorf("differs: expected a number, got %q", word)
 			}
-			s.differs = append(s.differs, n)
+			s.Differs = append(s.Differs, n)
 		}
 	}
-	s.about = strings.TrimSpace(directive.ReplaceAllString(string(archive.Comment), ""))
+	s.About = strings.TrimSpace(directive.ReplaceAllString(string(archive.Comment), ""))
 	for i, file := range archive.Files {
 		if err := s.add(file); err != nil {
 			return nil, fmt.Errorf("step %d, %q: %w", i+1, file.Name, err)
 		}
 	}
-	if len(s.steps) == 0 {
+	if len(s.script) == 0 {
 		return nil, errors.New("no steps, expected lines such as -- apply alice --")
 	}
-	for _, st := range s.steps {
+	for _, st := range s.script {
 		if st.word == "interleave" && len(st.grouped) == 0 {
 			return nil, fmt.Errorf("step %q: expected writes after it", st.name)
 		}
@@ -108,14 +96,14 @@ func parse(data []byte) (*script, error) {
 }
 
 // add adds the next file of the archive.
-func (s *script) add(file txtar.File) error {
+func (s *Scenario) add(file txtar.File) error {
 	words := strings.Fields(file.Name)
 	if len(words) == 0 {
 		return fmt.Errorf("expected a step")
 	}
 	var last *step
-	if len(s.steps) > 0 {
-		last = s.steps[len(s.steps)-1]
+	if len(s.script) > 0 {
+		last = s.script[len(s.script)-1]
 	}
 	if slices.Contains(expectations, words[0]) {
 		switch {
@@ -143,37 +131,37 @@ func (s *script) add(file txtar.File) error {
 		last.grouped = append(last.grouped, st)
 		return nil
 	}
-	s.steps = append(s.steps, st)
+	s.script = append(s.script, st)
 	return nil
 }
 
 func (st *step) parseWords(of stepWord, words []string) error {
-	st.args.keys = map[string]string{}
+	st.keys = map[string]string{}
 	for _, word := range words {
 		key, value, isKey := strings.Cut(word, "=")
 		switch {
 		case isKey && slices.Contains(of.keys, key):
-			st.args.keys[key] = value
+			st.keys[key] = value
 		case isKey:
 			return fmt.Errorf("unknown word %q", word)
 		case word == "force" && st.word == "apply":
-			st.args.force = true
+			st.force = true
 		default:
-			st.args.list = append(st.args.list, word)
+			st.list = append(st.list, word)
 		}
 	}
-	rest := st.args.list
+	rest := st.list
 	if of.hasManager && len(rest) > 0 {
-		st.args.manager, rest = rest[0], rest[1:]
+		st.manager, rest = rest[0], rest[1:]
 	}
 	if st.word != "schema" && len(rest) > 0 { // which has versions
 		return fmt.Errorf("unknown word %q", rest[0])
 	}
-	if agent, ok := st.args.keys["agent"]; ok {
-		st.args.manager = managedfields.ManagerFromUserAgent(agent)
+	if agent, ok := st.keys["agent"]; ok {
+		st.manager = managedfields.ManagerFromUserAgent(agent)
 	}
 	for _, key := range []string{"limit", "seed"} {
-		if v, ok := st.args.keys[key]; ok {
+		if v, ok := st.keys[key]; ok {
 			if _, err := strconv.ParseUint(v, 10, 31); err != nil {
 				return fmt.Errorf("%s: expected a whole number, got %q", key, v)
 			}
@@ -185,12 +173,12 @@ func (st *step) parseWords(of stepWord, words []string) error {
 // write returns the step as a write.
 func (st *step) write() Write {
 	return Write{
-		verb: verb(st.word), manager: st.args.manager, object: st.body, force: st.args.force,
-		version: st.args.keys["version"], subresource: st.args.keys["subresource"],
+		verb: verb(st.word), manager: st.manager, object: st.body, force: st.force,
+		version: st.keys["version"], subresource: st.keys["subresource"],
 	}
 }
 
 func (st *step) number(key string) int {
-	n, _ := strconv.Atoi(st.args.keys[key])
+	n, _ := strconv.Atoi(st.keys[key])
 	return n
 }

@@ -34,8 +34,8 @@ func ParseSource(text []byte) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{About: parsed.about, Rules: parsed.rules}
-	for _, st := range parsed.steps {
+	s := &Source{About: parsed.About, Rules: parsed.Rules}
+	for _, st := range parsed.script {
 		s.Steps = append(s.Steps, SourceStep{st.name, string(st.body)})
 		for _, write := range st.grouped {
 			s.Steps = append(s.Steps, SourceStep{write.name, string(write.body)})
@@ -70,14 +70,14 @@ type Played struct {
 // steps after it run. Writes that follow an interleave belong to it, up to the next step of another kind.
 func Play(steps []SourceStep) []Played {
 	parsed, errs, grouped := make([]*step, len(steps)), make([]error, len(steps)), make([]bool, len(steps))
-	var s script
+	var s Scenario
 	for i, source := range steps {
-		before := len(s.steps)
+		before := len(s.script)
 		if errs[i] = s.add(txtar.File{Name: source.Name, Data: []byte(source.Body)}); errs[i] != nil {
-			s = script{} // nothing belongs to what failed
+			s = Scenario{} // nothing belongs to what failed
 			continue
 		}
-		parsed[i], grouped[i] = s.steps[len(s.steps)-1], len(s.steps) == before
+		parsed[i], grouped[i] = s.script[len(s.script)-1], len(s.script) == before
 	}
 	r := &runner{server: newServer(), scenario: &Scenario{}}
 	out := make([]Played, len(steps))

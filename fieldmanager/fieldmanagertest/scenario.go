@@ -28,6 +28,7 @@ type Scenario struct {
 	Steps []Step
 
 	comment []byte
+	script  []*step
 	files   []txtar.File // with the actual results
 }
 
@@ -105,16 +106,14 @@ func RunFileWith(path string, o RunOptions) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parse(data)
+	s, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &Scenario{
-		Path: path, About: parsed.about, Rules: parsed.rules, Differs: parsed.differs, comment: parsed.comment,
-	}
+	s.Path = path
 	r := &runner{server: newServer(), scenario: s, options: o}
 	r.server.observe = o.observe
-	for _, st := range parsed.steps {
+	for _, st := range s.script {
 		if r.run(st); o.isEnded() {
 			break
 		}
@@ -152,7 +151,7 @@ func (r *runner) do(st *step) ([]txtar.File, error) {
 		option := WithCRD(st.body)
 		switch st.word {
 		case "schema":
-			option = WithSchema(string(st.body), st.args.list...)
+			option = WithSchema(string(st.body), st.list...)
 		case "deduced":
 			option = WithDeduced()
 		}
@@ -285,10 +284,10 @@ func (r *runner) extract(st *step) (map[string]any, error) {
 	}
 	entries.Sort()
 	i := slices.IndexFunc(entries, func(e managedfields.Entry) bool {
-		return e.Manager == st.args.manager && e.Subresource == st.args.keys["subresource"]
+		return e.Manager == st.manager && e.Subresource == st.keys["subresource"]
 	})
 	if i < 0 {
-		return nil, fmt.Errorf("%q has no entry", st.args.manager)
+		return nil, fmt.Errorf("%q has no entry", st.manager)
 	}
 	e := &entries[i]
 	version := strings.TrimPrefix(e.APIVersion, r.server.kind.Group+"/")
