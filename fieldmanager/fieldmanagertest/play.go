@@ -79,7 +79,7 @@ func Play(steps []SourceStep) []Played {
 		}
 		parsed[i], grouped[i] = s.script[len(s.script)-1], len(s.script) == before
 	}
-	r := &runner{server: newServer(), scenario: &Scenario{}}
+	r := &runner{server: newServer()}
 	out := make([]Played, len(steps))
 	for i, st := range parsed {
 		switch {

@@ -137,30 +137,26 @@ func (r *runner) run(st *step) {
 		files = append(files, txtar.File{Name: write.name, Data: write.body})
 	}
 	r.scenario.files = append(files, got...)
-	if err == nil {
+	stage := len(stepWords[st.word].results) == 0
+	if err == nil && !stage {
 		err = compareExpectations(st, got)
 	}
-	r.scenario.Steps = append(r.scenario.Steps, Step{Name: st.name, Err: err, stage: len(stepWords[st.word].results) == 0})
+	r.scenario.Steps = append(r.scenario.Steps, Step{Name: st.name, Err: err, stage: stage})
 }
 
 // do runs a step and returns its result as files of the archive. An error is for steps without expected results, and
 // for interrupted ones.
 func (r *runner) do(st *step) ([]txtar.File, error) {
 	switch st.word {
-	case "schema", "crd", "deduced":
-		option := WithCRD(st.body)
-		switch st.word {
-		case "schema":
-			option = WithSchema(string(st.body), st.list...)
-		case "deduced":
-			option = WithDeduced()
-		}
-		return nil, r.server.configure(option)
+	case "schema":
+		return nil, r.server.configure(WithSchema(string(st.body), st.list...))
+	case "crd":
+		return nil, r.server.configure(WithCRD(st.body))
+	case "deduced":
+		return nil, r.server.configure(WithDeduced())
 	case "live":
-		next, err := r.server.store(r.state, st.body)
-		if err == nil {
-			r.state = next
-		}
+		var err error
+		r.state, err = r.server.store(r.state, st.body)
 		return nil, err
 	case "extract":
 		intent, err := r.extract(st)
@@ -223,12 +219,9 @@ func text(name, data string) txtar.File {
 
 // compareExpectations returns an error if got differs from the expected result.
 func compareExpectations(st *step, got []txtar.File) error {
-	results := stepWords[st.word].results
-	if len(results) == 0 {
-		return nil
-	}
 	var errs []error
 	if len(st.want) == 0 {
+		results := stepWords[st.word].results
 		errs = append(errs, fmt.Errorf("nothing is expected of it, want one of %s", strings.Join(results, ", ")))
 	}
 	for _, g := range got {
