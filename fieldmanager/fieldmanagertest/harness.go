@@ -81,7 +81,9 @@ func WithConverter(c fieldmanager.Converter) Option {
 // Define changes the type of the object, or its converter. The object and its managed fields do not change.
 func (h *Harness) Define(options ...Option) {
 	h.t.Helper()
-	h.must(h.server.configure(options...))
+	for _, option := range options {
+		h.must(option(h.server))
+	}
 }
 
 // Store replaces the stored object by obj, without a manager. It adds what a server sets in a stored object.

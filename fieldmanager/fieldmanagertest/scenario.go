@@ -149,11 +149,11 @@ func (r *runner) run(st *step) {
 func (r *runner) do(st *step) ([]txtar.File, error) {
 	switch st.word {
 	case "schema":
-		return nil, r.server.configure(WithSchema(string(st.body), st.list...))
+		return nil, WithSchema(string(st.body), st.list...)(r.server)
 	case "crd":
-		return nil, r.server.configure(WithCRD(st.body))
+		return nil, WithCRD(st.body)(r.server)
 	case "deduced":
-		return nil, r.server.configure(WithDeduced())
+		return nil, WithDeduced()(r.server)
 	case "live":
 		var err error
 		r.state, err = r.server.store(r.state, st.body)

@@ -41,17 +41,11 @@ type server struct {
 
 	subresources map[string]subresources // by version
 
-	managers map[managerKey]*fieldmanager.FieldManager
 	now      time.Time              // of the current write
 	warnings []fieldmanager.Warning // of the current write
 
 	// observe, if it is set, is called for each call of the engine.
 	observe func(call)
-}
-
-type managerKey struct {
-	kind        schema.GroupVersionKind
-	subresource string
 }
 
 // call is one call of the engine, with its result.
@@ -66,22 +60,7 @@ type call struct {
 }
 
 func newServer() *server {
-	return &server{
-		types:     openapi.Builtin(),
-		converter: fieldmanager.NoneConverter{},
-		managers:  map[managerKey]*fieldmanager.FieldManager{},
-	}
-}
-
-// configure applies options.
-func (s *server) configure(options ...Option) error {
-	clear(s.managers)
-	for _, option := range options {
-		if err := option(s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return &server{types: openapi.Builtin(), converter: fieldmanager.NoneConverter{}}
 }
 
 // do does a write. If it fails, only the clock of the state changes. The result has no object, see Result.withObject.
@@ -263,15 +242,11 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 }
 
 func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fieldmanager.FieldManager, error) {
-	key := managerKey{gvk, subresource}
-	if m, ok := s.managers[key]; ok {
-		return m, nil
-	}
 	types := s.types
 	if gvk.GroupKind() == scaleKind.GroupKind() {
 		types = openapi.Builtin()
 	}
-	m, err := fieldmanager.New(gvk, types,
+	return fieldmanager.New(gvk, types,
 		fieldmanager.Options{Converter: s.converter,
 			Subresource: subresource,
 			ResetFields: s.resetFields(subresource),
@@ -285,11 +260,6 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 				}
 				s.warnings = append(s.warnings, warning)
 			}})
-	if err != nil {
-		return nil, err
-	}
-	s.managers[key] = m
-	return m, nil
 }
 
 // reset returns object with the fields that the write must not change as in live.
