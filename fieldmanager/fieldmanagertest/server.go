@@ -139,9 +139,6 @@ func (s *server) writeObject(st state, w Write, body map[string]any, version str
 	if err := s.sameObject(w, body, st.live); err != nil {
 		return nil, err
 	}
-	if w.verb != applyVerb {
-		s.keepIdentity(body, st.live)
-	}
 	object, err := s.engine(gvk, w, st.live, body)
 	if err != nil {
 		return nil, err
@@ -190,13 +187,6 @@ func (s *server) sameObject(w Write, body, live map[string]any) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("kind: expected %s, got %s", s.kind, got))
 	}
 	return nil
-}
-
-// keepIdentity sets in an object that replaces live what a client would have read from live.
-func (s *server) keepIdentity(body, live map[string]any) {
-	metadata := maps.Clone(body["metadata"].(map[string]any))
-	copyFields(metadata, live, "uid", "creationTimestamp", "resourceVersion")
-	body["metadata"] = metadata
 }
 
 // copyFields sets the named fields of metadata that an object has.
