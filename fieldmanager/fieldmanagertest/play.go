@@ -127,7 +127,9 @@ func (r *runner) play(st *step) Played {
 			p.plan(calls[0])
 		}
 	}
-	p.Type = r.server.currentType()
+	if s := r.server; len(s.versions) > 0 {
+		p.Type, _ = s.types.Type(s.kind.WithVersion(s.versions[0]))
+	}
 	return p
 }
 
@@ -159,12 +161,4 @@ func (p *Played) plan(c call) {
 // current returns the object as the result of a step that is no write.
 func (r *runner) current(err error) Result {
 	return Result{Err: err}.withObject(r.state)
-}
-
-// currentType returns the type of the object at the version that it is stored at.
-func (s *server) currentType() *typed.Type {
-	if s.kind.Kind == "" || len(s.versions) == 0 {
-		return nil
-	}
-	return s.typeAt(s.versions[0])
 }

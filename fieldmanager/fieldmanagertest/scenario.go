@@ -283,11 +283,11 @@ func (r *runner) extract(st *step) (map[string]any, error) {
 		return nil, fmt.Errorf("%q has no entry", st.manager)
 	}
 	e := &entries[i]
-	version := strings.TrimPrefix(e.APIVersion, r.server.kind.Group+"/")
-	if r.server.typeAt(version) == nil {
+	kind := r.server.kind.WithVersion(strings.TrimPrefix(e.APIVersion, r.server.kind.Group+"/"))
+	if _, err := r.server.types.Type(kind); err != nil {
 		return nil, fieldmanager.ErrVersionGone
 	}
-	m, err := r.server.manager(r.server.at(version).WithKind(r.server.kind.Kind), e.Subresource)
+	m, err := r.server.manager(kind, e.Subresource)
 	if err != nil {
 		return nil, err
 	}

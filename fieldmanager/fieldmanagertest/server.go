@@ -127,7 +127,7 @@ func (s *server) versionOf(w Write, body map[string]any) string {
 
 // writeObject writes to the object or its status.
 func (s *server) writeObject(st state, w Write, body map[string]any, version string) (map[string]any, error) {
-	gvk := s.at(version).WithKind(s.kind.Kind)
+	gvk := s.kind.WithVersion(version)
 	if w.verb == patchVerb {
 		live, err := s.convert(st.live, version)
 		if err != nil {
@@ -329,7 +329,7 @@ func (s *server) store(st state, obj any) (state, error) {
 	if err := s.identify(tree); err != nil {
 		return st, err
 	}
-	s.complete(tree, s.at(s.versionOf(Write{}, tree)).WithKind(s.kind.Kind), st.live)
+	s.complete(tree, s.kind.WithVersion(s.versionOf(Write{}, tree)), st.live)
 	metadata := tree["metadata"].(map[string]any)
 	st.stored++
 	for name, v := range map[string]any{

@@ -132,15 +132,6 @@ func (s *server) at(version string) schema.GroupVersion {
 	return schema.GroupVersion{Group: s.kind.Group, Version: version}
 }
 
-// typeAt returns the type of the object at a version; nil if there is none.
-func (s *server) typeAt(version string) *typed.Type {
-	t, err := s.types.Type(s.at(version).WithKind(s.kind.Kind))
-	if err != nil {
-		return nil
-	}
-	return t
-}
-
 // resetFields returns the reset fields of a subresource by version.
 func (s *server) resetFields(subresource string) map[string]fieldpath.Filter {
 	out := map[string]fieldpath.Filter{}
