@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -285,11 +286,7 @@ func (s *server) convert(tree map[string]any, version string) (map[string]any, e
 	if err != nil {
 		return nil, fmt.Errorf("converting to %s: %w", to, err)
 	}
-	u, ok := out.(runtime.Unstructured)
-	if !ok {
-		return sent(out)
-	}
-	return u.UnstructuredContent(), nil
+	return gostruct.Tree(out)
 }
 
 // toStore returns the object with the fields that a server sets, or nil if it is the stored one. A change of only
@@ -330,15 +327,12 @@ func (s *server) store(st state, obj any) (state, error) {
 		return st, err
 	}
 	s.complete(tree, s.kind.WithVersion(s.versionOf(Write{}, tree)), st.live)
-	metadata := tree["metadata"].(map[string]any)
 	st.stored++
-	for name, v := range map[string]any{
+	metadata := map[string]any{
 		"uid": objectUID, "creationTimestamp": start.Format(time.RFC3339), "resourceVersion": strconv.Itoa(st.stored),
-	} {
-		if _, ok := metadata[name]; !ok {
-			metadata[name] = v
-		}
 	}
+	maps.Copy(metadata, tree["metadata"].(map[string]any))
+	tree["metadata"] = metadata
 	st.live = tree
 	return st, nil
 }

@@ -3,6 +3,7 @@ package fieldmanagertest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -92,12 +93,10 @@ func decode(object any) (map[string]any, error) {
 		return decodeYAML(o)
 	case map[string]any:
 		return sent(o)
-	case runtime.Unstructured:
-		if !gostruct.IsNil(o) {
-			return sent(o.UnstructuredContent())
-		}
 	case runtime.Object:
-		return sent(o)
+		if !gostruct.IsNil(o) {
+			return sent(o)
+		}
 	}
 	return nil, fmt.Errorf("expected YAML, a tree or a runtime.Object, got %T", object)
 }
@@ -139,11 +138,8 @@ func mergePatch(v, patch any) any {
 		return patch
 	}
 	out := map[string]any{}
-	if m, ok := v.(map[string]any); ok {
-		for k, entry := range m {
-			out[k] = entry
-		}
-	}
+	before, _ := v.(map[string]any)
+	maps.Copy(out, before)
 	for k, part := range p {
 		if part == nil {
 			delete(out, k)
