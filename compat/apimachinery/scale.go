@@ -13,7 +13,6 @@ import (
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // ValidateManagedFields returns an error when managed fields are not well-formed.
@@ -38,27 +37,30 @@ type ResourcePathMappings = upstream.ResourcePathMappings
 
 // ScaleHandler carries managed fields between an object and its scale subresource.
 type ScaleHandler struct {
-	handler *scale.Handler
-	err     error // of the paths
+	parent  managedfields.Entries
+	version string
+	paths   scale.Paths
+	err     error // of the entries or the paths
 }
 
 // NewScaleHandler returns a handler that carries managed fields between an object
 // at a version, which has the managed fields parent, and its scale subresource.
 func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version schema.GroupVersion,
 	mappings ResourcePathMappings) *ScaleHandler {
-	paths := make(map[string]fieldpath.Path, len(mappings))
+	h := &ScaleHandler{version: version.String(), paths: scale.Paths{}}
 	for version, path := range mappings {
 		if path == nil {
-			paths[version] = nil
+			h.paths[version] = nil
 			continue
 		}
 		converted, err := smdv6.FromPath(path)
 		if err != nil {
 			return &ScaleHandler{err: fmt.Errorf("path of replicas at %s: %w", version, err)}
 		}
-		paths[version] = converted
+		h.paths[version] = converted
 	}
-	return &ScaleHandler{handler: scale.NewHandler(parent, version.String(), paths)}
+	h.parent, h.err = managedfields.Decode(parent)
+	return h
 }
 
 // ToSubresource returns the managed fields that the scale subresource has.
@@ -66,7 +68,7 @@ func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 	if h.err != nil {
 		return nil, h.err
 	}
-	return h.handler.ToSubresource()
+	return h.paths.ToSubresource(h.parent).Encode(), nil
 }
 
 // ToParent returns the managed fields of the object after its scale subresource, which
@@ -75,5 +77,10 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 	if h.err != nil {
 		return nil, h.err
 	}
-	return h.handler.ToParent(scale)
+	owners, err := managedfields.Decode(scale)
+	if err != nil {
+		return nil, err
+	}
+	parent, err := h.paths.ToParent(h.parent, owners, h.version)
+	return parent.Encode(), err
 }

@@ -4,12 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
@@ -26,20 +23,15 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 	for i := range path {
 		names[i] = path[i].Text()
 	}
-	paths := map[string]fieldpath.Path{}
+	paths := scale.Paths{}
 	for _, v := range s.versions {
 		paths[s.at(v).String()] = s.subresources[v].replicas
 	}
-	parent, err := wireEntries(object)
+	parent, err := state{live: object}.entries()
 	if err != nil {
 		return nil, err
 	}
-	handler := scale.NewHandler(parent, s.at(version).String(), paths)
-	shown, err := handler.ToSubresource()
-	if err != nil {
-		return nil, err
-	}
-	scale, err := scaleOf(object, names, shown)
+	scale, err := scaleOf(object, names, paths.ToSubresource(parent))
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +43,11 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 	if err != nil {
 		return nil, err
 	}
-	entries, err := wireEntries(written)
+	owners, err := state{live: written}.entries()
 	if err != nil {
 		return nil, err
 	}
-	if parent, err = handler.ToParent(entries); err != nil {
+	if parent, err = paths.ToParent(parent, owners, s.at(version).String()); err != nil {
 		return nil, err
 	}
 	replicas, ok, err := unstructured.NestedInt64(written, "spec", "replicas")
@@ -69,11 +61,11 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 			return nil, err
 		}
 	}
-	return withEntries(object, parent)
+	return managedfields.With(object, parent.EncodeTree()), nil
 }
 
 // scaleOf returns the Scale of an object.
-func scaleOf(object map[string]any, path []string, entries []metav1.ManagedFieldsEntry) (map[string]any, error) {
+func scaleOf(object map[string]any, path []string, entries managedfields.Entries) (map[string]any, error) {
 	shown := map[string]any{}
 	copyFields(shown, object, "name", "namespace", "uid", "creationTimestamp", "resourceVersion")
 	spec := map[string]any{}
@@ -82,20 +74,7 @@ func scaleOf(object map[string]any, path []string, entries []metav1.ManagedField
 	} else if ok {
 		spec["replicas"] = v
 	}
-	return withEntries(map[string]any{
+	return managedfields.With(map[string]any{
 		"apiVersion": scaleKind.GroupVersion().String(), "kind": scaleKind.Kind, "metadata": shown, "spec": spec,
-	}, entries)
-}
-
-func wireEntries(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
-	entries, err := state{live: tree}.entries()
-	return entries.Encode(), err
-}
-
-func withEntries(tree map[string]any, entries []metav1.ManagedFieldsEntry) (map[string]any, error) {
-	list, err := managedfields.Decode(entries)
-	if err != nil {
-		return nil, err
-	}
-	return managedfields.With(tree, list.EncodeTree()), nil
+	}, entries.EncodeTree()), nil
 }

@@ -108,13 +108,9 @@ var owners = []attack{
 			for i := range list {
 				list[i].SetFields(fieldpath.NewSet(path))
 			}
-			h := scale.NewHandler(list.Encode(), "v1", map[string]fieldpath.Path{"v1": path})
+			paths := scale.Paths{"v1": path}
 			return func() error {
-				scale, err := h.ToSubresource()
-				if err != nil {
-					return err
-				}
-				_, err = h.ToParent(scale)
+				_, err := paths.ToParent(list, paths.ToSubresource(list), "v1")
 				return err
 			}
 		},

@@ -1,4 +1,5 @@
-// Package scale converts managed fields between an object and its scale subresource.
+// Package scale converts managed fields between an object and its scale subresource, which has the object's replicas
+// at a path of its own (spec rule 2.8).
 package scale
 
 import (
@@ -14,57 +15,33 @@ const scaleVersion = "autoscaling/v1"
 
 var scaleReplicas = fieldpath.Fields("spec", "replicas")
 
-// Handler converts managed fields between an object and its scale subresource, which has the object's replicas
-// at a path of its own (spec rule 2.8).
-type Handler struct {
-	parent  []metav1.ManagedFieldsEntry
-	version string
-	paths   map[string]fieldpath.Path
-}
+// Paths has the path of the replicas for each group version of a kind. A nil path means that the version has no scale
+// subresource.
+type Paths map[string]fieldpath.Path
 
-// NewHandler returns a handler for an object with the managed fields parent, at a group version. paths has the
-// path of the replicas for each group version. Entries of other versions are dropped. A nil path means that the
-// version has no scale subresource.
-func NewHandler(parent []metav1.ManagedFieldsEntry, version string,
-	paths map[string]fieldpath.Path) *Handler {
-	return &Handler{parent, version, paths}
-}
-
-// ToSubresource returns the managed fields of the Scale: each manager that owns the object's replicas owns the
-// Scale's.
-func (h *Handler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
-	parent, err := managedfields.Decode(h.parent)
-	if err != nil {
-		return nil, err
-	}
-	var scale managedfields.Entries
+// ToSubresource returns the managed fields of the Scale of an object with the managed fields parent: each manager that
+// owns the object's replicas owns the Scale's.
+func (paths Paths) ToSubresource(parent managedfields.Entries) (scale managedfields.Entries) {
 	for i := range parent {
 		e := &parent[i]
-		if path := h.paths[e.APIVersion]; path != nil && e.Owned().Has(path) {
+		if path := paths[e.APIVersion]; path != nil && e.Owned().Has(path) {
 			scale = append(scale, managedfields.NewEntry(e.Key, scaleVersion, e.Time, fieldpath.NewSet(scaleReplicas)))
 		}
 	}
-	return scale.Encode(), nil
+	return scale
 }
 
-// ToParent returns the managed fields of the object after a write to its scale subresource, where scale are those of
-// the Scale. Managers that no longer own the Scale's replicas lose the object's, and new owners gain them. It returns
-// an error for malformed managed fields, and for a version without a scale subresource.
-func (h *Handler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
-	parent, err := managedfields.Decode(h.parent)
-	if err != nil {
-		return nil, err
-	}
-	owners, err := managedfields.Decode(scale)
-	if err != nil {
-		return nil, err
-	}
+// ToParent returns the managed fields of an object after a write to its scale subresource, where parent are those from
+// before it, at a group version, and owners those of the Scale. Managers that no longer own the Scale's replicas lose the
+// object's, and new owners gain them. Entries of versions that paths does not have are dropped. It returns an error for
+// a version without a scale subresource.
+func (paths Paths) ToParent(parent, owners managedfields.Entries, version string) (managedfields.Entries, error) {
 	before, own := parent.Positions(), owners.Positions()
 	kept := map[managedfields.Key]bool{} // managers that own the replicas of both
 	var out managedfields.Entries
 	at := map[managedfields.Key]int{} // positions in out
 	for _, entry := range parent {
-		path, known := h.paths[entry.APIVersion]
+		path, known := paths[entry.APIVersion]
 		if !known {
 			continue
 		}
@@ -81,13 +58,13 @@ func (h *Handler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.ManagedF
 		at[entry.Key] = len(out)
 		out = append(out, entry)
 	}
-	path := h.paths[h.version]
+	path := paths[version]
 	for _, owner := range owners {
 		if kept[owner.Key] || !owner.Owned().Has(scaleReplicas) {
 			continue
 		}
 		if path == nil {
-			return nil, fmt.Errorf("no path of replicas for version %q", h.version)
+			return nil, fmt.Errorf("no path of replicas for version %q", version)
 		}
 		// An applier's entry replaces the one before. An updater gets an entry of its own, even if it has one for other
 		// fields: kube-apiserver writes both, although they have the same key. The time is that of the object's entry; a
@@ -96,12 +73,12 @@ func (h *Handler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.ManagedF
 		if i, ok := before[owner.Key]; ok {
 			time = parent[i].Time
 		}
-		entry := managedfields.NewEntry(owner.Key, h.version, time, fieldpath.NewSet(path))
+		entry := managedfields.NewEntry(owner.Key, version, time, fieldpath.NewSet(path))
 		if i, ok := at[owner.Key]; ok {
 			out[i] = entry
 		} else {
 			out = append(out, entry)
 		}
 	}
-	return out.Encode(), nil
+	return out, nil
 }

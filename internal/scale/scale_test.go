@@ -23,7 +23,7 @@ import (
 // Where the replicas are: spec.replicas in v1, spec.count in v2, nowhere in v3;
 // v4 is not known.
 var (
-	replicas = map[string]fieldpath.Path{"apps/v1": fieldpath.Fields("spec", "replicas"),
+	replicas = scale.Paths{"apps/v1": fieldpath.Fields("spec", "replicas"),
 		"apps/v2": fieldpath.Fields("spec", "count"), "apps/v3": nil}
 	upstreams = upstream.ResourcePathMappings{"apps/v1": smd.MakePathOrDie("spec", "replicas"),
 		"apps/v2": smd.MakePathOrDie("spec", "count"), "apps/v3": nil}
@@ -106,16 +106,18 @@ func standsTwice(list []metav1.ManagedFieldsEntry) bool {
 
 func TestScaleErrors(t *testing.T) {
 	bad := []metav1.ManagedFieldsEntry{{Manager: "a"}}
-	_, err := scale.NewHandler(bad, "apps/v1", replicas).ToSubresource()
+	version := schema.GroupVersion{Group: "apps", Version: "v1"}
+	_, err := apimachinery.NewScaleHandler(bad, version, upstreams).ToSubresource()
 	require.ErrorContains(t, err, `manager "a"`)
-	_, err = scale.NewHandler(bad, "apps/v1", replicas).ToParent(nil)
+	_, err = apimachinery.NewScaleHandler(bad, version, upstreams).ToParent(nil)
 	require.ErrorContains(t, err, `manager "a"`)
-	_, err = scale.NewHandler(nil, "apps/v1", replicas).ToParent(bad)
+	_, err = apimachinery.NewScaleHandler(nil, version, upstreams).ToParent(bad)
 	require.ErrorContains(t, err, `manager "a"`)
-	owner := []metav1.ManagedFieldsEntry{
+	owner, err := managedfields.Decode([]metav1.ManagedFieldsEntry{
 		wireEntry("hpa", metav1.ManagedFieldsOperationUpdate, "autoscaling/v1", "scale", 2, "replicas"),
-	}
-	_, err = scale.NewHandler(nil, "apps/v3", replicas).ToParent(owner)
+	})
+	require.NoError(t, err)
+	_, err = replicas.ToParent(nil, owner, "apps/v3")
 	require.EqualError(t, err, `no path of replicas for version "apps/v3"`)
 }
 

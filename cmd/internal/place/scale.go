@@ -11,6 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/internal/scale"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -59,16 +60,15 @@ func (t *Target) LiveScale() (*Target, error) {
 		// So kube-apiserver marks that a custom resource has none, which makes 0 a change.
 		live.Object["spec"] = map[string]any{"replicas": int64(math.MinInt32)}
 	}
-	paths := map[string]fieldpath.Path{}
+	paths := scale.Paths{}
 	for _, version := range t.Types.Versions(t.Kind.GroupKind()) {
 		paths[t.Kind.GroupKind().WithVersion(version).GroupVersion().String()] = fieldpath.Fields(t.Kind.replicas...)
 	}
-	parent := (&unstructured.Unstructured{Object: t.Object}).GetManagedFields()
-	entries, err := scale.NewHandler(parent, t.Kind.GroupVersion().String(), paths).ToSubresource()
+	parent, err := managedfields.Decode((&unstructured.Unstructured{Object: t.Object}).GetManagedFields())
 	if err != nil {
 		return nil, err
 	}
-	live.SetManagedFields(entries)
+	live.SetManagedFields(paths.ToSubresource(parent).Encode())
 	scale := *t
 	scale.scaled, scale.Types = t, openapi.Builtin()
 	scale.set(live.Object)
