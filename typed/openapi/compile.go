@@ -174,11 +174,11 @@ func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bo
 
 // useOf returns the type of a reference to a model with extensions beside it.
 func (c *compiler) useOf(name string, extensions map[string]any) *typed.Type {
-	relationship := c.mapType(extensions)
-	if relationship == unset {
+	isAtomic, ok := c.mapType(extensions)
+	if !ok {
 		return c.refer(name)
 	}
-	o := override{name, relationship == atomic}
+	o := override{name, isAtomic}
 	if c.overrides[o] == nil {
 		c.overrides[o] = &typed.Type{}
 	}
@@ -281,7 +281,8 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 }
 
 func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {
-	isAtomic, fields := c.mapType(m.Extensions) == atomic, c.properties(m, preserve)
+	isAtomic, _ := c.mapType(m.Extensions)
+	fields := c.properties(m, preserve)
 	var elem *typed.Type
 	isUntyped := false
 	switch a := m.AdditionalProperties; {

@@ -10,27 +10,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// relationship is the value of x-kubernetes-map-type.
-type relationship uint8
-
-const (
-	unset relationship = iota
-	granular
-	atomic
-)
-
-func (c *compiler) mapType(extensions map[string]any) relationship {
-	switch v, ok := extensions["x-kubernetes-map-type"]; {
-	case !ok:
-		return unset
-	case v == "granular":
-		return granular
-	case v == "atomic":
-		return atomic
-	default:
+// mapType reports whether x-kubernetes-map-type is atomic; ok is false without a valid one.
+func (c *compiler) mapType(extensions map[string]any) (isAtomic, ok bool) {
+	v, ok := extensions["x-kubernetes-map-type"]
+	if ok && v != "atomic" && v != "granular" {
 		c.fail("x-kubernetes-map-type", "unknown map type %#v, want atomic or granular", v)
-		return unset
+		return false, false
 	}
+	return v == "atomic", ok
 }
 
 // listOf makes a list of items of a type.
