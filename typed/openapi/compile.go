@@ -59,7 +59,6 @@ type compiler struct {
 	named  map[string]*typed.Type
 	// overrides are the copies, empty until the end.
 	overrides map[override]*typed.Type
-	missing   *typed.Type
 	errs      []*SchemaError
 
 	// The path of the walk.
@@ -81,44 +80,36 @@ func newCompiler(models map[string]*spec.Schema, known map[string]*typed.Type) *
 	c := &compiler{
 		models:    models,
 		order:     slices.Sorted(maps.Keys(models)),
-		named:     make(map[string]*typed.Type, len(models)+len(known)),
+		named:     map[string]*typed.Type{deducedModel: typed.Deduced(), atomicModel: typed.UntypedAtomic()},
 		overrides: map[override]*typed.Type{},
-		missing:   &typed.Type{},
 	}
 	maps.Copy(c.named, known)
 	return c
 }
 
 func (c *compiler) run(preserve bool) {
+	var described []string
 	for _, name := range c.order {
 		m := c.models[name]
 		switch {
 		case m == nil:
 			c.model = name
 			c.fail("", "no schema, want an object")
-		case m.Ref.String() != "":
-			// Upstream resolves an alias to nothing.
+		case m.Ref.String() != "" || c.named[name] != nil:
+			// Upstream resolves an alias to nothing, and knows a few names.
 		case name == quantityModel:
 			c.named[name] = quantityType
 		case name == rawExtensionModel:
 			c.named[name] = typed.UntypedAtomic()
 		default:
 			c.named[name] = &typed.Type{}
+			described = append(described, name)
 		}
 	}
-	for _, name := range c.order {
-		m := c.models[name]
-		if m == nil || m.Ref.String() != "" || name == quantityModel || name == rawExtensionModel {
-			continue
-		}
+	for _, name := range described {
 		c.model, c.steps = name, c.steps[:0]
-		*c.named[name] = c.shapes(m, preserve)
+		*c.named[name] = c.shapes(c.models[name], preserve)
 	}
-	c.override()
-}
-
-// override makes the copies for overrides.
-func (c *compiler) override() {
 	for o, t := range c.overrides {
 		*t = overridden(c.refer(o.name), o.atomic)
 	}
@@ -142,19 +133,8 @@ func overridden(t *typed.Type, atomic bool) typed.Type {
 	return out
 }
 
-// refer returns the type that a reference to name means.
-func (c *compiler) refer(name string) *typed.Type {
-	switch name {
-	case deducedModel:
-		return typed.Deduced()
-	case atomicModel:
-		return typed.UntypedAtomic()
-	}
-	if t := c.named[name]; t != nil {
-		return t
-	}
-	return c.missing
-}
+// refer returns the type that a reference to name means: one without any shape if there is no such model.
+func (c *compiler) refer(name string) *typed.Type { return cmp.Or(c.named[name], scalars[0]) }
 
 // use returns the type of the schema of a field, an item or an entry, and whether a map of such entries is untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
