@@ -83,31 +83,29 @@ func BuiltinDocument(gv schema.GroupVersion) ([]byte, bool) {
 	return data, true
 }
 
-const (
-	objectMetaModel = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-	// objectMetaDocument is one of the smallest documents with this model, which is the same in all of them.
-	objectMetaDocument = "apis/coordination.k8s.io/v1"
-)
+const objectMetaModel = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+// lease is a kind of one of the smallest documents. The model of metadata is the same in all of them.
+var lease = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
 // objectMeta returns the type of metadata. It accepts unknown fields if preserve is true.
 func objectMeta(preserve bool) *typed.Type {
+	types := Builtin()
 	if preserve {
-		return openObjectMeta()
+		types = openTypes()
 	}
-	return Builtin().TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}).Map.Field("metadata").Type
+	return types.TypeFor(lease).Map.Field("metadata").Type
 }
 
-// openObjectMeta is the one type of metadata that no built-in kind has. It is for definitions of times when servers
+// openTypes are types with unknown fields, which no built-in kind has. They are for definitions of times when servers
 // kept unknown fields.
-var openObjectMeta = sync.OnceValue(func() *typed.Type {
-	data, err := readBuiltin(objectMetaDocument)
+var openTypes = sync.OnceValue(func() *Registry {
+	document, _ := BuiltinDocument(lease.GroupVersion())
+	models, err := decodeV3(document)
 	must(err)
-	models, err := decodeV3(data)
+	types, err := Compile(models, true)
 	must(err)
-	c := newCompiler(models, nil)
-	c.run(true)
-	must(joined(c.errs))
-	return c.refer(objectMetaModel)
+	return types
 })
 
 // must panics if the embedded data is broken. A test compiles all of it.
