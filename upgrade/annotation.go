@@ -3,6 +3,7 @@ package upgrade
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,37 +50,44 @@ func lastApplied(obj runtime.Object) (*unstructured.Unstructured, error) {
 
 func annotationError(err error) error { return fmt.Errorf("annotation %s: %w", annotation, err) }
 
-// annotated returns obj with the annotation of a client-side apply of intent, and the annotation: the JSON that kubectl
-// writes, which always has annotations.
-func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.Object, string, error) {
+// annotated returns obj with the annotation of a client-side apply of intent, which is the JSON that kubectl writes and
+// always has annotations, and the annotations of obj then.
+func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.Object, map[string]string, error) {
 	intent = copyOf(intent).(*unstructured.Unstructured)
 	if intent.GetAnnotations() == nil {
 		intent.SetAnnotations(map[string]string{})
 	}
 	text, err := lastapplied.Text(intent)
 	if err != nil {
-		return nil, "", fmt.Errorf("intent: %w", err)
+		return nil, nil, fmt.Errorf("intent: %w", err)
 	}
-	annotations, err := annotationsOf(obj)
+	before, err := annotationsOf(obj)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	annotations = maps.Clone(annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
+	annotations := map[string]string{}
+	maps.Copy(annotations, before)
 	annotations[annotation] = text
 	if size, ok := lastapplied.IsWithin(annotations); !ok {
-		return nil, "", fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d",
+		return nil, nil, fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d",
 			limits.MaxAnnotations, size)
 	}
 	obj = copyOf(obj)
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	accessor.SetAnnotations(annotations)
-	return obj, text, nil
+	return obj, annotations, nil
+}
+
+// addAnnotation returns the operation of a JSON Patch that adds the annotation to an object with these annotations.
+func addAnnotation(annotations map[string]string) map[string]any {
+	if len(annotations) == 1 {
+		return map[string]any{"op": "add", "path": "/metadata/annotations", "value": annotations}
+	}
+	path := "/metadata/annotations/" + strings.ReplaceAll(annotation, "/", "~1")
+	return map[string]any{"op": "add", "path": path, "value": annotations[annotation]}
 }
 
 // copyOf returns a copy of an object. Unlike DeepCopyObject it does not panic for Go types such as int, which are common in

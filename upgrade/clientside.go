@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,7 +70,7 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 	if err != nil {
 		return Result{}, err
 	}
-	now, text, err := annotated(obj, intent)
+	now, annotations, err := annotated(obj, intent)
 	if err != nil {
 		return Result{}, err
 	}
@@ -80,10 +79,6 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 		if empty, err = e.at(o.Empty, version); err != nil {
 			return Result{}, fmt.Errorf("empty object: %w", err)
 		}
-	}
-	annotations, err := annotationsOf(now)
-	if err != nil {
-		return Result{}, err
 	}
 	intent.SetAnnotations(annotations)
 	updater := managedfields.KeyOf(to, metav1.ManagedFieldsOperationUpdate, version, "")
@@ -98,28 +93,13 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 	if result.Object, err = entries.Into(now); err != nil {
 		return Result{}, err
 	}
-	result.Patch, err = patch(obj, entries, text)
+	result.Patch, err = patch(obj, entries, addAnnotation(annotations))
 	return result, err
 }
 
-// patch returns the JSON Patch that sets the entries of obj, and the annotation unless it is empty. It is nil if obj
-// has no resourceVersion.
-func patch(obj runtime.Object, entries managedfields.Entries, text string) ([]byte, error) {
-	var operations []map[string]any
-	if text != "" {
-		annotations, err := annotationsOf(obj)
-		if err != nil {
-			return nil, err
-		}
-		operation := map[string]any{
-			"op": "add", "path": "/metadata/annotations", "value": map[string]any{annotation: text},
-		}
-		if annotations != nil {
-			operation["path"] = "/metadata/annotations/" + strings.ReplaceAll(annotation, "/", "~1")
-			operation["value"] = text
-		}
-		operations = append(operations, operation)
-	}
+// patch returns the JSON Patch that sets the entries of obj and does the operations. It is nil if obj has no
+// resourceVersion.
+func patch(obj runtime.Object, entries managedfields.Entries, operations ...map[string]any) ([]byte, error) {
 	patch, err := entries.JSONPatch(obj, operations...)
 	if errors.Is(err, managedfields.ErrNoResourceVersion) {
 		return nil, nil

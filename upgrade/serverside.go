@@ -300,7 +300,7 @@ func (m *move) result() (Result, error) {
 	result := Result{Object: m.object, Changed: len(edited.Changes) > 0}
 	if result.Changed {
 		result.Object = edited.Object
-		if result.Patch, err = patch(m.object, m.Entries, ""); err != nil {
+		if result.Patch, err = patch(m.object, m.Entries); err != nil {
 			return Result{}, err
 		}
 	}
