@@ -117,11 +117,8 @@ func asUpdate(
 	var others []*fieldpath.Set
 	for i := range entries {
 		r := &entries[i]
-		if r.Key == updater {
-			continue
-		}
 		owned, err := r.Fields()
-		if err != nil {
+		if err != nil || r.Key == updater {
 			continue
 		}
 		// updater also writes the annotation, so others lose it.

@@ -101,13 +101,11 @@ type move struct {
 	last   *unstructured.Unstructured // the intent in the annotation; nil for none
 	intent *unstructured.Unstructured // the next intent; nil if it is unknown
 
-	from      map[string]bool
-	moved     []*fieldpath.Set     // what target gains
-	held      *fieldpath.Set       // at target's version
-	hasIntent bool                 // held contains the fields of an intent
-	kept      bool                 // the annotation moves to LastAppliedManager
-	keeper    *managedfields.Entry // LastAppliedManager's new entry; nil for none
-	preview   Preview
+	from    map[string]bool
+	moved   []*fieldpath.Set     // what target gains
+	held    *fieldpath.Set       // at target's version
+	keeper  *managedfields.Entry // LastAppliedManager's new entry; nil for none
+	preview Preview
 }
 
 func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*move, error) {
@@ -174,7 +172,6 @@ func (m *move) aim() error {
 // hold computes held, at the version of the applier's entry.
 func (m *move) hold() error {
 	m.held = m.target.Owned()
-	m.kept = m.KeepLastApplied && m.Subresource == ""
 	if m.Everything {
 		return nil
 	}
@@ -183,7 +180,6 @@ func (m *move) hold() error {
 		return err
 	}
 	m.held = t.Reconcile(m.held)
-	m.hasIntent = m.exists || m.last != nil
 	if m.last != nil {
 		last, err := m.at(m.last, m.target.APIVersion)
 		if err != nil {
@@ -229,7 +225,7 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 	}
 	moved = follow(fields, moved)
 	rest := fields.Difference(moved)
-	if m.kept && moved.Has(annotationPath) {
+	if m.KeepLastApplied && m.Subresource == "" && moved.Has(annotationPath) {
 		moved = moved.Difference(fieldpath.NewSet(annotationPath))
 		m.keepLastApplied(r.APIVersion)
 	}
@@ -255,7 +251,8 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 // owned returns the fields of an entry of From that move. The entry of before-first-apply has the fields of all
 // earlier writers, so only fields that are known to be applied move from it.
 func (m *move) owned(manager string, fields *fieldpath.Set) *fieldpath.Set {
-	if m.Everything || !m.hasIntent && manager != fieldmanager.BeforeFirstApply {
+	knowsIntent := m.exists || m.last != nil
+	if m.Everything || !knowsIntent && manager != fieldmanager.BeforeFirstApply {
 		return fields
 	}
 	return fields.Intersection(m.held)
