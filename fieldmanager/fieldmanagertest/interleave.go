@@ -1,7 +1,6 @@
 package fieldmanagertest
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -9,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenure-ssa/tenure/conflicts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // defaultLimit is the default number of orders that are run.
@@ -39,10 +38,7 @@ type Order struct {
 
 // Conflicts reports whether a write failed with a conflict.
 func (o Order) Conflicts() bool {
-	return slices.ContainsFunc(o.Errs, func(err error) bool {
-		var c conflicts.Conflicts
-		return errors.As(err, &c)
-	})
+	return slices.ContainsFunc(o.Errs, apierrors.IsConflict)
 }
 
 // Interleaving is the result of running writes in all orders.
@@ -67,10 +63,7 @@ func (o Order) Refused() bool {
 	return slices.ContainsFunc(o.Errs, refused)
 }
 
-func refused(err error) bool {
-	var c conflicts.Conflicts
-	return err != nil && !errors.As(err, &c)
-}
+func refused(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
 // Converges reports whether all orders that were run end with the same object and owners.
 func (r *Interleaving) Converges() bool { return len(r.Objects) <= 1 && len(r.Owners) <= 1 }
