@@ -91,10 +91,14 @@ var Start = time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 // NewManager returns a FieldManager of Things at a version.
 func NewManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
-	kind := ThingKind
-	kind.Version = version
 	base := fieldmanager.Options{Clock: func() time.Time { return Start }, Converter: fieldmanager.NoneConverter{}}
-	m, err := fieldmanager.New(kind, ThingTypes(t), Options(base, options...))
+	return newManager(t, ThingKind.GroupKind().WithVersion(version), ThingTypes(t), base, options)
+}
+
+func newManager(t testing.TB, kind schema.GroupVersionKind, types fieldmanager.Types, base fieldmanager.Options,
+	options []func(*fieldmanager.Options)) *fieldmanager.FieldManager {
+	t.Helper()
+	m, err := fieldmanager.New(kind, types, Options(base, options...))
 	require.NoError(t, err)
 	return m
 }
@@ -110,9 +114,7 @@ func Stored(obj runtime.Object) *unstructured.Unstructured {
 func BuiltinManager(t testing.TB, kind schema.GroupVersionKind, options ...func(*fieldmanager.Options),
 ) *fieldmanager.FieldManager {
 	t.Helper()
-	m, err := fieldmanager.New(kind, openapi.Builtin(), Options(fieldmanager.Options{}, options...))
-	require.NoError(t, err)
-	return m
+	return newManager(t, kind, openapi.Builtin(), fieldmanager.Options{}, options)
 }
 
 // Contents returns the tree of an unstructured object.

@@ -57,12 +57,7 @@ func (AnyType) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed
 // version.
 func AnyManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
-	kind := AnyKind
-	kind.Version = version
-	base := fieldmanager.Options{Cap: 10_000}
-	m, err := fieldmanager.New(kind, AnyType{}, Options(base, options...))
-	require.NoError(t, err)
-	return m
+	return newManager(t, AnyKind.GroupKind().WithVersion(version), AnyType{}, fieldmanager.Options{Cap: 10_000}, options)
 }
 
 // AtVersion is obj as it is stored, with what a converter would make of it at a

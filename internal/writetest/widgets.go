@@ -108,12 +108,8 @@ func WidgetTypes() OneType {
 // WidgetManager returns a FieldManager of Widgets at a version.
 func WidgetManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
-	kind := WidgetKind
-	kind.Version = version
 	base := fieldmanager.Options{Clock: func() time.Time { return Start }}
-	m, err := fieldmanager.New(kind, WidgetTypes(), Options(base, options...))
-	require.NoError(t, err)
-	return m
+	return newManager(t, WidgetKind.GroupKind().WithVersion(version), WidgetTypes(), base, options)
 }
 
 // NewWidget returns a Widget at v1.
