@@ -35,7 +35,8 @@ func Parse(data []byte) (*Policy, error) {
 	if err := docs.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("line %d: expected one document, got more", max(more.Line, 1))
 	}
-	if root := doc.Content[0]; root.Kind != goyaml.MappingNode {
+	root := doc.Content[0]
+	if root.Kind != goyaml.MappingNode {
 		return nil, fmt.Errorf("line %d: expected an object", root.Line)
 	}
 	text, err := yaml.YAMLToJSONStrict(data)
@@ -49,10 +50,10 @@ func Parse(data []byte) (*Policy, error) {
 	}
 	var found []error
 	for _, err := range all {
-		found = append(found, fmt.Errorf("line %d: %w", lineOf(&doc, err.Field), err))
+		found = append(found, fmt.Errorf("line %d: %w", lineOf(root, err.Field), err))
 	}
 	for i := range p.Rules {
-		p.lines = append(p.lines, lineOf(&doc, fmt.Sprintf("rules[%d]", i)))
+		p.lines = append(p.lines, lineOf(root, fmt.Sprintf("rules[%d]", i)))
 	}
 	return p, errors.Join(found...)
 }
@@ -104,11 +105,7 @@ func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
 }
 
 // lineOf returns the line of a path, or of what holds it: rules[1].fields[0].
-func lineOf(doc *goyaml.Node, path string) int {
-	node := doc
-	if node.Kind == goyaml.DocumentNode && len(node.Content) > 0 {
-		node = node.Content[0]
-	}
+func lineOf(node *goyaml.Node, path string) int {
 	line := node.Line
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		if node.Kind == goyaml.AliasNode {
@@ -140,8 +137,7 @@ func (p *Policy) Validate() (all field.ErrorList) {
 		all = append(all, field.NotSupported(field.NewPath("kind"), p.Kind, []string{Kind}))
 	}
 	for i, r := range p.Rules {
-		path := field.NewPath("rules").Index(i)
-		all = append(all, r.validate(path)...)
+		all = append(all, r.validate(field.NewPath("rules").Index(i))...)
 	}
 	for i, e := range p.Examples {
 		path := field.NewPath("examples").Index(i)
