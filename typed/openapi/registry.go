@@ -32,13 +32,18 @@ func compiled(types map[schema.GroupVersionKind]*typed.Type) *Registry {
 // TypeFor returns the type of gvk, nil if the kind is unknown. It does not allocate, except for the first kind of a
 // built-in group version, whose document it compiles.
 func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
-	if r == nil {
-		return nil
-	}
-	if load := r.kinds[gvk]; load != nil {
+	if load := r.loaders()[gvk]; load != nil {
 		return load()
 	}
 	return nil
+}
+
+// loaders returns what returns the types, also of a nil registry.
+func (r *Registry) loaders() map[schema.GroupVersionKind]func() *typed.Type {
+	if r == nil {
+		return nil
+	}
+	return r.kinds
 }
 
 // Type is [Registry.TypeFor] with an error for a kind that is unknown, for which runtime.IsNotRegisteredError holds.
@@ -51,10 +56,7 @@ func (r *Registry) Type(gvk schema.GroupVersionKind) (*typed.Type, error) {
 
 // Kinds returns all kinds, sorted by group, version and kind.
 func (r *Registry) Kinds() []schema.GroupVersionKind {
-	if r == nil {
-		return nil
-	}
-	return slices.SortedFunc(maps.Keys(r.kinds), compareKinds)
+	return slices.SortedFunc(maps.Keys(r.loaders()), compareKinds)
 }
 
 func compareKinds(a, b schema.GroupVersionKind) int {
@@ -65,11 +67,8 @@ func compareKinds(a, b schema.GroupVersionKind) int {
 // Versions returns the versions of gk in the order of a server's preference: v2, v1, v1beta2, v1beta1, v1alpha1,
 // others.
 func (r *Registry) Versions(gk schema.GroupKind) []string {
-	if r == nil {
-		return nil
-	}
 	var out []string
-	for gvk := range r.kinds {
+	for gvk := range r.loaders() {
 		if gvk.GroupKind() == gk {
 			out = append(out, gvk.Version)
 		}
@@ -83,9 +82,7 @@ func (r *Registry) Versions(gk schema.GroupKind) []string {
 func Union(registries ...*Registry) *Registry {
 	out := &Registry{kinds: map[schema.GroupVersionKind]func() *typed.Type{}}
 	for _, r := range registries {
-		if r != nil {
-			maps.Copy(out.kinds, r.kinds)
-		}
+		maps.Copy(out.kinds, r.loaders())
 	}
 	return out
 }
