@@ -114,32 +114,21 @@ func asUpdate(
 ) (managedfields.Entries, error) {
 	written := fieldpath.NewSet(annotationPath)
 	since := mine.Time
-	var others []*fieldpath.Set
-	for i := range entries {
-		r := &entries[i]
-		owned, err := r.Fields()
-		if err != nil || r.Key == updater {
-			continue
-		}
-		// updater also writes the annotation, so others lose it.
-		owned = owned.Difference(written)
-		setFields(r, owned)
-		if r.APIVersion == mine.APIVersion {
-			others = append(others, owned)
-		}
-	}
-	made := set.Difference(set.Leaves()).Difference(mine.Owned())
-	owned := set.Difference(made.Intersection(fieldpath.UnionOf(others...))).Union(written)
+	var before *fieldpath.Set
 	if r := entries.Get(updater); r != nil {
-		before, err := r.Fields()
-		if err != nil {
+		var err error
+		if before, err = r.Fields(); err != nil {
 			return nil, errors.Join(fmt.Errorf("entry of %q", r.Manager), err)
 		}
-		owned = owned.Union(before)
 		if since == nil || since.Before(r.Time) {
 			since = r.Time
 		}
 		entries = entries.Without(updater)
 	}
+	for i := range entries {
+		entries[i].Subtract(written) // updater also writes the annotation, so others lose it
+	}
+	made := set.Difference(set.Leaves()).Difference(mine.Owned())
+	owned := fieldpath.UnionOf(set.Difference(made.Intersection(entries.Owned(mine.APIVersion))), written, before)
 	return append(entries, managedfields.NewEntry(updater, mine.APIVersion, since, owned)), nil
 }

@@ -56,14 +56,13 @@ func appendPart(parts managedfields.Entries, e *managedfields.Entry, set *fieldp
 // previewOthers finds fields of the annotation that others own, and half-owned items.
 func (m *move) previewOthers() {
 	var others managedfields.Entries
-	var sets []*fieldpath.Set
 	for _, e := range m.Entries {
 		if _, err := e.Fields(); err == nil && e.Key != m.target.Key && e.APIVersion == m.target.APIVersion {
-			others, sets = append(others, e), append(sets, e.Owned())
+			others = append(others, e)
 		}
 	}
 	mine := m.target.Owned()
-	sole := mine.Difference(fieldpath.UnionOf(sets...))
+	sole := mine.Difference(others.Owned(m.target.APIVersion))
 	wanted := m.held.Difference(m.before).Difference(mine)
 	for i := range others {
 		e := &others[i]

@@ -244,7 +244,7 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 			rest = nil
 		}
 	}
-	setFields(r, rest)
+	r.SetFields(rest)
 	return nil
 }
 
@@ -279,7 +279,7 @@ func (m *move) keepLastApplied(version string) {
 func (m *move) result() (Result, error) {
 	m.target.SetFields(fieldpath.UnionOf(append(m.moved, m.target.Owned())...))
 	if r := m.Entries.Get(m.target.Key); r != nil {
-		setFields(r, m.target.Owned())
+		r.SetFields(m.target.Owned())
 	} else {
 		m.Entries = append(m.Entries, m.target)
 	}

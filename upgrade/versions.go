@@ -136,13 +136,6 @@ func withoutEmpty(l managedfields.Entries) managedfields.Entries {
 	})
 }
 
-// setFields sets the fields of r if they differ. An unchanged entry is written as it was read.
-func setFields(r *managedfields.Entry, fields *fieldpath.Set) {
-	if owned, err := r.Fields(); err != nil || !fields.Equal(owned) {
-		r.SetFields(fields)
-	}
-}
-
 // Owners returns the entries of obj with the given operation that own every path of fields. With the path of the
 // annotation they are the client-side appliers. An entry with malformed fields owns nothing.
 func Owners(obj runtime.Object, operation metav1.ManagedFieldsOperationType,
