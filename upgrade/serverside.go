@@ -278,11 +278,7 @@ func (m *move) keepLastApplied(version string) {
 // result adds the target to the entries and returns the result.
 func (m *move) result() (Result, error) {
 	m.target.SetFields(fieldpath.UnionOf(append(m.moved, m.target.Owned())...))
-	if r := m.Entries.Get(m.target.Key); r != nil {
-		r.SetFields(m.target.Owned())
-	} else {
-		m.Entries = append(m.Entries, m.target)
-	}
+	m.Entries = append(m.Entries.Without(m.target.Key), m.target)
 	if m.keeper != nil {
 		m.Entries = append(m.Entries, *m.keeper)
 		m.preview.LastApplied = m.keeper.Key
