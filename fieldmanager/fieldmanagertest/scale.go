@@ -18,10 +18,9 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 	if err != nil {
 		return nil, err
 	}
-	path := s.subresources[version].replicas
-	names := make([]string, len(path))
-	for i := range path {
-		names[i] = path[i].Text()
+	var names []string
+	for _, step := range s.subresources[version].replicas {
+		names = append(names, step.Text())
 	}
 	paths := scale.Paths{}
 	for _, v := range s.versions {

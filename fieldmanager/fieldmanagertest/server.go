@@ -17,7 +17,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
-	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -206,13 +205,12 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 	if err != nil {
 		return nil, err
 	}
+	c := call{server: s, kind: gvk, write: w, now: s.now}
+	c.live, c.object = state{live: live}.object(), state{live: body}.object() // copies
 	object := &unstructured.Unstructured{Object: body}
-	var stored runtime.Object
-	c := call{server: s, kind: gvk, write: w,
-		object: &unstructured.Unstructured{Object: trees.Plain(body).(map[string]any)}, now: s.now}
+	var stored runtime.Object // nil for a create
 	if live != nil {
-		u := &unstructured.Unstructured{Object: live}
-		stored, c.live = u, &unstructured.Unstructured{Object: trees.Plain(live).(map[string]any)}
+		stored = &unstructured.Unstructured{Object: live}
 	}
 	var out fieldmanager.Result
 	if ctx := context.Background(); w.verb == applyVerb {

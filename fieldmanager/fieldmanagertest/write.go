@@ -120,15 +120,12 @@ func decodeYAML(data []byte) (map[string]any, error) {
 }
 
 func decodeJSON(text []byte) (map[string]any, error) {
-	tree := map[string]any{}
-	// utiljson keeps whole numbers whole.
-	if err := utiljson.Unmarshal(text, &tree); err != nil {
-		return nil, err
-	}
+	var tree map[string]any
+	err := utiljson.Unmarshal(text, &tree) // which keeps whole numbers whole
 	if tree == nil {
 		tree = map[string]any{}
 	}
-	return tree, nil
+	return tree, err
 }
 
 // mergePatch returns v with a JSON merge patch applied. It does not change v.
