@@ -31,10 +31,10 @@ func (paths Paths) ToSubresource(parent managedfields.Entries) (scale managedfie
 	return scale
 }
 
-// ToParent returns the managed fields of an object after a write to its scale subresource, where parent are those from
-// before it, at a group version, and owners those of the Scale. Managers that no longer own the Scale's replicas lose the
-// object's, and new owners gain them. Entries of versions that paths does not have are dropped. It returns an error for
-// a version without a scale subresource.
+// ToParent returns the managed fields of an object at a group version after a write to its scale subresource, where
+// parent are those before the write, and owners those of the Scale. Managers that no longer own the Scale's replicas
+// lose the object's, and new owners gain them. Entries of versions that paths does not have are dropped. It returns an
+// error for a version without a scale subresource.
 func (paths Paths) ToParent(parent, owners managedfields.Entries, version string) (managedfields.Entries, error) {
 	before, own := parent.Positions(), owners.Positions()
 	kept := map[managedfields.Key]bool{} // managers that own the replicas of both

@@ -57,7 +57,8 @@ func (AnyType) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed
 // version.
 func AnyManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
-	return newManager(t, AnyKind.GroupKind().WithVersion(version), AnyType{}, fieldmanager.Options{Cap: 10_000}, options)
+	base := fieldmanager.Options{Cap: 10_000}
+	return newManager(t, AnyKind.GroupKind().WithVersion(version), AnyType{}, base, options)
 }
 
 // AtVersion is obj as it is stored, with what a converter would make of it at a
