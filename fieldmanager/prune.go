@@ -79,67 +79,41 @@ func (w *applyWrite) goneOfDropped(last managedfields.Entry, entries managedfiel
 // pruner prunes values of one version.
 type pruner struct{ values.Finder }
 
-// fate is what a prune does with a child of a container that stays. Only the first depends on the child's siblings, and
-// so on [applyWrite.pruneBySets], the definition.
-type fate uint8
-
-const (
-	isUndecided  fate = iota // it is none of the others, such as an empty container that an intent owns
-	isGone                   // nobody owns the child or something in it
-	isKept                   // the child is a leaf that somebody owns
-	isKeptAround             // the child is a container in which somebody owns something: its children are decided
-)
-
 // goneOf returns the paths that a prune removes below v, a container that stays: of the paths in dropped, those that no
-// entry owns. last is what the manager owned before, and owned what any entry owns now. ok is false if the [fate] of a
-// child is undecided.
+// entry owns. last is what the manager owned before, and owned what any entry owns now. ok is false if what happens to
+// a child depends on its siblings, and so on [applyWrite.pruneBySets], the definition.
 func (p pruner) goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone *fieldpath.Set, ok bool) {
 	var out fieldsets.Builder
 	for e, entry := range dropped.Level() {
-		child, times := p.Find(t, v, e)
+		child, times := p.Find(t, v, e) // the first of those that e selects
 		if times == 0 {
 			continue
 		}
-		switch p.fateOf(t, e, child, times, last, owned) {
-		case isGone:
+		ct, declared := t.Child(e)
+		wasOwned, lastBelow := last.At(e)
+		isOwned, ownedBelow := owned.At(e)
+		switch {
+		case ct == nil || !wasOwned && !declared:
+			return nil, false
+		case !isOwned && ownedBelow.Empty():
+			// A declared field in which nothing can be owned, such as an empty list, is not removed.
+			if name, _ := e.Field(); declared && t.FieldSet(map[string]any{name: child}).Empty() {
+				return nil, false
+			}
 			out.Add(e, true, nil)
-		case isKept:
-		case isKeptAround:
-			ct, _ := t.Child(e)
-			_, lastBelow := last.At(e)
-			_, ownedBelow := owned.At(e)
+		case isOwned && ownedBelow.Empty() && !hasChildren(ct, child):
+			// A leaf that somebody owns stays.
+		case times == 1 && p.staysAround(t, e, child, owned):
 			below, ok := p.goneOf(ct, child, lastBelow, entry.Below, ownedBelow)
 			if !ok {
 				return nil, false
 			}
 			out.Add(e, false, below)
-		default:
+		default: // such as an empty container that an intent owns
 			return nil, false
 		}
 	}
 	return out.Set(), true
-}
-
-// fateOf returns the fate of child, the first of those that e selects in a value of type t.
-func (p pruner) fateOf(t *typed.Type, e fieldpath.Element, child any, times int, last, owned *fieldpath.Set) fate {
-	ct, declared := t.Child(e)
-	wasOwned, _ := last.At(e)
-	isOwned, ownedBelow := owned.At(e)
-	switch {
-	case ct == nil || !wasOwned && !declared:
-		return isUndecided
-	case !isOwned && ownedBelow.Empty():
-		// A declared field in which nothing can be owned, such as an empty list, is not removed.
-		if name, _ := e.Field(); declared && t.FieldSet(map[string]any{name: child}).Empty() {
-			return isUndecided
-		}
-		return isGone
-	case isOwned && ownedBelow.Empty() && !hasChildren(ct, child):
-		return isKept
-	case times == 1 && p.staysAround(t, e, child, owned):
-		return isKeptAround
-	}
-	return isUndecided
 }
 
 // staysAround reports whether child, the only child that e selects in a value of type t, is a granular container that
