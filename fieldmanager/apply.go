@@ -320,7 +320,9 @@ func (w *applyWrite) setOwners() error {
 		w.lost = losses{refuse: !w.force && w.key.Manager != kubectl}
 		others = w.m.takeFromOthers(others, w.key, w.changes, &w.lost)
 		if w.key.Manager == kubectl && len(w.lost.conflicts) > 0 && !w.lost.more {
-			w.lost.conflicts = without(w.lost.conflicts, w.m.clientSideApplied(w.live.stripped()))
+			left := w.m.clientSideApplied(w.live.stripped())
+			isLeft := func(c conflicts.Conflict) bool { return left.Has(c.Path) }
+			w.lost.conflicts = slices.DeleteFunc(w.lost.conflicts, isLeft)
 		}
 		if len(w.lost.conflicts) > 0 && !w.force {
 			return w.lost.conflicts

@@ -1,7 +1,6 @@
 package fieldmanager
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 
@@ -9,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
@@ -49,8 +47,11 @@ func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 	if text == "" {
 		return nil
 	}
-	tree, err := parseIntent(text)
-	if err != nil || tree["apiVersion"] != any(m.version) {
+	var tree map[string]any
+	if err := utiljson.Unmarshal([]byte(text), &tree); err != nil {
+		return nil
+	}
+	if kind, _ := tree["kind"].(string); kind == "" || tree["apiVersion"] != any(m.version) {
 		return nil
 	}
 	// With duplicates in live it is unclear which item the annotation means.
@@ -59,29 +60,6 @@ func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 	}
 	c := m.typ.Compare(tree, live.tree)
 	return m.typ.FieldSet(tree).Difference(c.Modified).Difference(c.Added).Difference(c.Removed)
-}
-
-var errNoKind = errors.New("expected an object with a kind")
-
-func parseIntent(text string) (map[string]any, error) {
-	var tree map[string]any
-	if err := utiljson.Unmarshal([]byte(text), &tree); err != nil {
-		return nil, err
-	}
-	if kind, _ := tree["kind"].(string); kind == "" {
-		return nil, errNoKind
-	}
-	return tree, nil
-}
-
-// without returns the conflicts over fields that are not in set.
-func without(c conflicts.Conflicts, set *fieldpath.Set) (rest conflicts.Conflicts) {
-	for _, conflict := range c {
-		if !set.Has(conflict.Path) {
-			rest = append(rest, conflict)
-		}
-	}
-	return rest
 }
 
 // keepLastApplied brings the annotation of client-side apply up to date in a tree that has it, and returns tree itself if
