@@ -31,20 +31,12 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 			head[name] = v
 		}
 	}
-	out := map[string]any{"apiVersion": m.version, "kind": m.kind.Kind}
 	part, _ := m.typ.Extract(o.tree, set.Leaves(), true).(map[string]any)
-	for name, v := range part {
-		switch name {
-		case "apiVersion", "kind":
-			continue
-		case "metadata":
-			extracted, _ := v.(map[string]any)
-			maps.Copy(head, extracted)
-			continue
-		}
-		out[name] = v
-	}
-	out["metadata"] = head
+	extracted, _ := part["metadata"].(map[string]any)
+	maps.Copy(head, extracted)
+	out := map[string]any{}
+	maps.Copy(out, part)
+	out["apiVersion"], out["kind"], out["metadata"] = m.version, m.kind.Kind, head
 	return &unstructured.Unstructured{Object: out}, nil
 }
 
