@@ -62,9 +62,13 @@ func hasMetadata(obj runtime.Object) bool {
 	return false
 }
 
-// objectOf returns obj, without its managed fields, at the version of the
-// FieldManager.
+// objectOf returns obj at the version of the FieldManager. Only the tree of another object than a Go struct of that
+// version may have managed fields.
 func (m *FieldManager) objectOf(ctx context.Context, obj runtime.Object) (object, error) {
+	if m.isOwnStruct(obj) {
+		tree, err := gostruct.Tree(obj, managedFieldsPath...)
+		return object{tree, m.version, m.typ}, err
+	}
 	tree, err := gostruct.Tree(obj)
 	if err != nil {
 		return object{}, err
@@ -88,12 +92,7 @@ func (m *FieldManager) readLive(ctx context.Context, live runtime.Object) (
 	if err = checkHolder(live); err == nil {
 		entries, isCurrent, err = managedfields.Read(live)
 	}
-	switch {
-	case err != nil:
-	case m.isOwnStruct(live):
-		o = object{nil, m.version, m.typ}
-		o.tree, err = gostruct.Tree(live, managedFieldsPath...)
-	default:
+	if err == nil {
 		o, err = m.objectOf(ctx, live)
 	}
 	return o, entries, isCurrent, err
@@ -143,10 +142,6 @@ func (m *FieldManager) At(ctx context.Context, obj runtime.Object, version strin
 
 // stripped returns obj without its managed fields, at the version of the FieldManager.
 func (m *FieldManager) stripped(ctx context.Context, obj runtime.Object) (object, error) {
-	if m.isOwnStruct(obj) {
-		tree, err := gostruct.Tree(obj, managedFieldsPath...)
-		return object{tree, m.version, m.typ}, err
-	}
 	o, err := m.objectOf(ctx, obj)
 	return o.stripped(), err
 }
