@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,19 +72,11 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		return nil, err
 	}
 	options.Found = nil // they are decided
-	var there, absent []fieldpath.Path
-	inLive := allPaths(t, liveTree)
-	for p := range ways[conflicts.Share].All() {
-		if inLive.Has(p) {
-			there = append(there, slices.Clone(p))
-		} else {
-			absent = append(absent, slices.Clone(p))
-		}
-	}
-	if tree, err = withShared(t, tree, liveTree, fieldpath.NewSet(there...)); err != nil {
+	there := ways[conflicts.Share].Intersection(allPaths(t, liveTree))
+	if tree, err = withShared(t, tree, liveTree, there); err != nil {
 		return nil, err
 	}
-	forced, left := ways[conflicts.Force], ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...))
+	forced, left := ways[conflicts.Force], ways[conflicts.GiveUp].Union(ways[conflicts.Share].Difference(there))
 	out.Force = !forced.Empty()
 	options.Force = out.Force
 	// The container of what is left out may then be in conflict itself: an item or map entry stays, and live has null
