@@ -148,13 +148,17 @@ func inOrder(nodes []node) []node {
 	}
 	plain.Sort(nodes, compareNodes, fieldKind, func(n node) (kind, string) { return n.kind, n.text })
 	out := nodes[:0]
+	var subs []*Set // of the nodes of one element; most are one
 	for rest := nodes; len(rest) > 0; {
-		same := 1
-		for same < len(rest) && rest[same].elem().Equal(rest[0].elem()) {
-			same++
+		n := rest[0]
+		subs = subs[:0]
+		for len(rest) > 0 && rest[0].elem().Equal(n.elem()) {
+			n.member = n.member || rest[0].member
+			subs = append(subs, rest[0].sub)
+			rest = rest[1:]
 		}
-		out = append(out, mergeNodes(rest[:same]))
-		rest = rest[same:]
+		n.sub = UnionOf(subs...)
+		out = append(out, n)
 	}
 	return out
 }
@@ -186,17 +190,6 @@ func sorted(nodes []node) bool {
 		}
 	}
 	return true
-}
-
-// mergeNodes returns one node for nodes of one element. It merges them in pairs, which costs O(n log k) for k nodes
-// with n nodes below; one after the other would cost O(n k).
-func mergeNodes(nodes []node) node {
-	if len(nodes) == 1 {
-		return nodes[0]
-	}
-	half := len(nodes) / 2
-	a, b := mergeNodes(nodes[:half]), mergeNodes(nodes[half:])
-	return newNode(a.elem(), a.member || b.member, a.sub.Union(b.sub))
 }
 
 func compareNodes(a, b node) int { return a.elem().Compare(b.elem()) }
@@ -241,17 +234,11 @@ func (s *Set) Len() int {
 
 // Has reports whether p is in s.
 func (s *Set) Has(p Path) bool {
-	for i, e := range p {
-		n := s.find(e)
-		if n == nil {
-			return false
-		}
-		if i == len(p)-1 {
-			return n.member
-		}
-		s = n.sub
+	isMember := false
+	for _, e := range p {
+		isMember, s = s.At(e)
 	}
-	return false
+	return isMember
 }
 
 // At reports whether the path of the single element e is in s, and returns the paths below it without their first
@@ -294,16 +281,9 @@ func (s *Set) Equal(o *Set) bool {
 	if s.Empty() || o.Empty() {
 		return s.Empty() && o.Empty()
 	}
-	if len(s.nodes) != len(o.nodes) {
-		return false
-	}
-	for i := range s.nodes {
-		a, b := &s.nodes[i], &o.nodes[i]
-		if a.member != b.member || !a.elem().Equal(b.elem()) || !a.sub.Equal(b.sub) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(s.nodes, o.nodes, func(a, b node) bool {
+		return a.member == b.member && a.elem().Equal(b.elem()) && a.sub.Equal(b.sub)
+	})
 }
 
 // All yields the paths of s. At each level, the paths that end there come first, in order, and then the paths below
