@@ -19,14 +19,9 @@ func (l *List) element(item any) (fieldpath.Element, error) {
 	switch kindOf(item) {
 	case isMap, isList, isNull, notJSON:
 		return fieldpath.Element{}, fmt.Errorf("an item of a set must be a scalar, got %s", describe(item))
-	case isNumber:
-		if err := finite(item); err != nil {
-			return fieldpath.Element{}, err
-		}
-	case isString:
-		if err := checkValue(item); err != nil {
-			return fieldpath.Element{}, err
-		}
+	}
+	if err := checkValue(item); err != nil {
+		return fieldpath.Element{}, err
 	}
 	return bounded(fieldpath.Value(item))
 }
@@ -46,9 +41,6 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 			if v = l.KeyDefault(name); v == nil {
 				continue
 			}
-		}
-		if err := finite(v); err != nil {
-			return fieldpath.Element{}, fmt.Errorf("key field %q: %w", name, err)
 		}
 		if err := checkValue(v); err != nil {
 			return fieldpath.Element{}, fmt.Errorf("key field %q: %w", name, err)
@@ -202,7 +194,7 @@ func checkText(what string, size int) error {
 	return nil
 }
 
-// checkValue rejects a value that is too large for an element, before the element is made.
+// checkValue rejects a value that is not finite or too large for an element, before the element is made.
 func checkValue(v any) error {
 	switch x := v.(type) {
 	case string:
@@ -213,7 +205,7 @@ func checkValue(v any) error {
 			return fmt.Errorf("a value in a key of more than %d bytes or %d levels", limits.MaxElement, limits.MaxDepth)
 		}
 	}
-	return nil
+	return finite(v)
 }
 
 // bounded rejects an element whose text is too long with its escapes.
