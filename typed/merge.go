@@ -60,10 +60,7 @@ func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, erro
 		m.merge(t, live, applied)
 		return Merged{}, m.err()
 	}
-	if !out.changed && isMissing(live) {
-		live = nil
-	}
-	if !out.changed {
+	if !out.changed { // then there is a live value
 		out.value = live
 	}
 	return Merged{Value: out.value, Changed: out.changed, FieldsV1: m.fields.FieldsV1()}, nil
@@ -128,12 +125,11 @@ func hasContent(v any, s shape) bool {
 
 // mergeLeaf returns applied, or live if the two are equal. An atomic list or map that equals live's is not validated.
 func (m *merger) mergeLeaf(t *Type, s shape, live, applied any) result {
-	isContainer := s != scalarShape && applied != nil
-	if isContainer && m.equal(t, live, applied) {
-		return result{live, false}
+	isEqual := m.equal(t, live, applied)
+	if s == scalarShape || applied == nil || !isEqual {
+		m.value(t, applied)
 	}
-	m.value(t, applied)
-	if !isContainer && m.equal(t, live, applied) {
+	if isEqual {
 		return result{live, false}
 	}
 	return result{applied, true}
