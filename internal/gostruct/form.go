@@ -258,11 +258,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 func (f *form) add(next *field) {
 	if before, ok := f.byName[next.name]; ok {
 		next.before = before
-		for i := range f.fields {
-			if f.fields[i] == before {
-				f.fields[i] = next
-			}
-		}
+		f.fields[slices.Index(f.fields, before)] = next
 	} else {
 		f.fields = append(f.fields, next)
 	}
