@@ -170,14 +170,6 @@ func (d *decoder) skip(token string) bool {
 	return true
 }
 
-func (d *decoder) skipByte(c byte) bool {
-	if d.pos == len(d.data) || d.data[d.pos] != c {
-		return false
-	}
-	d.pos++
-	return true
-}
-
 // expected returns the error that something else is at the current position.
 func (d *decoder) expected(what string) *SyntaxError {
 	here := "the end"
@@ -190,13 +182,13 @@ func (d *decoder) expected(what string) *SyntaxError {
 
 // set decodes a JSON object, or null. self reports whether it has its own path.
 func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
-	if !d.skipByte('{') {
+	if !d.skip("{") {
 		if d.skip("null") {
 			return true, nil, nil
 		}
 		return false, nil, d.expected("an object")
 	}
-	if d.space(); d.skipByte('}') {
+	if d.space(); d.skip("}") {
 		return true, nil, nil
 	}
 	level := d.level()
@@ -206,14 +198,14 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 			return false, nil, err
 		}
 		self = self || isSelf
-		if d.skipByte(',') { // as most are followed by
+		if d.skip(",") { // as most are followed by
 			d.space()
 			continue
 		}
-		if d.space(); d.skipByte('}') {
+		if d.space(); d.skip("}") {
 			break
 		}
-		if !d.skipByte(',') {
+		if !d.skip(",") {
 			return false, nil, d.expected(", or } after a member")
 		}
 		d.space()
@@ -233,7 +225,7 @@ func (d *decoder) member() (self bool, err *SyntaxError) {
 		if err != nil {
 			return false, err
 		}
-		if d.space(); !d.skipByte(':') {
+		if d.space(); !d.skip(":") {
 			return false, d.expected(": after a member's name")
 		}
 		d.space()
@@ -281,7 +273,7 @@ func (d *decoder) plainField() (Element, bool) {
 // name decodes the name of a member.
 func (d *decoder) name() (string, *SyntaxError) {
 	start := d.pos
-	if !d.skipByte('"') {
+	if !d.skip(`"`) {
 		return "", d.expected("a string")
 	}
 	end := d.pos + plain.UnescapedBytes(d.data[d.pos:])
@@ -430,7 +422,7 @@ func (d *treeReader) tree() map[string]any {
 		return d.empty
 	}
 	start := len(d.stack)
-	for d.pos < len(d.data) && !d.skipByte('}') {
+	for d.pos < len(d.data) && !d.skip("}") {
 		d.pos++ // { or ,
 		name, _ := d.name()
 		d.pos++ // :
