@@ -216,12 +216,16 @@ func TestAppliesOfCustomResources(t *testing.T) {
 	c.untilSkipped(t, func() (applier.Result, error) { return apply(heavy) })
 }
 
+// keptAnnotations are of Kubernetes' own domains, so that they do not move.
+var keptAnnotations = map[string]string{"deployment.kubernetes.io/note": "kept", "example.k8s.io/note": "kept"}
+
 // oldRelease writes a Deployment as a controller does that reads, changes and updates.
 func oldRelease(t *testing.T, c client.Client, image string, labels map[string]string) {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: webKey.Name, Namespace: webKey.Namespace}}
 	_, err := ctrl.CreateOrUpdate(t.Context(), client.WithFieldOwner(c, "ctl"), d, func() error {
 		d.Labels = maps.Clone(labels)
-		d.Annotations = map[string]string{"ctl.example.com/hash": "1", "deployment.kubernetes.io/note": "kept"}
+		d.Annotations = maps.Clone(keptAnnotations)
+		d.Annotations["ctl.example.com/hash"] = "1"
 		d.Finalizers = []string{"example.com/ours"}
 		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 		d.Spec.Template.Labels = map[string]string{"app": "web"}
@@ -251,12 +255,18 @@ func TestFromUpdateToApply(t *testing.T) {
 			require.NoError(t, c.Get(t.Context(), webKey, d))
 			return d
 		}
+		preview, err := c.applier(t, c, controllerruntime.Options{}).PreviewAdopt(t.Context(), intent())
+		require.NoError(t, err)
+		require.Nil(t, preview, "of an object that is not there")
 		oldRelease(t, c.Client, "web:1", map[string]string{"app": "web", "old": "x"})
+		applied := appsv1apply.Deployment("web", metav1.NamespaceDefault).
+			WithSpec(appsv1apply.DeploymentSpec().WithMinReadySeconds(5))
+		require.NoError(t, c.Client.Apply(t.Context(), applied, client.FieldOwner("ctl")))
 		if isHalfMigrated {
 			_, err := c.applier(t, c, controllerruntime.Options{}).Apply(t.Context(), deployment("web", 1, "web:1"))
 			require.NoError(t, err)
 		}
-		_, err := c.applier(t, c, controllerruntime.Options{}).Apply(t.Context(), intent())
+		_, err = c.applier(t, c, controllerruntime.Options{}).Apply(t.Context(), intent())
 		require.True(t, apierrors.IsConflict(err), "without Adopt, its own updates are in conflict: %v", err)
 
 		for _, image := range []string{"web:1", "web:3"} { // the second is a release that was rolled back
@@ -272,11 +282,12 @@ func TestFromUpdateToApply(t *testing.T) {
 			require.NoError(t, err)
 			d := get()
 			require.Equal(t, map[string]string{"app": "web"}, d.Labels)
-			require.Equal(t, map[string]string{"deployment.kubernetes.io/note": "kept"}, d.Annotations)
+			require.Equal(t, keptAnnotations, d.Annotations)
 			require.Equal(t, []string{"example.com/ours"}, d.Finalizers)
 			require.Len(t, d.Spec.Template.Spec.Containers, 1)
 			require.Equal(t, "web:2", d.Spec.Template.Spec.Containers[0].Image)
 			require.EqualValues(t, 1, d.Status.Replicas)
+			require.EqualValues(t, 5, d.Spec.MinReadySeconds, "applies of an updater's name are not its updates")
 			preview, err = a.PreviewAdopt(t.Context(), intent())
 			require.NoError(t, err)
 			require.Nil(t, preview, "once")
