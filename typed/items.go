@@ -16,8 +16,7 @@ func (l *List) element(item any) (fieldpath.Element, error) {
 	if len(l.keys) > 0 {
 		return l.key(item)
 	}
-	switch kindOf(item) {
-	case isMap, isList, isNull, notJSON:
+	if !Untyped.accepts(item) {
 		return fieldpath.Element{}, fmt.Errorf("an item of a set must be a scalar, got %s", describe(item))
 	}
 	if err := checkValue(item); err != nil {
@@ -194,9 +193,12 @@ func checkText(what string, size int) error {
 	return nil
 }
 
-// checkValue rejects a value that is not finite or too large for an element, before the element is made.
+// checkValue rejects a number that is not finite, and a value that is too large for an element, before the element is
+// made.
 func checkValue(v any) error {
 	switch x := v.(type) {
+	case float64, float32:
+		return finite(x)
 	case string:
 		return checkText("a text", len(x))
 	case map[string]any, []any:
@@ -205,7 +207,7 @@ func checkValue(v any) error {
 			return fmt.Errorf("a value in a key of more than %d bytes or %d levels", limits.MaxElement, limits.MaxDepth)
 		}
 	}
-	return finite(v)
+	return nil
 }
 
 // bounded rejects an element whose text is too long with its escapes.
