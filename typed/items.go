@@ -35,11 +35,9 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 	var space [2]fieldpath.KeyField // as most keys have
 	fields := space[:0]
 	for _, name := range l.keys {
-		v, ok := entries[name]
+		v, ok := l.keyField(entries, name)
 		if !ok {
-			if v = l.KeyDefault(name); v == nil {
-				continue
-			}
+			continue
 		}
 		if err := checkValue(v); err != nil {
 			return fieldpath.Element{}, fmt.Errorf("key field %q: %w", name, err)
@@ -50,6 +48,15 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must have one of its key fields %q", l.keys)
 	}
 	return bounded(fieldpath.Key(fields...))
+}
+
+// keyField returns the value of a key field of an item, or its default; ok is false if there is neither.
+func (l *List) keyField(item map[string]any, name string) (v any, ok bool) {
+	if v, ok = item[name]; ok {
+		return v, true
+	}
+	v = l.KeyDefault(name)
+	return v, v != nil
 }
 
 var errNotFinite = errors.New("a number in a key or set must be finite")
@@ -145,14 +152,9 @@ func (l *List) sameItem(a, b any) bool {
 		return false
 	}
 	for _, key := range l.keys {
-		xv, xok := x[key]
-		yv, yok := y[key]
-		if xok != yok {
-			if xv, yv = l.orDefault(xv, xok, key), l.orDefault(yv, yok, key); xv == nil {
-				return false
-			}
-		}
-		if !sameKey(xv, yv) {
+		xv, xok := l.keyField(x, key)
+		yv, yok := l.keyField(y, key)
+		if xok != yok || !sameKey(xv, yv) {
 			return false
 		}
 	}
@@ -175,14 +177,6 @@ func sameKey(a, b any) bool {
 		return Equal(x, b)
 	}
 	return kindOf(a) == isNumber && kindOf(b) == isNumber && fieldpath.Value(a).Equal(fieldpath.Value(b))
-}
-
-// orDefault returns the value of a key field, or its default if the item has none.
-func (l *List) orDefault(v any, has bool, key string) any {
-	if has {
-		return v
-	}
-	return l.KeyDefault(key)
 }
 
 // checkText rejects a text of size bytes that is too long for an element.
