@@ -208,18 +208,11 @@ func (t *Type) isLeafShape(s shape) bool {
 
 // accepts reports whether v is a scalar of the kind s.
 func (s Scalar) accepts(v any) bool {
-	switch k := kindOf(v); s {
-	case Numeric:
-		return k == isNumber
-	case String:
-		return k == isString
-	case Boolean:
-		return k == isBool
-	case Untyped:
-		return k == isNumber || k == isString || k == isBool
-	}
-	return false
+	own := scalarOf[kindOf(v)]
+	return own != 0 && (s == own || s == Untyped)
 }
+
+var scalarOf = [...]Scalar{isNumber: Numeric, isString: String, isBool: Boolean, isMap: 0}
 
 func (w *validator) entries(m *Map, v any) {
 	entries, ok := v.(map[string]any)
