@@ -35,23 +35,12 @@ func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
 	}
 	// Containers are compared part by part. To compare them as a whole first would cost their depth times their size.
 	var equal bool
-	switch x := a.(type) {
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		switch {
-		case ok && t.Map != nil:
-			equal = s.sameEntries(t.Map, x, y, depth+1)
-		case ok:
-			equal = Equal(x, y)
-		}
-	case []any:
-		y, ok := b.([]any)
-		switch {
-		case ok && t.List != nil:
-			equal = slices.EqualFunc(x, y, func(a, b any) bool { return s.sameMeaning(t.List.elem, a, b, depth+1) })
-		case ok:
-			equal = Equal(x, y)
-		}
+	switch {
+	case t.Map != nil && kindOf(a) == isMap && kindOf(b) == isMap:
+		equal = s.sameEntries(t.Map, asMap(a), asMap(b), depth+1)
+	case t.List != nil && kindOf(a) == isList && kindOf(b) == isList:
+		sameItem := func(x, y any) bool { return s.sameMeaning(t.List.elem, x, y, depth+1) }
+		equal = slices.EqualFunc(asList(a), asList(b), sameItem)
 	default:
 		equal = Equal(a, b) || formatEqual(t.Format, a, b)
 	}
