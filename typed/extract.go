@@ -21,17 +21,13 @@ type extractor struct{ withKeys bool }
 
 // value returns the part of v below the paths of set; ok is false if there is none.
 func (x extractor) value(t *Type, v any, set *fieldpath.Set) (out any, ok bool) {
-	switch s := t.shapeOf(v).first(); {
-	case s == mapShape && !t.Map.isAtomic:
-		if m := asMap(v); len(m) > 0 {
-			kept := x.entries(t.Map, m, set)
-			return kept, len(kept) > 0
-		}
-	case s == listShape && !t.List.IsAtomic():
-		if list := asList(v); len(list) > 0 {
-			kept := x.items(t.List, list, set)
-			return kept, len(kept) > 0
-		}
+	if m := asMap(v); len(m) > 0 && t.Map != nil && !t.Map.isAtomic {
+		kept := x.entries(t.Map, m, set)
+		return kept, len(kept) > 0
+	}
+	if list := asList(v); len(list) > 0 && t.List != nil && !t.List.IsAtomic() {
+		kept := x.items(t.List, list, set)
+		return kept, len(kept) > 0
 	}
 	return v, true
 }
@@ -39,12 +35,9 @@ func (x extractor) value(t *Type, v any, set *fieldpath.Set) (out any, ok bool) 
 func (x extractor) entries(m *Map, entries map[string]any, set *fieldpath.Set) map[string]any {
 	out := map[string]any{}
 	for e, entry := range set.Level() {
-		name, ok := e.Field()
-		if !ok {
-			continue
-		}
+		name, isField := e.Field()
 		v, ok := entries[name]
-		if !ok {
+		if !ok || !isField {
 			continue
 		}
 		t := m.typeOf(name)

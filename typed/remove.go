@@ -38,7 +38,7 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 	}
 	switch x := v.(type) {
 	case map[string]any:
-		if t.shapeOf(v).first() != mapShape || t.Map.isAtomic {
+		if t.Map == nil || t.Map.isAtomic {
 			return v, true
 		}
 		kept, unchanged := r.entries(t.Map, x, set)
@@ -49,7 +49,7 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 			return kept, false
 		}
 	case []any:
-		if t.shapeOf(v).first() != listShape || t.List.IsAtomic() {
+		if t.List == nil || t.List.IsAtomic() {
 			return v, true
 		}
 		kept, unchanged := r.items(t.List, x, set)
@@ -65,12 +65,9 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 
 func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (out map[string]any, unchanged bool) {
 	for e, entry := range set.Level() {
-		name, ok := e.Field()
-		if !ok {
-			continue
-		}
+		name, isField := e.Field()
 		v, ok := entries[name]
-		if !ok {
+		if !ok || !isField {
 			continue
 		}
 		var kept any
