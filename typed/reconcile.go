@@ -87,17 +87,12 @@ func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 		if entry.Below.Empty() {
 			return entry
 		}
-		var child *Type
-		switch {
-		case e.IsField() && t.Map != nil:
-			var declared bool
-			child, declared = t.Map.Child(e.Text())
+		if e.IsField() && t.Map != nil {
+			_, declared := t.Map.Child(e.Text())
 			entry.Member = entry.Member || declared
-		case e.IsKey() && t.List != nil:
-			child = t.List.elem
 		}
-		if child != nil {
-			entry.Below = child.WithDeclared(entry.Below)
+		if e.IsField() || e.IsKey() {
+			entry.Below = t.below(e).WithDeclared(entry.Below)
 		}
 		return entry
 	})
