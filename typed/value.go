@@ -86,16 +86,10 @@ func (t *Type) shapeOf(v any) shape {
 }
 
 // ownShape returns the shape of a value; none of null, and of what is no JSON value.
-func ownShape(v any) (s shape) {
-	switch kindOf(v) {
-	case isNumber, isString, isBool:
-		s = scalarShape
-	case isList:
-		s = listShape
-	case isMap:
-		s = mapShape
-	}
-	return s
+func ownShape(v any) shape { return shapeOfKind[kindOf(v)] }
+
+var shapeOfKind = [...]shape{
+	isNumber: scalarShape, isString: scalarShape, isBool: scalarShape, isList: listShape, isMap: mapShape,
 }
 
 // first returns the shape that a value is treated as if several are possible.
