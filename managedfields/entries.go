@@ -175,8 +175,7 @@ func (l Entries) Cap(limit int) Entries {
 		}
 		merged[l[i].APIVersion] = append(group, i)
 	}
-	positions, isGone := l.Positions(), make([]bool, len(l))
-	var ancient Entries
+	positions, out := l.Positions(), slices.Clone(l)
 	for version, group := range merged {
 		if len(group) == 1 {
 			continue
@@ -187,16 +186,10 @@ func (l Entries) Cap(limit int) Entries {
 		}
 		sets := make([]*fieldpath.Set, len(group))
 		for k, i := range group {
-			sets[k], isGone[i] = l[i].Owned(), true
+			sets[k], out[i] = l[i].Owned(), Entry{}
 		}
 		latest := l[group[len(group)-1]].Time
-		ancient = append(ancient, NewEntry(key, version, latest, fieldpath.UnionOf(sets...)))
+		out[group[0]] = NewEntry(key, version, latest, fieldpath.UnionOf(sets...))
 	}
-	out := make(Entries, 0, len(l))
-	for i := range l {
-		if !isGone[i] {
-			out = append(out, l[i])
-		}
-	}
-	return append(out, ancient...)
+	return out.Without(Key{}) // what was merged
 }
