@@ -218,12 +218,9 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 		if name == "-" {
 			continue
 		}
-		var omitZero func(reflect.Value) bool
+		next := &field{name: name, outer: outer, index: i, omitEmpty: hasOption(options, "omitempty")}
 		if hasOption(options, "omitzero") {
-			omitZero = zeroTest(sf.Type)
-		}
-		next := &field{
-			name: name, outer: outer, index: i, omitEmpty: hasOption(options, "omitempty"), omitZero: omitZero,
+			next.omitZero = zeroTest(sf.Type)
 		}
 		if name == "" { // of an embedded type
 			inner := sf.Type
@@ -234,7 +231,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 				if slices.Contains(inside, inner) {
 					continue // a struct in itself: what is in it again is shadowed
 				}
-				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Type.Kind() == reflect.Pointer, omitZero})
+				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Type.Kind() == reflect.Pointer, next.omitZero})
 				c.fields(f, inner, deeper, append(inside[:len(inside):len(inside)], inner))
 				continue
 			}
