@@ -46,6 +46,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -131,11 +132,11 @@ type Result struct {
 // concurrent use.
 type Applier struct {
 	options Options
+	manager atomic.Pointer[fieldmanager.FieldManager]
 
-	mu      sync.Mutex
-	manager *fieldmanager.FieldManager
-	stats   Stats
-	found   map[Key]conflicts.Conflicts
+	mu    sync.Mutex
+	stats Stats
+	found map[Key]conflicts.Conflicts
 }
 
 // by is what an answer depends on besides the object and the intent.
@@ -151,21 +152,13 @@ func New(manager *fieldmanager.FieldManager, options Options) *Applier {
 	if options.Answers == nil {
 		options.Answers = &Answers{}
 	}
-	return &Applier{manager: manager, options: options}
+	a := &Applier{options: options}
+	a.SetFieldManager(manager)
+	return a
 }
 
 // SetFieldManager replaces the FieldManager, for a kind whose schema changed.
-func (a *Applier) SetFieldManager(manager *fieldmanager.FieldManager) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.manager = manager
-}
-
-func (a *Applier) fieldManager() *fieldmanager.FieldManager {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.manager
-}
+func (a *Applier) SetFieldManager(manager *fieldmanager.FieldManager) { a.manager.Store(manager) }
 
 // Stats returns the numbers so far.
 func (a *Applier) Stats() Stats {
@@ -271,7 +264,7 @@ func (a *Applier) ask(ctx context.Context, cached Object, intent *unstructured.U
 	if !gostruct.IsNil(cached) {
 		r.Object, r.Cached = KeyOf(kind.GroupKind(), cached), cached // an intent may leave the namespace out
 	}
-	manager := a.fieldManager()
+	manager := a.manager.Load()
 	if a.options.Definition != nil {
 		r.Definition = a.options.Definition(ctx)
 	} else if manager != nil {
@@ -309,7 +302,7 @@ func (a *Applier) foundBefore(cached Object, intent *unstructured.Unstructured) 
 // remember remembers the conflicts with entries of other versions than the intent's; none forgets them.
 func (a *Applier) remember(key Key, found conflicts.Conflicts) {
 	version := ""
-	if m := a.fieldManager(); m != nil {
+	if m := a.manager.Load(); m != nil {
 		version = m.Kind().GroupVersion().String()
 	}
 	isOther := func(c conflicts.Conflict) bool { return c.APIVersion != version }
@@ -330,7 +323,7 @@ func (a *Applier) remember(key Key, found conflicts.Conflicts) {
 func (a *Applier) plan(
 	ctx context.Context, live Object, intent *unstructured.Unstructured, found conflicts.Conflicts,
 ) (Result, error) {
-	manager, options := a.fieldManager(), a.options.Plan
+	manager, options := a.manager.Load(), a.options.Plan
 	if manager == nil || a.options.Resolve == nil || a.options.Force {
 		return Result{}, nil
 	}
