@@ -33,8 +33,9 @@ func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (ou
 		if cause.Type != metav1.CauseTypeFieldManagerConflict {
 			continue
 		}
+		isAbout := func(c conflicts.Conflict) bool { return c.Path.String() == cause.Field && isOwner(cause, c) }
 		c, ok := foundBy(cause, list)
-		if i := slices.IndexFunc(known, func(c conflicts.Conflict) bool { return isAbout(cause, c) }); i >= 0 {
+		if i := slices.IndexFunc(known, isAbout); i >= 0 {
 			c, ok = known[i], true
 		}
 		if !ok {
@@ -45,11 +46,6 @@ func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (ou
 	}
 	out.Sort()
 	return out, nil
-}
-
-// isAbout reports whether a cause is about a conflict.
-func isAbout(cause metav1.StatusCause, c conflicts.Conflict) bool {
-	return c.Path.String() == cause.Field && isOwner(cause, c)
 }
 
 // isOwner reports whether a cause names the owner of a conflict. Servers may add a time.

@@ -44,13 +44,12 @@ func (w write) ownershipChanges(merged runtime.Object) ([]OwnershipChange, error
 	}
 	out := OwnershipChanges(before, after)
 	removed := map[string]*fieldpath.Set{} // by version
-	was := before.Positions()
 	for i := range out {
 		c := &out[i]
 		if c.Loses.Empty() {
 			continue
 		}
-		version := before[was[c.Manager]].APIVersion
+		version := cmp.Or(c.From, c.Version) // before the write
 		if _, ok := removed[version]; !ok {
 			removed[version] = w.removed(merged, version)
 		}
