@@ -102,15 +102,11 @@ func (t *Type) Get(v any, path fieldpath.Path) (any, bool) {
 // below returns the type of the child that e selects in a value of type t; that of values without a schema if t does
 // not know it.
 func (t *Type) below(e fieldpath.Element) *Type {
-	var child *Type
 	switch {
 	case e.IsField() && t.Map != nil:
-		child, _ = t.Map.Child(e.Text())
+		return t.Map.typeOf(e.Text())
 	case !e.IsField() && t.List != nil:
-		child = t.List.elem
+		return t.List.elem
 	}
-	if child == nil {
-		return deducedType
-	}
-	return child
+	return deducedType
 }
