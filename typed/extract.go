@@ -76,11 +76,8 @@ func (x extractor) items(l *List, list []any, set *fieldpath.Set) []any {
 			if !ok && !member {
 				continue
 			}
-			if !ok {
-				part = map[string]any{}
-			}
 			if x.withKeys {
-				part = l.addKeys(part, item)
+				l.addKeys(part, item)
 			}
 			out = append(out, part)
 		case member:
@@ -90,16 +87,15 @@ func (x extractor) items(l *List, list []any, set *fieldpath.Set) []any {
 	return out
 }
 
-// addKeys returns part, a part of item, with all key fields of item.
-func (l *List) addKeys(part, item any) any {
+// addKeys adds all key fields of item to part, which is a part of it, or item itself.
+func (l *List) addKeys(part, item any) {
 	from, to := asMap(item), asMap(part)
-	if from == nil || to == nil || trees.SameMap(from, to) {
-		return part
+	if trees.SameMap(from, to) {
+		return
 	}
 	for _, name := range l.keys {
 		if v, ok := from[name]; ok {
 			to[name] = v
 		}
 	}
-	return to
 }
