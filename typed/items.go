@@ -167,8 +167,6 @@ func sameKey(a, b any) bool {
 		return true
 	}
 	switch x := a.(type) {
-	case nil, string, bool:
-		return false
 	case int64:
 		if _, ok := b.(int64); ok {
 			return false
