@@ -54,7 +54,7 @@ func Key(fields ...KeyField) Element {
 		sorted = append(sorted, KeyField{Name: f.Name, Value: canonicalValue(f.Value)})
 	}
 	if len(sorted) > 1 {
-		sortFields(sorted)
+		slices.SortStableFunc(sorted, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
 	}
 	var text [128]byte
 	b := append(text[:0], '{')
@@ -67,10 +67,6 @@ func Key(fields ...KeyField) Element {
 		b = appendValue(b, f.Value)
 	}
 	return Element{keyKind, string(append(b, '}'))}
-}
-
-func sortFields(fields []KeyField) {
-	slices.SortStableFunc(fields, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Value returns the element that selects the item of a set that equals v, a JSON scalar. Other JSON values are

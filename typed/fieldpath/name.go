@@ -1,6 +1,8 @@
 package fieldpath
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -81,10 +83,11 @@ func parseItem(name string) (Element, *SyntaxError) {
 	return Key(fieldsOf(object)...), nil
 }
 
+// fieldsOf returns the entries of an object as the fields of a key, sorted by name.
 func fieldsOf(object map[string]any) []KeyField {
 	fields := make([]KeyField, 0, len(object))
-	for name, value := range object {
-		fields = append(fields, KeyField{name, value})
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		fields = append(fields, KeyField{name, object[name]})
 	}
 	return fields
 }
@@ -97,9 +100,7 @@ func keyFields(text string) (fields []KeyField) {
 		return fields
 	}
 	object, _ := valueOf(text).(map[string]any)
-	fields = fieldsOf(object)
-	sortFields(fields)
-	return fields
+	return fieldsOf(object)
 }
 
 // valueOf returns the value with a canonical text.
