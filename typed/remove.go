@@ -36,34 +36,28 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 	if set.Empty() {
 		return v, true
 	}
-	switch x := v.(type) {
-	case map[string]any:
-		if t.Map == nil || t.Map.isAtomic {
-			return v, true
-		}
-		kept, unchanged := r.entries(t.Map, x, set)
-		if r.toNull && (len(x) == 0 || !unchanged && len(kept) == 0) {
-			return nil, false
-		}
-		if !unchanged {
-			return kept, false
-		}
-	case []any:
-		if t.List == nil || t.List.IsAtomic() {
-			return v, true
-		}
-		kept, unchanged := r.items(t.List, x, set)
-		if r.toNull && len(kept) == 0 {
-			return nil, false
-		}
-		if !unchanged {
-			return kept, false
-		}
+	size := 0
+	switch kind := kindOf(v); {
+	case kind == isMap && t.Map != nil && !t.Map.isAtomic:
+		kept, isSame := r.entries(t.Map, asMap(v), set)
+		out, size, unchanged = kept, len(kept), isSame
+	case kind == isList && t.List != nil && !t.List.IsAtomic():
+		kept, isSame := r.items(t.List, asList(v), set)
+		out, size, unchanged = kept, len(kept), isSame
+	default:
+		return v, true
 	}
-	return v, true
+	switch {
+	case r.toNull && size == 0:
+		return nil, false
+	case unchanged:
+		return v, true
+	}
+	return out, false
 }
 
 func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (out map[string]any, unchanged bool) {
+	out, unchanged = entries, true
 	for e, entry := range set.Level() {
 		name, isField := e.Field()
 		v, ok := entries[name]
@@ -77,8 +71,8 @@ func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (ou
 				continue
 			}
 		}
-		if out == nil {
-			out = maps.Clone(entries)
+		if unchanged {
+			out, unchanged = maps.Clone(entries), false
 		}
 		if entry.Member {
 			delete(out, name)
@@ -86,7 +80,7 @@ func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (ou
 			out[name] = kept
 		}
 	}
-	return out, out == nil
+	return out, unchanged
 }
 
 func (r remover) items(l *List, list []any, set *fieldpath.Set) (out []any, unchanged bool) {
