@@ -17,12 +17,7 @@ type Entries []Entry
 
 // Index returns the position of the entry of k, or -1.
 func (l Entries) Index(k Key) int {
-	for i := range l {
-		if l[i].Key == k {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(l, func(e Entry) bool { return e.Key == k })
 }
 
 // Get returns the entry of k, or nil. The pointer is into the list, and valid until the list grows.
