@@ -33,35 +33,23 @@ func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]a
 // withFieldsOf returns tree with the fields of set as they are in live. Of a field that is in set together with fields
 // below it, only the fields below are replaced. Elements other than fields are ignored.
 func withFieldsOf(live, tree map[string]any, set *fieldpath.Set) map[string]any {
-	out, cloned := tree, false
-	put := func(name string, v any, there bool) {
-		if _, has := tree[name]; !has && !there {
-			return
-		}
-		if !cloned {
-			out, cloned = make(map[string]any, len(tree)+1), true
-			maps.Copy(out, tree)
-		}
-		if there {
-			out[name] = v
-		} else {
-			delete(out, name)
-		}
-	}
+	out := make(map[string]any, len(tree)+1)
+	maps.Copy(out, tree)
 	for e, entry := range set.Level() {
-		name, ok := e.Field()
-		if !ok {
-			continue
-		}
-		v, there := live[name]
-		if entry.Below.Empty() {
-			put(name, v, there)
-			continue
-		}
-		from, _ := v.(map[string]any)
-		to, _ := tree[name].(map[string]any)
-		if now := withFieldsOf(from, to, entry.Below); now != nil {
-			put(name, now, true)
+		name, isField := e.Field()
+		v, ok := live[name]
+		switch {
+		case !isField:
+		case !entry.Below.Empty():
+			from, _ := v.(map[string]any)
+			to, _ := tree[name].(map[string]any)
+			if now := withFieldsOf(from, to, entry.Below); to != nil || len(now) > 0 {
+				out[name] = now
+			}
+		case ok:
+			out[name] = v
+		default:
+			delete(out, name)
 		}
 	}
 	return out
