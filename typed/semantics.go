@@ -75,9 +75,9 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	if isMissing(v) {
 		return true
 	}
-	field, declared := m.fields[name]
+	field := m.fields[name]
 	t := field.Type
-	if !declared {
+	if t == nil {
 		// The key of a map with free keys has a meaning by itself.
 		return false
 	}

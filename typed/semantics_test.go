@@ -34,6 +34,7 @@ func canonicalType() *typed.Type {
 		"any":       {Type: typed.Deduced()},
 		"preset":    {Type: inner, Default: map[string]any{"text": "x"}},
 		"none":      {Type: &typed.Type{}},
+		"bare":      {},
 	})
 }
 
@@ -66,6 +67,7 @@ func TestCanonical(t *testing.T) {
 		{"null struct", "a null is as good as none where empty is", m{"emptyDir": nil}, m{}, false},
 		{"null of anything", "what may be a scalar may be a null", m{"any": nil}, m{}, false},
 		{"null of nothing", "a type without a shape says nothing of emptiness", m{"none": nil}, m{}, false},
+		{"null without a type", "a field without a type says nothing either", m{"bare": nil}, m{}, false},
 		{"list with an item", "", m{"list": []any{"a"}}, m{}, false},
 		{"empty list for text", "which fits no type", m{"text": []any{}}, m{}, false},
 		{"empty keyed list", "", m{"items": []any{}}, m{}, true},
