@@ -151,10 +151,7 @@ func quantity(v any) (resource.Quantity, bool) {
 }
 
 func instant(v any) (time.Time, bool) {
-	s, ok := v.(string)
-	if !ok {
-		return time.Time{}, false
-	}
+	s, _ := v.(string) // an empty one is no time
 	t, err := time.Parse(time.RFC3339Nano, s)
 	return t, err == nil
 }
