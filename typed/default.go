@@ -53,7 +53,7 @@ func (m *Map) setDefaults(entries map[string]any, depth int, left *int) map[stri
 			if *left--; *left < 0 {
 				break
 			}
-			change()[name] = field.Type.setDefaults(field.Default, depth+1, left)
+			change()[name] = m.typeOf(name).setDefaults(field.Default, depth+1, left)
 		} else if there && v == nil && !field.Nullable {
 			delete(change(), name)
 		}

@@ -27,8 +27,11 @@ func TestDefault(t *testing.T) {
 		"ports":  {Type: &typed.Type{List: typed.KeyedList(port, "port")}},
 		"plain":  {Type: &typed.Type{List: typed.AtomicList(port)}},
 		"sealed": {Type: &typed.Type{Map: typed.NewMap(nil, limits).WithAtomic(true)}},
+		"bare":   {Default: map[string]any{}}, // without a type
 	}, str)}
-	full := map[string]any{"size": int64(1), "choice": "a", "limits": map[string]any{"cpu": "1"}}
+	full := map[string]any{
+		"size": int64(1), "choice": "a", "limits": map[string]any{"cpu": "1"}, "bare": map[string]any{},
+	}
 	with := func(pairs ...any) map[string]any {
 		out := map[string]any{}
 		for k, v := range full {
