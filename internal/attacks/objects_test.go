@@ -212,7 +212,7 @@ func everyFunction() map[string]func(odd) {
 	}
 	pair := func(f func(t *typed.Type, a, b any)) func(odd) {
 		return func(o odd) {
-			for _, t := range []*typed.Type{thing, typed.Deduced(), typed.UntypedAtomic(), {}} {
+			for _, t := range []*typed.Type{thing, bare, typed.Deduced(), typed.UntypedAtomic(), {}} {
 				f(t, o.value, good.Object)
 				f(t, good.Object, o.value)
 				f(t, o.tree(), good.Object)
