@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/fatih/color"
 	"github.com/rivo/uniseg"
@@ -123,28 +122,15 @@ type cell struct {
 	color color.Attribute
 }
 
-// table writes rows with aligned columns, each after an indent. It escapes control characters.
+// table writes rows as a [printable.Table].
 func (p Palette) table(w io.Writer, indent string, rows [][]cell) {
-	var widths []int
-	for _, row := range rows {
-		for i := range row {
-			row[i].text = printable.Text(row[i].text)
-			c := row[i]
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+	out := make([][]printable.Cell, len(rows))
+	for i, row := range rows {
+		for _, c := range row {
+			out[i] = append(out[i], printable.Cell{Text: c.text, Style: p.colorFunc(c.color)})
 		}
 	}
-	for _, row := range rows {
-		gap := 0
-		fmt.Fprint(w, indent)
-		for i, c := range row {
-			fmt.Fprintf(w, "%*s%s", gap, "", p.paint(c.text, c.color))
-			gap = widths[i] - utf8.RuneCountInString(c.text) + 2
-		}
-		fmt.Fprintln(w)
-	}
+	fmt.Fprint(w, printable.Table(indent, out))
 }
 
 // Confirmation is the flag --yes.
