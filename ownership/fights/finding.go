@@ -23,33 +23,38 @@ const (
 
 // Finding is one thing that was found. Nothing in it is shared with the Tracker.
 type Finding struct {
-	Kind   Kind
-	Object Object
+	Kind Kind `json:"kind"`
+	Object
 	// Path is the field that is fought over; nil for the other kinds.
-	Path fieldpath.Path
+	Path fieldpath.Path `json:"field,omitempty"`
 	// Sides are who fights, in the order of their names, or the one idle writer.
-	Sides []Participant
-	// Since and Last are when the first and the last of the writes that count were.
-	Since, Last time.Time
+	Sides []Participant `json:"sides,omitempty"`
 	// Turns and Returns are how many there were in the window; Returns is, for an idle writer, how
 	// many writes changed nothing.
-	Turns, Returns int
+	Turns   int `json:"-"`
+	Returns int `json:"returns,omitempty"`
+	// Since and Last are when the first and the last of the writes that count were.
+	Since time.Time `json:"since"`
+	Last  time.Time `json:"last"`
 	// Before and After are the sizes of managed fields that grow.
-	Before, After Size
+	Before Size `json:"before,omitzero"`
+	After  Size `json:"after,omitzero"`
 }
 
 // Participant is a side, with what it set the field to last.
 type Participant struct {
 	Side
-	Value string
-	Turns int
+	Value string `json:"value,omitempty"`
+	Turns int    `json:"turns,omitempty"`
 	// Forced is how many of its turns took the field by a forced apply.
-	Forced int
-	Last   time.Time
+	Forced int `json:"forced,omitempty"`
 }
 
 // Size is the size of an object's managed fields.
-type Size struct{ Entries, Bytes int }
+type Size struct {
+	Entries int `json:"entries"`
+	Bytes   int `json:"bytes"`
+}
 
 // Rate returns the writes that count, in a minute; 0 if they were all at one time.
 func (f Finding) Rate() float64 {
@@ -111,7 +116,7 @@ func (h *history) fight(f *field, at time.Time, o Options) Finding {
 			out.Sides = append(out.Sides, Participant{Side: t.side})
 		}
 		p := &out.Sides[i]
-		p.Value, p.Last = t.value.text, t.last
+		p.Value = t.value.text
 		p.Turns++
 		if t.isForced {
 			p.Forced++
@@ -122,10 +127,9 @@ func (h *history) fight(f *field, at time.Time, o Options) Finding {
 }
 
 func (h *history) idleFinding(side Side, times []time.Time) Finding {
-	last := times[len(times)-1]
 	return Finding{
-		Kind: IdleWriter, Object: h.last.object, Sides: []Participant{{Side: side, Last: last}},
-		Since: times[0], Last: last, Returns: len(times),
+		Kind: IdleWriter, Object: h.last.object, Sides: []Participant{{Side: side}},
+		Since: times[0], Last: times[len(times)-1], Returns: len(times),
 	}
 }
 

@@ -47,7 +47,11 @@ func New(options Options) *Tracker {
 
 // Object names an object.
 type Object struct {
-	APIVersion, Kind, Namespace, Name, UID string
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"objectKind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	UID        string `json:"uid,omitempty"`
 }
 
 // history is what is known of one object.
@@ -240,9 +244,9 @@ func (h *history) growth(now Size, at time.Time) (Finding, bool) {
 
 // Side is who writes: a manager with its operation and subresource.
 type Side struct {
-	Manager     string
-	Operation   metav1.ManagedFieldsOperationType
-	Subresource string
+	Manager     string                            `json:"manager"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation,omitempty"`
+	Subresource string                            `json:"subresource,omitempty"`
 }
 
 // Nobody is the side of a manager that removed a field and owns nothing, so that no entry names it.

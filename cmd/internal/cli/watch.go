@@ -283,7 +283,7 @@ func (w *watcher) tellAll(found []fights.Finding) error {
 // printFinding prints a finding: in JSON each time that it is found, as a line only once.
 func (w *watcher) printFinding(f fights.Finding) error {
 	if w.isJSON {
-		return json.NewEncoder(w.env.Stdout).Encode(view.NewFindingJSON(w.suggest, f))
+		return json.NewEncoder(w.env.Stdout).Encode(view.FindingJSON(w.suggest, f))
 	}
 	if w.isLive {
 		return nil

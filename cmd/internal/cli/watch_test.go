@@ -22,7 +22,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/cmd/internal/view"
 )
 
 // watched is a server with writers that fight over three fields among many who do not.
@@ -107,9 +106,12 @@ func fightsIn(t *testing.T, out string) (fields []string) {
 		if !strings.HasSuffix(line, "\n") {
 			break // it is being written
 		}
-		var f view.FindingJSON
+		var f struct {
+			Kind, Name, Field, Advice string
+			Sides                     []any
+		}
 		require.NoError(t, json.Unmarshal([]byte(line), &f), line)
-		require.Equal(t, "Fight", string(f.Kind), line)
+		require.Equal(t, "Fight", f.Kind, line)
 		if field := f.Name + " " + f.Field; !seen[field] {
 			seen[field] = true
 			fields = append(fields, field)

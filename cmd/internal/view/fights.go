@@ -33,7 +33,7 @@ func Findings(w io.Writer, suggest Suggest, findings []fights.Finding, now time.
 		return err
 	}
 	for _, f := range findings {
-		if advice := FightAdvice(suggest, f); advice != "" {
+		if advice := fightAdvice(suggest, f); advice != "" {
 			fmt.Fprintln(w)
 			for line := range strings.Lines(advice) {
 				if _, err := fmt.Fprintln(w, printable.Text(strings.TrimSuffix(line, "\n"))); err != nil {
@@ -92,9 +92,9 @@ func rateOf(f fights.Finding) string {
 
 func ago(now, at time.Time) string { return duration.HumanDuration(now.Sub(at)) + " ago" }
 
-// FightAdvice returns what to do about a fight: the ways out of a conflict, for the managers that are
+// fightAdvice returns what to do about a fight: the ways out of a conflict, for the managers that are
 // in it. It is empty for other findings.
-func FightAdvice(suggest Suggest, f fights.Finding) string {
+func fightAdvice(suggest Suggest, f fights.Finding) string {
 	if f.Kind != fights.Fight {
 		return ""
 	}
@@ -128,60 +128,11 @@ func FightAdvice(suggest Suggest, f fights.Finding) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// FindingJSON is a finding as JSON, on one line of a stream.
-type FindingJSON struct {
-	Kind       fights.Kind `json:"kind"`
-	APIVersion string      `json:"apiVersion"`
-	ObjectKind string      `json:"objectKind"`
-	Namespace  string      `json:"namespace,omitempty"`
-	Name       string      `json:"name"`
-	UID        string      `json:"uid,omitempty"`
-	Field      string      `json:"field,omitempty"`
-	Sides      []SideJSON  `json:"sides,omitempty"`
-	Returns    int         `json:"returns,omitempty"`
-	Rate       float64     `json:"perMinute,omitempty"`
-	Since      time.Time   `json:"since"`
-	Last       time.Time   `json:"last"`
-	Before     *SizeJSON   `json:"before,omitempty"`
-	After      *SizeJSON   `json:"after,omitempty"`
-	Advice     string      `json:"advice,omitempty"`
-}
-
-// SideJSON is one side of a finding.
-type SideJSON struct {
-	Manager     string `json:"manager"`
-	Operation   string `json:"operation,omitempty"`
-	Subresource string `json:"subresource,omitempty"`
-	Value       string `json:"value,omitempty"`
-	Turns       int    `json:"turns,omitempty"`
-	Forced      int    `json:"forced,omitempty"`
-}
-
-// SizeJSON is the size of managed fields.
-type SizeJSON struct {
-	Entries int `json:"entries"`
-	Bytes   int `json:"bytes"`
-}
-
-// NewFindingJSON returns a finding as it is printed in JSON.
-func NewFindingJSON(suggest Suggest, f fights.Finding) FindingJSON {
-	out := FindingJSON{
-		Kind: f.Kind, APIVersion: f.Object.APIVersion, ObjectKind: f.Object.Kind, Namespace: f.Object.Namespace,
-		Name: f.Object.Name, UID: f.Object.UID, Returns: f.Returns, Rate: f.Rate(), Since: f.Since, Last: f.Last,
-		Advice: FightAdvice(suggest, f),
-	}
-	if f.Kind == fights.Fight {
-		out.Field = f.Path.String()
-	}
-	if f.Kind == fights.Growth {
-		out.Before = &SizeJSON{f.Before.Entries, f.Before.Bytes}
-		out.After = &SizeJSON{f.After.Entries, f.After.Bytes}
-	}
-	for _, s := range f.Sides {
-		out.Sides = append(out.Sides, SideJSON{
-			Manager: s.Manager, Operation: string(s.Operation), Subresource: s.Subresource, Value: s.Value, Turns: s.Turns,
-			Forced: s.Forced,
-		})
-	}
-	return out
+// FindingJSON returns a finding as it is printed in JSON, on one line of a stream.
+func FindingJSON(suggest Suggest, f fights.Finding) any {
+	return struct {
+		fights.Finding
+		Rate   float64 `json:"perMinute,omitempty"`
+		Advice string  `json:"advice,omitempty"`
+	}{f, f.Rate(), fightAdvice(suggest, f)}
 }
