@@ -62,8 +62,8 @@ type Owner struct {
 	Age string `json:"age,omitempty"`
 }
 
-// how returns the operation and subresource, as in Update/status.
-func (o *Owner) how() string {
+// How returns the operation and subresource, as in Update/status.
+func (o *Owner) How() string {
 	if o.Subresource == "" {
 		return string(o.Operation)
 	}

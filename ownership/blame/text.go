@@ -22,8 +22,6 @@ const (
 	Detail
 	// Nobody is in the place of the manager of an unowned field.
 	Nobody
-	// Code is a line of YAML.
-	Code
 	// Warning is a note about an entry that can't be read, or has paths that are not in the object.
 	Warning
 )
@@ -70,17 +68,6 @@ func (style Style) cell(part Part, manager, text string) printable.Cell {
 	return printable.Cell{Text: text, Style: func(text string) string { return style(part, manager, text) }}
 }
 
-// code returns the cell of a line of YAML, which is empty for the co-owners.
-func (style Style) code(text string) printable.Cell {
-	const border = "│"
-	if text == "" {
-		return printable.Cell{Text: border}
-	}
-	return printable.Cell{Text: border + " " + text, Style: func(text string) string {
-		return border + " " + style(Code, "", text[len(border)+1:])
-	}}
-}
-
 func (r *Report) rows(style Style) [][]printable.Cell {
 	versions := map[string]bool{}
 	for i := range r.Entries {
@@ -109,21 +96,25 @@ func (r *Report) rows(style Style) [][]printable.Cell {
 // rows returns the rows of a line: some columns for each owner, and the YAML in the first row.
 func (l *Line) rows(style Style, columns int) [][]printable.Cell {
 	var rows [][]printable.Cell
-	text := l.Text
 	add := func(cells ...printable.Cell) {
 		row := make([]printable.Cell, columns+1)
 		copy(row[:columns], cells)
-		row[columns] = style.code(text)
+		row[columns].Text = "│"
+		if len(rows) == 0 && l.Text != "" {
+			row[columns].Text = "│ " + l.Text
+		}
 		rows = append(rows, row)
-		text = ""
 	}
-	owners := l.owners()
+	owners := l.Owners()
 	for _, o := range owners[:min(len(owners), MaxOwners)] {
-		name := printable.Short(o.Manager, managerWidth) + o.note
+		name := printable.Short(o.Manager, managerWidth)
 		if len(rows) > 0 {
 			name = "+ " + name
 		}
-		add(style.cell(Manager, o.Manager, name), style.cell(Detail, o.Manager, o.how()),
+		if o.Of != "" {
+			name += " (" + o.Of + ")"
+		}
+		add(style.cell(Manager, o.Manager, name), style.cell(Detail, o.Manager, o.How()),
 			style.cell(Detail, o.Manager, o.age()), style.cell(Detail, o.Manager, o.APIVersion))
 	}
 	if more := len(owners) - MaxOwners; more > 0 {
@@ -139,31 +130,33 @@ func (l *Line) rows(style Style, columns int) [][]printable.Cell {
 	return rows
 }
 
-// lineOwner is an owner of a field in a line, with a note if it does not own all of them.
-type lineOwner struct {
+// LineOwner is an owner of a field in a line.
+type LineOwner struct {
 	*Owner
-	note string
+	// Of says which field, if the fields in the line have different owners: the item that begins in it, or its first
+	// field. It is item, field or empty.
+	Of string
 }
 
-// owners returns the owners of the fields of a line: first those of the innermost field, then those only of fields
+// Owners returns the owners of the fields of a line: first those of the innermost field, then those only of fields
 // around it.
-func (l *Line) owners() (out []lineOwner) {
+func (l *Line) Owners() (out []LineOwner) {
 	seen := map[int]bool{}
 	last := len(l.Fields) - 1
 	for i, f := range slices.Backward(l.Fields) {
 		for _, o := range f.Owners {
 			isOther := func(outer Field) bool { return outer.State != Parent && !outer.ownedBy(o.Entry) }
-			note := ""
+			of := ""
 			switch {
 			case seen[o.Entry]:
 				continue
 			case i < last:
-				note = " (item)"
+				of = "item"
 			case slices.ContainsFunc(l.Fields[:last], isOther):
-				note = " (field)"
+				of = "field"
 			}
 			seen[o.Entry] = true
-			out = append(out, lineOwner{o, note})
+			out = append(out, LineOwner{o, of})
 		}
 	}
 	return out
@@ -201,7 +194,7 @@ func (r *Report) Notes() []string {
 		if more := e.AbsentCount - len(paths); more > 0 {
 			list = fmt.Sprintf("%s and %d more", list, more)
 		}
-		add("manager %q (%s) owns what is not in the object: %s", e.Manager, e.how(), list)
+		add("manager %q (%s) owns what is not in the object: %s", e.Manager, e.How(), list)
 	}
 	return notes
 }

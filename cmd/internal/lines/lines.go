@@ -43,20 +43,11 @@ func lineOf(l *blame.Line) Line {
 		return out
 	}
 	out.Path, out.State = printable.Text(f.Path.String()), f.State
-	met := map[int]bool{}
-	for i := len(l.Fields) - 1; i >= 0; i-- { // the field itself first
-		for _, o := range l.Fields[i].Owners {
-			if met[o.Entry] || len(out.Owners) == blame.MaxOwners {
-				continue
-			}
-			met[o.Entry] = true
-			owner := Owner{Name: printable.Text(o.Manager), How: printable.Text(string(o.Operation)), Age: o.Age}
-			if o.Subresource != "" {
-				owner.How += "/" + printable.Text(o.Subresource)
-			}
-			owner.IsItem = i < len(l.Fields)-1
-			out.Owners = append(out.Owners, owner)
-		}
+	owners := l.Owners()
+	for _, o := range owners[:min(len(owners), blame.MaxOwners)] {
+		out.Owners = append(out.Owners, Owner{
+			Name: printable.Text(o.Manager), How: printable.Text(o.How()), Age: o.Age, IsItem: o.Of == "item",
+		})
 	}
 	return out
 }
