@@ -65,7 +65,7 @@ func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err 
 	return out, nil
 }
 
-// checkFields rejects an empty selection, and paths at which none of the sets has anything.
+// checkFields rejects an empty selection, and paths at which none of the sets has anything at or below.
 func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpath.Set) error {
 	switch {
 	case all && !fields.Empty():
@@ -82,10 +82,15 @@ func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpa
 		found := false
 		var inside fieldpath.Path
 		for _, set := range sets {
-			has, end := reach(set, p)
-			found = found || has
-			if end != nil {
-				inside = end
+			for i, e := range p {
+				isMember, below := set.At(e)
+				switch {
+				case i == len(p)-1:
+					found = found || isMember || !below.Empty()
+				case isMember && below.Empty():
+					inside = p[:i+1]
+				}
+				set = below
 			}
 		}
 		switch {

@@ -49,22 +49,3 @@ func keyFields(e fieldpath.Element, set *fieldpath.Set) *fieldpath.Set {
 	}
 	return set.Intersection(fieldpath.NewSet(fields...))
 }
-
-// reach follows p down set. has reports whether set has anything at or below it. If it has not, inside is the longest
-// prefix of p that is in set and has nothing below it, or nil.
-func reach(set *fieldpath.Set, p fieldpath.Path) (has bool, inside fieldpath.Path) {
-	for i, e := range p {
-		member, below := set.At(e)
-		if i == len(p)-1 {
-			return member || !below.Empty(), nil
-		}
-		if below.Empty() {
-			if member {
-				return false, p[:i+1]
-			}
-			return false, nil
-		}
-		set = below
-	}
-	return false, nil
-}
