@@ -60,7 +60,10 @@ func New(obj map[string]any, o Options) (*Report, error) {
 		return nil, fmt.Errorf("blame: %w", err)
 	}
 	r.attribute(l.root, o.Type, sets)
-	r.addLines(l, r.keep(l, o.Managers))
+	r.addLines(l)
+	if len(o.Managers) > 0 {
+		r.keep(o.Managers)
+	}
 	return r, nil
 }
 
@@ -121,34 +124,18 @@ func (r *Report) addAbsent(entry int, path fieldpath.Path, held fieldpath.Entry)
 	}
 }
 
-// keep returns the lines with fields of one of the managers, and those of the structs and lists around them; nil for
-// all lines.
-func (r *Report) keep(l *layout, managers []string) []bool {
-	if len(managers) == 0 {
-		return nil
+// keep keeps the lines with fields of one of the managers, and those of the structs and lists around them.
+func (r *Report) keep(managers []string) {
+	isWanted := func(o *Owner) bool { return slices.Contains(managers, o.Manager) }
+	wanted := make([]bool, len(r.Lines))
+	for i, line := range r.Lines {
+		wanted[i] = slices.ContainsFunc(line.Fields, func(f Field) bool { return slices.ContainsFunc(f.Owners, isWanted) })
 	}
-	kept := make([]bool, len(l.lines))
-	isWanted := func(entry int) bool { return slices.Contains(managers, r.Entries[entry].Manager) }
-	var visit func(n *node) bool
-	visit = func(n *node) bool {
-		keep := slices.ContainsFunc(n.entries, isWanted)
-		if keep && len(n.children) == 0 {
-			for i := n.first; i <= n.last; i++ {
-				kept[i] = true
-			}
-		}
-		for _, child := range n.children {
-			keep = visit(child) || keep
-		}
-		kept[n.first] = kept[n.first] || keep && n.parent != nil
-		return keep
-	}
-	visit(l.root)
-	return kept
+	r.Lines = slices.DeleteFunc(r.Lines, func(l Line) bool { return !slices.Contains(wanted[l.Number-1:l.Last], true) })
 }
 
-// addLines makes the lines that are kept.
-func (r *Report) addLines(l *layout, kept []bool) {
+// addLines makes the lines.
+func (r *Report) addLines(l *layout) {
 	r.Lines = make([]Line, 0, len(l.lines))
 	var current *node                      // what the line before is about
 	counted := make([]int, len(r.Entries)) // the last line, from 1, that counts for an entry
@@ -172,9 +159,7 @@ func (r *Report) addLines(l *layout, kept []bool) {
 				}
 			}
 		}
-		if kept == nil || kept[i] {
-			r.Lines = append(r.Lines, line)
-		}
+		r.Lines = append(r.Lines, line)
 	}
 }
 
