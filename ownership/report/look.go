@@ -36,24 +36,15 @@ type look struct {
 
 // readEntries adds up the entries of the object.
 func (l *look) readEntries() {
-	trees, hasFields := managedfields.Of(l.u.Object)
-	items, _ := trees.([]any)
-	sizes := map[managedfields.Key]int{}
-	if hasFields {
-		l.example.ManagedFields = len(`"managedFields":[],`) + max(len(items)-1, 0)
-	}
-	for i := range items {
-		size := jsonSize(items[i])
-		l.example.ManagedFields += size
-		if record, err := managedfields.ReadEntry(items[i], i); err == nil {
-			sizes[record.Key] += size
-		}
+	if value, ok := managedfields.Of(l.u.Object); ok {
+		l.example.ManagedFields = len(`"managedFields":,`) + jsonSize(value)
 	}
 	list, _, err := managedfields.Read(l.u)
 	if err != nil {
 		l.unreadable = true
 		return
 	}
+	trees := list.EncodeTree() // those of the object; it sorts list
 	for i := range list {
 		e := &list[i]
 		l.example.Entries++
@@ -61,7 +52,7 @@ func (l *look) readEntries() {
 		if err != nil {
 			l.unreadable = true
 		}
-		m := l.addEntry(e, set.Len(), sizes[e.Key])
+		m := l.addEntry(e, set.Len(), jsonSize(trees[i]))
 		applied := list.Get(managedfields.KeyOf(e.Manager, metav1.ManagedFieldsOperationApply, "", ""))
 		if applied != nil && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" {
 			n := set.Leaves().Difference(applied.Owned()).Len()
