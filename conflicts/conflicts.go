@@ -118,15 +118,6 @@ func (c Conflicts) Status() metav1.Status {
 	}
 }
 
-// Paths returns the fields in conflict, of all owners.
-func (c Conflicts) Paths() *fieldpath.Set {
-	paths := make([]fieldpath.Path, len(c))
-	for i := range c {
-		paths[i] = c[i].Path
-	}
-	return fieldpath.NewSet(paths...)
-}
-
 // Describe returns the manager of an entry in the words of kube-apiserver.
 func Describe(e metav1.ManagedFieldsEntry) string {
 	s := strconv.Quote(e.Manager)

@@ -157,7 +157,6 @@ func TestSort(t *testing.T) {
 	}
 	require.Equal(t, []string{"a Update status.x", "a Update .w", "b Apply .y", "b Update .z", "b Update .a"}, got,
 		"by owner; the paths of an owner stay in their order")
-	require.Equal(t, ".a\n.w\n.x\n.y\n.z", c.Paths().String())
 }
 
 func TestWaysAsText(t *testing.T) {

@@ -57,7 +57,7 @@ var changes = []attack{
 				if !errors.As(err, &c) || len(c) != n {
 					return fmt.Errorf("expected %d conflicts, got %w", n, errOr(err))
 				}
-				_, _, _ = c.Status(), c.Error(), c.Paths()
+				_, _ = c.Status(), c.Error()
 				return conflictreport.Report{Manager: "alice", Conflicts: c}.Render(discard{}, conflictreport.Style{})
 			}
 		},
