@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,4 +81,13 @@ func TestGolden(t *testing.T) {
 		require.NoError(t, err)
 		golden(t, name+".json", append(data, '\n'))
 	}
+}
+
+// yamlOf returns the text of the lines of a report.
+func yamlOf(r *blame.Report) string {
+	var b strings.Builder
+	for _, line := range r.Lines {
+		b.WriteString(line.Text + "\n")
+	}
+	return b.String()
 }

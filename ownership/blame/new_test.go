@@ -128,7 +128,7 @@ func TestExempt(t *testing.T) {
 			require.Equal(t, "exempt", state, path)
 		}
 	}
-	require.NotContains(t, report(t, obj, blame.Options{}).YAML(), "managedFields")
+	require.NotContains(t, yamlOf(report(t, obj, blame.Options{})), "managedFields")
 }
 
 func TestManagers(t *testing.T) {
@@ -142,13 +142,13 @@ func TestManagers(t *testing.T) {
         resources:
           limits:
             memory: 256Mi
-`, r.YAML(), "their fields, and what these are in")
+`, yamlOf(r), "their fields, and what these are in")
 	require.Equal(t, 20, r.Lines[1].Number, "lines keep their numbers")
 	require.Empty(t, report(t, readFile(t, live), blame.Options{Managers: []string{"nobody"}}).Lines)
 	obj := read(t, `{data: {a: "one\n\ntwo\n", b: x}, metadata: {managedFields: [
 		{manager: m, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:a": {}}}}]}}`)
 	r = report(t, obj, blame.Options{Managers: []string{"m"}})
-	require.Equal(t, "data:\n  a: |\n    one\n\n    two\n", r.YAML(), "all lines of a string")
+	require.Equal(t, "data:\n  a: |\n    one\n\n    two\n", yamlOf(r), "all lines of a string")
 }
 
 func TestLines(t *testing.T) {
@@ -163,7 +163,7 @@ func TestLines(t *testing.T) {
 	require.True(t, r.Lines[2].Continued)
 	require.Equal(t, 5, r.Lines[1].Last)
 	empty := report(t, map[string]any{}, blame.Options{})
-	require.Equal(t, "{}\n", empty.YAML())
+	require.Equal(t, "{}\n", yamlOf(empty))
 	require.Nil(t, empty.Lines[0].Field())
 }
 

@@ -24,17 +24,6 @@ type Report struct {
 	Lines []Line `json:"lines"`
 }
 
-// YAML returns the text of the lines: the object as kubectl prints it, if
-// Options asks for no managers.
-func (r *Report) YAML() string {
-	var b strings.Builder
-	for i := range r.Lines {
-		b.WriteString(r.Lines[i].Text)
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
 // Title names the object, as in Deployment default/web. It may have any text, as objects do.
 func (r *Report) Title() string {
 	name := r.Name
