@@ -63,37 +63,26 @@ func (d *difference) find(path string, a, b any, depth int) {
 	}
 	switch x := a.(type) {
 	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok {
-			break
-		}
-		names := map[string]any{}
-		maps.Copy(names, x)
-		maps.Copy(names, y)
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			at := path + "." + name
-			if !plainName.MatchString(name) {
-				at = fmt.Sprintf("%s[%q]", path, name)
+		if y, ok := b.(map[string]any); ok {
+			names := map[string]any{}
+			maps.Copy(names, x)
+			maps.Copy(names, y)
+			for _, name := range slices.Sorted(maps.Keys(names)) {
+				at := path + "." + name
+				if !plainName.MatchString(name) {
+					at = fmt.Sprintf("%s[%q]", path, name)
+				}
+				d.find(at, x[name], y[name], depth-1)
 			}
-			d.find(at, x[name], y[name], depth-1)
+			return
 		}
-		return
 	case []any:
-		y, ok := b.([]any)
-		if !ok {
-			break
-		}
-		for i := range max(len(x), len(y)) {
-			var p, q any
-			if i < len(x) {
-				p = x[i]
+		if y, ok := b.([]any); ok {
+			for i := range max(len(x), len(y)) {
+				d.find(fmt.Sprintf("%s[%d]", path, i), itemAt(x, i), itemAt(y, i), depth-1)
 			}
-			if i < len(y) {
-				q = y[i]
-			}
-			d.find(fmt.Sprintf("%s[%d]", path, i), p, q, depth-1)
+			return
 		}
-		return
 	}
 	if text(a, maxText) == text(b, maxText) {
 		return
@@ -101,6 +90,14 @@ func (d *difference) find(path string, a, b any, depth int) {
 	if d.count++; d.count == 1 {
 		d.path, d.a, d.b = path, a, b
 	}
+}
+
+// itemAt returns an item of a list; nil if it has none at i.
+func itemAt(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
 }
 
 // around returns the texts of two values, cut to a width: of strings, the part around the first difference.
