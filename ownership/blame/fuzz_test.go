@@ -114,7 +114,7 @@ func checkLayout(t *testing.T, l *layout) {
 		var want any = []any{n.value}
 		_, item := n.parent.value.([]any)
 		if !item {
-			want = map[string]any{n.name: n.value}
+			want = map[string]any{n.elem.Text(): n.value}
 		}
 		got, err := yaml.YAMLToJSON([]byte(strings.Join(lines, "\n") + "\n"))
 		if err == nil { // a fragment may begin with what only the whole can
@@ -203,7 +203,7 @@ func selected(n *node, e fieldpath.Element) []*node {
 		name, isField := e.Field()
 		index, isIndex := e.Index()
 		_, isValue := e.Value()
-		if !list && isField && name == child.name || list && isIndex && index == i ||
+		if !list && isField && name == child.elem.Text() || list && isIndex && index == i ||
 			list && isValue && items.IsScalar(child.value) && fieldpath.Value(child.value).Equal(e) {
 			out = append(out, child)
 		}

@@ -19,13 +19,12 @@ import (
 //	parent == nil                             only for the object itself
 type node struct {
 	parent   *node
-	name     string // of a map's entry
 	value    any
 	children []*node
 	first    int
 	last     int
 
-	// What attribute finds; see own.go.
+	// What attribute finds, but for elem of a map's entry; see own.go.
 	elem    fieldpath.Element
 	typ     *typed.Type
 	kind    Kind
@@ -74,7 +73,7 @@ func (l *layout) add(n *node, y *goyaml.Node) error {
 			if !ok {
 				return fmt.Errorf("line %d of its YAML has a key that it does not have: %.80q", y.Content[i].Line, name)
 			}
-			child := &node{parent: n, name: name, value: value, first: y.Content[i].Line - 1}
+			child := &node{parent: n, elem: fieldpath.Field(name), value: value, first: y.Content[i].Line - 1}
 			if err := l.addChild(child, y.Content[i+1]); err != nil {
 				return err
 			}

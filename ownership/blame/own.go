@@ -111,13 +111,12 @@ func (r *Report) distribute(n *node) {
 func (n *node) finder() func(fieldpath.Element) []int {
 	switch v := n.value.(type) {
 	case map[string]any:
-		byName := make(map[string]int, len(n.children))
+		positions := make(map[fieldpath.Element]int, len(n.children))
 		for i, child := range n.children {
-			byName[child.name] = i
+			positions[child.elem] = i
 		}
 		return func(e fieldpath.Element) []int {
-			name, ok := e.Field()
-			if i, found := byName[name]; ok && found {
+			if i, ok := positions[e]; ok {
 				return []int{i}
 			}
 			return nil
@@ -175,7 +174,8 @@ func (n *node) typeOf(child *node) *typed.Type {
 	case t == nil:
 		return nil
 	case isMap && t.Map != nil:
-		typ, _ := t.Map.Child(child.name)
+		name, _ := child.elem.Field()
+		typ, _ := t.Map.Child(name)
 		return typ
 	case !isMap && t.List != nil:
 		return t.List.Elem()
@@ -202,12 +202,9 @@ func (n *node) shape() []string {
 	return nil
 }
 
-// elementOf returns the element of a child of n in its path: that of the schema, or else that of an entry, or else one
-// like those of other items.
+// elementOf returns the element of a child of n in its path: the name of a map's entry, or of an item that of the
+// schema, or else that of an entry, or else one like those of other items.
 func (n *node) elementOf(child *node, i int, shape []string) fieldpath.Element {
-	if _, isMap := n.value.(map[string]any); isMap {
-		return fieldpath.Field(child.name)
-	}
 	called := child.elem != (fieldpath.Element{})
 	switch n.kind {
 	case KeyedList:
