@@ -251,11 +251,7 @@ func valueText(v any) string {
 	if err != nil {
 		return printable.Text(err.Error())
 	}
-	text := []rune(printable.Text(string(data)))
-	if len(text) > maxValue {
-		return string(text[:maxValue]) + "…"
-	}
-	return string(text)
+	return printable.Short(string(data), maxValue)
 }
 
 func managedFieldsOf(object map[string]any) string {
