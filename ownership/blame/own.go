@@ -1,6 +1,7 @@
 package blame
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
@@ -30,7 +31,7 @@ type place struct {
 
 // attribute carries the sets of all entries down the object at once, and finds who owns each node. A set may be nil.
 func (r *Report) attribute(root *node, t *typed.Type, sets []*fieldpath.Set) {
-	root.typ = t
+	root.typ = cmp.Or(t, unknown)
 	for i, set := range sets {
 		if set != nil {
 			root.cursors = append(root.cursors, cursor{entry: i, below: set})
@@ -51,7 +52,7 @@ func (r *Report) visit(n *node, at place) bool {
 	shape := n.shape()
 	owned := false
 	for i, child := range n.children {
-		child.typ = n.typeOf(child)
+		child.typ = cmp.Or(n.typeOf(child), unknown)
 		child.elem = n.elementOf(child, i, shape)
 		slices.Sort(child.entries)
 		exempt, below := at.below.At(child.elem)
@@ -133,11 +134,7 @@ func (n *node) finder() func(fieldpath.Element) []int {
 func (n *node) kindOf() Kind {
 	m, isMap := n.value.(map[string]any)
 	l, _ := n.value.([]any)
-	t := n.typ
-	if t == nil {
-		t = &typed.Type{}
-	}
-	switch {
+	switch t := n.typ; {
 	case len(m)+len(l) == 0: // scalars, too
 		return Value
 	case isMap && t.Map != nil && t.Map.IsAtomic(), !isMap && t.List != nil && t.List.IsAtomic():
@@ -167,12 +164,13 @@ func (n *node) kindOf() Kind {
 	return kind
 }
 
-// typeOf returns the type of a child of n; nil if it is unknown.
+// unknown is the type of what the schema does not know.
+var unknown = &typed.Type{}
+
+// typeOf returns the type of a child of n; nil if the schema does not know it.
 func (n *node) typeOf(child *node) *typed.Type {
 	_, isMap := n.value.(map[string]any)
 	switch t := n.typ; {
-	case t == nil:
-		return nil
 	case isMap && t.Map != nil:
 		name, _ := child.elem.Field()
 		typ, _ := t.Map.Child(name)
@@ -189,7 +187,7 @@ func (n *node) shape() []string {
 	if n.kind != KeyedList {
 		return nil
 	}
-	if n.typ != nil && n.typ.List != nil {
+	if n.typ.List != nil {
 		return slices.Collect(n.typ.List.Keys())
 	}
 	for _, c := range n.cursors {
@@ -208,7 +206,7 @@ func (n *node) elementOf(child *node, i int, shape []string) fieldpath.Element {
 	called := child.elem != (fieldpath.Element{})
 	switch n.kind {
 	case KeyedList:
-		if called && n.typ == nil {
+		if called && n.typ.List == nil {
 			return child.elem
 		}
 		if key := items.KeyOf(child.value, shape, n.typ); len(key) > 0 {
