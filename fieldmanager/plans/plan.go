@@ -151,11 +151,12 @@ const (
 
 // Change is one field that changes.
 type Change struct {
-	Kind ChangeKind
+	Kind ChangeKind `json:"kind"`
 	// Path is the path of the field. A container that is added or removed with everything in it is one change.
-	Path fieldpath.Path
+	Path fieldpath.Path `json:"field"`
 	// Before and After are the values of the field; nil if there is none, and for a null.
-	Before, After any
+	Before any `json:"before"`
+	After  any `json:"after"`
 }
 
 // New returns the plan of an apply with the same arguments. Conflicts are no error; any other error is that of Apply,

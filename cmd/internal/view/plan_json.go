@@ -27,7 +27,7 @@ type planJSON struct {
 	Manager   string              `json:"manager"`
 	Outcome   plans.Outcome       `json:"outcome"`
 	Create    bool                `json:"create,omitempty"`
-	Changes   []changeJSON        `json:"changes,omitempty"`
+	Changes   []plans.Change      `json:"changes,omitempty"`
 	Ownership []ownershipJSON     `json:"ownership,omitempty"`
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
 	Decisions []DecidedJSON       `json:"decisions,omitempty"`
@@ -36,7 +36,7 @@ type planJSON struct {
 	// StringData are the keys that the stringData of a Secret overwrites, and those that stay.
 	StringData []stringDataJSON `json:"stringData,omitempty"`
 	// Migration are the changes that kubectl apply --server-side makes after the apply.
-	Migration []changeJSON `json:"migration,omitempty"`
+	Migration []plans.Change `json:"migration,omitempty"`
 }
 
 type leftoverJSON struct {
@@ -51,13 +51,6 @@ type prunedJSON struct {
 	Namespace string `json:"namespace,omitempty"`
 	AppliedBy string `json:"appliedBy,omitempty"`
 	ApplySet  string `json:"applySet,omitempty"`
-}
-
-type changeJSON struct {
-	Kind   plans.ChangeKind `json:"kind"`
-	Field  string           `json:"field"`
-	Before any              `json:"before"`
-	After  any              `json:"after"`
 }
 
 type ownershipJSON struct {
@@ -87,7 +80,7 @@ func (v PlanView) Data(all []Planned) any {
 			Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(&p),
 			Decisions: p.DecidedJSON(),
 		}
-		one.Changes, one.Migration = changesJSON(p.Changes()), changesJSON(slices.Values(p.Migration))
+		one.Changes, one.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
 		for _, l := range p.Leftovers {
 			one.Leftovers = append(one.Leftovers,
 				leftoverJSON{l.Manager.Manager, pathTexts(l.Fields), v.Suggest(l.command(&p)...)})
@@ -100,10 +93,10 @@ func (v PlanView) Data(all []Planned) any {
 	return out
 }
 
-func changesJSON(changes iter.Seq[plans.Change]) (out []changeJSON) {
+// shownChanges returns changes without stand-ins.
+func shownChanges(changes iter.Seq[plans.Change]) (out []plans.Change) {
 	for change := range changes {
-		change = hideChange(change)
-		out = append(out, changeJSON{change.Kind, change.Path.String(), change.Before, change.After})
+		out = append(out, hideChange(change))
 	}
 	return out
 }
