@@ -89,7 +89,7 @@ func parse(data []byte) (*Scenario, error) {
 	}
 	for _, st := range s.script {
 		if st.word == "interleave" && len(st.grouped) == 0 {
-			return nil, fmt.Errorf("step %q: expected writes after it", st.name)
+			return nil, st.withoutWrites()
 		}
 	}
 	return s, nil
@@ -133,6 +133,11 @@ func (s *Scenario) add(file txtar.File) error {
 	}
 	s.script = append(s.script, st)
 	return nil
+}
+
+// withoutWrites is the error of an interleave step without writes.
+func (st *step) withoutWrites() error {
+	return fmt.Errorf("step %q: expected writes after it", st.name)
 }
 
 func (st *step) parseWords(of stepWord, words []string) error {

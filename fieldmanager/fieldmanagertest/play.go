@@ -2,10 +2,8 @@ package fieldmanagertest
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/txtar"
@@ -69,26 +67,38 @@ type Played struct {
 // Play runs steps without expected results, and returns what each did. A step that fails changes nothing, and the
 // steps after it run. Writes that follow an interleave belong to it, up to the next step of another kind.
 func Play(steps []SourceStep) []Played {
-	parsed, errs, grouped := make([]*step, len(steps)), make([]error, len(steps)), make([]bool, len(steps))
+	out := make([]Played, len(steps))
+	parsed := make([]*step, len(steps)) // nil for those that are not run by themselves
 	var s Scenario
 	for i, source := range steps {
 		before := len(s.script)
-		if errs[i] = s.add(txtar.File{Name: source.Name, Data: []byte(source.Body)}); errs[i] != nil {
+		err := s.add(txtar.File{Name: source.Name, Data: []byte(source.Body)})
+		switch {
+		case err != nil:
+			out[i].Err = err
 			s = Scenario{} // nothing belongs to what failed
-			continue
+		case len(s.script) == before:
+			out[i] = Played{Word: s.script[before-1].word, IsGrouped: true}
+		default:
+			parsed[i] = s.script[before]
 		}
-		parsed[i], grouped[i] = s.script[len(s.script)-1], len(s.script) == before
 	}
-	r := &runner{server: newServer()}
-	out := make([]Played, len(steps))
+	r := &runner{server: newServer(), maxOrders: maxPlayedOrders}
+	var last *call // of the engine, by the current step
+	r.server.observe = func(c call) { last = &c }
 	for i, st := range parsed {
 		switch {
-		case errs[i] != nil:
-			out[i] = Played{Result: r.current(errs[i])}
-		case grouped[i]:
-			out[i] = Played{Word: st.word, IsGrouped: true}
-		default:
-			out[i] = r.play(st)
+		case st != nil:
+			last = nil
+			out[i] = r.do(st)
+			if last != nil && st.word == "apply" {
+				out[i].plan(*last)
+			}
+			if s := r.server; len(s.versions) > 0 {
+				out[i].Type, _ = s.types.Type(s.kind.WithVersion(s.versions[0]))
+			}
+		case out[i].Err != nil:
+			out[i].Result = out[i].withObject(r.state)
 		}
 	}
 	return out
@@ -97,68 +107,16 @@ func Play(steps []SourceStep) []Played {
 // maxPlayedOrders is the largest number of orders that [Play] runs.
 const maxPlayedOrders = 1000
 
-// play runs a step.
-func (r *runner) play(st *step) Played {
-	p := Played{Word: st.word, Before: r.state.object()}
-	switch st.word {
-	case "schema", "crd", "deduced", "live":
-		_, err := r.do(st)
-		p.Result = r.current(err)
-	case "extract":
-		intent, err := r.extract(st)
-		p.Intent, p.Result = intent, r.current(err)
-	case "interleave":
-		var err error
-		if len(st.grouped) == 0 {
-			err = fmt.Errorf("step %q: expected writes after it", st.name)
-		} else {
-			sample := Sample{Limit: min(st.number("limit"), maxPlayedOrders), Seed: uint64(st.number("seed"))}
-			p.Orders = r.server.interleave(r.state, sample, sequencesOf(st.grouped), watch{})
-		}
-		p.Result = r.current(err)
-	default:
-		var calls []call
-		r.server.observe = func(c call) { calls = append(calls, c) }
-		next, out := r.server.do(r.state, st.write())
-		r.server.observe = nil
-		r.state = next
-		p.Result = out.withObject(next)
-		if len(calls) == 1 && st.word == "apply" {
-			p.plan(calls[0])
-		}
-	}
-	if s := r.server; len(s.versions) > 0 {
-		p.Type, _ = s.types.Type(s.kind.WithVersion(s.versions[0]))
-	}
-	return p
-}
-
 // plan adds what the engine says about an apply that was done: its plan, and the ways out of its conflicts.
 func (p *Played) plan(c call) {
-	m, err := c.server.manager(c.kind, c.write.subresource)
-	if err != nil {
-		return
-	}
-	c.server.now = c.now
-	warnings := c.server.warnings
-	defer func() { c.server.warnings = warnings }()
 	options := plans.Options{Manager: c.write.manager, Force: c.write.force}
-	var live runtime.Object // nil for a create
-	if c.live != nil {
-		live = c.live
-	}
-	if plan, err := plans.New(context.Background(), m, live, c.object, options); err == nil {
+	if plan, err := plans.New(context.Background(), c.manager, c.live, c.object, options); err == nil {
 		p.Plan = plan
 	}
 	if p.Conflicts == nil {
 		return
 	}
-	if report, err := conflictreport.New(context.Background(), m, live, c.object, "", options); err == nil {
+	if report, err := conflictreport.New(context.Background(), c.manager, c.live, c.object, "", options); err == nil {
 		p.Ways = report.Ways
 	}
-}
-
-// current returns the object as the result of a step that is no write.
-func (r *runner) current(err error) Result {
-	return Result{Err: err}.withObject(r.state)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -111,86 +112,93 @@ func RunFileWith(path string, o RunOptions) (*Scenario, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	s.Path = path
-	r := &runner{server: newServer(), scenario: s, options: o}
+	r := &runner{server: newServer(), options: o, maxOrders: math.MaxInt}
 	r.server.observe = o.observe
 	for _, st := range s.script {
-		if r.run(st); o.isEnded() {
+		if s.record(st, r.do(st)); o.isEnded() {
 			break
 		}
 	}
 	return s, nil
 }
 
+// record adds a step and its result, compared with the expected one.
+func (s *Scenario) record(st *step, p Played) {
+	s.files = append(s.files, txtar.File{Name: st.name, Data: st.body})
+	for _, write := range st.grouped {
+		s.files = append(s.files, txtar.File{Name: write.name, Data: write.body})
+	}
+	out := Step{Name: st.name, Err: p.Err, stage: len(stepWords[st.word].results) == 0}
+	if !out.stage && !errors.Is(p.Err, ErrInterrupted) {
+		got := expectationOf(p)
+		s.files = append(s.files, got...)
+		out.Err = compareExpectations(st, got)
+	}
+	s.Steps = append(s.Steps, out)
+}
+
 // runner runs the steps of one scenario.
 type runner struct {
-	server   *server
-	state    state
-	scenario *Scenario
-	options  RunOptions
+	server    *server
+	state     state
+	options   RunOptions
+	maxOrders int // of an interleave step
 }
 
-// run runs a step and compares its result with the expected one.
-func (r *runner) run(st *step) {
-	got, err := r.do(st)
-	files := append(r.scenario.files, txtar.File{Name: st.name, Data: st.body})
-	for _, write := range st.grouped {
-		files = append(files, txtar.File{Name: write.name, Data: write.body})
-	}
-	r.scenario.files = append(files, got...)
-	stage := len(stepWords[st.word].results) == 0
-	if err == nil && !stage {
-		err = compareExpectations(st, got)
-	}
-	r.scenario.Steps = append(r.scenario.Steps, Step{Name: st.name, Err: err, stage: stage})
-}
-
-// do runs a step and returns its result as files of the archive. An error is for steps without expected results, and
-// for interrupted ones.
-func (r *runner) do(st *step) ([]txtar.File, error) {
+// do runs a step. If it fails, it changes nothing but the clock.
+func (r *runner) do(st *step) Played {
+	p := Played{Word: st.word, Before: r.state.object()}
 	switch st.word {
 	case "schema":
-		return nil, WithSchema(string(st.body), st.list...)(r.server)
+		p.Err = WithSchema(string(st.body), st.list...)(r.server)
 	case "crd":
-		return nil, WithCRD(st.body)(r.server)
+		p.Err = WithCRD(st.body)(r.server)
 	case "deduced":
-		return nil, WithDeduced()(r.server)
+		p.Err = WithDeduced()(r.server)
 	case "live":
-		var err error
-		r.state, err = r.server.store(r.state, st.body)
-		return nil, err
+		r.state, p.Err = r.server.store(r.state, st.body)
 	case "extract":
-		intent, err := r.extract(st)
-		if err != nil {
-			return []txtar.File{text("error", err.Error())}, nil
-		}
-		return []txtar.File{text("want", renderYAML(intent))}, nil
+		p.Intent, p.Err = r.extract(st)
 	case "interleave":
-		sample := Sample{Limit: st.number("limit"), Seed: uint64(st.number("seed"))}
-		report := r.server.interleave(r.state, sample, sequencesOf(st.grouped), watch{r.options, st.name})
-		if report.Interrupted {
-			return nil, fmt.Errorf("%w; what is known so far:\n%s", ErrInterrupted, report)
-		}
-		return []txtar.File{text("orders", report.String())}, nil
+		p.Orders, p.Err = r.interleave(st)
+	default:
+		r.state, p.Result = r.server.do(r.state, st.write())
 	}
-	next, out := r.server.do(r.state, st.write())
-	r.state = next
-	return expectationOf(next, out), nil
+	p.Result = p.withObject(r.state)
+	return p
 }
 
-// expectationOf renders the result of a write.
-func expectationOf(st state, out Result) (files []txtar.File) {
+// interleave runs the writes of an interleave step in their orders.
+func (r *runner) interleave(st *step) (*Interleaving, error) {
+	if len(st.grouped) == 0 {
+		return nil, st.withoutWrites()
+	}
+	sample := Sample{Limit: min(st.number("limit"), r.maxOrders), Seed: uint64(st.number("seed"))}
+	report := r.server.interleave(r.state, sample, sequencesOf(st.grouped), watch{r.options, st.name})
+	if report.Interrupted {
+		return report, fmt.Errorf("%w; what is known so far:\n%s", ErrInterrupted, report)
+	}
+	return report, nil
+}
+
+// expectationOf renders the result of a step as files of the archive.
+func expectationOf(p Played) (files []txtar.File) {
 	switch {
-	case out.Conflicts != nil:
-		files = append(files, text("conflict", renderConflicts(out.Conflicts)))
-	case out.Err != nil:
-		files = append(files, text("error", out.Err.Error()))
-	case !out.Changed:
+	case p.Conflicts != nil:
+		files = append(files, text("conflict", renderConflicts(p.Conflicts)))
+	case p.Err != nil:
+		files = append(files, text("error", p.Err.Error()))
+	case p.Intent != nil:
+		files = append(files, text("want", renderYAML(p.Intent)))
+	case p.Orders != nil:
+		files = append(files, text("orders", p.Orders.String()))
+	case !p.Changed:
 		files = append(files, text("unchanged", ""))
 	default:
-		files = append(files, text("want", renderYAML(st.live)))
+		files = append(files, text("want", renderYAML(p.Object.Object)))
 	}
 	var warnings strings.Builder
-	for _, w := range out.Warnings {
+	for _, w := range p.Warnings {
 		fmt.Fprintln(&warnings, w)
 	}
 	if warnings.Len() > 0 {

@@ -51,10 +51,10 @@ type server struct {
 // call is one call of the engine, with its result.
 type call struct {
 	server       *server
+	manager      *fieldmanager.FieldManager
 	kind         schema.GroupVersionKind
 	write        Write
-	live, object *unstructured.Unstructured // live is nil for a create
-	now          time.Time
+	live, object runtime.Object // copies; live is nil for a create
 	out          map[string]any
 	err          error
 }
@@ -205,12 +205,11 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 	if err != nil {
 		return nil, err
 	}
-	c := call{server: s, kind: gvk, write: w, now: s.now}
-	c.live, c.object = state{live: live}.object(), state{live: body}.object() // copies
+	c := call{server: s, manager: m, kind: gvk, write: w, object: state{live: body}.object()}
 	object := &unstructured.Unstructured{Object: body}
 	var stored runtime.Object // nil for a create
 	if live != nil {
-		stored = &unstructured.Unstructured{Object: live}
+		stored, c.live = &unstructured.Unstructured{Object: live}, state{live: live}.object()
 	}
 	var out fieldmanager.Result
 	if ctx := context.Background(); w.verb == applyVerb {
@@ -218,7 +217,7 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 	} else {
 		out, err = m.Update(ctx, stored, object, fieldmanager.UpdateOptions{Manager: w.manager})
 	}
-	if !reflect.DeepEqual(body, c.object.Object) || live != nil && !reflect.DeepEqual(live, c.live.Object) {
+	if !reflect.DeepEqual(object, c.object) || !reflect.DeepEqual(stored, c.live) {
 		return nil, fmt.Errorf("%s: the engine changed an object that it was given", w)
 	}
 	if c.err = err; err == nil {

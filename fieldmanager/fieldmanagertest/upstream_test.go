@@ -63,7 +63,7 @@ func compareUpstream(c call) error {
 	if err != nil {
 		return nil
 	}
-	theirs, ours := redated(out.Object, now, c.now), c.out
+	theirs, ours := redated(out.Object, now, c.server.now), c.out
 	if !typed.Equal(theirs, ours) {
 		return fmt.Errorf("upstream differs\n%s", diff("upstream", "tenure", renderYAML(theirs), renderYAML(ours)))
 	}
@@ -140,7 +140,7 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 	// Before it is created, upstream's object has a kind and nothing else.
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	if c.live != nil {
-		live = c.live.DeepCopy()
+		live = c.live.DeepCopyObject().(*unstructured.Unstructured)
 	}
 	live.SetGroupVersionKind(c.kind)
 	manager := c.write.manager
@@ -150,9 +150,9 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 		if manager == "" {
 			manager = "unknown"
 		}
-		out, err = m.Apply(live, c.object.DeepCopy(), manager, c.write.force)
+		out, err = m.Apply(live, c.object.DeepCopyObject(), manager, c.write.force)
 	} else {
-		out, err = m.Update(live, c.object.DeepCopy(), manager)
+		out, err = m.Update(live, c.object.DeepCopyObject(), manager)
 	}
 	if err != nil {
 		return nil, now, err
