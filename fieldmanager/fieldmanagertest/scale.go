@@ -7,6 +7,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
@@ -18,13 +19,10 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, step := range s.subresources[version].replicas {
-		names = append(names, step.Text())
-	}
+	names := s.subresources[version].replicas
 	paths := scale.Paths{}
 	for _, v := range s.versions {
-		paths[s.at(v).String()] = s.subresources[v].replicas
+		paths[s.at(v).String()] = fieldpath.Fields(s.subresources[v].replicas...)
 	}
 	parent, err := state{live: object}.entries()
 	if err != nil {

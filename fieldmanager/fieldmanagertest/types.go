@@ -59,8 +59,7 @@ func (s *server) define(crd map[string]any) error {
 		return err
 	}
 	spec := crd["spec"].(map[string]any)
-	names := spec["names"].(map[string]any)
-	kind := schema.GroupKind{Group: spec["group"].(string), Kind: names["kind"].(string)}
+	kind := types.Kinds()[0].GroupKind()
 	if s.kind.Kind != "" && s.kind != kind {
 		return fmt.Errorf("the object is a %s and can't become a %s", s.kind, kind)
 	}
@@ -75,7 +74,7 @@ func (s *server) define(crd map[string]any) error {
 		has := subresources{hasStatus: hasStatus}
 		if scale, ok := declared["scale"].(map[string]any); ok {
 			path, _ := scale["specReplicasPath"].(string)
-			has.replicas = fieldpath.Fields(strings.Split(strings.TrimPrefix(path, "."), ".")...)
+			has.replicas = strings.Split(strings.TrimPrefix(path, "."), ".")
 		}
 		s.subresources[name] = has
 	}
@@ -85,7 +84,7 @@ func (s *server) define(crd map[string]any) error {
 // subresources are those that the object has at a version.
 type subresources struct {
 	hasStatus bool
-	replicas  fieldpath.Path // of scale; nil for none
+	replicas  []string // the path of scale's; nil for none
 }
 
 // serves reports whether the object has a subresource at a version.
@@ -113,7 +112,7 @@ func (s *server) identify(tree map[string]any) error {
 	// A built-in type has a status subresource if it has a status, and scale if it has spec.replicas.
 	has := subresources{hasStatus: fieldOf(t, "status") != nil}
 	if fieldOf(fieldOf(t, "spec"), "replicas") != nil {
-		has.replicas = fieldpath.Fields("spec", "replicas")
+		has.replicas = []string{"spec", "replicas"}
 	}
 	s.subresources = map[string]subresources{gv.Version: has}
 	return nil
