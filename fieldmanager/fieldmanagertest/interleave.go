@@ -36,11 +36,6 @@ type Order struct {
 	sequences []int // the sequence of each write
 }
 
-// Conflicts reports whether a write failed with a conflict.
-func (o Order) Conflicts() bool {
-	return slices.ContainsFunc(o.Errs, apierrors.IsConflict)
-}
-
 // Interleaving is the result of running writes in all orders.
 type Interleaving struct {
 	// Total is the number of orders; more than len(Orders) if these are a sample.
@@ -58,11 +53,7 @@ type Interleaving struct {
 	Interrupted bool
 }
 
-// Refused reports whether a write failed with an error other than a conflict.
-func (o Order) Refused() bool {
-	return slices.ContainsFunc(o.Errs, refused)
-}
-
+// refused reports whether a write failed with an error other than a conflict.
 func refused(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
 // Converges reports whether all orders that were run end with the same object and owners.
@@ -95,8 +86,7 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write, watch 
 	}
 	w := &interleaver{
 		s: s, start: st, sequences: sequences, labels: labelsOf(sequences),
-		report:  &Interleaving{Total: countOrders(sequences)},
-		objects: map[string]int{}, owners: map[string]int{},
+		report: &Interleaving{Total: countOrders(sequences)},
 	}
 	var orders [][]int
 	if w.report.Total.Cmp(big.NewInt(int64(limit))) <= 0 {
@@ -196,9 +186,7 @@ type interleaver struct {
 	start     state
 	sequences [][]Write
 	labels    [][]string
-
-	report          *Interleaving
-	objects, owners map[string]int
+	report    *Interleaving
 }
 
 // run runs one order and records its result.
@@ -213,17 +201,16 @@ func (w *interleaver) run(order []int) Order {
 		next[i]++
 	}
 	object, owners := lasting(st.live)
-	out.Object = place(w.objects, &w.report.Objects, object)
-	out.Owners = place(w.owners, &w.report.Owners, owners)
+	out.Object = place(&w.report.Objects, object)
+	out.Owners = place(&w.report.Owners, owners)
 	return out
 }
 
 // place returns the position of text in list. It appends new texts.
-func place(at map[string]int, list *[]string, text string) int {
-	i, ok := at[text]
-	if !ok {
+func place(list *[]string, text string) int {
+	i := slices.Index(*list, text)
+	if i < 0 {
 		i = len(*list)
-		at[text] = i
 		*list = append(*list, text)
 	}
 	return i

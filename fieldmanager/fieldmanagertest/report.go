@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -22,10 +23,10 @@ func (r *Interleaving) String() string {
 	var b strings.Builder
 	conflicting, refusing := 0, 0
 	for _, o := range r.Orders {
-		if o.Conflicts() {
+		if slices.ContainsFunc(o.Errs, apierrors.IsConflict) {
 			conflicting++
 		}
-		if o.Refused() {
+		if slices.ContainsFunc(o.Errs, refused) {
 			refusing++
 		}
 	}
