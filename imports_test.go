@@ -82,7 +82,7 @@ var layers = []layer{
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"upgrade", []string{"internal/lastapplied", "internal/limits", "internal/gostruct", "internal/printable",
-		"internal/trees", "typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
+		"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership"}},
 	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
 	{

@@ -12,7 +12,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/internal/limits"
-	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -50,35 +49,28 @@ func lastApplied(obj runtime.Object) (*unstructured.Unstructured, error) {
 
 func annotationError(err error) error { return fmt.Errorf("annotation %s: %w", annotation, err) }
 
-// annotated returns obj with the annotation of a client-side apply of intent, which is the JSON that kubectl writes and
-// always has annotations, and the annotations of obj then.
-func annotated(obj runtime.Object, intent *unstructured.Unstructured) (runtime.Object, map[string]string, error) {
-	intent = copyOf(intent).(*unstructured.Unstructured)
+// withAnnotation returns the annotations of obj with that of a client-side apply of intent, which is the JSON that
+// kubectl writes and always has annotations. It sets the annotations of intent.
+func withAnnotation(obj runtime.Object, intent *unstructured.Unstructured) (map[string]string, error) {
 	if intent.GetAnnotations() == nil {
 		intent.SetAnnotations(map[string]string{})
 	}
 	text, err := lastapplied.Text(intent)
 	if err != nil {
-		return nil, nil, fmt.Errorf("intent: %w", err)
+		return nil, fmt.Errorf("intent: %w", err)
 	}
 	before, err := annotationsOf(obj)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	annotations := map[string]string{}
 	maps.Copy(annotations, before)
 	annotations[annotation] = text
 	if size, ok := lastapplied.IsWithin(annotations); !ok {
-		return nil, nil, fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d",
+		return nil, fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d",
 			limits.MaxAnnotations, size)
 	}
-	obj = copyOf(obj)
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, nil, err
-	}
-	accessor.SetAnnotations(annotations)
-	return obj, annotations, nil
+	return annotations, nil
 }
 
 // addAnnotation returns the operation of a JSON Patch that adds the annotation to an object with these annotations.
@@ -88,14 +80,4 @@ func addAnnotation(annotations map[string]string) map[string]any {
 	}
 	path := "/metadata/annotations/" + strings.ReplaceAll(annotation, "/", "~1")
 	return map[string]any{"op": "add", "path": path, "value": annotations[annotation]}
-}
-
-// copyOf returns a copy of an object. Unlike DeepCopyObject it does not panic for Go types such as int, which are common in
-// unstructured objects that a program builds.
-func copyOf(obj runtime.Object) runtime.Object {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		tree, _ := trees.Copy(u.Object).(map[string]any)
-		return &unstructured.Unstructured{Object: tree}
-	}
-	return obj.DeepCopyObject()
 }

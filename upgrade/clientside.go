@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -70,7 +71,7 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 	if err != nil {
 		return Result{}, err
 	}
-	now, annotations, err := annotated(obj, intent)
+	annotations, err := withAnnotation(obj, intent)
 	if err != nil {
 		return Result{}, err
 	}
@@ -90,9 +91,14 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 	entries = withoutEmpty(entries)
 	preview := Preview{Applier: key, APIVersion: version, Moves: managedfields.Entries{mine}}
 	result := Result{Changed: true, Preview: preview}
-	if result.Object, err = entries.Into(now); err != nil {
+	if result.Object, err = entries.Into(obj); err != nil {
 		return Result{}, err
 	}
+	accessor, err := meta.Accessor(result.Object) // which has metadata of its own
+	if err != nil {
+		return Result{}, err
+	}
+	accessor.SetAnnotations(annotations)
 	result.Patch, err = patch(obj, entries, addAnnotation(annotations))
 	return result, err
 }
