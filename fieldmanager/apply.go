@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -174,10 +175,7 @@ func (w *applyWrite) read() (err error) {
 
 // key returns the key of what manager does through this FieldManager.
 func (m *FieldManager) key(manager string, op metav1.ManagedFieldsOperationType) managedfields.Key {
-	if manager == "" {
-		manager = unknownManager
-	}
-	return managedfields.KeyOf(manager, op, m.version, m.options.Subresource)
+	return managedfields.KeyOf(cmp.Or(manager, unknownManager), op, m.version, m.options.Subresource)
 }
 
 // readIntent returns an intent, which is not yet validated.
@@ -370,10 +368,7 @@ func (w *applyWrite) result() (Result, error) {
 
 // object returns the object to store.
 func (w *applyWrite) object() (runtime.Object, error) {
-	out, tree := w.given, w.merged.tree
-	if out == nil {
-		out = w.applied
-	}
+	out, tree := cmp.Or(w.given, w.applied), w.merged.tree
 	isStruct := w.m.isOwnStruct(w.given)
 	switch {
 	case w.isNoOp && isStruct:

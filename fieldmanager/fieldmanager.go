@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,18 +114,15 @@ type FieldManager struct {
 // New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and when
 // FieldValidation is none of the three.
 func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldManager, error) {
+	options.FieldValidation = cmp.Or(options.FieldValidation, metav1.FieldValidationStrict)
+	options.Cap = cmp.Or(options.Cap, defaultCap)
 	switch options.FieldValidation {
-	case "":
-		options.FieldValidation = metav1.FieldValidationStrict
 	case metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
 	default:
 		return nil, fmt.Errorf("fieldValidation: expected Strict, Warn or Ignore, got %q", options.FieldValidation)
 	}
 	if options.Clock == nil {
 		options.Clock = time.Now
-	}
-	if options.Cap == 0 {
-		options.Cap = defaultCap
 	}
 	t, err := types.Type(kind)
 	switch {

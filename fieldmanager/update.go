@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -219,11 +220,8 @@ func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool)
 func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
 	old := &lazyObject{read: func() (object, error) {
-		switch {
-		case w.live != nil:
-			return m.readObject(w.ctx, w.live, LiveObject)
-		case m.options.Empty != nil:
-			return m.readObject(w.ctx, m.options.Empty, LiveObject)
+		if live := cmp.Or(w.live, m.options.Empty); live != nil {
+			return m.readObject(w.ctx, live, LiveObject)
 		}
 		return m.emptyObject(w.ctx)
 	}}
@@ -277,9 +275,7 @@ func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 
 // structs returns live, or the empty object, if it and the new object are Go structs of the FieldManager's version.
 func (w *updateWrite) structs() (live runtime.Object, ok bool) {
-	if live = w.live; live == nil {
-		live = w.m.options.Empty
-	}
+	live = cmp.Or(w.live, w.m.options.Empty)
 	return live, live != nil && w.m.isOwnStruct(w.now) && w.m.isOwnStruct(live)
 }
 
