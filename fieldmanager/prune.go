@@ -212,14 +212,8 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 // has metadata and the other fields that nobody owns (spec rule 2.7), because they are never removed.
 func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
 	t, err := w.m.typeAt(w.own.APIVersion)
-	if err != nil {
-		return last, nil, err
-	}
-	if err = w.own.Reconcile(t); err != nil {
-		return last, nil, err
-	}
-	if _, err = w.own.Fields(); err == nil {
-		err = w.others.Err()
+	if err == nil {
+		err = w.own.Reconcile(t)
 	}
 	if err != nil {
 		return last, nil, err
