@@ -149,7 +149,7 @@ func (w *applyWrite) read() (err error) {
 		w.live, err = m.emptyObject(w.ctx)
 		return err
 	}
-	if w.live, w.entries, w.isCurrent, err = m.readLive(w.ctx, w.given); err != nil {
+	if err = w.readLive(); err != nil {
 		// A fault of the intent counts before one of live.
 		if intentErr := m.typ.Validate(w.intent.tree, typed.Rules{Unknown: !m.refusesUnknown()}); intentErr != nil {
 			return &ObjectError{AppliedObject, w.intent.name(), intentErr}
@@ -171,6 +171,17 @@ func (w *applyWrite) read() (err error) {
 	w.others, w.kept, isCurrent = m.reconcile(rest)
 	w.isCurrent = w.isCurrent && isCurrent
 	return nil
+}
+
+// readLive reads a stored object and its entries.
+func (w *applyWrite) readLive() (err error) {
+	if err = checkHolder(w.given); err == nil {
+		w.entries, w.isCurrent, err = managedfields.Read(w.given)
+	}
+	if err == nil {
+		w.live, err = w.m.objectOf(w.ctx, w.given)
+	}
+	return err
 }
 
 // key returns the key of what manager does through this FieldManager.
@@ -253,18 +264,14 @@ func (w *applyWrite) merge() error {
 // declare, unless they are refused. They are taken out of the intent, and unknown has an error for each.
 func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, err error) {
 	m := w.m
-	var live any
-	if w.live.tree != nil {
-		live = w.live.tree
-	}
 	rules := typed.Rules{Except: managedfields.Unowned(), Filter: m.options.ResetFields[m.version]}
-	merged, err = m.options.Semantics.Merge(m.typ, live, w.intent.tree, rules)
+	merged, err = m.options.Semantics.Merge(m.typ, w.live.tree, w.intent.tree, rules)
 	if _, isInvalid := err.(typed.Errors); !isInvalid || m.refusesUnknown() {
 		return merged, nil, err
 	}
-	declared, unknown := values.DropUnknown(m.typ, w.intent.tree, live)
+	declared, unknown := values.DropUnknown(m.typ, w.intent.tree, w.live.tree)
 	w.intent.tree, _ = declared.(map[string]any)
-	merged, err = m.options.Semantics.Merge(m.typ, live, declared, rules)
+	merged, err = m.options.Semantics.Merge(m.typ, w.live.tree, declared, rules)
 	return merged, unknown, err
 }
 
@@ -278,13 +285,17 @@ func (w *applyWrite) warnOf(unknown typed.Errors) {
 	}
 }
 
-// compareOwn finds out whether the manager's entry owns what the intent does, and what it owns that the intent dropped,
-// if it is of this version.
+// compareOwn adapts the manager's entry to the topology of today's type, if it is of this version. It finds out whether
+// the entry owns what the intent does, and what it owns that the intent dropped.
 func (w *applyWrite) compareOwn() {
 	if w.own == nil || w.own.APIVersion != w.m.version {
 		return
 	}
-	w.reconcileOwn()
+	if err := w.own.Reconcile(w.m.typ); err != nil {
+		// It can't be decoded, and owns nothing from now on, so that nothing is removed because of it.
+		w.m.warning(w.own, err)
+		w.own.SetFields(nil)
+	}
 	if w.isOwned = w.own.OwnsSame(&w.owned); !w.isOwned {
 		w.dropped = w.own.Owned().Difference(w.owned.Owned())
 	}
@@ -298,15 +309,6 @@ func (w *applyWrite) leavesEntries() bool {
 // mayKeepLastApplied reports whether [applyWrite.keepLastApplied] may change kubectl's annotation.
 func (w *applyWrite) mayKeepLastApplied() bool {
 	return w.key.Manager == kubectl && lastApplied(w.live.tree) != ""
-}
-
-// reconcileOwn adapts the manager's entry to the topology of today's type. An entry that can't be decoded owns nothing
-// from then on, so that nothing is removed because of it.
-func (w *applyWrite) reconcileOwn() {
-	if err := w.own.Reconcile(w.m.typ); err != nil {
-		w.m.warning(w.own, err)
-		w.own.SetFields(nil)
-	}
 }
 
 // setOwners takes from others what the write changes, and makes the list of entries. Without force, what others own is
@@ -328,13 +330,11 @@ func (w *applyWrite) setOwners() error {
 	} else {
 		others = slices.DeleteFunc(others, func(r managedfields.Entry) bool { return r.IsEmpty() })
 	}
-	w.entries = make(managedfields.Entries, 0, len(others)+len(w.kept)+1)
-	w.entries = append(w.entries, others...)
 	mine := w.ownEntry()
 	if w.own = &mine; !mine.IsEmpty() {
-		w.entries = append(w.entries, mine)
+		others = append(others, mine)
 	}
-	w.entries = append(w.entries, w.kept...)
+	w.entries = append(others, w.kept...)
 	return nil
 }
 
@@ -395,10 +395,8 @@ func (w *applyWrite) object() (runtime.Object, error) {
 	if isDefaulted {
 		w.m.options.Defaulter(out)
 		// A defaulter may do anything to the object. Its managed fields are overwritten below.
-		if u, ok := out.(runtime.Unstructured); ok {
-			if err := checkMetadata(u.UnstructuredContent()); err != nil {
-				return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
-			}
+		if err := checkHolder(out); err != nil {
+			return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
 		}
 	}
 	return w.entries.Into(out)

@@ -85,19 +85,6 @@ func (m *FieldManager) objectOf(ctx context.Context, obj runtime.Object) (object
 	return object{tree, m.version, m.typ}, nil
 }
 
-// readLive reads a stored object and its entries. isCurrent says that the entries would be written as they are.
-func (m *FieldManager) readLive(ctx context.Context, live runtime.Object) (
-	o object, entries managedfields.Entries, isCurrent bool, err error,
-) {
-	if err = checkHolder(live); err == nil {
-		entries, isCurrent, err = managedfields.Read(live)
-	}
-	if err == nil {
-		o, err = m.objectOf(ctx, live)
-	}
-	return o, entries, isCurrent, err
-}
-
 // isOwnStruct reports whether obj is a Go struct of the FieldManager's kind and version, with metadata.
 func (m *FieldManager) isOwnStruct(obj runtime.Object) bool {
 	if isUnstructured(obj) || gostruct.IsNil(obj) {
