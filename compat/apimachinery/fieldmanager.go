@@ -1,6 +1,7 @@
 package apimachinery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,14 +34,9 @@ type FieldManager struct {
 	creater   runtime.ObjectCreater
 	kind      schema.GroupVersionKind
 	options   fieldmanager.Options
-	ready     atomic.Pointer[engine]
-}
-
-// engine is what the first request makes: a constructor must not fail for a kind that is
-// never written to.
-type engine struct {
-	*fieldmanager.FieldManager
-	empty runtime.Object // at the kind's version; never changed; nil for none
+	// ready is made by the first request: a constructor must not fail for a kind that is
+	// never written to.
+	ready atomic.Pointer[fieldmanager.FieldManager]
 }
 
 // NewDefaultFieldManager returns a FieldManager for a kind that is served as kind
@@ -100,22 +96,17 @@ func (m *FieldManager) init(typeConverter TypeConverter, subresource string,
 }
 
 // engineFor returns the engine, for an object at the kind's version.
-func (m *FieldManager) engineFor(versioned runtime.Object) (*engine, error) {
+func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldManager, error) {
 	if e := m.ready.Load(); e != nil {
 		return e, nil
 	}
-	e := &engine{empty: m.emptyObject(versioned)}
 	options := m.options
-	if e.empty != nil {
-		options.Empty = e.empty
-	}
-	var err error
-	if e.FieldManager, err = fieldmanager.New(m.kind, m.types, options); err != nil {
+	options.Empty = cmp.Or(m.emptyObject(versioned), options.Empty)
+	e, err := fieldmanager.New(m.kind, m.types, options)
+	if err != nil {
 		return nil, err
 	}
-	if !m.ready.CompareAndSwap(nil, e) {
-		e = m.ready.Load()
-	}
+	m.ready.Store(e) // one of another request is the same
 	return e, nil
 }
 
@@ -168,7 +159,8 @@ func (m *FieldManager) atVersion(obj runtime.Object) (runtime.Object, error) {
 
 // liveAtVersion returns the live object, nil for none, at the kind's version, and the
 // engine for it.
-func (m *FieldManager) liveAtVersion(live runtime.Object) (versioned runtime.Object, e *engine, err error) {
+func (m *FieldManager) liveAtVersion(live runtime.Object) (
+	versioned runtime.Object, e *fieldmanager.FieldManager, err error) {
 	if live != nil {
 		if versioned, err = m.atVersion(live); err != nil {
 			return nil, nil, fmt.Errorf("live object: %w", err)
@@ -178,7 +170,7 @@ func (m *FieldManager) liveAtVersion(live runtime.Object) (versioned runtime.Obj
 		return nil, nil, err
 	}
 	if live == nil {
-		versioned = e.empty
+		versioned = e.Options().Empty
 	}
 	return versioned, e, nil
 }
@@ -284,9 +276,7 @@ func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) 
 		m.options.Errors(now, err)
 	}
 	if live != nil {
-		if err := setEntries(now, live); err != nil {
-			return now
-		}
+		_ = setEntries(now, live) // which leaves now as it is if it fails
 	}
 	return now
 }
