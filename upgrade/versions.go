@@ -59,31 +59,21 @@ func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
 		return nil, err
 	}
 	given := &unstructured.Unstructured{Object: tree}
-	gvk := given.GroupVersionKind()
-	if gvk.Kind != e.Kind.Kind {
-		return nil, fmt.Errorf("kind: expected %q, got %q", e.Kind.Kind, gvk.Kind)
+	if kind := given.GetKind(); kind != e.Kind.Kind {
+		return nil, fmt.Errorf("kind: expected %q, got %q", e.Kind.Kind, kind)
 	}
-	if gvk.GroupVersion().String() != version {
-		to, err := schema.ParseGroupVersion(version)
-		if err != nil {
-			return nil, err
-		}
-		if e.converter == nil {
-			return nil, fmt.Errorf("no converter to version %s", version)
-		}
-		converted, err := e.converter.Convert(e.ctx, given, to)
-		if err == nil {
-			tree, err = validTree(converted)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("converting to %s: %w", version, err)
-		}
-	}
-	t, err := e.Type(version)
+	m, err := e.Manager(version, "")
 	if err != nil {
 		return nil, err
 	}
-	return tree, t.Validate(tree, typed.Rules{Duplicates: true, Unknown: true})
+	tree, t, err := m.At(e.ctx, given, version)
+	switch {
+	case err == nil:
+		err = t.Validate(tree, typed.Rules{Duplicates: true, Unknown: true})
+	case e.converter != nil:
+		err = fmt.Errorf("converting to %s: %w", version, err)
+	}
+	return tree, err
 }
 
 // validTree returns the tree of an object, which it shares with an unstructured one, if it is within the limits.

@@ -96,6 +96,10 @@ func TestOtherVersions(t *testing.T) {
 	require.NoError(t, err)
 	o.Converter = stubborn{}
 	_, err = upgrade.ToServerSide(context.Background(), manifest(widget), o)
+	require.ErrorContains(t, err, "converting to example.com/v2: converter: expected example.com/v2 Widget, got "+
+		"example.com/v1 Widget")
+	o.Everything = true
+	_, err = upgrade.ToServerSide(context.Background(), manifest(widget), o)
 	require.ErrorContains(t, err, "converter: expected example.com/v1 Widget, got example.com/v2 Widget")
 }
 
