@@ -100,9 +100,7 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	if err != nil {
 		return moveResult{}, err
 	}
-	if !also.Empty() {
-		o.Also = o.Also.Union(also)
-	}
+	o.Also = o.Also.Union(also)
 	result, err := upgrade.ToServerSide(f.env.Context, place.Wrap(t.Object), o)
 	if err == nil && !result.Changed && len(o.From) == 0 && t.Asked {
 		f.nameUpdaters(t)
