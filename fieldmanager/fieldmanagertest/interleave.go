@@ -64,22 +64,10 @@ func (r *Interleaving) Converges() bool { return len(r.Objects) <= 1 && len(r.Ow
 // change.
 func (h *Harness) Interleave(sample Sample, sequences ...[]Write) *Interleaving {
 	h.t.Helper()
-	return h.server.interleave(h.state, sample, sequences, watch{})
+	return h.server.interleave(h.state, sample, sequences, "", RunOptions{})
 }
 
-// watch observes a step, which may be long, and may end it.
-type watch struct {
-	RunOptions
-	step string
-}
-
-func (w watch) report(done, total int) {
-	if w.Progress != nil {
-		w.Progress(w.step, done, total)
-	}
-}
-
-func (s *server) interleave(st state, sample Sample, sequences [][]Write, watch watch) *Interleaving {
+func (s *server) interleave(st state, sample Sample, sequences [][]Write, step string, o RunOptions) *Interleaving {
 	limit := sample.Limit
 	if limit <= 0 {
 		limit = defaultLimit
@@ -93,16 +81,16 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write, watch 
 		orders = allOrders(nil, sequences)
 		limit = len(orders)
 	} else {
-		orders = drawOrders(sequences, limit, sample.Seed, watch)
+		orders = drawOrders(sequences, limit, sample.Seed, o)
 	}
 	for _, order := range orders {
-		if watch.isEnded() {
+		if o.isEnded() {
 			break
 		}
-		watch.report(len(w.report.Orders), limit)
+		o.report(step, len(w.report.Orders), limit)
 		w.report.Orders = append(w.report.Orders, w.run(order))
 	}
-	watch.report(len(w.report.Orders), limit)
+	o.report(step, len(w.report.Orders), limit)
 	w.report.Interrupted = len(w.report.Orders) < limit
 	if len(w.report.Orders) > 0 {
 		w.report.Diverging = w.nearest()
@@ -169,10 +157,10 @@ func allOrders(begin []int, sequences [][]Write) (out [][]int) {
 
 // drawOrders returns n different random orders, sorted. Shuffling all writes, and then ignoring which write of a
 // sequence is which, makes all orders equally likely.
-func drawOrders(sequences [][]Write, n int, seed uint64, watch watch) [][]int {
+func drawOrders(sequences [][]Write, n int, seed uint64, o RunOptions) [][]int {
 	r := rand.New(rand.NewPCG(seed, 0))
 	drawn := map[string][]int{}
-	for len(drawn) < n && !watch.isEnded() {
+	for len(drawn) < n && !o.isEnded() {
 		order := inOrder(sequences)
 		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		drawn[fmt.Sprint(order)] = order

@@ -87,7 +87,7 @@ func TestDivergingNeighbours(t *testing.T) {
 // TestDrawOrders requires different, sorted orders that keep every sequence whole.
 func TestDrawOrders(t *testing.T) {
 	sequences := appenders(3, 3)
-	orders := drawOrders(sequences, 50, 3, watch{})
+	orders := drawOrders(sequences, 50, 3, RunOptions{})
 	require.Len(t, orders, 50)
 	require.True(t, slices.IsSortedFunc(orders, slices.Compare))
 	for _, o := range orders {
@@ -95,5 +95,5 @@ func TestDrawOrders(t *testing.T) {
 		slices.Sort(sorted)
 		require.Equal(t, inOrder(sequences), sorted)
 	}
-	require.NotEqual(t, orders, drawOrders(sequences, 50, 4, watch{}), "another seed, another sample")
+	require.NotEqual(t, orders, drawOrders(sequences, 50, 4, RunOptions{}), "another seed, another sample")
 }

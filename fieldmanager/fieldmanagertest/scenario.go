@@ -78,12 +78,15 @@ type RunOptions struct {
 	// Progress is called before each order of an interleave step, and at its end, with the number of orders that were
 	// run.
 	Progress func(step string, done, total int)
-
-	// observe, if it is set, is called for each call of the engine.
-	observe func(call)
 }
 
 func (o RunOptions) isEnded() bool { return o.Context != nil && o.Context.Err() != nil }
+
+func (o RunOptions) report(step string, done, total int) {
+	if o.Progress != nil {
+		o.Progress(step, done, total)
+	}
+}
 
 // ErrInterrupted reports that a run was ended by its context.
 var ErrInterrupted = errors.New("interrupted")
@@ -113,7 +116,6 @@ func RunFileWith(path string, o RunOptions) (*Scenario, error) {
 	}
 	s.Path = path
 	r := &runner{server: newServer(), options: o, maxOrders: math.MaxInt}
-	r.server.observe = o.observe
 	for _, st := range s.script {
 		if s.record(st, r.do(st)); o.isEnded() {
 			break
@@ -174,7 +176,7 @@ func (r *runner) interleave(st *step) (*Interleaving, error) {
 		return nil, st.withoutWrites()
 	}
 	sample := Sample{Limit: min(st.number("limit"), r.maxOrders), Seed: uint64(st.number("seed"))}
-	report := r.server.interleave(r.state, sample, sequencesOf(st.grouped), watch{r.options, st.name})
+	report := r.server.interleave(r.state, sample, sequencesOf(st.grouped), st.name, r.options)
 	if report.Interrupted {
 		return report, fmt.Errorf("%w; what is known so far:\n%s", ErrInterrupted, report)
 	}
