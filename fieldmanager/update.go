@@ -69,10 +69,7 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Object: out, Changed: !w.same}
-	if own != nil && own.APIVersion == w.m.version {
-		r.own = own
-	}
+	r := Result{Object: out, Changed: !w.same, own: own}
 	if w.same {
 		r.live = w.live
 	}
