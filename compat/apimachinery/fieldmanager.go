@@ -201,7 +201,13 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 	}
 	after := result.Object
 	if live != nil && !result.Changed {
-		return withEntriesOf(copied(live), after, manager == kubectl)
+		out := copied(live)
+		if manager == kubectl {
+			if err := copyLastApplied(out, after); err != nil {
+				return nil, err
+			}
+		}
+		return out, setEntries(out, after)
 	}
 	versioned, err := m.atVersion(copiedWithoutEntries(after))
 	if err != nil {

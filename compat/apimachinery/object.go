@@ -71,17 +71,6 @@ func setTreeEntries(obj runtime.Unstructured, list any) error {
 	return nil
 }
 
-// withEntriesOf returns obj, which the caller owns, with the managed fields of after and,
-// for the manager that keeps it, the annotation of client-side apply.
-func withEntriesOf(obj, after runtime.Object, kubectl bool) (runtime.Object, error) {
-	if kubectl {
-		if err := copyLastApplied(obj, after); err != nil {
-			return nil, err
-		}
-	}
-	return obj, setEntries(obj, after)
-}
-
 // copied returns a deep copy of obj. An unstructured object may hold any of Go's numbers;
 // those of the copy are int64 and float64, so that a host can copy it in turn.
 func copied(obj runtime.Object) runtime.Object {
