@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -374,11 +375,14 @@ func TestPublished(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/openapi/v3" {
 			lists++
-			fmt.Fprintf(w, `{"paths":{"apis/apps/v1":{"serverRelativeURL":"/openapi/v3/apis/apps/v1?hash=%d"}}}`, hash)
+			fmt.Fprintf(w, `{"paths":{"apis/apps/v1":{"serverRelativeURL":"/openapi/v3/apis/apps/v1?hash=%d"},
+				"apis/apps":{"serverRelativeURL":"/no"},"apis/apps/":{"serverRelativeURL":"/no"},
+				"apis/apps/v1/x":{"serverRelativeURL":"/no"},"version":{"serverRelativeURL":"/no"}}}`, hash)
 			return
 		}
 		documents++
-		require.NoError(t, json.NewEncoder(w).Encode(map[string]any{"openapi": "3.0.0", "paths": map[string]any{}}))
+		fmt.Fprint(w, `{"openapi":"3.0.0","paths":{"/apis/apps/v1/namespaces/{namespace}/deployments/{name}/status":{
+			"get":{"x-kubernetes-group-version-kind":{"group":"apps","version":"v1","kind":"Deployment"}}}}}`)
 	}))
 	defer s.Close()
 	p, err := newPublished(&rest.Config{Host: s.URL}, time.Minute)
@@ -403,6 +407,7 @@ func TestPublished(t *testing.T) {
 		group, err := p.Types(t.Context(), step.group)
 		require.NoError(t, err)
 		require.Equal(t, step.group == "apps", group.Types != nil, step.name)
+		require.Equal(t, step.group == "apps", group.HasStatus(appsv1.SchemeGroupVersion.WithKind("Deployment")), step.name)
 		require.Equal(t, []int{step.lists, step.documents}, []int{lists, documents}, step.name)
 	}
 }
