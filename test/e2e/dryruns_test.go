@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -347,9 +350,19 @@ func treeOf(t *testing.T, obj any) (tree map[string]any) {
 	return tree
 }
 
-// Below client-go, a RoundTripper answers the dynamic client, the typed one and whoever sends JSON.
+// Below client-go, a RoundTripper answers the dynamic client, the typed one and whoever sends JSON, also where the
+// server is behind a path of a proxy.
 func TestDryRunsOfATransport(t *testing.T) {
-	w := newWrapped(t, controllerruntime.WrapOptions{})
+	direct := start(t, apiserver.Options{}).Config()
+	host, err := url.Parse(direct.Host)
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(host)
+	proxy.FlushInterval = -1
+	proxy.Transport, err = rest.TransportFor(direct)
+	require.NoError(t, err)
+	front := httptest.NewServer(http.StripPrefix("/clusters/a", proxy))
+	t.Cleanup(front.Close)
+	w := wrapServer(t, &rest.Config{Host: front.URL + "/clusters/a/"}, controllerruntime.WrapOptions{})
 	config := w.wrapConfig(t)
 	dynamicClient, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
