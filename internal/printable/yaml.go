@@ -62,7 +62,7 @@ func YAML(data []byte) ([]byte, error) {
 func marked(v any, mark string) any {
 	switch v := v.(type) {
 	case string:
-		isKept := func(r rune) bool { return unicode.IsGraphic(r) || r < utf8.RuneSelf && r != '\r' }
+		isKept := func(r rune) bool { return unicode.IsGraphic(r) || r < utf8.RuneSelf }
 		return escape(v, isKept, func(b []byte, char string) []byte {
 			r, _ := utf8.DecodeRuneInString(char)
 			return fmt.Appendf(b, "\x01%s%08x", mark, r)

@@ -31,6 +31,7 @@ func FuzzNew(f *testing.F) {
 			40) + `","o":"a\r\nb","p":"\u2028x","q":"\u001b[31m\u009b\u007f"}}`,
 		`{"data":{"` + strings.Repeat("k", 130) + `":{"a":[1,{"b":2}]},"two\nlines":["x\ny",{"` + strings.Repeat("q",
 			200) + `":[[1]]}],"? ":1,"'a":2,"\"":3,"<<":4,"a: b":5,"c:":6,"#":7,"- x":8," ":9,"":10,"~":11,"\u2028":12}}`,
+		`{"data":{"k":"0\r","l":"a\r\nb\n"}}`,
 		`{"a":["` + strings.Repeat("word ", 40) + `","|","- a","x\ny\n",[],{},[{}],["a\nb"]]}`,
 		`{"spec":{"l":[{"name":"a","v":1},{"name":"a"},{"name":"b","port":80},{"port":80,"protocol":"TCP"},3],
 			"s":["a","b","a",1,1.5,true,null]},"metadata":{"managedFields":[
