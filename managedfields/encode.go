@@ -27,7 +27,9 @@ func (l Entries) Encode() []metav1.ManagedFieldsEntry {
 // encode returns the entry as a Go struct.
 func (e *Entry) encode() metav1.ManagedFieldsEntry {
 	if e.asStruct != nil {
-		return *e.asStruct
+		out := *e.asStruct
+		out.Time = e.Time
+		return out
 	}
 	fields := e.fields
 	if fields != nil {

@@ -21,7 +21,7 @@ import (
 //
 // Invariants:
 //
-//	asTree, asStruct   the entry is unchanged, and is this in an object; asStruct has a time of its own
+//	asTree, asStruct   the entry is unchanged, and is this in an object, asStruct but for its time
 //	decoded            set is there; otherwise another form is, or err
 //	current            tree is canonical and has today's topology: until it is decoded, paths are looked up in it
 //	err                it can't be decoded, and is kept as it was read
@@ -107,13 +107,7 @@ func (e *Entry) SetFields(set *fieldpath.Set) {
 
 // SetTime replaces the time of the entry.
 func (e *Entry) SetTime(when *metav1.Time) {
-	if e.asStruct != nil {
-		// The fields are unchanged.
-		changed := *e.asStruct
-		changed.Time = when
-		e.asStruct = &changed
-	}
-	e.Time, e.asTree = when, nil
+	e.Time, e.asTree = when, nil // asStruct has the same fields
 }
 
 // isInTree reports whether paths can be looked up in the entry's tree.
@@ -207,9 +201,8 @@ func (e *Entry) isWellFormed() bool {
 // isSame reports whether two entries of one key are equal as they were read. Entries of different forms are not.
 func (e *Entry) isSame(o *Entry) bool {
 	if e.asStruct != nil && o.asStruct != nil {
-		a, b := e.asStruct, o.asStruct
-		return a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&
-			bytes.Equal(fieldsv1.Bytes(a.FieldsV1), fieldsv1.Bytes(b.FieldsV1))
+		return e.APIVersion == o.APIVersion && e.Time.Equal(o.Time) &&
+			bytes.Equal(fieldsv1.Bytes(e.asStruct.FieldsV1), fieldsv1.Bytes(o.asStruct.FieldsV1))
 	}
 	// Entries that no server writes have no asTree ([Read]).
 	return e.asTree != nil && typed.Equal(e.asTree, o.asTree)
