@@ -1,7 +1,7 @@
 package managedfields
 
 import (
-	"bytes"
+	"strings"
 	"sync"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -23,14 +23,8 @@ type cache struct {
 	limit int // in bytes, of both generations
 
 	lock       sync.RWMutex
-	young, old map[string]cached
+	young, old map[string]*fieldpath.Set
 	bytes      int
-}
-
-// cached is a decoded FieldsV1.
-type cached struct {
-	set  *fieldpath.Set
-	size int // with the text, in bytes
 }
 
 // The sizes of a cached entry without its text and set, and of a member of a set, in bytes. A text has at least one brace
@@ -40,33 +34,38 @@ const (
 	memberSize = 160
 )
 
+// sizeOf returns the size of a text and its set in the cache, in bytes.
+func sizeOf(text string) int {
+	return cachedSize + 2*len(text) + memberSize*strings.Count(text, "{")
+}
+
 func (c *cache) parse(data []byte) (*fieldpath.Set, error) {
 	if len(data) > c.limit/16 {
 		return fieldpath.Parse(data)
 	}
 	c.lock.RLock()
-	found, isYoung := c.young[string(data)]
+	set, isYoung := c.young[string(data)]
 	isOld := false
 	if !isYoung {
-		found, isOld = c.old[string(data)]
+		set, isOld = c.old[string(data)]
 	}
 	c.lock.RUnlock()
-	switch {
-	case isYoung:
-		return found.set, nil
-	case !isOld:
-		set, err := fieldpath.Parse(data)
-		if err != nil {
+	if isYoung {
+		return set, nil
+	}
+	if !isOld {
+		var err error
+		if set, err = fieldpath.Parse(data); err != nil {
 			return nil, err
 		}
-		found = cached{set, cachedSize + 2*len(data) + memberSize*bytes.Count(data, []byte("{"))}
 	}
-	c.add(string(data), found)
-	return found.set, nil
+	c.add(string(data), set)
+	return set, nil
 }
 
-func (c *cache) add(text string, entry cached) {
-	if entry.size > c.limit/16 {
+func (c *cache) add(text string, set *fieldpath.Set) {
+	size := sizeOf(text)
+	if size > c.limit/16 {
 		return
 	}
 	c.lock.Lock()
@@ -74,9 +73,9 @@ func (c *cache) add(text string, entry cached) {
 	if _, ok := c.young[text]; ok {
 		return // another goroutine was faster
 	}
-	if c.young == nil || c.bytes+entry.size > c.limit/2 {
-		c.old, c.young, c.bytes = c.young, map[string]cached{}, 0
+	if c.young == nil || c.bytes+size > c.limit/2 {
+		c.old, c.young, c.bytes = c.young, map[string]*fieldpath.Set{}, 0
 	}
-	c.young[text] = entry
-	c.bytes += entry.size
+	c.young[text] = set
+	c.bytes += size
 }

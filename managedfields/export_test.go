@@ -11,9 +11,9 @@ func (c *Cache) Parse(data []byte) (*fieldpath.Set, error) { return c.parse(data
 
 // Size is the size of all that c holds, in bytes.
 func (c *Cache) Size() (n int) {
-	for _, generation := range []map[string]cached{c.young, c.old} {
-		for _, entry := range generation {
-			n += entry.size
+	for _, generation := range []map[string]*fieldpath.Set{c.young, c.old} {
+		for text := range generation {
+			n += sizeOf(text)
 		}
 	}
 	return n
