@@ -51,24 +51,17 @@ func (s *sides) put(name string, a, b any) {
 }
 
 // add adds the entry called name, of the sides that have it.
-func (s *sides) add(name string, a, b side, except []string, depth int) error {
+func (s *sides) add(name string, a, b side, except []string, depth int) (err error) {
 	if s.a == nil {
 		s.a, s.b = map[string]any{}, map[string]any{}
 	}
-	for _, x := range [...]struct {
-		side
-		to map[string]any
-	}{{a, s.a}, {b, s.b}} {
-		if !x.v.IsValid() {
-			continue
-		}
-		v, err := tree(x.form, x.v, except, depth)
-		if err != nil {
-			return err
-		}
-		x.to[name] = v
+	if a.v.IsValid() {
+		s.a[name], err = tree(a.form, a.v, except, depth)
 	}
-	return nil
+	if b.v.IsValid() && err == nil {
+		s.b[name], err = tree(b.form, b.v, except, depth)
+	}
+	return err
 }
 
 // side is a value on one side; v is invalid if there is none.
