@@ -30,18 +30,9 @@ type OwnershipChange struct {
 }
 
 // ownershipChanges returns how the entries of the merged object differ from live's.
-func (w write) ownershipChanges(merged runtime.Object) ([]OwnershipChange, error) {
-	var before managedfields.Entries
-	if w.live != nil {
-		var err error
-		if before, _, err = managedfields.Read(w.live); err != nil {
-			return nil, err
-		}
-	}
-	after, _, err := managedfields.Read(merged)
-	if err != nil {
-		return nil, err
-	}
+func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
+	before, _, _ := managedfields.Read(w.live) // none of nil; the apply has read live's, and written those of merged
+	after, _, _ := managedfields.Read(merged)
 	out := OwnershipChanges(before, after)
 	removed := map[string]*fieldpath.Set{} // by version
 	for i := range out {
@@ -55,7 +46,7 @@ func (w write) ownershipChanges(merged runtime.Object) ([]OwnershipChange, error
 		}
 		c.Removes = c.Loses.Intersection(removed[version])
 	}
-	return out, nil
+	return out
 }
 
 // removed returns what the write removes from live at a version, without what a write there resets; nothing if a

@@ -203,8 +203,8 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 			return nil, err
 		}
 	}
-	p.Ownership, err = w.ownershipChanges(p.Object)
-	return p, err
+	p.Ownership = w.ownershipChanges(p.Object)
+	return p, nil
 }
 
 // markEqual marks the conflicts at a version over values that are equal for a server.
@@ -338,9 +338,6 @@ func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 // what an apply with force would change. There are none if the outcome is Unchanged or OwnershipOnly, or Conflict over
 // values that are equal for a server.
 func (p *Plan) Changes() iter.Seq[Change] {
-	if p.typ == nil { // nothing changes
-		return func(func(Change) bool) {}
-	}
 	return Changes(p.typ, p.semantics, p.before, p.after)
 }
 
