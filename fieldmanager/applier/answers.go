@@ -230,10 +230,6 @@ func (q *Question) Answered(version string, isSame, hasWritten bool) {
 	}
 }
 
-// IsByVersion reports whether the cached object is the same only at the same resourceVersion: then it need not have all
-// that the server answers.
-func (q *Question) IsByVersion() bool { return q.state.version != "" }
-
 // IsSame reports whether an object that a server answered is the cached one.
 func IsSame(served, cached any) bool {
 	trees := [2]map[string]any{}

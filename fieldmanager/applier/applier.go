@@ -221,7 +221,7 @@ func (a *Applier) apply(
 		stored, err := a.send(ctx, r, intent, result.Resolution)
 		if err == nil && stored != nil {
 			version := stored.GetResourceVersion()
-			question.Answered(version, !gostruct.IsNil(cached) && (question.IsByVersion() || IsSame(stored, cached)), true)
+			question.Answered(version, question.state.version != "" || IsSame(stored, cached), true)
 			result.Object = stored
 			return result, nil
 		}
@@ -234,7 +234,7 @@ func (a *Applier) apply(
 		if unknown != nil {
 			found = nil // the object has changed since: the plan says what conflicts now
 		}
-		a.remember(KeyOf(intent.GroupVersionKind().GroupKind(), live), found)
+		a.remember(intent, live, found)
 		next, resolveErr := a.plan(ctx, live, intent, found)
 		switch {
 		case resolveErr != nil:
@@ -300,12 +300,9 @@ func (a *Applier) foundBefore(cached Object, intent *unstructured.Unstructured) 
 }
 
 // remember remembers the conflicts with entries of other versions than the intent's; none forgets them.
-func (a *Applier) remember(key Key, found conflicts.Conflicts) {
-	version := ""
-	if m := a.manager.Load(); m != nil {
-		version = m.Kind().GroupVersion().String()
-	}
-	isOther := func(c conflicts.Conflict) bool { return c.APIVersion != version }
+func (a *Applier) remember(intent, live *unstructured.Unstructured, found conflicts.Conflicts) {
+	key := KeyOf(intent.GroupVersionKind().GroupKind(), live)
+	isOther := func(c conflicts.Conflict) bool { return c.APIVersion != intent.GetAPIVersion() }
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
