@@ -120,14 +120,12 @@ func (f *form) convert(v reflect.Value) (any, error) {
 		return x.ToUnstructuredWithError()
 	case converter:
 		return x.ToUnstructured(), nil
-	case json.Marshaler:
-		data, err := x.MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		return decode(data)
 	}
-	return nil, fmt.Errorf("a Go %s does not marshal itself", v.Type())
+	data, err := value.(json.Marshaler).MarshalJSON() // see converts
+	if err != nil {
+		return nil, err
+	}
+	return decode(data)
 }
 
 // decode decodes JSON into a plain tree, with whole numbers as int64.
