@@ -33,12 +33,9 @@ func KeyOf(manager string, op metav1.ManagedFieldsOperationType, apiVersion, sub
 
 // identity is the JSON of an entry that has only the key's fields.
 func (k Key) identity() string {
-	b, err := json.Marshal(metav1.ManagedFieldsEntry{
+	b, _ := json.Marshal(metav1.ManagedFieldsEntry{
 		Manager: k.Manager, Operation: k.Operation, APIVersion: k.APIVersion, Subresource: k.Subresource,
-	})
-	if err != nil {
-		panic("managedfields: bug: strings have no JSON: " + err.Error())
-	}
+	}) // strings have JSON
 	return string(b)
 }
 
