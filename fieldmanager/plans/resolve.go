@@ -54,10 +54,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	if err != nil {
 		return nil, err
 	}
-	tree, err := gostruct.Tree(applied)
-	if err != nil {
-		return nil, err
-	}
+	tree, _ := gostruct.Tree(applied) // as New has read it
 	out := &Resolution{Intent: &unstructured.Unstructured{Object: tree}, Plan: plan}
 	if plan.Outcome != Conflict {
 		return out, nil
