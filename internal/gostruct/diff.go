@@ -70,8 +70,8 @@ type side struct {
 	v    reflect.Value
 }
 
-// entry compares the entries called name of two maps, of type t, and adds what differs.
-func (s *sides) entry(t *typed.Type, name string, a, b side, except []string, depth int) error {
+// entry compares the entries called name of two maps of type in, nil if it is unknown, and adds what differs.
+func (s *sides) entry(in *typed.Type, name string, a, b side, except []string, depth int) error {
 	if !a.v.IsValid() || !b.v.IsValid() {
 		return s.add(name, a, b, except, depth)
 	}
@@ -87,7 +87,7 @@ func (s *sides) entry(t *typed.Type, name string, a, b side, except []string, de
 	case structKind, mapKind:
 		var inside sides
 		var err error
-		if fa.kind == structKind {
+		if t := entryType(in, name); fa.kind == structKind {
 			inside, err = diffStructs(t, fa, x, y, except, depth)
 		} else {
 			inside, err = diffMaps(t, fa, x, y, depth)
@@ -100,7 +100,7 @@ func (s *sides) entry(t *typed.Type, name string, a, b side, except []string, de
 		if equalLists(fa, x, y, depth) {
 			return nil
 		}
-		if before, after, ok := diffItems(t, fa, x, y, depth); ok {
+		if before, after, ok := diffItems(entryType(in, name), fa, x, y, depth); ok {
 			s.put(name, before, after)
 			return nil
 		}
@@ -113,23 +113,14 @@ func (s *sides) entry(t *typed.Type, name string, a, b side, except []string, de
 }
 
 func diffStructs(t *typed.Type, f *form, a, b reflect.Value, except []string, depth int) (out sides, err error) {
-	var types []*typed.Type
-	if t != nil && t.Map != nil {
-		types = f.typesIn(t.Map)
-	}
-	for i, field := range f.fields {
+	for _, field := range f.fields {
 		av, fa, _ := field.in(a)
 		bv, fb, _ := field.in(b)
 		rest, isExcept := below(except, field.name)
 		if isExcept || !av.IsValid() && !bv.IsValid() {
 			continue
 		}
-		var fieldType *typed.Type
-		if types != nil {
-			fieldType = types[i]
-		}
-		err := out.entry(fieldType, field.name, side{fa, av}, side{fb, bv}, rest, depth+1)
-		if err != nil {
+		if err := out.entry(t, field.name, side{fa, av}, side{fb, bv}, rest, depth+1); err != nil {
 			return out, atField(field.name, err)
 		}
 	}
@@ -153,7 +144,7 @@ func diffMaps(t *typed.Type, f *form, a, b reflect.Value, depth int) (out sides,
 	for it := a.MapRange(); it.Next(); {
 		name := it.Key().String()
 		both := [2]side{{f.elem, it.Value()}, {f.elem, b.MapIndex(it.Key())}}
-		if failed.add(name, out.entry(entryType(t, name), name, both[0], both[1], nil, depth+1)) {
+		if failed.add(name, out.entry(t, name, both[0], both[1], nil, depth+1)) {
 			return out, failed.err
 		}
 	}
