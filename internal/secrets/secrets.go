@@ -131,12 +131,9 @@ func (v *veil) applied(text string) string {
 		return v.text(text)
 	}
 	compact, _ := json.Marshal(tree)
-	shown, err := json.Marshal(v.secret(tree))
+	shown, _ := json.Marshal(v.secret(tree))
 	rest, isCanonical := strings.CutPrefix(text, string(compact))
-	switch {
-	case err != nil:
-		return v.text(text)
-	case !isCanonical:
+	if !isCanonical {
 		rest = " "
 	}
 	return string(shown) + rest
