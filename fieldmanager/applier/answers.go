@@ -95,8 +95,7 @@ type Question struct {
 	request Request
 	record  *record
 	asked   uint64
-	intent  [sha256.Size]byte
-	state   state
+	answer  // the one that makes it known
 }
 
 // Ask starts a request. Its end is told by [Question.Answered].
@@ -106,7 +105,7 @@ func (a *Answers) Ask(r Request) *Question {
 	}
 	q := &Question{answers: a, request: r}
 	if r.Cached != nil {
-		q.intent, q.state = sha256.Sum256(r.Intent), r.stateOf()
+		q.answer = answer{sha256.Sum256(r.Intent), r.Definition, r.stateOf()}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,8 +165,7 @@ func (r Request) stateOf() (s state) {
 	delete(metadata, "resourceVersion")
 	if r.LeavesStatus {
 		delete(tree, "status")
-		list, _ := metadata["managedFields"].([]any)
-		if metadata != nil {
+		if list, ok := metadata["managedFields"].([]any); ok {
 			metadata["managedFields"] = slices.DeleteFunc(list, func(item any) bool {
 				e, _ := item.(map[string]any)
 				return e["subresource"] == "status"
@@ -204,7 +202,7 @@ func (q *Question) IsKnown() bool {
 	q.answers.mu.Lock()
 	defer q.answers.mu.Unlock()
 	return q.record.isReached(q.request.Cached.GetResourceVersion()) &&
-		q.record.answers[q.request.By] == answer{q.intent, q.request.Definition, q.state}
+		q.record.answers[q.request.By] == q.answer
 }
 
 // Answered learns the server's answer. version is the resourceVersion of the object in it, empty for an error. isSame
@@ -223,7 +221,7 @@ func (q *Question) Answered(version string, isSame, hasWritten bool) {
 		// The cache has another version: this says nothing about it.
 	case isSame && version != "" && r.Cached != nil && r.Definition != nil:
 		if q.asked > q.record.lost && q.isLasting() {
-			q.record.answers[r.By] = answer{q.intent, r.Definition, q.state}
+			q.record.answers[r.By] = q.answer
 		}
 	default:
 		delete(q.record.answers, r.By)
