@@ -308,54 +308,41 @@ func (c *comparer) compareByElements(t *Type, old, now []any, depth int) differe
 	l := t.List
 	before, after := l.indexOf(old), l.indexOf(now)
 	check := c.check
-	if len(after.elems) < len(now) || after.many != nil { // items that are not compared one by one
+	if len(after.first) < len(now) { // items that are not compared one by one
 		c.validateNew(t, now, depth)
 	}
 	for i, e := range before.elems {
-		if before.first[e.Text()] == i {
-			d.add(e, c.compareItem(l, e, old, now, &before, &after, depth))
+		if before.isFirst(i) {
+			d.add(e, c.compareItem(l, e, &before, &after, depth))
 		}
 	}
 	for i, e := range after.elems {
-		if after.first[e.Text()] == i && !before.has(e) {
-			d.add(e, c.compareItem(l, e, old, now, &before, &after, depth))
+		if after.isFirst(i) && !before.has(e) {
+			d.add(e, c.compareItem(l, e, &before, &after, depth))
 		}
 	}
 	c.check = check
 	return d.result()
 }
 
-func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index,
-	depth int) (d difference) {
-	first := func(list []any, x *index) any {
-		if i, ok := x.first[e.Text()]; ok {
-			return list[x.positions[i]]
-		}
-		return missing
-	}
+// compareItem compares the items with one element.
+func (c *comparer) compareItem(l *List, e fieldpath.Element, before, after *index, depth int) (d difference) {
 	nOld, nNow := before.times(e), after.times(e)
-	switch {
-	case nOld <= 1 && nNow <= 1:
-		return c.compare(l.elem, first(old, before), first(now, after), depth+1)
-	case nOld > 1 && nNow > 1:
-		d[modified].Member = !equalDuplicates(e, old, now, before, after)
-	case nOld > 1:
-		if nNow == 1 {
-			d = c.compare(l.elem, missing, first(now, after), depth+1)
-		}
-		d[removed].Member = true
-	default:
-		if nOld == 1 {
-			d = c.compare(l.elem, first(old, before), missing, depth+1)
-		}
-		d[added].Member = true
+	if nOld > 1 && nNow > 1 {
+		d[modified].Member = !equalDuplicates(e, before, after)
+		return d
 	}
+	if nOld == 1 || nNow == 1 {
+		d = c.compare(l.elem, before.only(e), after.only(e), depth+1)
+	}
+	d[removed].Member = d[removed].Member || nOld > 1
+	d[added].Member = d[added].Member || nNow > 1
 	return d
 }
 
 // equalDuplicates reports whether the duplicates of element e are equal, in their order.
-func equalDuplicates(e fieldpath.Element, old, now []any, before, after *index) bool {
+func equalDuplicates(e fieldpath.Element, before, after *index) bool {
 	return slices.EqualFunc(before.many[e.Text()], after.many[e.Text()], func(i, j int) bool {
-		return Equal(old[before.positions[i]], now[after.positions[j]])
+		return Equal(before.list[i], after.list[j])
 	})
 }

@@ -80,7 +80,7 @@ func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 		f.lists[key] = x
 	}
 	if i, ok := x.first[e.Text()]; ok && x.elems[i] == e {
-		return list[x.positions[i]], x.times(e)
+		return list[i], x.times(e)
 	}
 	return nil, 0
 }

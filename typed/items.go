@@ -76,47 +76,44 @@ func finite(v any) error {
 //
 // For example, of the set [a, b, a]:
 //
-//	elems  [="a"] [="b"] [="a"]     positions  0 1 2     first  "a":0 "b":1     many  "a":[0 2]
+//	elems  [="a"] [="b"] [="a"]     first  "a":0 "b":1     many  "a":[0 2]
 //
-// Invariant: len(elems) == len(positions) ≤ len(list).
+// Invariant: len(elems) == len(list).
 type index struct {
-	// elems are the elements of the items, in the order of the list; items that can't be selected are omitted, here and
-	// in positions.
+	list []any
+	// elems are the elements of the items; that of an item that can't be selected is zero, and not in first.
 	elems []fieldpath.Element
-	// positions are those of the items in the list.
-	positions []int
-	// first maps the text of an element to its first position in elems.
+	// first maps the text of an element to its first position.
 	first map[string]int
-	// many maps the text of a duplicated element to all its positions in elems, ascending; nil if there is none.
+	// many maps the text of a duplicated element to all its positions, ascending; nil if there is none.
 	many map[string][]int
 }
 
 // indexOf builds the index of list.
 func (l *List) indexOf(list []any) index {
 	x := index{
-		elems:     make([]fieldpath.Element, 0, len(list)),
-		positions: make([]int, 0, len(list)),
-		first:     make(map[string]int, len(list)),
+		list:  list,
+		elems: make([]fieldpath.Element, len(list)),
+		first: make(map[string]int, len(list)),
 	}
 	for i, item := range list {
 		e, err := l.element(item)
 		if err != nil {
 			continue
 		}
-		if first, ok := x.first[e.Text()]; !ok {
-			x.first[e.Text()] = len(x.elems)
-		} else {
-			if x.many == nil {
-				x.many = map[string][]int{}
-			}
-			all := x.many[e.Text()]
-			if all == nil {
-				all = append(all, first)
-			}
-			x.many[e.Text()] = append(all, len(x.elems))
+		x.elems[i] = e
+		first, isDuplicate := x.first[e.Text()]
+		if !isDuplicate {
+			x.first[e.Text()] = i
+			continue
 		}
-		x.elems = append(x.elems, e)
-		x.positions = append(x.positions, i)
+		if x.many == nil {
+			x.many = map[string][]int{}
+		}
+		if x.many[e.Text()] == nil {
+			x.many[e.Text()] = []int{first}
+		}
+		x.many[e.Text()] = append(x.many[e.Text()], i)
 	}
 	return x
 }
@@ -124,6 +121,20 @@ func (l *List) indexOf(list []any) index {
 func (x *index) has(e fieldpath.Element) bool {
 	_, ok := x.first[e.Text()]
 	return ok
+}
+
+// isFirst reports whether the item at i can be selected, and is the first with its element.
+func (x *index) isFirst(i int) bool {
+	first, ok := x.first[x.elems[i].Text()]
+	return ok && first == i
+}
+
+// only returns the item with the element e, or missing if there is none or several.
+func (x *index) only(e fieldpath.Element) any {
+	if x.times(e) != 1 {
+		return missing
+	}
+	return x.list[x.first[e.Text()]]
 }
 
 // times returns the number of items with the element e.

@@ -307,9 +307,11 @@ func (m *interleaving) isOutOfTurn() bool {
 	return len(m.shared) > 0 && !m.shared[0].Equal(m.index.elems[m.nextLive])
 }
 
-// addLive adds live's next item, which applied does not have.
+// addLive adds live's next item, which applied does not have, if it can be selected.
 func (m *interleaving) addLive() {
-	m.out = append(m.out, m.live[m.index.positions[m.nextLive]])
+	if m.index.elems[m.nextLive] != (fieldpath.Element{}) {
+		m.out = append(m.out, m.live[m.nextLive])
+	}
 	m.nextLive++
 }
 
@@ -318,10 +320,8 @@ func (m *interleaving) addApplied() {
 	if m.nextApplied == len(m.elems) {
 		return
 	}
-	e, live := m.elems[m.nextApplied], missing
-	if m.index.times(e) == 1 {
-		live = m.live[m.index.positions[m.index.first[e.Text()]]]
-	}
+	e := m.elems[m.nextApplied]
+	live := m.index.only(e)
 	merged := m.mergeItem(m.nextApplied, live)
 	if !merged.changed {
 		merged.value = live

@@ -40,10 +40,8 @@ func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
 func (m *Map) reordered(old, now map[string]any, depth int) *fieldpath.Set {
 	var below fieldsets.Builder
 	for name, l := range old {
-		t := m.typeOf(name)
-		if d := t.reordered(l, now[name], depth); d.Member || d.Below != nil {
-			below.Add(fieldpath.Field(name), d.Member, d.Below)
-		}
+		d := m.typeOf(name).reordered(l, now[name], depth)
+		below.Add(fieldpath.Field(name), d.Member, d.Below)
 	}
 	return below.Set()
 }
@@ -54,7 +52,7 @@ func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
 	counts := func(x *index, i int) bool {
 		e := x.elems[i]
 		n, m := before.times(e), after.times(e)
-		return n > 0 && m > 0 && (n == m || x.first[e.Text()] == i)
+		return n > 0 && m > 0 && (n == m || x.isFirst(i))
 	}
 	var below fieldsets.Builder
 	j := 0
@@ -70,10 +68,8 @@ func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
 		}
 		j++
 		if before.times(e) == 1 && after.times(e) == 1 {
-			d := l.elem.reordered(old[before.positions[i]], now[after.positions[after.first[e.Text()]]], depth)
-			if d.Member || d.Below != nil {
-				below.Add(e, d.Member, d.Below)
-			}
+			d := l.elem.reordered(old[i], after.only(e), depth)
+			below.Add(e, d.Member, d.Below)
 		}
 	}
 	out.Below = below.Set()
