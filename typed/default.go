@@ -1,11 +1,7 @@
 package typed
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/tenure-ssa/tenure/internal/limits"
-	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
 // Default returns v as stored by a server that knows the schema and nothing else (spec rule 13.2): a declared field
@@ -32,7 +28,7 @@ func (t *Type) setDefaults(v any, depth int, left *int) any {
 		}
 	case []any:
 		if t.List != nil {
-			return t.List.setDefaults(x, depth, left)
+			return withItems(x, func(_ int, item any) any { return t.List.elem.setDefaults(item, depth+1, left) })
 		}
 	}
 	return v
@@ -40,45 +36,23 @@ func (t *Type) setDefaults(v any, depth int, left *int) any {
 
 func (m *Map) setDefaults(entries map[string]any, depth int, left *int) map[string]any {
 	out := entries
-	change := func() map[string]any {
-		if trees.SameMap(out, entries) {
-			out = make(map[string]any, len(entries)+1)
-			maps.Copy(out, entries)
-		}
-		return out
-	}
 	for name, field := range m.fields {
 		v, there := entries[name]
 		if field.Default != nil && (!there || v == nil && !field.Nullable) {
 			if *left--; *left < 0 {
 				break
 			}
-			change()[name] = m.typeOf(name).setDefaults(field.Default, depth+1, left)
+			out = withEntry(out, entries, name, m.typeOf(name).setDefaults(field.Default, depth+1, left))
 		} else if there && v == nil && !field.Nullable {
-			delete(change(), name)
+			out = withEntry(out, entries, name, missing)
 		}
 	}
 	for name, v := range entries {
 		if t, _ := m.Child(name); t != nil && v != nil {
 			if filled := t.setDefaults(v, depth+1, left); !same(v, filled) {
-				change()[name] = filled
+				out = withEntry(out, entries, name, filled)
 			}
 		}
-	}
-	return out
-}
-
-func (l *List) setDefaults(items []any, depth int, left *int) []any {
-	out := items
-	for i, item := range items {
-		filled := l.elem.setDefaults(item, depth+1, left)
-		if same(item, filled) {
-			continue
-		}
-		if sameList(out, items) {
-			out = slices.Clone(items)
-		}
-		out[i] = filled
 	}
 	return out
 }

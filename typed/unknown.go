@@ -1,11 +1,7 @@
 package typed
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/tenure-ssa/tenure/internal/limits"
-	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -50,52 +46,30 @@ func (d *dropper) entries(m *Map, entries, live map[string]any) map[string]any {
 	out := entries
 	for name, v := range entries {
 		d.push(fieldpath.Field(name))
-		t, _ := m.Child(name)
-		var kept any
-		if t == nil {
+		kept := missing
+		if t, _ := m.Child(name); t == nil {
 			d.add("field not declared in schema")
 		} else {
 			kept = d.value(t, v, live[name])
 		}
 		d.pop()
-		if t != nil && same(kept, v) {
-			continue
-		}
-		if trees.SameMap(out, entries) {
-			out = maps.Clone(entries)
-		}
-		if t == nil {
-			delete(out, name)
-		} else {
-			out[name] = kept
+		if !same(kept, v) {
+			out = withEntry(out, entries, name, kept)
 		}
 	}
 	return out
 }
 
 func (d *dropper) items(t *Type, list []any, live any) []any {
-	l, out := t.List, list
-	for i, v := range list {
+	return withItems(list, func(i int, v any) any {
 		e := fieldpath.Index(i)
-		if !l.IsAtomic() {
-			if named, err := l.element(v); err == nil {
+		if !t.List.IsAtomic() {
+			if named, err := t.List.element(v); err == nil {
 				e = named
 			}
 		}
 		d.push(e)
-		var there any
-		if live != nil {
-			there = d.finder.child(t, live, e)
-		}
-		kept := d.value(l.elem, v, there)
-		d.pop()
-		if same(kept, v) {
-			continue
-		}
-		if sameList(out, list) {
-			out = slices.Clone(list)
-		}
-		out[i] = kept
-	}
-	return out
+		defer d.pop()
+		return d.value(t.List.elem, v, d.finder.child(t, live, e))
+	})
 }

@@ -2,6 +2,7 @@ package typed
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
@@ -280,6 +281,40 @@ func same(a, b any) bool {
 		return a == b
 	}
 	return kindOf(a) == isNumber && a == b
+}
+
+// withEntry returns out with v as the entry called name, or without that entry if v is missing. out is entries or, from
+// the first change on, a copy of it, which is changed.
+func withEntry(out, entries map[string]any, name string, v any) map[string]any {
+	if trees.SameMap(out, entries) {
+		out = make(map[string]any, len(entries)+1)
+		maps.Copy(out, entries)
+	}
+	if isMissing(v) {
+		delete(out, name)
+	} else {
+		out[name] = v
+	}
+	return out
+}
+
+// withItems returns list with f applied to each item; an item for which f returns missing is left out. It returns list
+// itself if nothing changes.
+func withItems(list []any, f func(i int, item any) any) []any {
+	var out []any
+	for i, item := range list {
+		now := f(i, item)
+		if out == nil && !same(now, item) {
+			out = append(make([]any, 0, len(list)), list[:i]...)
+		}
+		if out != nil && !isMissing(now) {
+			out = append(out, now)
+		}
+	}
+	if out == nil {
+		return list
+	}
+	return out
 }
 
 // describe returns a short description of a value for an error.
