@@ -70,7 +70,7 @@ func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, erro
 // and finds what it owns.
 type merger struct{ *validator }
 
-// result is the merged value of one place; value is live's own unless changed.
+// result is the merged value of one place. It is live's own, whatever value is, unless changed.
 type result struct {
 	value   any
 	changed bool
@@ -83,39 +83,26 @@ func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool) {
 		return result{applied, true}, m.value(t, applied)
 	}
 	shape := t.shapeOf(applied).first()
-	if leaf = t.isLeafShape(shape); leaf {
-		return m.mergeLeaf(t, shape, live, applied), leaf
+	if t.isLeafShape(shape) {
+		return m.mergeLeaf(t, shape, live, applied), true
 	}
 	switch shape {
 	case mapShape:
 		l, r := asMap(live), asMap(applied)
-		switch {
-		case r == nil || len(l) == 0 && (len(r) == 0 || m.semantics == nil):
-		case !m.within():
-			return result{live, false}, leaf
-		default:
-			return m.mergeEntries(t.Map, l, r), leaf
+		if r != nil && (len(l) > 0 || len(r) > 0 && m.semantics != nil) {
+			return m.mergeEntries(t.Map, l, r), false
 		}
 	case listShape:
 		l, r := asList(live), asList(applied)
-		switch {
-		case len(l) == 0 || len(r) == 0 || len(r) > limits.MaxItems:
-		case !m.within():
-			return result{live, false}, leaf
-		default:
-			return m.mergeItems(t.List, l, r), leaf
+		if len(l) > 0 && len(r) > 0 && len(r) <= limits.MaxItems {
+			return m.mergeItems(t.List, l, r), false
 		}
 	}
 	// At most one of them has content, or the intent has too many items, which is an error. The intent's value replaces
 	// a null; an empty one leaves live's content.
 	m.value(t, applied)
-	switch {
-	case hasContent(live, shape) && !hasContent(applied, shape):
-		return result{live, false}, leaf
-	case !hasContent(applied, shape) && m.semantics.Equal(t, live, applied):
-		return result{live, false}, leaf
-	}
-	return result{applied, true}, leaf
+	keepsLive := !hasContent(applied, shape) && (hasContent(live, shape) || m.semantics.Equal(t, live, applied))
+	return result{applied, !keepsLive}, false
 }
 
 // hasContent reports whether v is a map or list with content, of a shape.
@@ -129,10 +116,7 @@ func (m *merger) mergeLeaf(t *Type, s shape, live, applied any) result {
 	if s == scalarShape || applied == nil || !isEqual {
 		m.value(t, applied)
 	}
-	if isEqual {
-		return result{live, false}
-	}
-	return result{applied, true}
+	return result{applied, !isEqual}
 }
 
 // equal is [Semantics.Equal], and counts the values that it visits.
@@ -146,6 +130,9 @@ func (m *merger) equal(t *Type, a, b any) bool {
 }
 
 func (m *merger) mergeEntries(of *Map, live, applied map[string]any) result {
+	if !m.within() {
+		return result{}
+	}
 	var out map[string]any // a copy of live, made at the first change
 	m.eachEntry(of, applied, func(f namedField, declared bool, r any) {
 		l, has := live[f.name]
@@ -169,6 +156,9 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) result {
 
 // mergeItems merges two lists that both have items.
 func (m *merger) mergeItems(l *List, live, applied []any) result {
+	if !m.within() {
+		return result{}
+	}
 	x := listMerge{
 		merger: m, list: l, live: live, applied: applied,
 		elems: make([]fieldpath.Element, len(applied)),
