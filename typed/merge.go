@@ -1,13 +1,13 @@
 package typed
 
 import (
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -133,7 +133,7 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) result {
 	if !m.within() {
 		return result{}
 	}
-	var out map[string]any // a copy of live, made at the first change
+	out := live
 	m.eachEntry(of, applied, func(f namedField, declared bool, r any) {
 		l, has := live[f.name]
 		if !has {
@@ -145,13 +145,9 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) result {
 		if !merged.changed || m.semantics.bothAbsent(of, f.name, l, r, m.depth) {
 			return
 		}
-		if out == nil {
-			out = make(map[string]any, len(live)+1)
-			maps.Copy(out, live)
-		}
-		out[f.name] = merged.value
+		out = withEntry(out, live, f.name, merged.value)
 	})
-	return result{out, out != nil}
+	return result{out, !trees.SameMap(out, live)}
 }
 
 // mergeItems merges two lists that both have items.
@@ -207,15 +203,14 @@ func (x *listMerge) mergeItem(i int, live any) result {
 
 // inPlace merges lists that have the same items in the same order, as most have.
 func (x *listMerge) inPlace() {
-	for i, live := range x.live {
-		merged := x.mergeItem(i, live)
-		if !merged.changed {
-			continue
+	out := withItems(x.live, func(i int, live any) any {
+		if merged := x.mergeItem(i, live); merged.changed {
+			return merged.value
 		}
-		if !x.changed {
-			x.out, x.changed = append(make([]any, 0, len(x.live)), x.live...), true
-		}
-		x.out[i] = merged.value
+		return live
+	})
+	if !sameList(out, x.live) {
+		x.out, x.changed = out, true
 	}
 }
 
