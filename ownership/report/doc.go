@@ -44,6 +44,6 @@
 //
 // # Bounds
 //
-// For each finding there are the names of the 25 worst objects. Everything that a report returns is sorted, and does not
-// depend on the order of the objects.
+// For each finding there are the names of the 25 worst objects. Everything that a report returns is sorted, and does
+// not depend on the order of the objects.
 package report
