@@ -52,6 +52,7 @@ func TestOwners(t *testing.T) {
 			Map: typed.NewMap(map[string]typed.Field{
 				"port":     {Type: &typed.Type{Scalar: typed.Numeric}},
 				"protocol": {Type: str, Default: "TCP"},
+				"m":        {Type: &typed.Type{Map: typed.NewMap(nil, str)}},
 			}, nil),
 		}, "port", "protocol")},
 	)
@@ -86,6 +87,10 @@ func TestOwners(t *testing.T) {
 			[]string{`{"f:spec":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{}}}}`}, ports,
 			map[string]string{`.spec[port=80,protocol="TCP"]`: "owned a", `.spec[port=80,protocol="UDP"]`: "unowned"},
 			"the item lacks the protocol, the schema has its default"},
+		{"granular in an item by type", `[{port: 80, m: {x: y}}]`,
+			[]string{`{"f:spec":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:m":{}}}}`}, ports,
+			map[string]string{`.spec[port=80,protocol="TCP"].m`: "owned a", `.spec[port=80,protocol="TCP"].m.x`: "unowned"},
+			"types go on in the items of lists"},
 		{"default of a key without a type", `[{port: 80}, {port: 81, protocol: UDP}]`,
 			[]string{`{"f:spec":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{}}}}`}, nil,
 			map[string]string{`.spec[port=80,protocol="TCP"]`: "owned a", `.spec[port=81,protocol="UDP"]`: "unowned"},
