@@ -2,6 +2,7 @@ package blame
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	goyaml "go.yaml.in/yaml/v3"
@@ -98,11 +99,8 @@ func (l *layout) addChild(child *node, y *goyaml.Node) error {
 // end sets the last lines of n and of everything in it.
 func (n *node) end(last int) {
 	n.last = last
-	for i, child := range n.children {
-		if i+1 < len(n.children) {
-			child.end(n.children[i+1].first - 1)
-		} else {
-			child.end(last)
-		}
+	for _, child := range slices.Backward(n.children) {
+		child.end(last)
+		last = child.first - 1
 	}
 }
