@@ -54,7 +54,7 @@ func (r *Report) visit(n *node, at place) bool {
 	for i, child := range n.children {
 		child.typ = cmp.Or(n.typeOf(child), unknown)
 		child.elem = n.elementOf(child, i, shape)
-		slices.Sort(child.entries)
+		child.entries = slices.Compact(child.entries) // several elements of an entry may select one item
 		exempt, below := at.below.At(child.elem)
 		owned = r.visit(child, place{
 			whole:  inside,
@@ -95,9 +95,7 @@ func (r *Report) distribute(n *node) {
 				if child.elem == (fieldpath.Element{}) {
 					child.elem = e
 				}
-				// Cursors mostly come in the order of their entries.
-				last := len(child.entries) - 1
-				if held.Member && (last < 0 || child.entries[last] < c.entry || !slices.Contains(child.entries, c.entry)) {
+				if held.Member {
 					child.entries = append(child.entries, c.entry)
 				}
 				if held.Below != nil {
@@ -112,16 +110,11 @@ func (r *Report) distribute(n *node) {
 func (n *node) finder() func(fieldpath.Element) []int {
 	switch v := n.value.(type) {
 	case map[string]any:
-		positions := make(map[fieldpath.Element]int, len(n.children))
+		positions := make(map[fieldpath.Element][]int, len(n.children))
 		for i, child := range n.children {
-			positions[child.elem] = i
+			positions[child.elem] = []int{i}
 		}
-		return func(e fieldpath.Element) []int {
-			if i, ok := positions[e]; ok {
-				return []int{i}
-			}
-			return nil
-		}
+		return func(e fieldpath.Element) []int { return positions[e] }
 	case []any:
 		return items.New(v, n.typ).Find
 	}
