@@ -56,10 +56,7 @@ func newSnapshot(tree map[string]any) *snapshot {
 
 func (s *snapshot) size() Size {
 	list, _ := managedfields.Of(s.tree)
-	data, err := json.Marshal(list)
-	if err != nil {
-		return Size{Entries: len(s.entries)}
-	}
+	data, _ := json.Marshal(list) // nil for what is no JSON
 	return Size{len(s.entries), len(data)}
 }
 
@@ -181,13 +178,10 @@ func (c *change) attribute(old, now *snapshot, touched []Side) {
 	if len(before) == 1 {
 		c.before = before[0]
 	}
-	for _, side := range touched {
-		if slices.Contains(owners, side) {
-			c.side = side
-			return
-		}
-	}
-	if len(owners) == 1 {
+	isOwner := func(side Side) bool { return slices.Contains(owners, side) }
+	if i := slices.IndexFunc(touched, isOwner); i >= 0 {
+		c.side = touched[i]
+	} else if len(owners) == 1 {
 		c.side = owners[0]
 	}
 }
@@ -200,10 +194,7 @@ func (c *change) isTaken(old, now *snapshot) bool {
 }
 
 func isTime(v any) bool {
-	text, ok := v.(string)
-	if !ok {
-		return false
-	}
+	text, _ := v.(string)
 	_, err := time.Parse(time.RFC3339, text)
 	return err == nil
 }
