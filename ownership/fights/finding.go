@@ -56,6 +56,11 @@ type Size struct {
 	Bytes   int `json:"bytes"`
 }
 
+// growsTo reports whether managed fields of this size have grown, if they have another one now.
+func (s Size) growsTo(now Size) bool {
+	return now.Entries > s.Entries && now.Bytes >= s.Bytes+1024 && now.Bytes*2 >= s.Bytes*3
+}
+
 // Rate returns the writes that count, in a minute; 0 if they were all at one time.
 func (f Finding) Rate() float64 {
 	elapsed := f.Last.Sub(f.Since).Minutes()

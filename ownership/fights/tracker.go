@@ -106,12 +106,13 @@ func (t *Tracker) Observe(obj map[string]any, at time.Time) []Finding {
 		}
 	}
 	if isIdle && !writesTimes[next.object.Kind] && len(touched) > 0 {
-		if f, ok := h.idleWrite(touched[0], at, t.options); ok {
-			found = append(found, f)
+		if times := h.idleWrite(touched[0], at, t.options); len(times) >= t.options.IdleWrites {
+			found = append(found, h.idleFinding(touched[0], times))
 		}
 	}
-	if f, ok := h.growth(next.size(), at); ok {
-		found = append(found, f)
+	if now := next.size(); !h.grown && h.first.growsTo(now) {
+		h.grown = true
+		found = append(found, h.growthFinding(now, at))
 	}
 	return found
 }
@@ -213,16 +214,15 @@ func (f *field) returns(at time.Time, window time.Duration) (n int) {
 
 func (f *field) isFight(at time.Time, o Options) bool { return f.returns(at, o.Window) >= o.Returns }
 
-// idleWrite counts a write that changed nothing.
-func (h *history) idleWrite(side Side, at time.Time, o Options) (Finding, bool) {
+// idleWrite adds a write that changed nothing, and returns the times of those in the window.
+func (h *history) idleWrite(side Side, at time.Time, o Options) []time.Time {
 	if h.idle[side] == nil && len(h.idle) == maxSides {
-		return Finding{}, false
+		return nil
 	}
 	times := append(within(h.idle[side], at, o.Window), at)
 	// More are not needed to tell the rate.
-	times = times[max(0, len(times)-10*o.IdleWrites):]
-	h.idle[side] = times
-	return h.idleFinding(side, times), len(times) >= o.IdleWrites
+	h.idle[side] = times[max(0, len(times)-10*o.IdleWrites):]
+	return h.idle[side]
 }
 
 // within returns the times that are in the window, which are the last of them.
@@ -231,15 +231,6 @@ func within(times []time.Time, at time.Time, window time.Duration) []time.Time {
 		times = times[1:]
 	}
 	return times
-}
-
-// growth reports once that the managed fields have grown.
-func (h *history) growth(now Size, at time.Time) (Finding, bool) {
-	if h.grown || now.Entries <= h.first.Entries || now.Bytes < h.first.Bytes+1024 || now.Bytes*2 < h.first.Bytes*3 {
-		return Finding{}, false
-	}
-	h.grown = true
-	return h.growthFinding(now, at), true
 }
 
 // Side is who writes: a manager with its operation and subresource.
