@@ -63,7 +63,7 @@ func (m *move) previewOthers() {
 	}
 	mine := m.target.Owned()
 	sole := mine.Difference(others.Owned(m.target.APIVersion))
-	wanted := m.held.Difference(m.before).Difference(mine)
+	wanted := m.held.Difference(mine)
 	for i := range others {
 		e := &others[i]
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {

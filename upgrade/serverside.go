@@ -97,7 +97,6 @@ type move struct {
 	object runtime.Object
 	target managedfields.Entry        // the applier's
 	exists bool                       // target is among the entries
-	before *fieldpath.Set             // what target owned before
 	last   *unstructured.Unstructured // the intent in the annotation; nil for none
 	intent *unstructured.Unstructured // the next intent; nil if it is unknown
 
@@ -149,8 +148,8 @@ func (m *move) isFrom(k managedfields.Key) bool {
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {
-		before, err := r.Fields()
-		m.target, m.exists, m.before = *r, true, before
+		m.target, m.exists = *r, true
+		_, err := r.Fields()
 		return err
 	}
 	preferred := []string{m.version}
