@@ -113,7 +113,7 @@ func (e *Edit) Type(version string) (*typed.Type, error) {
 // now returns the time of a write, as servers write it.
 func (e *Edit) now() *metav1.Time {
 	clock := time.Now
-	if _, o, err := e.options(e.Kind.GroupVersion().String(), ""); err == nil && o.Clock != nil {
+	if _, o, _ := e.options(e.Kind.GroupVersion().String(), ""); o.Clock != nil {
 		clock = o.Clock
 	}
 	return &metav1.Time{Time: clock().UTC().Truncate(time.Second)}

@@ -195,7 +195,8 @@ func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to 
 	if len(sources) == 0 {
 		return fmt.Errorf("manager %q can't hand over to itself", from.Manager)
 	}
-	if err := checkFields(fields, all, fmt.Sprintf("manager %q owns", from.Manager), owned...); err != nil {
+	whose := fmt.Sprintf("manager %q owns", from.Manager)
+	if err := checkFields(fields, all, whose, fieldpath.UnionOf(owned...)); err != nil {
 		return err
 	}
 	for i, source := range sources {
@@ -312,7 +313,7 @@ func (e *Edit) put(to managedfields.Key, source managedfields.Entry, fields *fie
 
 // later returns the later of two times; nil is the earliest.
 func later(a, b *metav1.Time) *metav1.Time {
-	if a == nil || b != nil && a.Before(b) {
+	if a == nil || a.Before(b) {
 		return b
 	}
 	return a
