@@ -157,11 +157,10 @@ func (w Way) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
 // UnmarshalText is the inverse of MarshalText.
 func (w *Way) UnmarshalText(text []byte) error {
-	for i, name := range ways {
-		if name == string(text) {
-			*w = Way(i)
-			return nil
-		}
+	i := slices.Index(ways[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("no way out of a conflict: expected give-up, share or force, got %.40q", text)
 	}
-	return fmt.Errorf("no way out of a conflict: expected give-up, share or force, got %.40q", text)
+	*w = Way(i)
+	return nil
 }
