@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
@@ -64,10 +66,7 @@ func (d *difference) find(path string, a, b any, depth int) {
 	switch x := a.(type) {
 	case map[string]any:
 		if y, ok := b.(map[string]any); ok {
-			names := map[string]any{}
-			maps.Copy(names, x)
-			maps.Copy(names, y)
-			for _, name := range slices.Sorted(maps.Keys(names)) {
+			for _, name := range sets.List(sets.KeySet(x).Union(sets.KeySet(y))) {
 				at := path + "." + name
 				if !plainName.MatchString(name) {
 					at = fmt.Sprintf("%s[%q]", path, name)
