@@ -21,7 +21,6 @@ type look struct {
 	report  *Report
 	object  Object
 	u       *unstructured.Unstructured
-	gvk     schema.GroupVersionKind
 	kind    *kindTally
 	example Example
 
@@ -112,7 +111,7 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 func (l *look) addVersion(e *managedfields.Entry, fields int) {
 	r := l.report
 	gv, err := schema.ParseGroupVersion(e.APIVersion)
-	if r.options.IsServed == nil || err != nil || r.options.IsServed(gv.WithKind(l.gvk.Kind)) {
+	if r.options.IsServed == nil || err != nil || r.options.IsServed(gv.WithKind(l.u.GetKind())) {
 		return
 	}
 	l.gone++
@@ -133,7 +132,7 @@ func (l *look) compareOwners() {
 	if l.object.Types == nil {
 		return
 	}
-	t, err := l.object.Types.Type(l.gvk)
+	t, err := l.object.Types.Type(l.u.GroupVersionKind())
 	if err != nil {
 		return
 	}

@@ -95,17 +95,15 @@ func jsonSize(v any) int {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if encoder.Encode(v) != nil {
-		return 0
-	}
-	return out.Len() - len("\n")
+	_ = encoder.Encode(v) // writes nothing then
+	return len(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
 // Add adds an object. What can't be read of it is left out, and counted. ctx goes to its converter.
 func (r *Report) Add(ctx context.Context, o Object) {
 	u := &unstructured.Unstructured{Object: o.Tree}
 	gvk := u.GroupVersionKind()
-	l := &look{report: r, object: o, u: u, gvk: gvk, owners: map[string]*fieldpath.Set{}}
+	l := &look{report: r, object: o, u: u, owners: map[string]*fieldpath.Set{}}
 	l.example = Example{
 		Kind: strings.ToLower(gvk.GroupKind().String()), Namespace: u.GetNamespace(), Name: u.GetName(),
 		version: gvk.Version, Size: jsonSize(o.Tree),
