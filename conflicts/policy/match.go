@@ -20,14 +20,11 @@ func (r Rule) matches(obj *metav1.PartialObjectMetadata, owner Owner, path strin
 		(r.Subresource == nil || *r.Subresource == owner.Subresource) &&
 		(anyOf(r.Kinds, group.Kind) || anyOf(r.Kinds, group.String())) &&
 		anyOf(r.Namespaces, obj.Namespace) && anyOf(r.Names, obj.Name) &&
-		selects(r.LabelSelector, obj.Labels) &&
+		(r.LabelSelector == nil || selects(r.LabelSelector, obj.Labels)) &&
 		(len(r.Fields) == 0 || slices.ContainsFunc(r.Fields, isField))
 }
 
 func selects(selector *metav1.LabelSelector, set labels.Set) bool {
-	if selector == nil {
-		return true
-	}
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && s.Matches(set)
 }
