@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -108,19 +109,15 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	return sets
 }
 
-// addAbsent adds the paths of an entry at and below one that is not in the object.
-func (r *Report) addAbsent(entry int, path fieldpath.Path, held fieldpath.Entry) {
+// addAbsent adds the paths of an entry at and below a child of n that is not in the object.
+func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fieldpath.Entry) {
 	e := &r.Entries[entry]
-	add := func(p fieldpath.Path) {
+	var absent fieldsets.Builder
+	absent.Add(child, held.Member, held.Below)
+	for p := range absent.Set().All() {
 		if e.AbsentCount++; len(e.Absent) < MaxAbsent {
-			e.Absent = append(e.Absent, slices.Concat(path, p))
+			e.Absent = append(e.Absent, slices.Concat(n.path(), p))
 		}
-	}
-	if held.Member {
-		add(nil)
-	}
-	for p := range held.Below.All() {
-		add(p)
 	}
 }
 
@@ -151,21 +148,17 @@ func (r *Report) addLines(l *layout) {
 			nodes = []*node{current}
 		}
 		for _, n := range nodes {
-			line.Fields = append(line.Fields, Field{Path: n.path(), Kind: n.kind, State: n.state, Owners: r.owners(n)})
+			field := Field{Path: n.path(), Kind: n.kind, State: n.state}
 			for _, entry := range n.entries {
+				e := &r.Entries[entry]
+				field.Owners = append(field.Owners, &e.Owner)
 				if counted[entry] != i+1 {
 					counted[entry] = i + 1
-					r.Entries[entry].Lines++
+					e.Lines++
 				}
 			}
+			line.Fields = append(line.Fields, field)
 		}
 		r.Lines = append(r.Lines, line)
 	}
-}
-
-func (r *Report) owners(n *node) (owners []*Owner) {
-	for _, entry := range n.entries {
-		owners = append(owners, &r.Entries[entry].Owner)
-	}
-	return owners
 }

@@ -88,7 +88,7 @@ func (r *Report) distribute(n *node) {
 		for e, held := range c.below.Level() {
 			targets := find(e)
 			if len(targets) == 0 && !c.several {
-				r.addAbsent(c.entry, append(n.path(), e), held)
+				r.addAbsent(c.entry, n, e, held)
 			}
 			for _, i := range targets {
 				child := n.children[i]
