@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -100,7 +101,7 @@ type move struct {
 	last   *unstructured.Unstructured // the intent in the annotation; nil for none
 	intent *unstructured.Unstructured // the next intent; nil if it is unknown
 
-	from    map[string]bool
+	from    sets.Set[string]
 	moved   []*fieldpath.Set     // what target gains
 	held    *fieldpath.Set       // at target's version
 	keeper  *managedfields.Entry // LastAppliedManager's new entry; nil for none
@@ -111,7 +112,7 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 	if err := managedfields.ValidateManager(o.Manager); err != nil || o.Manager == "" {
 		return nil, errors.Join(errors.New("manager: expected the name of who will apply"), err)
 	}
-	m := &move{ServerSideOptions: o, object: obj, from: map[string]bool{}}
+	m := &move{ServerSideOptions: o, object: obj, from: sets.New(o.From...)}
 	var err error
 	if m.edit, err = startEdit(ctx, obj, o.Types, o.Converter); err != nil {
 		return nil, err
@@ -127,12 +128,9 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 		}
 		m.intent = &unstructured.Unstructured{Object: tree}
 	}
-	for _, manager := range m.From {
-		m.from[manager] = true
-	}
 	if len(m.From) == 0 {
 		for _, e := range owners(m.Entries, metav1.ManagedFieldsOperationUpdate, fieldpath.NewSet(annotationPath)) {
-			m.from[e.Manager] = true
+			m.from.Insert(e.Manager)
 		}
 	}
 	return m, m.aim()
@@ -140,7 +138,7 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 
 // isFrom reports whether the entry of k is an Update entry that moves.
 func (m *move) isFrom(k managedfields.Key) bool {
-	return k.Operation == metav1.ManagedFieldsOperationUpdate && k.Subresource == m.Subresource && m.from[k.Manager]
+	return k.Operation == metav1.ManagedFieldsOperationUpdate && k.Subresource == m.Subresource && m.from.Has(k.Manager)
 }
 
 // aim finds the applier's entry, or the version of a new one: that of the annotation if an entry that moves has it,
@@ -260,14 +258,10 @@ func (m *move) owned(manager string, fields *fieldpath.Set) *fieldpath.Set {
 // keepLastApplied gives the annotation to LastAppliedManager, unless another applier than Manager owns it. The entry
 // has no time, as kubectl's apply of it changes nothing.
 func (m *move) keepLastApplied(version string) {
-	if m.keeper != nil {
-		return
-	}
 	set := fieldpath.NewSet(annotationPath)
-	for _, e := range owners(m.Entries, metav1.ManagedFieldsOperationApply, set) {
-		if e.Manager != m.Manager {
-			return
-		}
+	isOther := func(e managedfields.Entry) bool { return e.Manager != m.Manager }
+	if m.keeper != nil || slices.ContainsFunc(owners(m.Entries, metav1.ManagedFieldsOperationApply, set), isOther) {
+		return
 	}
 	key := managedfields.KeyOf(LastAppliedManager, metav1.ManagedFieldsOperationApply, "", "")
 	keeper := managedfields.NewEntry(key, version, nil, set)
