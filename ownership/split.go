@@ -17,21 +17,13 @@ func split(owned, fields *fieldpath.Set) (taken, rest *fieldpath.Set) {
 	var t, r fieldsets.Builder
 	for e, entry := range owned.Level() {
 		whole, below := fields.At(e)
-		switch {
-		case whole:
-			t.Add(e, entry.Member, entry.Below)
-			continue
-		case below.Empty():
-			r.Add(e, entry.Member, entry.Below)
-			continue
-		}
 		in, out := split(entry.Below, below)
 		key := keyFields(e, entry.Below)
 		switch {
+		case whole, !in.Empty() && out.Difference(key).Empty():
+			t.Add(e, entry.Member, entry.Below)
 		case in.Empty():
 			r.Add(e, entry.Member, entry.Below)
-		case out.Difference(key).Empty():
-			t.Add(e, entry.Member, entry.Below)
 		default:
 			t.Add(e, entry.Member, in.Union(key))
 			r.Add(e, entry.Member, out.Union(key))
