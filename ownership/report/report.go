@@ -34,10 +34,9 @@ type Options struct {
 }
 
 const (
-	defaultSilent = 90 * 24 * time.Hour
-	maxExamples   = 25 // of a finding
-	maxKinds      = 20 // of a manager
-	maxReasons    = 10
+	maxExamples = 25 // of a finding
+	maxKinds    = 20 // of a manager
+	maxReasons  = 10
 )
 
 // Object is an object that is added to a report.
@@ -77,7 +76,7 @@ type kindTally struct {
 
 // New returns a report of no objects.
 func New(o Options) *Report {
-	o.Silent = cmp.Or(o.Silent, defaultSilent)
+	o.Silent = cmp.Or(o.Silent, 90*24*time.Hour)
 	o.Applier = cmp.Or(o.Applier, "kubectl")
 	if o.CommandLine == nil {
 		o.CommandLine = commandLine
