@@ -49,7 +49,7 @@ type comparison struct {
 	typed.Comparison
 	addedOrModified *fieldpath.Set
 	finder          values.Finder // of values in old and now; nil until it is needed
-	old, now        *lazyObject
+	old, now        object        // none for an update, which has no conflicts
 	err             error
 }
 
@@ -100,7 +100,7 @@ func (c *comparisons) atVersion(version string) *comparison {
 	if err != nil {
 		return c.keep(version, comparison{err: err})
 	}
-	return c.set(version, made(old), made(now), c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
+	return c.set(version, old, now, c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
 }
 
 // keep stores the comparison at a version for later calls of atVersion.
@@ -127,7 +127,7 @@ func (c *comparisons) convert(o *lazyObject, version string) (object, error) {
 }
 
 // set stores how the object changed at a version, without what a write there resets.
-func (c *comparisons) set(version string, old, now *lazyObject, found typed.Comparison) *comparison {
+func (c *comparisons) set(version string, old, now object, found typed.Comparison) *comparison {
 	if c.m.options.ResetFields[version] != nil {
 		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
 	}
@@ -189,19 +189,11 @@ type losses struct {
 // add adds the fields that a change takes from r, with their values before and after. It returns whether the write is
 // refused.
 func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *comparison) (refused bool) {
-	old, err := change.old.get()
-	if err != nil {
-		old = object{typ: typed.Deduced()}
-	}
-	now, err := change.now.get()
-	if err != nil {
-		now = old
-	}
 	if change.finder == nil {
 		change.finder = values.NewFinder()
 	}
 	conflict := conflicts.Conflict{Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time} // r itself would be allocated
-	for p, pair := range change.finder.Pairs(old.typ, taken, old.tree, now.tree) {
+	for p, pair := range change.finder.Pairs(change.old.typ, taken, change.old.tree, change.now.tree) {
 		if l.steps += len(p); l.steps > maxConflictSteps {
 			l.more = true
 			break

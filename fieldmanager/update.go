@@ -250,7 +250,7 @@ func (w *updateWrite) compare() (*comparisons, error) {
 		return w.refuse(old, now)
 	}
 	w.same = w.live != nil && found.Unchanged() && (!found.Inexact || equalButEntries(before, after))
-	changes.set(m.version, old, now, found)
+	changes.set(m.version, object{}, object{}, found)
 	return changes, nil
 }
 
