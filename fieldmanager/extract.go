@@ -47,7 +47,11 @@ func (m *FieldManager) Owned(ctx context.Context, obj runtime.Object) (*fieldpat
 	if err != nil {
 		return nil, err
 	}
-	return m.filter(m.version, m.typ.FieldSet(o.tree)).Difference(managedfields.Unowned()), nil
+	owned := m.typ.FieldSet(o.tree).Difference(managedfields.Unowned())
+	if reset := m.options.ResetFields[m.version]; reset != nil {
+		owned = reset.Filter(owned)
+	}
+	return owned, nil
 }
 
 func (m *FieldManager) validObject(ctx context.Context, obj runtime.Object, role Role) (object, error) {

@@ -154,14 +154,6 @@ func (m *FieldManager) timestamp() *metav1.Time {
 	return &metav1.Time{Time: m.options.Clock().UTC().Truncate(time.Second)}
 }
 
-// filter returns set without what a write at a version resets.
-func (m *FieldManager) filter(version string, set *fieldpath.Set) *fieldpath.Set {
-	if f := m.options.ResetFields[version]; f != nil {
-		return f.Filter(set)
-	}
-	return set
-}
-
 func (m *FieldManager) warning(e *managedfields.Entry, err error) {
 	if m.options.Warnings != nil {
 		m.options.Warnings(Warning{Manager: e.Key, Version: e.APIVersion, Err: err})

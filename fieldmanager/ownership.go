@@ -128,8 +128,8 @@ func (c *comparisons) convert(o *lazyObject, version string) (object, error) {
 
 // set stores how the object changed at a version, without what a write there resets.
 func (c *comparisons) set(version string, old, now object, found typed.Comparison) *comparison {
-	if c.m.options.ResetFields[version] != nil {
-		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
+	if reset := c.m.options.ResetFields[version]; reset != nil {
+		found = found.Map(reset.Filter)
 	}
 	return c.keep(version, comparison{Comparison: found, addedOrModified: found.AddedOrModified(), old: old, now: now})
 }
