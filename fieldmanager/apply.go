@@ -93,9 +93,6 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 	if err := w.prune(); err != nil {
 		return Result{}, err
 	}
-	w.changes = m.compare(ctx,
-		&lazyObject{read: func() (object, error) { return w.live.stripped(), nil }},
-		&lazyObject{read: func() (object, error) { return w.merged.stripped(), nil }})
 	if err := w.setOwners(); err != nil {
 		return Result{}, err
 	}
@@ -131,7 +128,6 @@ type applyWrite struct {
 	merged    object              // live itself unless changed
 	changed   bool                // merged differs from live
 	annotated bool                // the annotations of the object to store differ from merged's
-	changes   *comparisons        // how it differs
 	isNoOp    bool                // nothing changes, entries included: live is returned as it is
 	lost      losses              // what others lose, or what is in conflict
 }
@@ -318,7 +314,10 @@ func (w *applyWrite) setOwners() error {
 	others := w.others
 	if w.changed {
 		w.lost = losses{refuse: !w.force && w.key.Manager != kubectl}
-		others = w.m.takeFromOthers(others, w.key, w.changes, &w.lost)
+		changes := w.m.compare(w.ctx,
+			&lazyObject{read: func() (object, error) { return w.live.stripped(), nil }},
+			&lazyObject{read: func() (object, error) { return w.merged.stripped(), nil }})
+		others = w.m.takeFromOthers(others, w.key, changes, &w.lost)
 		if w.key.Manager == kubectl && len(w.lost.conflicts) > 0 && !w.lost.more {
 			left := w.m.clientSideApplied(w.live.stripped())
 			isLeft := func(c conflicts.Conflict) bool { return left.Has(c.Path) }
