@@ -206,9 +206,7 @@ func (m *FieldManager) readIntent(applied runtime.Object) (object, error) {
 
 // isOwnVersion reports whether a tree is of the FieldManager's kind and version.
 func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
-	version, _ := tree["apiVersion"].(string)
-	kind, _ := tree["kind"].(string)
-	return version == m.version && kind == m.kind.Kind
+	return tree["apiVersion"] == any(m.version) && tree["kind"] == any(m.kind.Kind)
 }
 
 // validate checks an object that is stored. It allows duplicates and unknown fields, because the server accepted them.

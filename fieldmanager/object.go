@@ -186,10 +186,7 @@ func (m *FieldManager) atVersion(ctx context.Context, o object, version string) 
 	if err != nil {
 		return object{}, err
 	}
-	gv, err := schema.ParseGroupVersion(version)
-	if err != nil {
-		return object{}, ErrVersionGone
-	}
+	gv, _ := schema.ParseGroupVersion(version) // typeAt has parsed it
 	// The converter may keep the wrapper, so it gets one of its own, but no deep copy.
 	tree, err := m.convertTree(ctx, &unstructured.Unstructured{Object: o.stripped().tree}, gv)
 	if runtime.IsNotRegisteredError(err) {
@@ -206,14 +203,12 @@ const maxName = 512
 
 // name names a tree in an error: kind namespace/name.
 func (o object) name() string {
-	metadata, _ := o.tree["metadata"].(map[string]any)
-	namespace, _ := metadata["namespace"].(string)
-	name, _ := metadata["name"].(string)
-	kind, _ := o.tree["kind"].(string)
-	if namespace != "" {
+	u := unstructured.Unstructured{Object: o.tree}
+	name := u.GetName()
+	if namespace := u.GetNamespace(); namespace != "" {
 		name = namespace + "/" + name
 	}
-	full := kind + " " + name
+	full := u.GetKind() + " " + name
 	if len(full) > maxName {
 		return strings.ToValidUTF8(full[:maxName], "") + "…"
 	}

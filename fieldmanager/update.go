@@ -139,10 +139,12 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 	if m.options.Subresource == "" && isReset(now) {
 		return w, nil
 	}
-	w.entries, w.entriesErr = entriesOf(live)
+	if live != nil {
+		w.entries, _, w.entriesErr = managedfields.Read(live)
+	}
 	if m.options.Subresource == "" {
 		// If the sent entries can't be read, live's count.
-		if l, _ := entriesOf(now); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
+		if l, _, _ := managedfields.Read(now); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
 			w.entries, w.entriesErr = l, nil
 		}
 	}
@@ -182,14 +184,6 @@ func checkHolder(obj runtime.Object) error {
 		err = checkMetadata(tree)
 	}
 	return err
-}
-
-// entriesOf reads the entries of an object; none of nil, and none if one can't be read.
-func entriesOf(obj runtime.Object) (l managedfields.Entries, err error) {
-	if obj != nil {
-		l, _, err = managedfields.Read(obj)
-	}
-	return l, err
 }
 
 // created returns the entries of a Go struct that is created without entries: one, of the writer. ok is false for other
