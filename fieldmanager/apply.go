@@ -157,14 +157,12 @@ func (w *applyWrite) read() (err error) {
 			return err
 		}
 	}
-	rest := w.entries
-	if i := w.entries.Index(w.key); i >= 0 {
-		own := w.entries[i]
+	if e := w.entries.Get(w.key); e != nil {
+		own := *e
 		w.own = &own
-		rest = slices.Delete(w.entries, i, i+1)
 	}
 	isCurrent := false
-	w.others, w.kept, isCurrent = m.reconcile(rest)
+	w.others, w.kept, isCurrent = m.reconcile(w.entries.Without(w.key))
 	w.isCurrent = w.isCurrent && isCurrent
 	return nil
 }

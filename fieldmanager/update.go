@@ -3,7 +3,6 @@ package fieldmanager
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -318,9 +317,9 @@ func (m *FieldManager) track(
 	reconciled = m.takeFromOthers(reconciled, key, changes, nil)
 
 	mine := managedfields.NewEntry(key, m.version, nil, nil)
-	if i := reconciled.Index(key); i >= 0 {
-		mine = reconciled[i]
-		reconciled = slices.Delete(reconciled, i, i+1)
+	if e := reconciled.Get(key); e != nil {
+		mine = *e
+		reconciled = reconciled.Without(key)
 	}
 	owned := own.addedOrModified.Difference(managedfields.Unowned()) // nobody owns metadata.name
 	// The entry may own what nobody can own today. It loses what the write changes of that.
@@ -330,9 +329,7 @@ func (m *FieldManager) track(
 	if !owned.Empty() { // an update that only removes fields sets no time (spec rule 2.3)
 		mine.SetTime(m.timestamp())
 		// If its entry can't be decoded, it gets a new one.
-		if i := kept.Index(key); i >= 0 {
-			kept = slices.Delete(kept, i, i+1)
-		}
+		kept = kept.Without(key)
 	}
 	if !mine.IsEmpty() {
 		reconciled = append(reconciled, mine)
