@@ -78,9 +78,7 @@ func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChang
 		if c.Gains.Empty() && c.Loses.Empty() && c.From == "" {
 			return
 		}
-		if !c.Gains.Empty() {
-			c.Shares = ownedByOthers(after, c)
-		}
+		c.Shares = ownedByOthers(after, c)
 		out = append(out, c)
 	}
 	was := before.Positions()

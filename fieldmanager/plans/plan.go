@@ -5,6 +5,7 @@
 package plans
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,14 +179,12 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	if options.Found != nil {
 		result.Conflicts = slices.Clone(options.Found)
 	}
-	p := &Plan{Object: result.Object, Conflicts: result.Conflicts, semantics: options.Semantics}
+	p := &Plan{Object: result.Object, Conflicts: result.Conflicts}
 	if result.NoOp() {
 		return p, nil
 	}
 	w := write{ctx, m, m.Options(), m.Kind().GroupVersion().String(), live}
-	if p.semantics == nil {
-		p.semantics = w.options.Semantics
-	}
+	p.semantics = cmp.Or(options.Semantics, w.options.Semantics)
 	if err := p.compare(w, options); err != nil {
 		return nil, err
 	}
