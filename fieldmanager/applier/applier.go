@@ -230,10 +230,8 @@ func (a *Applier) apply(
 		if !again {
 			return result, err
 		}
-		found, unknown := plans.FoundBy(err, live, nil)
-		if unknown != nil {
-			found = nil // the object has changed since: the plan says what conflicts now
-		}
+		// None if the object has changed since: the plan says what conflicts now.
+		found, _ := plans.FoundBy(err, live, nil)
 		a.remember(intent, live, found)
 		next, resolveErr := a.plan(ctx, live, intent, found)
 		switch {
@@ -290,9 +288,9 @@ func (a *Applier) foundBefore(cached Object, intent *unstructured.Unstructured) 
 	a.mu.Lock()
 	found := a.found[KeyOf(intent.GroupVersionKind().GroupKind(), cached)]
 	a.mu.Unlock()
-	list, _, err := managedfields.Read(cached)
+	list, _, _ := managedfields.Read(cached) // none of what can't be read
 	for _, c := range found {
-		if e := list.Get(c.Owner); err != nil || e == nil || e.APIVersion != c.APIVersion || !e.Owned().Has(c.Path) {
+		if e := list.Get(c.Owner); e == nil || e.APIVersion != c.APIVersion || !e.Owned().Has(c.Path) {
 			return nil
 		}
 	}
@@ -330,23 +328,23 @@ func (a *Applier) plan(
 	if err != nil {
 		return Result{}, nil // The server says what is wrong with it.
 	}
+	planned := Result{Plan: plan}
 	if plan.Outcome != plans.Conflict {
-		return Result{Plan: plan}, nil
+		return planned, nil
 	}
 	ways, ok := a.options.Resolve(metadataOf(live, intent), slices.Clone(plan.Conflicts))
 	if !ok {
-		return Result{Plan: plan}, nil
+		return planned, nil
 	}
 	if len(ways) != len(plan.Conflicts) {
-		err := fmt.Errorf("resolve conflicts: expected %d ways out, got %d", len(plan.Conflicts), len(ways))
-		return Result{Plan: plan}, err
+		return planned, fmt.Errorf("resolve conflicts: expected %d ways out, got %d", len(plan.Conflicts), len(ways))
 	}
 	resolution, err := plans.Resolve(ctx, manager, live, intent, func(conflicts.Conflict) (way conflicts.Way) {
 		way, ways = ways[0], ways[1:]
 		return way
 	}, options)
 	if err != nil {
-		return Result{Plan: plan}, fmt.Errorf("resolve conflicts: %w", err)
+		return planned, fmt.Errorf("resolve conflicts: %w", err)
 	}
 	a.count(func(s *Stats) { s.Resolved++ })
 	return Result{Plan: resolution.Plan, Resolution: resolution}, nil
