@@ -180,9 +180,7 @@ func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	if c.tooDeep() {
 		return typed.Type{}
 	}
-	if p, ok := m.Extensions["x-kubernetes-preserve-unknown-fields"]; ok && p == true {
-		preserve = true
-	}
+	preserve = preserve || m.Extensions[preserveKeyword] == true
 	typ := ""
 	if len(m.Type) > 0 {
 		typ = m.Type[0]

@@ -40,15 +40,14 @@ func (c *compiler) listType(extensions map[string]any) listOf {
 		c.fail("x-kubernetes-list-type", "unknown list type %#v, want atomic, set or map", listType)
 		return typed.AtomicList
 	}
-	const keyword = "x-kubernetes-list-map-keys"
-	v, ok := extensions[keyword]
+	v, ok := extensions[listMapKeys]
 	if !ok {
-		c.fail(keyword, "missing, want the key fields of a list of type map")
+		c.fail(listMapKeys, "missing, want the key fields of a list of type map")
 		return typed.AtomicList
 	}
 	keys, ok := texts(v)
 	if !ok {
-		c.fail(keyword, "got %#v, want a list of field names", v)
+		c.fail(listMapKeys, "got %#v, want a list of field names", v)
 	}
 	return keyedBy(keys)
 }
