@@ -37,7 +37,7 @@ func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Regis
 	c := newCompiler(models, nil)
 	c.run(preserveUnknownFields)
 	if len(c.errs) > 0 {
-		return nil, joined(c.errs)
+		return nil, errors.Join(c.errs...)
 	}
 	types := map[schema.GroupVersionKind]*typed.Type{}
 	for _, name := range c.order {
@@ -59,7 +59,7 @@ type compiler struct {
 	named  map[string]*typed.Type
 	// overrides are the copies, empty until the end.
 	overrides map[override]*typed.Type
-	errs      []*SchemaError
+	errs      []error // each a *SchemaError
 
 	// The path of the walk.
 	model string
@@ -93,8 +93,7 @@ func (c *compiler) run(preserve bool) {
 		m := c.models[name]
 		switch {
 		case m == nil:
-			c.model = name
-			c.fail("", "no schema, want an object")
+			described = append(described, name)
 		case m.Ref.String() != "" || c.named[name] != nil:
 			// Upstream resolves an alias to nothing, and knows a few names.
 		case name == quantityModel:
@@ -108,7 +107,11 @@ func (c *compiler) run(preserve bool) {
 	}
 	for _, name := range described {
 		c.model, c.steps = name, c.steps[:0]
-		*c.named[name] = c.shapes(c.models[name], preserve)
+		if m := c.models[name]; m != nil {
+			*c.named[name] = c.shapes(m, preserve)
+		} else {
+			c.fail("", "no schema, want an object")
+		}
 	}
 	for o, t := range c.overrides {
 		*t = overridden(c.refer(o.name), o.atomic)
@@ -355,14 +358,4 @@ func (e *SchemaError) Error() string {
 		return e.Model + ": " + e.Reason
 	}
 	return e.Model + ": " + e.Path + ": " + e.Reason
-}
-
-// joined returns errs as one error in a stable order, or nil.
-func joined(errs []*SchemaError) error {
-	slices.SortStableFunc(errs, func(a, b *SchemaError) int { return cmp.Compare(a.Model, b.Model) })
-	all := make([]error, len(errs))
-	for i, e := range errs {
-		all[i] = e
-	}
-	return errors.Join(all...)
 }

@@ -3,6 +3,7 @@ package openapi
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,7 +70,7 @@ func CompileCRD(crd map[string]any) (*Registry, error) {
 }
 
 func (d *definition) compile() (*Registry, error) {
-	var errs []*SchemaError
+	var errs []error
 	fail := func(path, format string, args ...any) {
 		errs = append(errs, &SchemaError{Model: d.Metadata.Name, Path: path, Reason: fmt.Sprintf(format, args...)})
 	}
@@ -118,13 +119,14 @@ func (d *definition) compile() (*Registry, error) {
 		c := newCompiler(map[string]*spec.Schema{version.Name: model},
 			map[string]*typed.Type{objectMetaModel: objectMeta(d.Spec.PreserveUnknownFields)})
 		c.run(d.Spec.PreserveUnknownFields)
-		for _, e := range c.errs {
+		for _, err := range c.errs {
+			e := err.(*SchemaError)
 			fail(path+"."+e.Path, "%s", e.Reason)
 		}
 		types[gvk] = c.refer(version.Name)
 	}
 	if len(errs) > 0 {
-		return nil, joined(errs)
+		return nil, errors.Join(errs...)
 	}
 	return compiled(types), nil
 }

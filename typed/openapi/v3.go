@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,7 +53,7 @@ func decodeV3(document []byte) (map[string]*spec.Schema, error) {
 // decodeModels decodes models one by one, so an error has the name of its model. A null model is nil.
 func decodeModels(schemas map[string]json.RawMessage) (map[string]*spec.Schema, error) {
 	models := make(map[string]*spec.Schema, len(schemas))
-	var errs []*SchemaError
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		models[name] = nil
 		if raw := schemas[name]; string(raw) != "null" {
@@ -63,5 +64,5 @@ func decodeModels(schemas map[string]json.RawMessage) (map[string]*spec.Schema, 
 			}
 		}
 	}
-	return models, joined(errs)
+	return models, errors.Join(errs...)
 }
