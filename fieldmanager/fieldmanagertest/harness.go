@@ -1,10 +1,8 @@
 package fieldmanagertest
 
 import (
-	"slices"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -127,15 +125,12 @@ func (h *Harness) Owners(path string) []managedfields.Key {
 // nobody does.
 func (h *Harness) RequireOwner(path string, managers ...string) {
 	h.t.Helper()
-	got := []string{}
+	got, want := sets.New[string](), sets.New(managers...)
 	for _, owner := range h.Owners(path) {
-		got = append(got, owner.Manager)
+		got.Insert(owner.Manager)
 	}
-	slices.Sort(got)
-	got = slices.Compact(got)
-	want := slices.Sorted(slices.Values(managers))
-	if !slices.Equal(got, want) {
-		h.t.Errorf("%s is owned by [%s], want [%s]", path, strings.Join(got, " "), strings.Join(want, " "))
+	if !got.Equal(want) {
+		h.t.Errorf("%s is owned by %s, want %s", path, sets.List(got), sets.List(want))
 		h.t.FailNow()
 	}
 }
