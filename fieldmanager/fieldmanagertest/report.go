@@ -99,13 +99,11 @@ func (o Order) String() string {
 		var c conflicts.Conflicts
 		switch {
 		case errors.As(err, &c):
-			fmt.Fprintf(&b, ", %s in conflict with", o.Writes[i])
-			for k, conflict := range c {
-				if k > 0 {
-					b.WriteString(" and")
-				}
-				fmt.Fprintf(&b, " %s over %s", conflict.Owner.Manager, conflict.Path)
+			var owners []string
+			for _, conflict := range c {
+				owners = append(owners, fmt.Sprintf("%s over %s", conflict.Owner.Manager, conflict.Path))
 			}
+			fmt.Fprintf(&b, ", %s in conflict with %s", o.Writes[i], strings.Join(owners, " and "))
 		case err != nil:
 			fmt.Fprintf(&b, ", %s refused", o.Writes[i])
 		}
