@@ -129,17 +129,6 @@ func countOrders(sequences [][]Write) *big.Int {
 	return total
 }
 
-// inOrder returns the first order: the first sequence, then the second, and so on.
-func inOrder(sequences [][]Write) []int {
-	out := []int{}
-	for i, sequence := range sequences {
-		for range sequence {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 // allOrders returns every order that begins with begin and goes on with the sequences, sorted.
 func allOrders(begin []int, sequences [][]Write) (out [][]int) {
 	for i, sequence := range sequences {
@@ -158,10 +147,14 @@ func allOrders(begin []int, sequences [][]Write) (out [][]int) {
 // drawOrders returns n different random orders, sorted. Shuffling all writes, and then ignoring which write of a
 // sequence is which, makes all orders equally likely.
 func drawOrders(sequences [][]Write, n int, seed uint64, o RunOptions) [][]int {
+	var first []int // the first sequence, then the second, and so on
+	for i, sequence := range sequences {
+		first = append(first, slices.Repeat([]int{i}, len(sequence))...)
+	}
 	r := rand.New(rand.NewPCG(seed, 0))
 	drawn := map[string][]int{}
 	for len(drawn) < n && !o.isEnded() {
-		order := inOrder(sequences)
+		order := slices.Clone(first)
 		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		drawn[fmt.Sprint(order)] = order
 	}
@@ -252,7 +245,9 @@ func (w *interleaver) between(from, to Order, differ func(a, b Order) bool) [2]O
 	last := from
 	for k := range to.sequences {
 		for j := k + slices.Index(last.sequences[k:], to.sequences[k]); j > k; j-- {
-			next := w.run(swapped(last.sequences, j-1))
+			order := slices.Clone(last.sequences)
+			order[j-1], order[j] = order[j], order[j-1]
+			next := w.run(order)
 			if differ(from, next) {
 				return [2]Order{last, next}
 			}
@@ -260,11 +255,4 @@ func (w *interleaver) between(from, to Order, differ func(a, b Order) bool) [2]O
 		}
 	}
 	return [2]Order{last, to}
-}
-
-// swapped returns order with the writes at k and k+1 swapped.
-func swapped(order []int, k int) []int {
-	out := slices.Clone(order)
-	out[k], out[k+1] = out[k+1], out[k]
-	return out
 }
