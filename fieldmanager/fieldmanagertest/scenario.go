@@ -294,12 +294,9 @@ func (r *runner) extract(st *step) (map[string]any, error) {
 	}
 	e := &entries[i]
 	kind := r.server.kind.WithVersion(strings.TrimPrefix(e.APIVersion, r.server.kind.Group+"/"))
-	if _, err := r.server.types.Type(kind); err != nil {
-		return nil, fieldmanager.ErrVersionGone
-	}
 	m, err := r.server.manager(kind, e.Subresource)
 	if err != nil {
-		return nil, err
+		return nil, fieldmanager.ErrVersionGone
 	}
 	intent, err := m.Extract(context.Background(), r.state.object(), e.Owned())
 	if err != nil {
