@@ -298,13 +298,8 @@ func (s *server) toStore(st state, object map[string]any) (map[string]any, error
 		metadata["creationTimestamp"] = s.now.Format(time.RFC3339)
 	} else {
 		copyFields(metadata, st.live, "uid", "creationTimestamp", "resourceVersion")
-		version, _ := st.live["apiVersion"].(string)
-		gv, err := schema.ParseGroupVersion(version)
-		if err != nil {
-			return nil, err
-		}
-		// An object that is stored at a removed version can't be compared; storing it again does no harm.
-		same, err := s.convert(object, gv.Version)
+		// An object that is stored at a removed version differs; storing it again does no harm.
+		same, err := s.convert(object, s.versionOf(Write{}, st.live))
 		if err == nil && typed.Equal(managedfields.With(same, nil), managedfields.With(st.live, nil)) &&
 			managedfields.Equal(&unstructured.Unstructured{Object: same}, &unstructured.Unstructured{Object: st.live}, true) {
 			return nil, nil
