@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/typed"
@@ -98,23 +99,23 @@ func (s *server) identify(tree map[string]any) error {
 	if s.kind.Kind != "" {
 		return nil
 	}
-	apiVersion, _ := tree["apiVersion"].(string)
-	kind, _ := tree["kind"].(string)
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || apiVersion == "" || kind == "" {
-		return fmt.Errorf("no type: the first object must say its apiVersion and kind, got %q and %q", apiVersion, kind)
+	u := unstructured.Unstructured{Object: tree}
+	gvk := u.GroupVersionKind()
+	if gvk.Version == "" || gvk.Kind == "" {
+		return fmt.Errorf("no type: the first object must say its apiVersion and kind, got %q and %q",
+			u.GetAPIVersion(), u.GetKind())
 	}
-	t, err := s.types.Type(gv.WithKind(kind))
+	t, err := s.types.Type(gvk)
 	if err != nil {
-		return fmt.Errorf("no type for %s", gv.WithKind(kind))
+		return fmt.Errorf("no type for %s", gvk)
 	}
-	s.kind, s.versions = schema.GroupKind{Group: gv.Group, Kind: kind}, []string{gv.Version}
+	s.kind, s.versions = gvk.GroupKind(), []string{gvk.Version}
 	// A built-in type has a status subresource if it has a status, and scale if it has spec.replicas.
 	has := subresources{hasStatus: fieldOf(t, "status") != nil}
 	if fieldOf(fieldOf(t, "spec"), "replicas") != nil {
 		has.replicas = []string{"spec", "replicas"}
 	}
-	s.subresources = map[string]subresources{gv.Version: has}
+	s.subresources = map[string]subresources{gvk.Version: has}
 	return nil
 }
 
