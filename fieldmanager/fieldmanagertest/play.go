@@ -110,9 +110,7 @@ const maxPlayedOrders = 1000
 // plan adds what the engine says about an apply that was done: its plan, and the ways out of its conflicts.
 func (p *Played) plan(c call) {
 	options := plans.Options{Manager: c.write.manager, Force: c.write.force}
-	if plan, err := plans.New(context.Background(), c.manager, c.live, c.object, options); err == nil {
-		p.Plan = plan
-	}
+	p.Plan, _ = plans.New(context.Background(), c.manager, c.live, c.object, options)
 	if p.Conflicts == nil {
 		return
 	}
