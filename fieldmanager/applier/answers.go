@@ -126,13 +126,12 @@ func (q *Question) isLasting() bool {
 	if time.Since(q.record.since) >= aSecondLater {
 		return true
 	}
-	last := metav1.ManagedFieldsEntry{}
-	for _, e := range q.request.Cached.GetManagedFields() {
+	for _, e := range slices.Backward(q.request.Cached.GetManagedFields()) {
 		if e.Operation == metav1.ManagedFieldsOperationApply {
-			last = e
+			return e.Manager == q.request.Manager && e.Subresource == q.request.Subresource
 		}
 	}
-	return last.Manager == q.request.Manager && last.Subresource == q.request.Subresource
+	return false
 }
 
 // find returns the record of an object, and the time.

@@ -263,14 +263,13 @@ func (a *Applier) ask(ctx context.Context, cached Object, intent *unstructured.U
 		r.Object, r.Cached = KeyOf(kind.GroupKind(), cached), cached // an intent may leave the namespace out
 	}
 	manager := a.manager.Load()
-	if a.options.Definition != nil {
-		r.Definition = a.options.Definition(ctx)
-	} else if manager != nil {
-		r.Definition = manager
-	}
 	if manager != nil {
+		r.Definition = manager
 		reset := manager.Options().ResetFields[kind.GroupVersion().String()]
 		r.LeavesStatus = reset != nil && reset.Filter(status).Empty()
+	}
+	if a.options.Definition != nil {
+		r.Definition = a.options.Definition(ctx)
 	}
 	// What can't be encoded can't be sent.
 	if r.Intent, _ = json.Marshal(intent.Object); r.Intent == nil {
