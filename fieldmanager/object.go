@@ -55,11 +55,9 @@ func withinLimits(tree map[string]any) error {
 
 // hasMetadata reports whether obj has metadata that could hold managed fields.
 func hasMetadata(obj runtime.Object) bool {
-	switch obj.(type) {
-	case metav1.Object, metav1.ObjectMetaAccessor:
-		return true
-	}
-	return false
+	_, isObject := obj.(metav1.Object)
+	_, isAccessor := obj.(metav1.ObjectMetaAccessor)
+	return isObject || isAccessor
 }
 
 // objectOf returns obj at the version of the FieldManager. Only the tree of another object than a Go struct of that

@@ -30,15 +30,13 @@ func (w *applyWrite) prune() error {
 		}
 		return nil
 	}
-	pruned, err := w.pruneBySets(last, entries)
-	if err != nil {
+	switch pruned, err := w.pruneBySets(last, entries); {
+	case err != nil:
 		w.m.warning(w.own, err)
-		return nil
+	case pruned != nil:
+		return w.mergeAgain(pruned)
 	}
-	if pruned == nil {
-		return nil
-	}
-	return w.mergeAgain(pruned)
+	return nil
 }
 
 // setPruned replaces what was merged, without managed fields, by what a prune left of it.
