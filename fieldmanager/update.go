@@ -218,25 +218,23 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	now := &lazyObject{read: func() (object, error) { return m.readObject(w.ctx, w.now, NewObject) }}
 	changes := m.compare(w.ctx, old, now)
 	live, isStruct := w.structs()
-	var before, after map[string]any
-	isRead := false
+	before, after := m.rawTree(w.live), m.rawTree(w.now)
+	isRead := before != nil && after != nil
 	if isStruct {
 		var err error
 		before, after, err = gostruct.Diff(m.typ, live, w.now, managedFieldsPath...)
 		isRead = err == nil // else the error of one of them, below, says which is at fault
 	}
 	if !isRead {
-		if before, after = m.rawTree(w.live), m.rawTree(w.now); before == nil || after == nil {
-			o, err := old.get()
-			if err != nil {
-				return nil, err
-			}
-			n, err := now.get()
-			if err != nil {
-				return nil, err
-			}
-			before, after = o.tree, n.tree
+		o, err := old.get()
+		if err != nil {
+			return nil, err
 		}
+		n, err := now.get()
+		if err != nil {
+			return nil, err
+		}
+		before, after = o.tree, n.tree
 	}
 	found, ok := values.CompareAndValidate(m.options.Semantics, m.typ, before, after, managedFieldsPath...)
 	if !ok {
