@@ -34,9 +34,8 @@ func ParseSource(text []byte) (*Source, error) {
 	}
 	s := &Source{About: parsed.About, Rules: parsed.Rules}
 	for _, st := range parsed.script {
-		s.Steps = append(s.Steps, SourceStep{st.name, string(st.body)})
-		for _, write := range st.grouped {
-			s.Steps = append(s.Steps, SourceStep{write.name, string(write.body)})
+		for _, written := range append([]*step{st}, st.grouped...) {
+			s.Steps = append(s.Steps, SourceStep{written.name, string(written.body)})
 		}
 	}
 	return s, nil

@@ -126,9 +126,8 @@ func RunFileWith(path string, o RunOptions) (*Scenario, error) {
 
 // record adds a step and its result, compared with the expected one.
 func (s *Scenario) record(st *step, p Played) {
-	s.files = append(s.files, txtar.File{Name: st.name, Data: st.body})
-	for _, write := range st.grouped {
-		s.files = append(s.files, txtar.File{Name: write.name, Data: write.body})
+	for _, written := range append([]*step{st}, st.grouped...) {
+		s.files = append(s.files, txtar.File{Name: written.name, Data: written.body})
 	}
 	out := Step{Name: st.name, Err: p.Err, stage: len(stepWords[st.word].results) == 0}
 	if !out.stage && !errors.Is(p.Err, ErrInterrupted) {
