@@ -52,7 +52,6 @@ type server struct {
 type call struct {
 	server       *server
 	manager      *fieldmanager.FieldManager
-	kind         schema.GroupVersionKind
 	write        Write
 	live, object runtime.Object // copies; live is nil for a create
 	out          map[string]any
@@ -205,7 +204,7 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 	if err != nil {
 		return nil, err
 	}
-	c := call{server: s, manager: m, kind: gvk, write: w, object: state{live: body}.object()}
+	c := call{server: s, manager: m, write: w, object: state{live: body}.object()}
 	object := &unstructured.Unstructured{Object: body}
 	var stored runtime.Object // nil for a create
 	if live != nil {

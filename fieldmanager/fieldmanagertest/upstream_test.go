@@ -141,8 +141,8 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 		filters[smd.APIVersion(c.server.at(version).String())] = smd.NewExcludeSetFilter(reset)
 	}
 	m, err := upstream.NewDefaultCRDFieldManager(converter, served{server: c.server}, oracle.AsItIs{}, oracle.AsItIs{},
-		c.kind,
-		c.kind.GroupVersion(), c.write.subresource, filters)
+		c.manager.Kind(),
+		c.manager.Kind().GroupVersion(), c.write.subresource, filters)
 	if err != nil {
 		return nil, now, err
 	}
@@ -151,7 +151,7 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 	if c.live != nil {
 		live = c.live.DeepCopyObject().(*unstructured.Unstructured)
 	}
-	live.SetGroupVersionKind(c.kind)
+	live.SetGroupVersionKind(c.manager.Kind())
 	manager := c.write.manager
 	var out runtime.Object
 	if c.write.verb == applyVerb {
@@ -173,10 +173,10 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 // version: those of the definition, or those of the embedded document.
 func modelsOf(c call) (map[string]*spec.Schema, error) {
 	switch {
-	case c.kind == scaleKind: // which is in the documents of the resources with that subresource
+	case c.manager.Kind() == scaleKind: // which is in the documents of the resources with that subresource
 		return oracle.BuiltinModels(schema.GroupVersion{Version: "v1"})
 	case c.server.crd == nil:
-		return oracle.BuiltinModels(c.kind.GroupVersion())
+		return oracle.BuiltinModels(c.manager.Kind().GroupVersion())
 	}
 	// The metadata of every object is that of the built-in types.
 	embedded, err := oracle.BuiltinModels(schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"})
@@ -206,9 +206,9 @@ func modelsOf(c call) (map[string]*spec.Schema, error) {
 		model.SetProperty("metadata", *spec.RefSchema("#/components/schemas/" + meta + "ObjectMeta"))
 		name := version["name"].(string)
 		model.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{
-			"group": c.kind.Group, "version": name, "kind": c.kind.Kind,
+			"group": c.manager.Kind().Group, "version": name, "kind": c.manager.Kind().Kind,
 		}})
-		out[c.kind.Kind+"."+name] = model
+		out[c.manager.Kind().Kind+"."+name] = model
 	}
 	return out, nil
 }
