@@ -34,8 +34,7 @@ const (
 // x-kubernetes-group-version-kind; of several models of a kind, the last by name counts. preserveUnknownFields makes
 // all structs accept undeclared fields. The error joins a [SchemaError] for each fault.
 func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Registry, error) {
-	c := newCompiler(models, nil)
-	c.run(preserveUnknownFields)
+	c := compileModels(models, nil, preserveUnknownFields)
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
 	}
@@ -75,8 +74,8 @@ type override struct {
 	atomic bool
 }
 
-// newCompiler returns a compiler of models, which may refer to known types.
-func newCompiler(models map[string]*spec.Schema, known map[string]*typed.Type) *compiler {
+// compileModels returns the compiler of models after its work. They may refer to known types.
+func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type, preserve bool) *compiler {
 	c := &compiler{
 		models:    models,
 		order:     slices.Sorted(maps.Keys(models)),
@@ -84,10 +83,6 @@ func newCompiler(models map[string]*spec.Schema, known map[string]*typed.Type) *
 		overrides: map[override]*typed.Type{},
 	}
 	maps.Copy(c.named, known)
-	return c
-}
-
-func (c *compiler) run(preserve bool) {
 	var described []string
 	for _, name := range c.order {
 		m := c.models[name]
@@ -116,6 +111,7 @@ func (c *compiler) run(preserve bool) {
 	for o, t := range c.overrides {
 		*t = overridden(c.refer(o.name), o.atomic)
 	}
+	return c
 }
 
 // overridden returns t as a use of it that is atomic or granular. That concerns the map, and the list only if there

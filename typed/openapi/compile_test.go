@@ -87,8 +87,7 @@ func TestTopologyOfSchemas(t *testing.T) {
 	for _, row := range schemasOf(t, false) {
 		t.Run(row.Name, func(t *testing.T) {
 			models := modelsOf(t, string(row.Models))
-			c := newCompiler(models, nil)
-			c.run(row.Preserve)
+			c := compileModels(models, nil, row.Preserve)
 			require.Empty(t, c.errs)
 			if want := wants[row.Name]; want != nil {
 				require.Equal(t, want, c.refer("M"), row.Why)

@@ -116,9 +116,9 @@ func (d *definition) compile() (*Registry, error) {
 			complete(model, tree)
 			completeObject(model)
 		}
-		c := newCompiler(map[string]*spec.Schema{version.Name: model},
-			map[string]*typed.Type{objectMetaModel: objectMeta(d.Spec.PreserveUnknownFields)})
-		c.run(d.Spec.PreserveUnknownFields)
+		preserve := d.Spec.PreserveUnknownFields
+		c := compileModels(map[string]*spec.Schema{version.Name: model},
+			map[string]*typed.Type{objectMetaModel: objectMeta(preserve)}, preserve)
 		for _, err := range c.errs {
 			e := err.(*SchemaError)
 			fail(path+"."+e.Path, "%s", e.Reason)
