@@ -65,13 +65,12 @@ func (w *applyWrite) mergeAgain(pruned map[string]any) error {
 // several versions, or if the walk can't decide: then [applyWrite.pruneBySets] does.
 func (w *applyWrite) goneOfDropped(last managedfields.Entry, entries managedfields.Entries) (
 	gone *fieldpath.Set, ok bool) {
-	version := w.m.version
-	isOther := func(r managedfields.Entry) bool { return r.APIVersion != version }
+	isOther := func(r managedfields.Entry) bool { return r.APIVersion != w.m.version }
 	if isOther(last) || slices.ContainsFunc(entries, isOther) {
 		return nil, false
 	}
 	p := pruner{values.NewFinder()}
-	return p.goneOf(w.m.typ, w.merged.stripped().tree, last.Owned(), w.dropped, entries.Owned(version))
+	return p.goneOf(w.m.typ, w.merged.stripped().tree, last.Owned(), w.dropped, entries.Owned(w.m.version))
 }
 
 // pruner prunes values of one version.
