@@ -100,11 +100,10 @@ type Question struct {
 
 // Ask starts a request. Its end is told by [Question.Answered].
 func (a *Answers) Ask(r Request) *Question {
-	if gostruct.IsNil(r.Cached) {
-		r.Cached = nil
-	}
 	q := &Question{answers: a, request: r}
-	if r.Cached != nil {
+	if gostruct.IsNil(r.Cached) {
+		q.request.Cached = nil
+	} else {
 		q.answer = answer{sha256.Sum256(r.Intent), r.Definition, r.stateOf()}
 	}
 	a.mu.Lock()
