@@ -321,11 +321,8 @@ func TestFinding(t *testing.T) {
 	f := c.found[1]
 	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }
 	require.Equal(t, fights.Fight, f.Kind)
-	require.Equal(
-		t,
-		fights.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web", UID: "u"},
-		f.Object,
-	)
+	object := fights.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web", UID: "u"}
+	require.Equal(t, object, f.Object)
 	require.Equal(t, at(1), f.Since, "when the first change of it was observed")
 	require.Equal(t, at(5), f.Last)
 	require.Equal(t, 4, f.Returns)
@@ -338,6 +335,14 @@ func TestFinding(t *testing.T) {
 	f.Object.Namespace = ""
 	require.Regexp(t, "^Deployment/web: ", f.String())
 	f.Object.Namespace = "default"
+	c.set("hpa", int64(6), "spec", "replicas")
+	require.Equal(t, 6, c.tracker.Findings(c.now)[0].Turns, "who writes twice had one turn")
+	c.now = c.now.Add(time.Hour)
+	for range 3 {
+		c.apply("argocd", deployment(3, "i"))
+		c.set("hpa", int64(6), "spec", "replicas")
+	}
+	require.Equal(t, 8, c.tracker.Findings(c.now)[0].Turns, "from the two before the first return in the window on")
 
 	require.Empty(t, c.tracker.Findings(c.now.Add(time.Hour)), "it is over")
 	c.tracker.Forget(f.Object)
