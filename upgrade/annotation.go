@@ -19,14 +19,17 @@ const annotation = lastapplied.Annotation
 
 var annotationPath = fieldpath.Fields("metadata", "annotations", annotation)
 
-// annotationsOf returns the annotations of obj, whose entries were read. Malformed ones are an error, and not none,
-// because without the annotation of client-side apply every field moves.
+// annotationsOf returns the annotations of obj. Malformed ones are an error, and not none, because without the
+// annotation of client-side apply every field moves.
 func annotationsOf(obj runtime.Object) (map[string]string, error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		out, _, err := unstructured.NestedStringMap(u.UnstructuredContent(), "metadata", "annotations")
 		return out, err
 	}
-	accessor, _ := meta.Accessor(obj) // no error, as its entries could be read
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
 	return accessor.GetAnnotations(), nil
 }
 

@@ -91,8 +91,13 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 	entries = withoutEmpty(entries)
 	preview := Preview{Applier: key, APIVersion: version, Moves: managedfields.Entries{mine}}
 	result := Result{Changed: true, Preview: preview}
-	result.Object, _ = entries.Into(obj)        // no error, as its entries could be read
-	accessor, _ := meta.Accessor(result.Object) // which has metadata of its own
+	if result.Object, err = entries.Into(obj); err != nil {
+		return Result{}, err
+	}
+	accessor, err := meta.Accessor(result.Object) // which has metadata of its own
+	if err != nil {
+		return Result{}, err
+	}
 	accessor.SetAnnotations(annotations)
 	result.Patch, err = patch(obj, entries, addAnnotation(annotations))
 	return result, err
