@@ -161,11 +161,23 @@ func Copy(obj runtime.Object) runtime.Object {
 	copied := reflect.New(v.Elem().Type())
 	copied.Elem().Set(v.Elem())
 	out := copied.Interface().(runtime.Object)
-	of, ok := obj.(metav1.ObjectMetaAccessor)
-	if !ok || of.GetObjectMeta() == out.(metav1.ObjectMetaAccessor).GetObjectMeta() { // it may be behind a pointer
+	if at := metadataAt(obj); at == 0 || at == metadataAt(out) { // it may be behind a pointer
 		return obj.DeepCopyObject()
 	}
 	return out
+}
+
+// metadataAt returns the address of the metadata of a Go struct; 0 if it is unknown.
+func metadataAt(obj runtime.Object) uintptr {
+	accessor, ok := obj.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return 0
+	}
+	v := reflect.ValueOf(accessor.GetObjectMeta())
+	if v.Kind() != reflect.Pointer {
+		return 0
+	}
+	return v.Pointer()
 }
 
 // ObjectLike returns tree as an object of the Go type of obj; unstructured if that is unstructured or nil.
