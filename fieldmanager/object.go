@@ -201,12 +201,15 @@ const maxName = 512
 
 // name names a tree in an error: kind namespace/name.
 func (o object) name() string {
-	u := unstructured.Unstructured{Object: o.tree}
-	name := u.GetName()
-	if namespace := u.GetNamespace(); namespace != "" {
+	// The getters of unstructured objects print what is no text, which may be of any size, or contain itself.
+	metadata, _ := o.tree["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	kind, _ := o.tree["kind"].(string)
+	if namespace != "" {
 		name = namespace + "/" + name
 	}
-	full := u.GetKind() + " " + name
+	full := kind + " " + name
 	if len(full) > maxName {
 		return strings.ToValidUTF8(full[:maxName], "") + "…"
 	}
