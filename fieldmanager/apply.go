@@ -317,7 +317,9 @@ func (w *applyWrite) setOwners() error {
 		if w.key.Manager == kubectl && len(w.lost.conflicts) > 0 && !w.lost.more {
 			left := w.m.clientSideApplied(w.live.stripped())
 			isLeft := func(c conflicts.Conflict) bool { return left.Has(c.Path) }
-			w.lost.conflicts = slices.DeleteFunc(w.lost.conflicts, isLeft)
+			if w.lost.conflicts = slices.DeleteFunc(w.lost.conflicts, isLeft); len(w.lost.conflicts) == 0 {
+				w.lost.conflicts = nil
+			}
 		}
 		if len(w.lost.conflicts) > 0 && !w.force {
 			return w.lost.conflicts
