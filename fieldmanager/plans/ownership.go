@@ -78,7 +78,9 @@ func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChang
 		if c.Gains.Empty() && c.Loses.Empty() && c.From == "" {
 			return
 		}
-		c.Shares = ownedByOthers(after, c)
+		if !c.Gains.Empty() { // most only lose, and there may be 10,000
+			c.Shares = ownedByOthers(after, c)
+		}
 		out = append(out, c)
 	}
 	was := before.Positions()
