@@ -14,7 +14,7 @@ import (
 
 // replicas is where the kinds with a scale subresource have their replicas. A custom resource may have them
 // elsewhere; its Scale does not tell.
-var replicas = []string{"spec", "replicas"}
+var replicas = fieldpath.Fields("spec", "replicas")
 
 // ObserveScale is [Tracker.Observe] for a write of a manager to the scale subresource of an object, with the
 // Scale that the server returned: the object that was observed last, with the replicas and the resourceVersion
@@ -32,18 +32,21 @@ func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Tim
 		return nil
 	}
 	live := &unstructured.Unstructured{Object: h.last.tree}
-	count, hasCount, _ := unstructured.NestedFieldNoCopy(scale, replicas...)
-	before, hadCount, _ := unstructured.NestedFieldNoCopy(live.Object, replicas...)
+	wanted, _ := scale["spec"].(map[string]any)
+	count, hasCount := wanted["replicas"]
+	spec, _ := live.Object["spec"].(map[string]any)
+	before, hadCount := spec["replicas"]
 	list, _, err := managedfields.Read(live)
 	if !hasCount || !hadCount || err != nil {
 		return nil
 	}
 	tree := maps.Clone(live.Object)
-	spec, metadata := maps.Clone(tree["spec"].(map[string]any)), maps.Clone(tree["metadata"].(map[string]any))
+	spec = maps.Clone(spec)
+	metadata := maps.Clone(tree["metadata"].(map[string]any))
 	spec["replicas"], metadata["resourceVersion"] = count, u.GetResourceVersion()
 	tree["spec"], tree["metadata"] = spec, metadata
 	if !typed.Equal(before, count) {
-		written := fieldpath.NewSet(fieldpath.Fields(replicas...))
+		written := fieldpath.NewSet(replicas)
 		for i := range list {
 			list[i].Subtract(written)
 		}

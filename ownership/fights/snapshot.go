@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/internal/items"
@@ -188,9 +189,12 @@ func (c *change) attribute(old, now *snapshot, touched []Side) {
 
 // isTaken reports whether another side lost the field to an apply.
 func (c *change) isTaken(old, now *snapshot) bool {
-	isLost := func(side Side) bool { return side != c.side && !slices.Contains(now.ownersOf(c.path), side) }
-	return c.side.Operation == metav1.ManagedFieldsOperationApply &&
-		slices.ContainsFunc(old.ownersOf(c.path), isLost)
+	if c.side.Operation != metav1.ManagedFieldsOperationApply {
+		return false
+	}
+	owners := sets.New(now.ownersOf(c.path)...)
+	isLost := func(side Side) bool { return side != c.side && !owners.Has(side) }
+	return slices.ContainsFunc(old.ownersOf(c.path), isLost)
 }
 
 func isTime(v any) bool {
