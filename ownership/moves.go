@@ -195,8 +195,7 @@ func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to 
 	if len(sources) == 0 {
 		return fmt.Errorf("manager %q can't hand over to itself", from.Manager)
 	}
-	whose := fmt.Sprintf("manager %q owns", from.Manager)
-	if err := checkFields(fields, all, whose, fieldpath.UnionOf(owned...)); err != nil {
+	if err := checkFields(fields, all, fmt.Sprintf("manager %q owns", from.Manager), owned...); err != nil {
 		return err
 	}
 	for i, source := range sources {

@@ -65,8 +65,8 @@ func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err 
 	return out, nil
 }
 
-// checkFields rejects an empty selection, and paths at which the set has nothing at or below.
-func checkFields(fields *fieldpath.Set, all bool, whose string, set *fieldpath.Set) error {
+// checkFields rejects an empty selection, and paths at which none of the sets has anything at or below.
+func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpath.Set) error {
 	switch {
 	case all && !fields.Empty():
 		return errors.New("both all and some fields are chosen")
@@ -79,16 +79,22 @@ func checkFields(fields *fieldpath.Set, all bool, whose string, set *fieldpath.S
 		if fieldsets.IsKeyField(p) {
 			return fmt.Errorf("%s: part of the key of its item, with which it goes: name the item, %s", p, p[:len(p)-1])
 		}
-		isMember, below := false, set
+		found := false
 		var inside fieldpath.Path
-		for i, e := range p {
-			if isMember && below.Empty() {
-				inside = p[:i]
+		for _, set := range sets {
+			for i, e := range p {
+				isMember, below := set.At(e)
+				switch {
+				case i == len(p)-1:
+					found = found || isMember || !below.Empty()
+				case isMember && below.Empty():
+					inside = p[:i+1]
+				}
+				set = below
 			}
-			isMember, below = below.At(e)
 		}
 		switch {
-		case isMember || !below.Empty():
+		case found:
 		case inside != nil:
 			return fmt.Errorf("%s: inside %s, which %s as a whole", p, inside, whose)
 		default:
