@@ -38,7 +38,10 @@ func (e *Entry) encode() metav1.ManagedFieldsEntry {
 		fields = set.FieldsV1()
 	} else {
 		// An entry of an unstructured object that can't be decoded goes into a Go struct.
-		text, _ := json.Marshal(e.encodeTree()["fieldsV1"])
+		text, err := json.Marshal(e.encodeTree()["fieldsV1"])
+		if err != nil {
+			text = []byte("{}")
+		}
 		fields = fieldsv1.New(string(text))
 	}
 	return metav1.ManagedFieldsEntry{
