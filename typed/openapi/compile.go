@@ -79,7 +79,7 @@ func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type,
 	c := &compiler{
 		models:    models,
 		order:     slices.Sorted(maps.Keys(models)),
-		named:     map[string]*typed.Type{deducedModel: typed.Deduced(), atomicModel: typed.UntypedAtomic()},
+		named:     make(map[string]*typed.Type, len(models)+len(known)),
 		overrides: map[override]*typed.Type{},
 	}
 	maps.Copy(c.named, known)
@@ -89,8 +89,8 @@ func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type,
 		switch {
 		case m == nil:
 			described = append(described, name)
-		case m.Ref.String() != "" || c.named[name] != nil:
-			// Upstream resolves an alias to nothing, and knows a few names.
+		case m.Ref.String() != "":
+			// Upstream resolves an alias to nothing.
 		case name == quantityModel:
 			c.named[name] = quantityType
 		case name == rawExtensionModel:
@@ -133,7 +133,15 @@ func overridden(t *typed.Type, atomic bool) typed.Type {
 }
 
 // refer returns the type that a reference to name means: one without any shape if there is no such model.
-func (c *compiler) refer(name string) *typed.Type { return cmp.Or(c.named[name], scalars[0]) }
+func (c *compiler) refer(name string) *typed.Type {
+	switch name {
+	case deducedModel:
+		return typed.Deduced()
+	case atomicModel:
+		return typed.UntypedAtomic()
+	}
+	return cmp.Or(c.named[name], scalars[0])
+}
 
 // use returns the type of the schema of a field, an item or an entry, and whether a map of such entries is untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
