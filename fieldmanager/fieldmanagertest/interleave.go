@@ -2,6 +2,7 @@ package fieldmanagertest
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math/big"
 	"math/rand/v2"
@@ -74,16 +75,16 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write, step s
 	}
 	w := &interleaver{
 		s: s, start: st, sequences: sequences, labels: labelsOf(sequences),
-		report: &Interleaving{Total: countOrders(sequences)},
+		report:  &Interleaving{Total: countOrders(sequences)},
+		objects: map[string]int{}, owners: map[string]int{},
 	}
-	var orders [][]int
+	orders := allOrders(nil, sequences)
 	if w.report.Total.Cmp(big.NewInt(int64(limit))) <= 0 {
-		orders = allOrders(nil, sequences)
-		limit = len(orders)
+		limit = int(w.report.Total.Int64())
 	} else {
-		orders = drawOrders(sequences, limit, sample.Seed, o)
+		orders = slices.Values(drawOrders(sequences, limit, sample.Seed, o))
 	}
-	for _, order := range orders {
+	for order := range orders {
 		if o.isEnded() {
 			break
 		}
@@ -129,19 +130,28 @@ func countOrders(sequences [][]Write) *big.Int {
 	return total
 }
 
-// allOrders returns every order that begins with begin and goes on with the sequences, sorted.
-func allOrders(begin []int, sequences [][]Write) (out [][]int) {
-	for i, sequence := range sequences {
-		if len(sequence) > 0 {
+// allOrders yields every order that begins with begin and goes on with the sequences, sorted. There may be more than
+// fit into memory.
+func allOrders(begin []int, sequences [][]Write) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		isWhole := true
+		for i, sequence := range sequences {
+			if len(sequence) == 0 {
+				continue
+			}
+			isWhole = false
 			rest := slices.Clone(sequences)
 			rest[i] = sequence[1:]
-			out = append(out, allOrders(append(slices.Clip(begin), i), rest)...)
+			for order := range allOrders(append(slices.Clip(begin), i), rest) {
+				if !yield(order) {
+					return
+				}
+			}
+		}
+		if isWhole {
+			yield(begin)
 		}
 	}
-	if out == nil {
-		return [][]int{begin}
-	}
-	return out
 }
 
 // drawOrders returns n different random orders, sorted. Shuffling all writes, and then ignoring which write of a
@@ -167,7 +177,9 @@ type interleaver struct {
 	start     state
 	sequences [][]Write
 	labels    [][]string
-	report    *Interleaving
+
+	report          *Interleaving
+	objects, owners map[string]int
 }
 
 // run runs one order and records its result.
@@ -182,16 +194,17 @@ func (w *interleaver) run(order []int) Order {
 		next[i]++
 	}
 	object, owners := lasting(st.live)
-	out.Object = place(&w.report.Objects, object)
-	out.Owners = place(&w.report.Owners, owners)
+	out.Object = place(w.objects, &w.report.Objects, object)
+	out.Owners = place(w.owners, &w.report.Owners, owners)
 	return out
 }
 
 // place returns the position of text in list. It appends new texts.
-func place(list *[]string, text string) int {
-	i := slices.Index(*list, text)
-	if i < 0 {
+func place(at map[string]int, list *[]string, text string) int {
+	i, ok := at[text]
+	if !ok {
 		i = len(*list)
+		at[text] = i
 		*list = append(*list, text)
 	}
 	return i
