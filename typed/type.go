@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -51,16 +52,17 @@ type List struct {
 	keys  []string
 }
 
-// AtomicList returns a list that is replaced and owned as a whole. elem is the type of the items, as of all lists.
-func AtomicList(elem *Type) *List { return &List{elem: elem} }
+// AtomicList returns a list that is replaced and owned as a whole. elem is the type of the items, as of all lists; nil is
+// [Deduced].
+func AtomicList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType)} }
 
 // SetList returns a list of distinct scalars, each of which is owned by its value.
-func SetList(elem *Type) *List { return &List{elem: elem, isSet: true} }
+func SetList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType), isSet: true} }
 
 // KeyedList returns a list of structs with distinct keys, each of which is owned by its key. The key fields are in the
 // order of the schema. An item may lack some of them. It must have one of them, or one of them must have a default.
 func KeyedList(elem *Type, key string, more ...string) *List {
-	return &List{elem: elem, keys: append([]string{key}, more...)}
+	return &List{elem: cmp.Or(elem, deducedType), keys: append([]string{key}, more...)}
 }
 
 // Elem returns the type of the items.

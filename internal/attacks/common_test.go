@@ -39,10 +39,10 @@ func keyed(elem *typed.Type) *typed.Type {
 
 func freeMap(elem *typed.Type) *typed.Type { return &typed.Type{Map: typed.NewMap(nil, elem)} }
 
-// bare has declared fields without a type.
+// bare has declared fields and items without a type.
 var bare = func() *typed.Type {
 	spec := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
-		"any": {}, "list": {Default: []any{}}, "map": {Default: tree{}, Nullable: true}, "number": {Default: int64(1)},
+		"any": {}, "list": {Type: keyed(nil)}, "map": {Default: tree{}, Nullable: true}, "number": {Default: int64(1)},
 	}, nil)}
 	return writetest.StructOf(map[string]*typed.Type{"spec": spec})
 }()
