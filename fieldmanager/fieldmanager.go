@@ -31,8 +31,8 @@ type Types interface {
 type Converter interface {
 	// Convert returns obj at a version, as a new object or obj itself. It must not change obj: that is an object of the
 	// write as it was given, or, to compare entries of other versions, an *unstructured.Unstructured without managed
-	// fields that shares memory with those, whatever Go type they have. ctx is that of the write. An error for which runtime.IsNotRegisteredError is true says that there is no such version. Any other is
-	// temporary.
+	// fields that shares memory with those, whatever Go type they have. ctx is that of the write. An error for which
+	// runtime.IsNotRegisteredError is true says that there is no such version. Any other is temporary.
 	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 }
 

@@ -21,8 +21,8 @@ const LastAppliedAnnotation = lastapplied.Annotation
 // kubectl is the manager that is treated as the successor of client-side apply.
 const kubectl = "kubectl"
 
-// annotationsOf returns the annotations of an object as a Go struct would have them: a null is an empty text, and values
-// that do not fit are no annotations.
+// annotationsOf returns the annotations of an object as a Go struct would have them: a null is an empty text, and
+// values that do not fit are no annotations.
 func annotationsOf(tree map[string]any) map[string]string {
 	metadata, _ := tree["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -62,8 +62,8 @@ func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 	return m.typ.FieldSet(tree).Difference(c.Modified).Difference(c.Added).Difference(c.Removed)
 }
 
-// keepLastApplied brings the annotation of client-side apply up to date in a tree that has it, and returns tree itself if
-// that changes nothing. It removes the annotation if it would be too large (spec rule 9.2). As upstream, it makes an
+// keepLastApplied brings the annotation of client-side apply up to date in a tree that has it, and returns tree itself
+// if that changes nothing. It removes the annotation if it would be too large (spec rule 9.2). As upstream, it makes an
 // empty text of a null beside the annotation.
 func (w *applyWrite) keepLastApplied(tree map[string]any) (map[string]any, error) {
 	annotations := annotationsOf(tree)

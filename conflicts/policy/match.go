@@ -70,8 +70,8 @@ func markText(text string) string {
 	return unquoted.Replace(element.ReplaceAllString(text, mark+"$0") + name)
 }
 
-// isAt reports whether a pattern matches a path, or one above it. Each dot and bracket of the pattern may begin an element
-// or be in one; a * stays in one.
+// isAt reports whether a pattern matches a path, or one above it. Each dot and bracket of the pattern may begin an
+// element or be in one; a * stays in one.
 func isAt(pattern, path string) bool {
 	expression := regexp.QuoteMeta(unquoted.Replace(pattern))
 	return isPath.MatchString(pattern) && matches(toMarked.Replace(expression)+"("+mark+"|$)", path)

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Parse reads a policy in YAML or JSON, strictly: unknown and repeated fields are errors, and so is what [Policy.Validate]
-// finds. Each error names the line and the path.
+// Parse reads a policy in YAML or JSON, strictly: unknown and repeated fields are errors, and so is what
+// [Policy.Validate] finds. Each error names the line and the path.
 func Parse(data []byte) (*Policy, error) {
 	var doc goyaml.Node
 	docs := goyaml.NewDecoder(bytes.NewReader(data))
@@ -175,8 +175,10 @@ func (r Rule) validate(path *field.Path) (all field.ErrorList) {
 }
 
 var (
-	operations = []metav1.ManagedFieldsOperationType{"", metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
-	decisions  = []Decision{Force, GiveUp, Refuse, Share}
+	operations = []metav1.ManagedFieldsOperationType{
+		"", metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate,
+	}
+	decisions = []Decision{Force, GiveUp, Refuse, Share}
 )
 
 func oneOf[T ~string](path *field.Path, value T, known []T) field.ErrorList {

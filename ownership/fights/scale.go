@@ -21,9 +21,8 @@ var replicas = fieldpath.Fields("spec", "replicas")
 // of the Scale. A Scale of kube-apiserver has no managed fields: if the replicas changed, the manager owns them
 // by an update, and nobody else does any more (spec rule 2.8).
 //
-// It finds nothing in the Scale of an object that was not observed, and in one of an object without
-// .spec.replicas: a custom resource may have them elsewhere. Nor does it if the object has managed fields that can't
-// be read.
+// It finds nothing if the object was not observed, if it has no .spec.replicas (a custom resource may have them
+// elsewhere), and if its managed fields can't be read.
 func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Time) []Finding {
 	u := &unstructured.Unstructured{Object: scale}
 	object, isKnown := t.byUID[string(u.GetUID())]

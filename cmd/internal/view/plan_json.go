@@ -93,7 +93,7 @@ func (v PlanView) Data(all []Planned) any {
 	return out
 }
 
-// shownChanges returns changes without stand-ins.
+// shownChanges returns changes as they are printed: values of Secrets are hidden.
 func shownChanges(changes iter.Seq[plans.Change]) (out []plans.Change) {
 	for change := range changes {
 		out = append(out, hideChange(change))
