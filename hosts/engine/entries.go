@@ -75,7 +75,7 @@ func appendFields(b []byte, fields map[string]any) ([]byte, bool) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(plain.AppendEscaped(append(b, '"'), key), `":`...)
+		b = append(plain.AppendEscaped(append(b, '"'), key, true), `":`...)
 		var ok bool
 		if b, ok = appendFields(b, fields[key].(map[string]any)); !ok {
 			return nil, false

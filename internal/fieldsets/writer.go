@@ -126,7 +126,7 @@ func AppendHead(b []byte, e fieldpath.Element) []byte {
 	case e.IsValue():
 		kind = 'v'
 	}
-	b = plain.AppendEscaped(append(b, '"', kind, ':'), e.Text())
+	b = plain.AppendEscaped(append(b, '"', kind, ':'), e.Text(), true)
 	return append(b, `":{`...)
 }
 

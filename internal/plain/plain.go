@@ -128,12 +128,17 @@ func quoted(text string, isName bool) int {
 			if size = escape(text[i:], isName); size == 0 {
 				return 0
 			}
-		case r < ' ' || r == utf8.RuneError && size == 1 || !isName && isEscapedInValues(r):
+		case isEscaped(r, isName) || r == utf8.RuneError && size == 1:
 			return 0
 		}
 		i += size
 	}
 	return 0
+}
+
+// isEscaped reports whether a server escapes a character of a name or value.
+func isEscaped(r rune, isName bool) bool {
+	return r < ' ' || r == '"' || r == '\\' || !isName && isEscapedInValues(r)
 }
 
 func isEscapedInValues(r rune) bool {
@@ -142,21 +147,13 @@ func isEscapedInValues(r rune) bool {
 
 // escape returns the length of the escape that text begins with, if a server writes it, or 0.
 func escape(text string, isName bool) int {
-	if len(text) < len(`\n`) {
+	r, _, rest, err := strconv.UnquoteChar(text, '"')
+	n := len(text) - len(rest)
+	var space [len(`\u0000`)]byte
+	if err != nil || !isEscaped(r, isName) || string(appendEscape(space[:0], r)) != text[:n] {
 		return 0
 	}
-	switch text[1] {
-	case '"', '\\', 'n', 'r', 't':
-		return len(`\n`)
-	case 'u':
-		r, _, rest, err := strconv.UnquoteChar(text, '"')
-		n := len(text) - len(rest)
-		isControl := r < ' ' && r != '\n' && r != '\r' && r != '\t'
-		if err == nil && (isControl || !isName && isEscapedInValues(r)) && strings.ToLower(text[:n]) == text[:n] {
-			return n
-		}
-	}
-	return 0
+	return n
 }
 
 // Unquote returns the value of a JSON string that [String] takes. It shares its memory if it has no escapes.
@@ -165,21 +162,20 @@ func Unquote(text string) string {
 	return value
 }
 
-// HexDigits are the digits of escapes.
-const HexDigits = "0123456789abcdef"
-
-// AppendEscaped appends s in the way that FieldsV1 writes member names.
-func AppendEscaped(b []byte, s string) []byte {
-	for s != "" {
-		n := UnescapedBytes(s)
-		b = append(b, s[:n]...)
-		if n == len(s) {
-			break
-		}
-		b = AppendEscape(b, s[n])
-		s = s[n+1:]
+// AppendEscaped appends s with the escapes that FieldsV1 has in the names of members and of key fields, if isName is
+// true, or with those of values, which are safe inside HTML.
+func AppendEscaped(b []byte, s string, isName bool) []byte {
+	if isName && UnescapedBytes(s) == len(s) { // most are
+		return append(b, s...)
 	}
-	return b
+	start := 0
+	for i, r := range s {
+		if isEscaped(r, isName) {
+			b = appendEscape(append(b, s[start:i]...), r)
+			start = i + utf8.RuneLen(r)
+		}
+	}
+	return append(b, s[start:]...)
 }
 
 // UnescapedBytes returns the number of bytes of s before the first that must be escaped in a member name.
@@ -192,11 +188,11 @@ func UnescapedBytes(s string) int {
 	return len(s)
 }
 
-// AppendEscape appends the escape of c in a JSON string.
-func AppendEscape(b []byte, c byte) []byte {
-	switch c {
+// appendEscape appends the escape of r in a JSON string.
+func appendEscape(b []byte, r rune) []byte {
+	switch r {
 	case '"', '\\':
-		return append(b, '\\', c)
+		return append(b, '\\', byte(r))
 	case '\n':
 		return append(b, '\\', 'n')
 	case '\r':
@@ -204,5 +200,6 @@ func AppendEscape(b []byte, c byte) []byte {
 	case '\t':
 		return append(b, '\\', 't')
 	}
-	return append(b, '\\', 'u', '0', '0', HexDigits[c>>4], HexDigits[c&0xf])
+	const digits = "0123456789abcdef"
+	return append(b, '\\', 'u', digits[r>>12&0xf], digits[r>>8&0xf], digits[r>>4&0xf], digits[r&0xf])
 }

@@ -153,7 +153,7 @@ func TestIsMember(t *testing.T) {
 	for _, name := range []string{"", "k:", "k:{", "k:{}", `k:{"a"`, `k:{"a":`, "v:", `v:"`, "i:", "i:-1", "i:0.5", "x:"} {
 		require.False(t, plain.IsMember(name), name)
 	}
-	require.Equal(t, `a b\u001f\n`, string(plain.AppendEscaped(nil, "a b\x1f\n")))
+	require.Equal(t, `a b\u001f\n`, string(plain.AppendEscaped(nil, "a b\x1f\n", true)))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for _, name := range names {
 			plain.IsMember(name)

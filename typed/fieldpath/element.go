@@ -62,7 +62,7 @@ func Key(fields ...KeyField) Element {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendName(b, f.Name)
+		b = appendString(b, f.Name, true)
 		b = append(b, ':')
 		b = appendValue(b, f.Value)
 	}

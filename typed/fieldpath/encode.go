@@ -52,7 +52,7 @@ func (s *Set) appendMembers(b []byte, self bool) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, '"', prefixes[n.kind], ':')
-		b = plain.AppendEscaped(b, n.text)
+		b = plain.AppendEscaped(b, n.text, true)
 		if n.sub == nil {
 			b = append(b, `":{}`...)
 			continue

@@ -126,7 +126,7 @@ func appendReadable(b []byte, v any) []byte {
 func appendValue(b []byte, v any) []byte {
 	switch t := v.(type) {
 	case string:
-		return appendString(b, t)
+		return appendString(b, t, false)
 	case int64:
 		return strconv.AppendInt(b, t, 10)
 	case float64:
@@ -153,7 +153,7 @@ func appendValue(b []byte, v any) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendString(b, k)
+			b = appendString(b, k, false)
 			b = append(b, ':')
 			b = appendValue(b, t[k])
 		}
@@ -162,36 +162,8 @@ func appendValue(b []byte, v any) []byte {
 	return append(b, "null"...)
 }
 
-// appendString appends s, which is UTF-8, as a JSON string that is safe inside HTML.
-func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == '\u2028' || r == '\u2029' {
-				b = append(append(b, s[start:i]...), `\u202`...)
-				b = append(b, plain.HexDigits[r&0xf])
-				start = i + size
-			}
-			i += size
-			continue
-		}
-		if c < 0x20 || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			b = append(b, s[start:i]...)
-			b = plain.AppendEscape(b, c)
-			start = i + 1
-		}
-		i++
-	}
-	return append(append(b, s[start:]...), '"')
-}
-
-// appendName appends s as a JSON string in the way that FieldsV1 writes member names: it escapes only control
-// characters, quotes and backslashes.
-func appendName(b []byte, s string) []byte {
-	b = append(b, '"')
-	b = plain.AppendEscaped(b, s)
+// appendString appends s, which is UTF-8, as a JSON string: a value, or the name of a key field.
+func appendString(b []byte, s string, isName bool) []byte {
+	b = plain.AppendEscaped(append(b, '"'), s, isName)
 	return append(b, '"')
 }
