@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -205,8 +206,7 @@ func checkValue(v any) error {
 	case string:
 		return checkText("a text", len(x))
 	case map[string]any, []any:
-		left := limits.MaxElement
-		if !small(x, 0, &left) {
+		if !trees.IsWithin(x, limits.MaxDepth, limits.MaxElement) {
 			return fmt.Errorf("a value in a key of more than %d bytes or %d levels", limits.MaxElement, limits.MaxDepth)
 		}
 	}
@@ -216,29 +216,4 @@ func checkValue(v any) error {
 // bounded rejects an element whose text is too long with its escapes.
 func bounded(e fieldpath.Element) (fieldpath.Element, error) {
 	return e, checkText("a key", len(e.Text()))
-}
-
-// small reports whether v has at most MaxDepth levels, and at most left values and bytes of text together.
-func small(v any, depth int, left *int) bool {
-	if *left--; *left < 0 || depth > limits.MaxDepth {
-		return false
-	}
-	switch x := v.(type) {
-	case string:
-		*left -= len(x)
-	case map[string]any:
-		for k, item := range x {
-			*left -= len(k)
-			if !small(item, depth+1, left) {
-				return false
-			}
-		}
-	case []any:
-		for _, item := range x {
-			if !small(item, depth+1, left) {
-				return false
-			}
-		}
-	}
-	return *left >= 0
 }

@@ -63,23 +63,32 @@ func Number(v any) any {
 	return v
 }
 
-// IsWithin reports whether v is nested at most depth deep.
-func IsWithin(v any, depth int) bool {
-	switch t := v.(type) {
-	case []any:
-		for _, item := range t {
-			if depth == 0 || !IsWithin(item, depth-1) {
+// IsWithin reports whether v is nested at most depth deep, and has at most size values and bytes of text together.
+func IsWithin(v any, depth, size int) bool { return isWithin(v, depth, &size) }
+
+// isWithin is IsWithin, where left is what v may have of the size.
+func isWithin(v any, depth int, left *int) bool {
+	if *left--; *left < 0 || depth < 0 {
+		return false
+	}
+	switch x := v.(type) {
+	case string:
+		*left -= len(x)
+	case map[string]any:
+		for k, item := range x {
+			*left -= len(k)
+			if !isWithin(item, depth-1, left) {
 				return false
 			}
 		}
-	case map[string]any:
-		for _, item := range t {
-			if depth == 0 || !IsWithin(item, depth-1) {
+	case []any:
+		for _, item := range x {
+			if !isWithin(item, depth-1, left) {
 				return false
 			}
 		}
 	}
-	return true
+	return *left >= 0
 }
 
 // SameMap reports whether a and b are one map in memory.

@@ -2,6 +2,7 @@ package fieldpath
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -70,7 +71,7 @@ func parseItem(name string) (Element, *SyntaxError) {
 	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
 		return Element{}, errorAt(-1, "member %s: %v", quoteShort(name), err)
 	}
-	if !trees.IsWithin(v, limits.MaxDepth) {
+	if !trees.IsWithin(v, limits.MaxDepth, math.MaxInt) {
 		return Element{}, errorAt(-1, "member %s: nested deeper than %d", quoteShort(name), limits.MaxDepth)
 	}
 	if !isKey {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,7 +54,7 @@ type definition struct {
 //
 // An error is that of the JSON decoder, or joins a [SchemaError] for each fault.
 func CompileCRD(crd map[string]any) (*Registry, error) {
-	if !trees.IsWithin(crd, maxNesting) {
+	if !trees.IsWithin(crd, maxNesting, math.MaxInt) {
 		return nil, fmt.Errorf("%s: nested too deep, want at most %d levels", crdKind, maxNesting)
 	}
 	data, err := json.Marshal(crd)

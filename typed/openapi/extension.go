@@ -126,7 +126,7 @@ var errDefaultTooDeep = errors.New("the default is nested too deep")
 // plain returns a copy of a default as a plain JSON tree. Decoders often return a whole number as a float; in the key
 // of an item it must be an integer, as in objects.
 func plain(v any) (any, error) {
-	if !trees.IsWithin(v, maxNesting) {
+	if !trees.IsWithin(v, maxNesting, math.MaxInt) {
 		return nil, errDefaultTooDeep
 	}
 	return trees.CopyWith(v, func(leaf any) any {
