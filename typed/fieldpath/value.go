@@ -20,6 +20,16 @@ import (
 //
 //	canonicalValue(a) equals canonicalValue(b)  ⇔  appendValue of them is the same
 func canonicalValue(v any) any {
+	left := limits.MaxElement // a text has at most as many values as bytes
+	return canonical(v, 0, &left)
+}
+
+// canonical is canonicalValue for a value at a depth. left is the number of values that may still be visited: a
+// container that contains itself twice has more values than can be counted.
+func canonical(v any, depth int, left *int) any {
+	if *left--; *left < 0 || depth > limits.MaxDepth {
+		return nil
+	}
 	switch t := v.(type) {
 	case nil, bool, int64:
 		return t
@@ -36,24 +46,10 @@ func canonicalValue(v any) any {
 		return canonicalFloat(f)
 	case int, int8, int16, int32, uint, uint8, uint16, uint32, uint64:
 		return trees.Number(t)
-	case []any, map[string]any:
-		left := limits.MaxElement // a text has at most as many values as bytes
-		return canonicalContainer(v, 0, &left)
-	}
-	return nil
-}
-
-// canonicalContainer is canonicalValue for lists and maps. left is the number of values that may still be visited: a
-// container that contains itself twice has more values than can be counted.
-func canonicalContainer(v any, depth int, left *int) any {
-	if *left--; *left < 0 || depth > limits.MaxDepth {
-		return nil
-	}
-	switch t := v.(type) {
 	case []any:
 		out := make([]any, min(len(t), *left))
 		for i := range out {
-			out[i] = canonicalContainer(t[i], depth+1, left)
+			out[i] = canonical(t[i], depth+1, left)
 		}
 		return out
 	case map[string]any:
@@ -62,11 +58,11 @@ func canonicalContainer(v any, depth int, left *int) any {
 			if *left < 0 {
 				break
 			}
-			out[canonicalString(k)] = canonicalContainer(item, depth+1, left)
+			out[canonicalString(k)] = canonical(item, depth+1, left)
 		}
 		return out
 	}
-	return canonicalValue(v)
+	return nil
 }
 
 func canonicalString(s string) string {
@@ -76,20 +72,15 @@ func canonicalString(s string) string {
 	return string([]rune(s))
 }
 
-// exactFloat bounds the integers that float64 represents exactly.
-const exactFloat = 1 << 53
-
 func canonicalFloat(f float64) any {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
 		return nil
 	case f != math.Trunc(f):
 		return f
-	case math.Abs(f) <= exactFloat:
-		return int64(f)
 	}
-	// The shortest digits of a larger float end in zeros, and are not its exact value. They are what JSON has.
-	if i, err := strconv.ParseInt(string(appendValue(nil, f)), 10, 64); err == nil {
+	// The shortest digits of a large float end in zeros, and are not its exact value. They are what JSON has.
+	if i, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
 		return i
 	}
 	return f
