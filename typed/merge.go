@@ -226,8 +226,15 @@ func (x *listMerge) inPlace() {
 // out, as upstream does.
 func (x *listMerge) byElements() {
 	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
-	m := interleaving{listMerge: x, index: x.list.indexOf(x.live)}
-	m.shared, m.isMerged = x.unmerged(&m.index)
+	m := interleaving{listMerge: x, index: x.list.indexOf(x.live), isMerged: make(map[string]bool, len(x.elems))}
+	shared := m.shared // not appended to m's own list, or m would be allocated
+	for _, e := range x.elems {
+		m.isMerged[e.Text()] = false
+		if m.index.has(e) {
+			shared = append(shared, e)
+		}
+	}
+	m.shared = shared
 	for m.nextLive < len(m.index.elems) || m.nextApplied < len(m.elems) {
 		isApplied, isMerged := m.stateOfLive()
 		switch {
@@ -259,18 +266,6 @@ type interleaving struct {
 
 	nextLive    int // in index.elems
 	nextApplied int // in elems
-}
-
-// unmerged returns what an interleaving begins with. It is not appended to its own list, or it would be allocated.
-func (x *listMerge) unmerged(live *index) (shared []fieldpath.Element, isMerged map[string]bool) {
-	isMerged = make(map[string]bool, len(x.elems))
-	for _, e := range x.elems {
-		isMerged[e.Text()] = false
-		if live.has(e) {
-			shared = append(shared, e)
-		}
-	}
-	return shared, isMerged
 }
 
 // stateOfLive reports whether applied has live's next item, and whether it is in out; false if there is no next item.

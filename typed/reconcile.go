@@ -117,8 +117,10 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		if !ok || l != nil && l.lacksKey(name) && name != "." {
 			return false
 		}
-		isField := len(name) >= 2 && name[0] == 'f' && name[1] == ':' && len(name) <= limits.MaxElement
-		if !isField && !plain.IsMember(name) {
+		var e fieldpath.Element // of an item, whatever its key
+		if field, isField := strings.CutPrefix(name, "f:"); isField && len(name) <= limits.MaxElement {
+			e = fieldpath.Field(field)
+		} else if !plain.IsMember(name) {
 			return false
 		}
 		if name == "." && (len(below) > 0 || len(fields) == 1 || depth == 0) {
@@ -127,8 +129,10 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		if len(below) == 0 {
 			continue
 		}
-		// child is the type of what is below; nil if it does not restrict it.
-		child := t.childNamed(name)
+		var child *Type // of what is below; nil if it does not restrict it
+		if t != nil {
+			child, _ = t.Child(e)
+		}
 		switch child.topology() {
 		case wholeTopology:
 			return false
@@ -152,17 +156,4 @@ func (t *Type) grownList() *List {
 		return nil
 	}
 	return t.List
-}
-
-// childNamed is [Type.Child] for the name of a member of FieldsV1; nil for a nil t.
-func (t *Type) childNamed(name string) *Type {
-	if t == nil {
-		return nil
-	}
-	var e fieldpath.Element // of an item, whatever its key
-	if field, ok := strings.CutPrefix(name, "f:"); ok {
-		e = fieldpath.Field(field)
-	}
-	child, _ := t.Child(e)
-	return child
 }
