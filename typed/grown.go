@@ -1,6 +1,8 @@
 package typed
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,19 +56,16 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 			}
 		}
 	}
-	var out fieldsets.Builder
-	changed := false
-	for e, entry := range set.Level() {
-		if now, ok := grown[e]; ok {
-			member, below := set.At(now)
-			if alike[e] == 0 || alike[e] == 1 && (member || !below.Empty()) {
-				e, changed = now, true
-			}
-		}
-		out.Add(e, entry.Member, entry.Below)
-	}
-	if !changed {
+	maps.DeleteFunc(grown, func(e, now fieldpath.Element) bool {
+		member, below := set.At(now)
+		return alike[e] > 1 || alike[e] == 1 && !member && below.Empty()
+	})
+	if len(grown) == 0 {
 		return set
+	}
+	var out fieldsets.Builder
+	for e, entry := range set.Level() {
+		out.Add(cmp.Or(grown[e], e), entry.Member, entry.Below)
 	}
 	return out.Set()
 }

@@ -1,6 +1,8 @@
 package typed
 
 import (
+	"slices"
+
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -49,28 +51,21 @@ func (m *Map) reordered(old, now map[string]any, depth int) *fieldpath.Set {
 func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
 	before, after := l.indexOf(old), l.indexOf(now)
 	// An item that occurs another number of times, which is a difference by itself, counts where it occurs first.
-	counts := func(x *index, i int) bool {
-		e := x.elems[i]
-		n, m := before.times(e), after.times(e)
-		return n > 0 && m > 0 && (n == m || x.isFirst(i))
+	shared := func(x *index) (elems []fieldpath.Element) {
+		for i, e := range x.elems {
+			n, m := before.times(e), after.times(e)
+			if n > 0 && m > 0 && (n == m || x.isFirst(i)) {
+				elems = append(elems, e)
+			}
+		}
+		return elems
 	}
+	elems := shared(&before)
+	out.Member = !slices.Equal(elems, shared(&after))
 	var below fieldsets.Builder
-	j := 0
-	for i, e := range before.elems {
-		if !counts(&before, i) {
-			continue
-		}
-		for j < len(after.elems) && !counts(&after, j) {
-			j++
-		}
-		if j >= len(after.elems) || !after.elems[j].Equal(e) {
-			out.Member = true
-		}
-		j++
-		if before.times(e) == 1 && after.times(e) == 1 {
-			d := l.elem.reordered(old[i], after.only(e), depth)
-			below.Add(e, d.Member, d.Below)
-		}
+	for _, e := range elems {
+		d := l.elem.reordered(before.only(e), after.only(e), depth) // nothing in duplicates
+		below.Add(e, d.Member, d.Below)
 	}
 	out.Below = below.Set()
 	return out
