@@ -10,27 +10,19 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-var (
-	compareAndValidate = hooks.CompareAndValidate.(func(
-		s *typed.Semantics, t *typed.Type, old, now any, except ...string) (typed.Comparison, bool))
-	dropUnknown = hooks.DropUnknown.(func(t *typed.Type, v, live any) (any, typed.Errors))
-)
-
 // CompareAndValidate is [typed.Semantics.Compare] for a value that was not validated. ok is false if a part of now that
 // old does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that
 // are equal in old are valid, whatever they are. ok is also false if the values exceed the limits of
 // [typed.Type.Validate]. except is the path of an entry that is left out where both values have maps with other entries
 // around it.
-func CompareAndValidate(s *typed.Semantics, t *typed.Type, old, now any, except ...string) (
-	c typed.Comparison, ok bool) {
-	return compareAndValidate(s, t, old, now, except...)
-}
+var CompareAndValidate = hooks.CompareAndValidate.(func(
+	s *typed.Semantics, t *typed.Type, old, now any, except ...string) (c typed.Comparison, ok bool))
 
 // DropUnknown returns v without the fields that structs of its type t do not declare, at any depth, and an error for
 // each of them, sorted by path. An atomic list or map that equals live's is kept as it is, because [typed.Type.Merge]
 // does not validate it. The result shares memory with v, and is v itself if nothing is dropped. v must be valid but for
 // unknown fields.
-func DropUnknown(t *typed.Type, v, live any) (any, typed.Errors) { return dropUnknown(t, v, live) }
+var DropUnknown = hooks.DropUnknown.(func(t *typed.Type, v, live any) (any, typed.Errors))
 
 // Finder finds the values at the paths of sets, in values of one type. It builds an index of each list in which it
 // looks something up, whichever sets that is for: p lookups in n items cost O(p+n). The values must not change while it
