@@ -253,15 +253,17 @@ func (w *applyWrite) merge() error {
 }
 
 // mergeIntent merges the intent into live. If that fails, it tries again without the fields that the type does not
-// declare, unless they are refused. They are taken out of the intent, and unknown has an error for each.
+// declare, unless they are refused. They are taken out of the intent. If what is left is valid, the errors of the first
+// merge are of these fields.
 func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, err error) {
 	m := w.m
 	rules := typed.Rules{Except: managedfields.Unowned(), Filter: m.options.ResetFields[m.version]}
 	merged, err = m.options.Semantics.Merge(m.typ, w.live.tree, w.intent.tree, rules)
-	if _, isInvalid := err.(typed.Errors); !isInvalid || m.refusesUnknown() {
+	unknown, isInvalid := err.(typed.Errors)
+	if !isInvalid || m.refusesUnknown() {
 		return merged, nil, err
 	}
-	declared, unknown := values.DropUnknown(m.typ, w.intent.tree, w.live.tree)
+	declared := values.DropUnknown(m.typ, w.intent.tree, w.live.tree)
 	w.intent.tree, _ = declared.(map[string]any)
 	merged, err = m.options.Semantics.Merge(m.typ, w.live.tree, declared, rules)
 	return merged, unknown, err

@@ -8,4 +8,4 @@ func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) 
 	return s.compareAndValidate(t, old, now, except...)
 }
 
-func (t *Type) DropUnknown(v, live any) (any, Errors) { return t.dropUnknown(v, live) }
+func (t *Type) DropUnknown(v, live any) any { return t.dropUnknown(v, live) }

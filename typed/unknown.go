@@ -1,26 +1,21 @@
 package typed
 
-import (
-	"github.com/tenure-ssa/tenure/internal/limits"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
-)
+import "github.com/tenure-ssa/tenure/internal/limits"
 
 // dropUnknown is values.DropUnknown.
-func (t *Type) dropUnknown(v, live any) (any, Errors) {
+func (t *Type) dropUnknown(v, live any) any {
 	d := dropper{left: limits.MaxValues}
-	out := d.value(t, v, live)
-	err, _ := d.err().(Errors)
-	return out, err
+	return d.value(t, v, live, 0)
 }
 
 type dropper struct {
-	faults
 	finder finder // of live's items
 	left   int    // values that may still be visited
 }
 
-func (d *dropper) value(t *Type, v, live any) any {
-	if d.left--; d.left < 0 || len(d.path) > limits.MaxDepth {
+// value returns a value, at a depth, without undeclared fields.
+func (d *dropper) value(t *Type, v, live any, depth int) any {
+	if d.left--; d.left < 0 || depth > limits.MaxDepth {
 		return v
 	}
 	if t.isLeafShape(t.shapeOf(v).first()) {
@@ -32,44 +27,29 @@ func (d *dropper) value(t *Type, v, live any) any {
 	switch x := v.(type) {
 	case map[string]any:
 		if t.Map != nil {
-			return d.entries(t.Map, x, asMap(live))
+			return d.entries(t.Map, x, asMap(live), depth)
 		}
 	case []any:
 		if t.List != nil {
-			return d.items(t, x, live)
+			return withItems(x, func(_ int, item any) any {
+				e, _ := t.List.element(item) // one that can't be selected has no live item
+				return d.value(t.List.elem, item, d.finder.child(t, live, e), depth+1)
+			})
 		}
 	}
 	return v
 }
 
-func (d *dropper) entries(m *Map, entries, live map[string]any) map[string]any {
+func (d *dropper) entries(m *Map, entries, live map[string]any, depth int) map[string]any {
 	out := entries
 	for name, v := range entries {
-		d.push(fieldpath.Field(name))
 		kept := missing
-		if t, _ := m.Child(name); t == nil {
-			d.add("field not declared in schema")
-		} else {
-			kept = d.value(t, v, live[name])
+		if t, _ := m.Child(name); t != nil {
+			kept = d.value(t, v, live[name], depth+1)
 		}
-		d.pop()
 		if !same(kept, v) {
 			out = withEntry(out, entries, name, kept)
 		}
 	}
 	return out
-}
-
-func (d *dropper) items(t *Type, list []any, live any) []any {
-	return withItems(list, func(i int, v any) any {
-		e := fieldpath.Index(i)
-		if !t.List.IsAtomic() {
-			if named, err := t.List.element(v); err == nil {
-				e = named
-			}
-		}
-		d.push(e)
-		defer d.pop()
-		return d.value(t.List.elem, v, d.finder.child(t, live, e))
-	})
 }

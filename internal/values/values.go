@@ -18,11 +18,10 @@ import (
 var CompareAndValidate = hooks.CompareAndValidate.(func(
 	s *typed.Semantics, t *typed.Type, old, now any, except ...string) (c typed.Comparison, ok bool))
 
-// DropUnknown returns v without the fields that structs of its type t do not declare, at any depth, and an error for
-// each of them, sorted by path. An atomic list or map that equals live's is kept as it is, because [typed.Type.Merge]
-// does not validate it. The result shares memory with v, and is v itself if nothing is dropped. v must be valid but for
-// unknown fields.
-var DropUnknown = hooks.DropUnknown.(func(t *typed.Type, v, live any) (any, typed.Errors))
+// DropUnknown returns v without the fields that structs of its type t do not declare, at any depth. An atomic list
+// or map that equals live's is kept as it is, because [typed.Type.Merge] does not validate it. The result shares memory
+// with v, and is v itself if nothing is dropped.
+var DropUnknown = hooks.DropUnknown.(func(t *typed.Type, v, live any) any)
 
 // Finder finds the values at the paths of sets, in values of one type. It builds an index of each list in which it
 // looks something up, whichever sets that is for: p lookups in n items cost O(p+n). The values must not change while it
