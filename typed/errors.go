@@ -88,9 +88,6 @@ func (f *faults) trim() {
 	}
 }
 
-func (f *faults) push(e fieldpath.Element) { f.path = append(f.path, e) }
-func (f *faults) pop()                     { f.path = f.path[:len(f.path)-1] }
-
 // err returns the violations sorted, or nil for none.
 func (f *faults) err() error {
 	if len(f.errs) == 0 {

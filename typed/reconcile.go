@@ -46,12 +46,10 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 			return entry
 		}
 		child, _ := t.Child(e)
-		switch child.topology() {
-		case wholeTopology:
+		if child.topology() == wholeTopology {
 			return fieldpath.Entry{Member: true}
-		case granularTopology:
-			entry.Below = child.Reconcile(entry.Below)
 		}
+		entry.Below = child.Reconcile(entry.Below)
 		return entry
 	})
 }

@@ -34,18 +34,15 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any) {
 	if set.Empty() {
 		return v
 	}
-	size := 0
 	switch kind := kindOf(v); {
 	case kind == isMap && t.Map != nil && !t.Map.isAtomic:
-		kept := r.entries(t.Map, asMap(v), set)
-		out, size = kept, len(kept)
+		out = r.entries(t.Map, asMap(v), set)
 	case kind == isList && t.List != nil && !t.List.IsAtomic():
-		kept := r.items(t.List, asList(v), set)
-		out, size = kept, len(kept)
+		out = r.items(t.List, asList(v), set)
 	default:
 		return v
 	}
-	if r.toNull && size == 0 {
+	if r.toNull && len(asMap(out)) == 0 && len(asList(out)) == 0 {
 		return nil
 	}
 	return out

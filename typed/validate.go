@@ -121,14 +121,14 @@ func (w *validator) fail(format string, args ...any) {
 func (w *validator) down(e fieldpath.Element) {
 	w.depth++
 	if w.listing {
-		w.push(e)
+		w.path = append(w.path, e)
 	}
 }
 
 func (w *validator) up() {
 	w.depth--
 	if w.listing {
-		w.pop()
+		w.path = w.path[:len(w.path)-1]
 	}
 }
 

@@ -225,12 +225,11 @@ func (w *Writer) Truncate(n int) { w.text = w.text[:n] }
 
 // FieldsV1 returns what was written.
 func (w *Writer) FieldsV1() *metav1.FieldsV1 {
-	out := &metav1.FieldsV1{}
 	if w.filter != nil {
-		_ = out.UnmarshalJSON(w.Set().AppendJSON(nil)) // which has no errors
-	} else {
-		_ = out.UnmarshalJSON(w.json()) // copies it
+		return w.Set().FieldsV1()
 	}
+	out := &metav1.FieldsV1{}
+	_ = out.UnmarshalJSON(w.json()) // copies it; it has no errors
 	return out
 }
 
