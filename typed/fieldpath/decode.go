@@ -198,10 +198,6 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 			return false, nil, err
 		}
 		self = self || isSelf
-		if d.skip(",") { // as most are followed by
-			d.space()
-			continue
-		}
 		if d.space(); d.skip("}") {
 			break
 		}
