@@ -272,11 +272,7 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f named
 		}
 	}
 	w.names = w.names[:first]
-	if left == len(entries) {
-		w.fields.Close(level) // in order: no map is copied at each level that it is in
-	} else {
-		w.fields.Sort(level)
-	}
+	w.fields.Sort(level) // copies nothing if there are no declared fields before them
 }
 
 // field returns the type of an entry of a map, and whether it is declared. The type is nil for an entry that the map
