@@ -178,11 +178,8 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 		return difference{modified: fieldpath.Entry{Member: true}}
 	}
 	shape := shapes.first()
-	if t.isLeafShape(shape) {
-		return c.compareLeaf(t, old, now, depth)
-	}
 	switch {
-	case !hasContent(old, shape) && !hasContent(now, shape):
+	case t.isLeafShape(shape), !hasContent(old, shape) && !hasContent(now, shape):
 		return c.compareLeaf(t, old, now, depth)
 	case !hasContent(old, shape):
 		c.inexact = true

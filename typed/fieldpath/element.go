@@ -53,9 +53,7 @@ func Key(fields ...KeyField) Element {
 	for _, f := range fields {
 		sorted = append(sorted, KeyField{Name: f.Name, Value: canonicalValue(f.Value)})
 	}
-	if len(sorted) > 1 {
-		slices.SortStableFunc(sorted, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
-	}
+	slices.SortStableFunc(sorted, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
 	var text [128]byte
 	b := append(text[:0], '{')
 	for i, f := range sorted {
