@@ -78,8 +78,10 @@ func canonicalFloat(f float64) any {
 		return nil
 	case f != math.Trunc(f):
 		return f
+	case math.Abs(f) <= 1<<53: // float64 represents these exactly
+		return int64(f)
 	}
-	// The shortest digits of a large float end in zeros, and are not its exact value. They are what JSON has.
+	// The shortest digits of a larger float end in zeros, and are not its exact value. They are what JSON has.
 	if i, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
 		return i
 	}
