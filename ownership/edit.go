@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -108,15 +107,6 @@ func (e *Edit) Type(version string) (*typed.Type, error) {
 		return nil, err
 	}
 	return e.mover.Types.Type(kind)
-}
-
-// now returns the time of a write, as servers write it.
-func (e *Edit) now() *metav1.Time {
-	clock := time.Now
-	if _, o, _ := e.options(e.Kind.GroupVersion().String(), ""); o.Clock != nil {
-		clock = o.Clock
-	}
-	return &metav1.Time{Time: clock().UTC().Truncate(time.Second)}
 }
 
 // Extract returns the intent with the fields of set, at a version.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -146,14 +147,16 @@ func (a Adopt) do(e *Edit) error {
 	if err != nil {
 		return err
 	}
-	if entry := e.Entries.Get(to); entry != nil {
+	entry := e.Entries.Get(to)
+	if entry != nil {
 		source.APIVersion = entry.APIVersion
-	} else {
-		source.Time = e.now()
 	}
 	m, err := e.Manager(source.APIVersion, to.Subresource)
 	if err != nil {
 		return err
+	}
+	if entry == nil {
+		source.Time = &metav1.Time{Time: m.Options().Clock().UTC().Truncate(time.Second)}
 	}
 	owned, err := m.Owned(e.ctx, e.bare)
 	if err != nil {
