@@ -228,25 +228,16 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	if err := checkName(k.Manager); err != nil {
 		return k, err
 	}
-	switch k.Operation {
-	case "":
-		if k.Subresource == "" {
-			k.Subresource = e.appliesThrough(k.Manager, source.Subresource)
-		}
-		k.Operation, k.APIVersion = metav1.ManagedFieldsOperationApply, ""
-	case metav1.ManagedFieldsOperationApply:
-		k.APIVersion = ""
-	case metav1.ManagedFieldsOperationUpdate:
-		if k.APIVersion == "" {
-			k.APIVersion = source.APIVersion
-		}
-		if _, err := schema.ParseGroupVersion(k.APIVersion); err != nil {
-			return k, err
-		}
-	default:
-		return k, fmt.Errorf("manager %q: expected Apply or Update, got operation %q", k.Manager, k.Operation)
+	if k.Operation == "" && k.Subresource == "" {
+		k.Subresource = e.appliesThrough(k.Manager, source.Subresource)
 	}
-	return k, nil
+	operation := cmp.Or(k.Operation, metav1.ManagedFieldsOperationApply)
+	if operation != metav1.ManagedFieldsOperationApply && operation != metav1.ManagedFieldsOperationUpdate {
+		return k, fmt.Errorf("manager %q: expected Apply or Update, got operation %q", k.Manager, operation)
+	}
+	k = managedfields.KeyOf(k.Manager, operation, cmp.Or(k.APIVersion, source.APIVersion), k.Subresource)
+	_, err := schema.ParseGroupVersion(k.APIVersion)
+	return k, err
 }
 
 // appliesThrough returns the subresource through which an applier owns fields of an entry of some subresource. Status
@@ -285,10 +276,7 @@ func (e *Edit) put(to managedfields.Key, source managedfields.Entry, fields *fie
 	if fields.Empty() {
 		return nil // an updater may own what no intent does, such as an empty list
 	}
-	version := source.APIVersion
-	if to.Operation == metav1.ManagedFieldsOperationUpdate {
-		version = to.APIVersion
-	}
+	version := cmp.Or(to.APIVersion, source.APIVersion)
 	into := e.Entries.Get(to)
 	if into != nil {
 		if _, err := into.Fields(); err != nil {
