@@ -74,10 +74,10 @@ func FuzzNew(f *testing.F) {
 		require.JSONEq(t, string(before), string(after), "the object was changed")
 		checkLines(t, r)
 
-		l, err := lay(shown, []byte(yamlOf(r)))
+		root, err := lay(shown, []byte(yamlOf(r)))
 		require.NoError(t, err)
-		checkLayout(t, l)
-		checkOwners(t, l, obj)
+		checkLayout(t, root, r)
+		checkOwners(t, root, obj)
 
 		var text bytes.Buffer
 		require.NoError(t, Text(&text, nil, r))
@@ -105,12 +105,12 @@ func checkLines(t *testing.T, r *Report) {
 }
 
 // checkLayout reads the lines of every node again.
-func checkLayout(t *testing.T, l *layout) {
+func checkLayout(t *testing.T, root *node, r *Report) {
 	var visit func(n *node, col int)
 	visit = func(n *node, col int) {
-		lines := slices.Clone(l.lines[n.first : n.last+1])
-		for i := range lines {
-			lines[i] = lines[i][min(col, len(lines[i])):]
+		var lines []string
+		for _, line := range r.Lines[n.first : n.last+1] {
+			lines = append(lines, line.Text[min(col, len(line.Text)):])
 		}
 		var want any = []any{n.value}
 		_, item := n.parent.value.([]any)
@@ -133,24 +133,24 @@ func checkLayout(t *testing.T, l *layout) {
 			}
 		}
 	}
-	for _, child := range l.root.children {
+	for _, child := range root.children {
 		visit(child, 0)
 	}
 }
 
 // checkOwners compares attribute with a search for each path of each entry.
-func checkOwners(t *testing.T, l *layout, obj map[string]any) {
+func checkOwners(t *testing.T, root *node, obj map[string]any) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
 	var r Report
 	sets := r.decode(any(list), time.Time{})
-	r.attribute(l.root, nil, sets)
+	r.attribute(root, nil, sets)
 
 	want := map[*node][]int{}
 	for i, set := range sets {
 		lost := 0
 		for path := range set.All() {
-			found := search(l.root, path)
+			found := search(root, path)
 			for _, n := range found {
 				if !slices.Contains(want[n], i) {
 					want[n] = append(want[n], i)
@@ -158,7 +158,7 @@ func checkOwners(t *testing.T, l *layout, obj map[string]any) {
 			}
 			several := false // items on the way
 			for i := range path {
-				several = several || len(search(l.root, path[:i])) > 1
+				several = several || len(search(root, path[:i])) > 1
 			}
 			if len(found) == 0 && !several {
 				lost++
@@ -177,7 +177,7 @@ func checkOwners(t *testing.T, l *layout, obj map[string]any) {
 			visit(child)
 		}
 	}
-	visit(l.root)
+	visit(root)
 }
 
 // search is the naive twin of attribute: it looks at every child of every node that a path leads through.

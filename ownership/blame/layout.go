@@ -1,9 +1,9 @@
 package blame
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	goyaml "go.yaml.in/yaml/v3"
 
@@ -41,59 +41,44 @@ func (n *node) path() fieldpath.Path {
 	return append(n.parent.path(), n.elem)
 }
 
-// layout is an object's YAML: its lines, and for each the nodes that begin in it,
-// outermost first; none for a line that continues a scalar.
-type layout struct {
-	root   *node
-	lines  []string
-	begins [][]*node
-}
-
-// lay finds every value of obj in its YAML.
-func lay(obj map[string]any, text []byte) (*layout, error) {
+// lay finds every value of obj in its YAML, and returns that of obj itself.
+func lay(obj map[string]any, text []byte) (*node, error) {
 	var document goyaml.Node
 	if err := goyaml.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	l := &layout{lines: lines, begins: make([][]*node, len(lines)), root: &node{value: obj}}
-	if err := l.add(l.root, document.Content[0]); err != nil {
+	root := &node{value: obj}
+	if err := root.add(document.Content[0]); err != nil {
 		return nil, err
 	}
-	l.root.end(len(lines) - 1)
-	return l, nil
+	root.end(bytes.Count(text, []byte("\n")) - 1)
+	return root, nil
 }
 
-// add adds the children of n, whose YAML is y.
-func (l *layout) add(n *node, y *goyaml.Node) error {
-	switch v := n.value.(type) {
-	case map[string]any:
-		for i := 0; i < len(y.Content); i += 2 {
-			name := y.Content[i].Value
-			value, ok := v[name]
+// add adds the children of n, whose YAML is y: that of the items of a list, or of each key of a map and its value.
+func (n *node) add(y *goyaml.Node) error {
+	for i, content := range y.Content {
+		child := &node{parent: n, first: content.Line - 1}
+		switch v := n.value.(type) {
+		case []any:
+			child.value = v[i]
+		case map[string]any:
+			if i%2 == 0 {
+				continue
+			}
+			key := y.Content[i-1]
+			value, ok := v[key.Value]
 			if !ok {
-				return fmt.Errorf("line %d of its YAML has a key that it does not have: %.80q", y.Content[i].Line, name)
+				return fmt.Errorf("line %d of its YAML has a key that it does not have: %.80q", key.Line, key.Value)
 			}
-			child := &node{parent: n, elem: fieldpath.Field(name), value: value, first: y.Content[i].Line - 1}
-			if err := l.addChild(child, y.Content[i+1]); err != nil {
-				return err
-			}
+			child.elem, child.value, child.first = fieldpath.Field(key.Value), value, key.Line-1
 		}
-	case []any:
-		for i, item := range y.Content {
-			child := &node{parent: n, value: v[i], first: item.Line - 1}
-			if err := l.addChild(child, item); err != nil {
-				return err
-			}
+		n.children = append(n.children, child)
+		if err := child.add(content); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func (l *layout) addChild(child *node, y *goyaml.Node) error {
-	child.parent.children = append(child.parent.children, child)
-	l.begins[child.first] = append(l.begins[child.first], child)
-	return l.add(child, y)
 }
 
 // end sets the last lines of n and of everything in it.

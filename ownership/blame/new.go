@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,12 +57,12 @@ func New(obj map[string]any, o Options) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blame: the object can't be written as YAML: %w", err)
 	}
-	l, err := lay(obj, text)
+	root, err := lay(obj, text)
 	if err != nil {
 		return nil, fmt.Errorf("blame: %w", err)
 	}
-	r.attribute(l.root, o.Type, sets)
-	r.addLines(l)
+	r.attribute(root, o.Type, sets)
+	r.addLines(root, string(text))
 	if len(o.Managers) > 0 {
 		r.keep(o.Managers)
 	}
@@ -131,34 +132,36 @@ func (r *Report) keep(managers []string) {
 	r.Lines = slices.DeleteFunc(r.Lines, func(l Line) bool { return !slices.Contains(wanted[l.Number-1:l.Last], true) })
 }
 
-// addLines makes the lines.
-func (r *Report) addLines(l *layout) {
-	r.Lines = make([]Line, 0, len(l.lines))
-	var current *node                      // what the line before is about
-	counted := make([]int, len(r.Entries)) // the last line, from 1, that counts for an entry
-	for i, text := range l.lines {
-		line := Line{Number: i + 1, Last: i + 1, Text: text}
-		nodes := l.begins[i]
-		switch {
-		case len(nodes) > 0:
-			line.Last = nodes[0].last + 1
-			current = nodes[len(nodes)-1]
-		case current != nil:
-			line.Continued = true
-			nodes = []*node{current}
+// addLines makes the lines of the object, whose YAML is text.
+func (r *Report) addLines(root *node, text string) {
+	for line := range strings.Lines(text) {
+		n := len(r.Lines) + 1
+		r.Lines = append(r.Lines, Line{Number: n, Last: n, Text: strings.TrimSuffix(line, "\n")})
+	}
+	r.show(root)
+	for i := range r.Lines {
+		line := &r.Lines[i]
+		if before := r.Lines[max(i-1, 0)].Field(); len(line.Fields) == 0 && before != nil {
+			line.Continued, line.Fields = true, []Field{*before}
 		}
-		for _, n := range nodes {
-			field := Field{Path: n.path(), Kind: n.kind, State: n.state}
-			for _, entry := range n.entries {
-				e := &r.Entries[entry]
-				field.Owners = append(field.Owners, &e.Owner)
-				if counted[entry] != i+1 {
-					counted[entry] = i + 1
-					e.Lines++
-				}
-			}
-			line.Fields = append(line.Fields, field)
+		for _, o := range line.Owners() {
+			r.Entries[o.Entry].Lines++
 		}
-		r.Lines = append(r.Lines, line)
+	}
+}
+
+// show adds everything in n to the lines in which it begins, outermost first.
+func (r *Report) show(n *node) {
+	for _, child := range n.children {
+		line := &r.Lines[child.first]
+		if len(line.Fields) == 0 {
+			line.Last = child.last + 1
+		}
+		field := Field{Path: child.path(), Kind: child.kind, State: child.state}
+		for _, entry := range child.entries {
+			field.Owners = append(field.Owners, &r.Entries[entry].Owner)
+		}
+		line.Fields = append(line.Fields, field)
+		r.show(child)
 	}
 }
