@@ -44,16 +44,16 @@ func (r *Report) attribute(root *node, t *typed.Type, sets []*fieldpath.Set) {
 // anything in it is owned.
 func (r *Report) visit(n *node, at place) bool {
 	r.distribute(n)
-	n.kind = n.kindOf()
+	kind, names := n.kindOf()
+	n.kind = kind
 	inside := at.whole
 	if n.kind == Atomic && len(n.entries) > 0 {
 		inside = n.entries
 	}
-	shape := n.shape()
 	owned := false
 	for i, child := range n.children {
 		child.typ = cmp.Or(n.typeOf(child), unknown)
-		child.elem = n.elementOf(child, i, shape)
+		child.elem = n.elementOf(child, i, names)
 		child.entries = slices.Compact(child.entries) // several elements of an entry may select one item
 		exempt, below := at.below.At(child.elem)
 		owned = r.visit(child, place{
@@ -123,38 +123,39 @@ func (n *node) finder() func(fieldpath.Element) []int {
 
 // kindOf returns the kind of n: that of its type, if the value has its shape, or else the one that the entries show. A
 // list or map that is owned without any content is atomic, except for the item of a keyed list, of which a manager may
-// own nothing else.
-func (n *node) kindOf() Kind {
+// own nothing else. names are those of the key fields of a keyed list: of its type, or else of the first key in the
+// entries.
+func (n *node) kindOf() (kind Kind, names []string) {
 	m, isMap := n.value.(map[string]any)
 	l, _ := n.value.([]any)
 	switch t := n.typ; {
 	case len(m)+len(l) == 0: // scalars, too
-		return Value
+		return Value, nil
 	case isMap && t.Map != nil && t.Map.IsAtomic(), !isMap && t.List != nil && t.List.IsAtomic():
-		return Atomic
+		return Atomic, nil
 	case isMap && t.Map != nil:
-		return Map
+		return Map, nil
 	case !isMap && t.List != nil && t.List.IsSet():
-		return Set
+		return Set, nil
 	case !isMap && t.List != nil:
-		return KeyedList
+		return KeyedList, slices.Collect(t.List.Keys())
 	case len(n.entries) > 0 && len(n.cursors) == 0 && !n.elem.IsKey():
-		return Atomic
+		return Atomic, nil
 	case isMap:
-		return Map
+		return Map, nil
 	}
-	kind := List
+	kind = List
 	for _, c := range n.cursors {
 		for e := range c.below.Level() {
-			switch {
-			case e.IsKey():
-				return KeyedList
-			case e.IsValue():
+			if key, ok := e.Key(); ok {
+				return KeyedList, fieldsets.NamesOf(key)
+			}
+			if e.IsValue() {
 				kind = Set
 			}
 		}
 	}
-	return kind
+	return kind, nil
 }
 
 // unknown is the type of what the schema does not know.
@@ -174,35 +175,16 @@ func (n *node) typeOf(child *node) *typed.Type {
 	return nil
 }
 
-// shape returns the names of the key fields of a keyed list: those of its type, or else of the first key in the
-// entries.
-func (n *node) shape() []string {
-	if n.kind != KeyedList {
-		return nil
-	}
-	if n.typ.List != nil {
-		return slices.Collect(n.typ.List.Keys())
-	}
-	for _, c := range n.cursors {
-		for e := range c.below.Level() {
-			if key, ok := e.Key(); ok {
-				return fieldsets.NamesOf(key)
-			}
-		}
-	}
-	return nil
-}
-
 // elementOf returns the element of a child of n in its path: the name of a map's entry, or of an item that of the
 // schema, or else that of an entry, or else one like those of other items.
-func (n *node) elementOf(child *node, i int, shape []string) fieldpath.Element {
+func (n *node) elementOf(child *node, i int, names []string) fieldpath.Element {
 	called := child.elem != (fieldpath.Element{})
 	switch n.kind {
 	case KeyedList:
 		if called && n.typ.List == nil {
 			return child.elem
 		}
-		if key := items.KeyOf(child.value, shape, n.typ); len(key) > 0 {
+		if key := items.KeyOf(child.value, names, n.typ); len(key) > 0 {
 			return fieldpath.Key(key...)
 		}
 	case Set:
