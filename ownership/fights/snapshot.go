@@ -75,10 +75,11 @@ func (s *snapshot) touchedSince(old *snapshot) (touched []Side) {
 }
 
 // ownersOf returns the sides that own a field.
-func (s *snapshot) ownersOf(p fieldpath.Path) (owners []Side) {
+func (s *snapshot) ownersOf(p fieldpath.Path) sets.Set[Side] {
+	owners := sets.New[Side]()
 	for _, e := range s.entries {
 		if e.leaves.Has(p) {
-			owners = append(owners, e.side)
+			owners.Insert(e.side)
 		}
 	}
 	return owners
@@ -119,11 +120,11 @@ func newValue(v any) value {
 
 // change is a field whose value changed.
 type change struct {
-	path     fieldpath.Path
-	old, new value
-	before   Side // who owned it before; zero unless it was one side
-	side     Side // who wrote; Nobody if that is unknown, or if the field was removed by a manager without an entry
-	isForced bool // an apply took it from another manager
+	path          fieldpath.Path
+	old, new      value
+	before, after sets.Set[Side] // who owned it, and who owns it now
+	side          Side           // who wrote; Nobody if unknown, or if a manager without an entry removed the field
+	isForced      bool           // an apply took it from another manager
 }
 
 // changesBetween returns the fields whose values differ. isIdle is true when nothing changed but
@@ -136,7 +137,8 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 			return
 		}
 		isIdle = isIdle && isTime(was) && isTime(is)
-		c.attribute(old, now, touched)
+		c.before, c.after = old.ownersOf(p), now.ownersOf(p)
+		c.side = c.writer(touched)
 		changes = append(changes, c)
 	})
 	remover := removerOf(changes, touched)
@@ -145,7 +147,8 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 		if c.side == Nobody && c.new == absent {
 			c.side = remover
 		}
-		c.isForced = c.isTaken(old, now)
+		lost := c.before.Difference(c.after).Delete(c.side)
+		c.isForced = c.side.Operation == metav1.ManagedFieldsOperationApply && len(lost) > 0
 	}
 	return changes, isIdle
 }
@@ -158,43 +161,29 @@ func removerOf(changes []change, touched []Side) Side {
 	if len(touched) > 0 {
 		return touched[0]
 	}
-	writer := Nobody
+	writers := sets.New[Side]()
 	for i := range changes {
-		side := changes[i].side
-		if side == Nobody {
-			continue
-		}
-		if writer != Nobody && writer != side {
-			return Nobody // versions were missed
-		}
-		writer = side
+		writers.Insert(changes[i].side)
 	}
-	return writer
+	writers.Delete(Nobody)
+	return only(writers) // if there are several, versions were missed
 }
 
-// attribute says who changed a field that is owned: the touched side that owns it now, or the one side that
+// writer returns who changed a field that is owned: the touched side that owns it now, or the one side that
 // owns it, which may have written twice in a second.
-func (c *change) attribute(old, now *snapshot, touched []Side) {
-	before, owners := old.ownersOf(c.path), now.ownersOf(c.path)
-	if len(before) == 1 {
-		c.before = before[0]
+func (c *change) writer(touched []Side) Side {
+	if i := slices.IndexFunc(touched, c.after.Has); i >= 0 {
+		return touched[i]
 	}
-	isOwner := func(side Side) bool { return slices.Contains(owners, side) }
-	if i := slices.IndexFunc(touched, isOwner); i >= 0 {
-		c.side = touched[i]
-	} else if len(owners) == 1 {
-		c.side = owners[0]
-	}
+	return only(c.after)
 }
 
-// isTaken reports whether another side lost the field to an apply.
-func (c *change) isTaken(old, now *snapshot) bool {
-	if c.side.Operation != metav1.ManagedFieldsOperationApply {
-		return false
+// only returns the one side; Nobody if there are none or several.
+func only(sides sets.Set[Side]) Side {
+	if len(sides) == 1 {
+		return sides.UnsortedList()[0]
 	}
-	owners := sets.New(now.ownersOf(c.path)...)
-	isLost := func(side Side) bool { return side != c.side && !owners.Has(side) }
-	return slices.ContainsFunc(old.ownersOf(c.path), isLost)
+	return Nobody
 }
 
 func isTime(v any) bool {

@@ -165,8 +165,8 @@ func (h *history) write(c change, at time.Time, o Options) *field {
 		h.makeRoom(o.Fields)
 		f = &field{path: slices.Clone(c.path)}
 		h.fields[key] = f
-		if c.before != Nobody && c.before != c.side {
-			f.turns = append(f.turns, turn{side: c.before, value: c.old, first: at, last: at})
+		if before := only(c.before); before != Nobody && before != c.side {
+			f.turns = append(f.turns, turn{side: before, value: c.old, first: at, last: at})
 		}
 	}
 	if n := len(f.turns); n > 0 && f.turns[n-1].side == c.side {
