@@ -196,25 +196,22 @@ func (l *look) sum() {
 	if l.unreadable {
 		t.Unreadable++
 	}
-	add := func(c *Count, fields int) {
+	add := func(f Finding, c *Count, fields int) {
 		if fields > 0 {
 			c.Objects++
 			c.Fields += fields
 		}
+		r.keep(f, fields, e)
 	}
-	add(&t.Unowned, e.Unowned)
-	add(&t.Shared, e.Shared)
-	add(&t.Ancient.Count, l.ancient)
-	add(&t.Twofold, l.twofold)
+	add(FoundUnowned, &t.Unowned, e.Unowned)
+	add(FoundShared, &t.Shared, e.Shared)
+	add(FoundAncient, &t.Ancient.Count, l.ancient)
+	add(FoundTwofold, &t.Twofold, l.twofold)
 	r.keep(Largest, e.ManagedFields, e)
 	if l.isClient {
 		r.keep(FoundClient, e.ManagedFields, e)
 	}
 	r.keep(FoundGone, l.gone, e)
-	r.keep(FoundUnowned, e.Unowned, e)
-	r.keep(FoundShared, e.Shared, e)
-	r.keep(FoundAncient, l.ancient, e)
-	r.keep(FoundTwofold, l.twofold, e)
 	if e.Entries == 0 {
 		r.keep(FoundNoManaged, e.Size, e)
 	}
