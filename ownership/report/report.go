@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Options configure a report. The zero Options, but for Now, are those of the command.
+// Options configure a report. The zero Options, but for Now and CommandLine, are those of the command.
 type Options struct {
 	// Now is the time of the report.
 	Now time.Time
@@ -29,7 +29,7 @@ type Options struct {
 	// Applier is the manager that client-side objects would move to; kubectl, if it is empty.
 	Applier string
 	// CommandLine returns the text of a suggested command, for a shell, with what it needs to find the objects. If it
-	// is nil, they are those of all namespaces of the current cluster.
+	// is nil, suggestions have no commands.
 	CommandLine func(Command) string
 }
 
@@ -78,9 +78,6 @@ type kindTally struct {
 func New(o Options) *Report {
 	o.Silent = cmp.Or(o.Silent, 90*24*time.Hour)
 	o.Applier = cmp.Or(o.Applier, "kubectl")
-	if o.CommandLine == nil {
-		o.CommandLine = commandLine
-	}
 	r := &Report{
 		options: o, managers: map[string]*managerTally{}, kinds: map[string]*kindTally{},
 		gone: map[GoneVersion]Totals{}, ancient: map[string]bool{}, examples: map[Finding][]scored{},

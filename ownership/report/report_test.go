@@ -1,13 +1,12 @@
 package report_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,8 +28,8 @@ var now = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 func shop(t *testing.T) (out []report.Object) {
 	data, err := os.ReadFile("testdata/shop.yaml")
 	require.NoError(t, err)
-	for _, document := range bytes.Split(data, []byte("\n---\n")) {
-		converted, err := yaml.YAMLToJSON(document)
+	for _, document := range strings.Split(string(data), "\n---\n") {
+		converted, err := yaml.YAMLToJSON([]byte(document))
 		require.NoError(t, err)
 		var tree map[string]any
 		require.NoError(t, utiljson.Unmarshal(converted, &tree))
@@ -46,9 +45,11 @@ func encoded(t *testing.T, v any) string {
 }
 
 func options() report.Options {
-	return report.Options{Now: now, IsServed: func(gvk schema.GroupVersionKind) bool {
-		return openapi.Builtin().TypeFor(gvk) != nil
-	}}
+	isServed := func(gvk schema.GroupVersionKind) bool { return openapi.Builtin().TypeFor(gvk) != nil }
+	commandLine := func(c report.Command) string {
+		return c.Verb + " " + strings.Join(c.Kinds, ",") + " " + strings.Join(c.Flags, " ")
+	}
+	return report.Options{Now: now, IsServed: isServed, CommandLine: commandLine}
 }
 
 func summarize(o report.Options, objects ...report.Object) *report.Summary {
@@ -63,11 +64,10 @@ func summarize(o report.Options, objects ...report.Object) *report.Summary {
 func TestReport(t *testing.T) {
 	got, err := json.MarshalIndent(summarize(options(), shop(t)...), "", "  ")
 	require.NoError(t, err)
-	path := filepath.Join("testdata", "shop.json")
 	if *update {
-		require.NoError(t, os.WriteFile(path, append(got, '\n'), 0o600))
+		require.NoError(t, os.WriteFile("testdata/shop.json", append(got, '\n'), 0o600))
 	}
-	want, err := os.ReadFile(path)
+	want, err := os.ReadFile("testdata/shop.json")
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got)+"\n")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,30 +24,16 @@ type Command struct {
 	Flags []string
 }
 
-// commandLine is the default of Options.
-func commandLine(c Command) string {
-	args := []string{"tenure", c.Verb}
-	switch {
-	case c.Object == nil:
-		args = append(args, strings.Join(c.Kinds, ","), "-A")
-	case c.Object.Namespace == "":
-		args = append(args, c.Object.Kind+"/"+c.Object.Name)
-	default:
-		args = append(args, c.Object.Kind+"/"+c.Object.Name, "-n", c.Object.Namespace)
-	}
-	args = append(args, c.Flags...)
-	for i := range args {
-		args[i] = printable.ShellQuoted(args[i])
-	}
-	return strings.Join(args, " ")
-}
-
 // suggestions returns commands for what was found, each a dry run where it would write.
 func (r *Report) suggestions(s *Summary) []Suggestion {
 	o := &r.options
 	out := []Suggestion{}
 	add := func(c Command, format string, args ...any) {
-		out = append(out, Suggestion{Why: fmt.Sprintf(format, args...), Command: o.CommandLine(c)})
+		s := Suggestion{Why: fmt.Sprintf(format, args...)}
+		if o.CommandLine != nil {
+			s.Command = o.CommandLine(c)
+		}
+		out = append(out, s)
 	}
 	var client []string
 	for _, k := range s.Kinds {

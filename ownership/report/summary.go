@@ -155,5 +155,5 @@ type Example struct {
 // Suggestion is a command, and why to run it.
 type Suggestion struct {
 	Why     string `json:"why"`
-	Command string `json:"command"`
+	Command string `json:"command,omitempty"`
 }
