@@ -143,13 +143,13 @@ func checkOwners(t *testing.T, root *node, obj map[string]any) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
 	var r Report
-	sets := r.decode(any(list), time.Time{})
-	r.attribute(root, nil, sets)
+	cursors := r.decode(any(list), time.Time{})
+	r.attribute(root, nil, cursors)
 
 	want := map[*node][]int{}
-	for i, set := range sets {
+	for i, c := range cursors {
 		lost := 0
-		for path := range set.All() {
+		for path := range c.below.All() {
 			found := search(root, path)
 			for _, n := range found {
 				if !slices.Contains(want[n], i) {

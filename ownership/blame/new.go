@@ -52,7 +52,7 @@ func New(obj map[string]any, o Options) (*Report, error) {
 		Namespace:  textOf(metadata, "namespace"),
 		Name:       textOf(metadata, "name"),
 	}
-	sets := r.decode(managed, o.Now)
+	cursors := r.decode(managed, o.Now)
 	text, err := printable.Marshal(obj) // as kubectl prints it, but with escapes
 	if err != nil {
 		return nil, fmt.Errorf("blame: the object can't be written as YAML: %w", err)
@@ -61,7 +61,7 @@ func New(obj map[string]any, o Options) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blame: %w", err)
 	}
-	r.attribute(root, o.Type, sets)
+	r.attribute(root, o.Type, cursors)
 	r.addLines(root, string(text))
 	if len(o.Managers) > 0 {
 		r.keep(o.Managers)
@@ -74,8 +74,8 @@ func textOf(m map[string]any, name string) string {
 	return s
 }
 
-// decode reads managed fields, entry by entry, and returns the set of each.
-func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
+// decode reads managed fields, entry by entry, and returns the cursor of each at the object itself.
+func (r *Report) decode(managed any, now time.Time) []cursor {
 	list, ok := managed.([]any)
 	if managed != nil && !ok {
 		r.Problem = fmt.Sprintf("metadata.managedFields: expected a list, got %T", managed)
@@ -84,17 +84,18 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		r.Problem = fmt.Sprintf("metadata.managedFields: %d entries, expected at most %d", n, limits.MaxEntries)
 		list = nil
 	}
-	sets := make([]*fieldpath.Set, len(list))
+	cursors := make([]cursor, len(list))
 	r.Entries = make([]Entry, len(list))
 	for i, item := range list {
 		m, _ := item.(map[string]any)
-		e := &r.Entries[i]
+		e, c := &r.Entries[i], &cursors[i]
+		c.entry = i
 		e.Entry, e.Manager, e.APIVersion = i, textOf(m, "manager"), textOf(m, "apiVersion")
 		e.Operation = metav1.ManagedFieldsOperationType(textOf(m, "operation"))
 		e.Subresource = textOf(m, "subresource")
 		record, err := managedfields.ReadEntry(item, i)
 		if err == nil {
-			sets[i], err = record.Fields()
+			c.below, err = record.Fields()
 		}
 		var problem *managedfields.Error // without the position and manager, which are shown beside it
 		if errors.As(err, &problem) {
@@ -105,9 +106,9 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		if e.Time != nil && !now.IsZero() {
 			e.Age = duration.HumanDuration(now.Sub(e.Time.Time))
 		}
-		e.Fields = sets[i].Len()
+		e.Fields = c.below.Len()
 	}
-	return sets
+	return cursors
 }
 
 // addAbsent adds the paths of an entry at and below a child of n that is not in the object.

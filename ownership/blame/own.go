@@ -29,14 +29,9 @@ type place struct {
 	below  *fieldpath.Set
 }
 
-// attribute carries the sets of all entries down the object at once, and finds who owns each node. A set may be nil.
-func (r *Report) attribute(root *node, t *typed.Type, sets []*fieldpath.Set) {
-	root.typ = cmp.Or(t, unknown)
-	for i, set := range sets {
-		if set != nil {
-			root.cursors = append(root.cursors, cursor{entry: i, below: set})
-		}
-	}
+// attribute carries the cursors of all entries down the object at once, and finds who owns each node.
+func (r *Report) attribute(root *node, t *typed.Type, cursors []cursor) {
+	root.typ, root.cursors = cmp.Or(t, unknown), cursors
 	r.visit(root, place{below: managedfields.Unowned()})
 }
 
