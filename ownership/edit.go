@@ -77,36 +77,28 @@ func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 	return e, nil
 }
 
-// options returns the options of the server for the object's kind at a version.
-func (e *Edit) options(version, subresource string) (kind schema.GroupVersionKind, o fieldmanager.Options, err error) {
-	gv, err := schema.ParseGroupVersion(version)
-	if err != nil {
-		return kind, o, err
-	}
-	kind = gv.WithKind(e.Kind.Kind)
-	if e.mover.Options != nil {
-		o = e.mover.Options(kind, subresource)
-	}
-	o.Subresource = subresource
-	return kind, o, nil
-}
-
 // Manager returns the field manager of the object's kind for writes at a version.
 func (e *Edit) Manager(version, subresource string) (*fieldmanager.FieldManager, error) {
-	kind, options, err := e.options(version, subresource)
+	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {
 		return nil, err
 	}
+	kind := gv.WithKind(e.Kind.Kind)
+	var options fieldmanager.Options
+	if e.mover.Options != nil {
+		options = e.mover.Options(kind, subresource)
+	}
+	options.Subresource = subresource
 	return fieldmanager.New(kind, e.mover.Types, options)
 }
 
 // Type returns the type of the object's kind at a version.
 func (e *Edit) Type(version string) (*typed.Type, error) {
-	kind, _, err := e.options(version, "")
+	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {
 		return nil, err
 	}
-	return e.mover.Types.Type(kind)
+	return e.mover.Types.Type(gv.WithKind(e.Kind.Kind))
 }
 
 // Extract returns the intent with the fields of set, at a version.
