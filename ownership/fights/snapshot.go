@@ -42,12 +42,10 @@ func newSnapshot(tree map[string]any) *snapshot {
 		return s
 	}
 	for i := range list {
-		e := ownedEntry{side: Side{list[i].Manager, list[i].Operation, list[i].Subresource}}
+		e := ownedEntry{leaves: list[i].Owned().Leaves()}
+		e.side = Side{list[i].Manager, list[i].Operation, list[i].Subresource}
 		if list[i].Time != nil {
 			e.time = list[i].Time.Time
-		}
-		if set, err := list[i].Fields(); err == nil {
-			e.leaves = set.Leaves()
 		}
 		s.entries = append(s.entries, e)
 	}
