@@ -3,7 +3,6 @@ package blame
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	goyaml "go.yaml.in/yaml/v3"
 
@@ -47,24 +46,26 @@ func lay(obj map[string]any, text []byte) (*node, error) {
 	if err := goyaml.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	root := &node{value: obj}
+	root := &node{value: obj, last: bytes.Count(text, []byte("\n")) - 1}
 	if err := root.add(document.Content[0]); err != nil {
 		return nil, err
 	}
-	root.end(bytes.Count(text, []byte("\n")) - 1)
 	return root, nil
 }
 
 // add adds the children of n, whose YAML is y: that of the items of a list, or of each key of a map and its value.
 func (n *node) add(y *goyaml.Node) error {
 	for i, content := range y.Content {
-		child := &node{parent: n, first: content.Line - 1}
+		child := &node{parent: n, first: content.Line - 1, last: n.last}
+		if i+1 < len(y.Content) {
+			child.last = y.Content[i+1].Line - 2
+		}
 		switch v := n.value.(type) {
 		case []any:
 			child.value = v[i]
 		case map[string]any:
 			if i%2 == 0 {
-				continue
+				continue // a key, which comes with its value
 			}
 			key := y.Content[i-1]
 			value, ok := v[key.Value]
@@ -79,13 +80,4 @@ func (n *node) add(y *goyaml.Node) error {
 		}
 	}
 	return nil
-}
-
-// end sets the last lines of n and of everything in it.
-func (n *node) end(last int) {
-	n.last = last
-	for _, child := range slices.Backward(n.children) {
-		child.end(last)
-		last = child.first - 1
-	}
 }
