@@ -102,9 +102,9 @@ type move struct {
 	intent *unstructured.Unstructured // the next intent; nil if it is unknown
 
 	from    sets.Set[string]
-	moved   []*fieldpath.Set     // what target gains
-	held    *fieldpath.Set       // at target's version
-	keeper  *managedfields.Entry // LastAppliedManager's new entry; nil for none
+	moved   []*fieldpath.Set      // what target gains
+	held    *fieldpath.Set        // at target's version
+	keeper  managedfields.Entries // LastAppliedManager's new entry; nil for none
 	preview Preview
 }
 
@@ -264,18 +264,14 @@ func (m *move) keepLastApplied(version string) {
 		return
 	}
 	key := managedfields.KeyOf(LastAppliedManager, metav1.ManagedFieldsOperationApply, "", "")
-	keeper := managedfields.NewEntry(key, version, nil, set)
-	m.keeper = &keeper
+	m.keeper = managedfields.Entries{managedfields.NewEntry(key, version, nil, set)}
+	m.preview.LastApplied = key
 }
 
 // result adds the target to the entries and returns the result.
 func (m *move) result() (Result, error) {
 	m.target.SetFields(fieldpath.UnionOf(append(m.moved, m.target.Owned())...))
-	m.Entries = append(m.Entries.Without(m.target.Key), m.target)
-	if m.keeper != nil {
-		m.Entries = append(m.Entries, *m.keeper)
-		m.preview.LastApplied = m.keeper.Key
-	}
+	m.Entries = append(append(m.Entries.Without(m.target.Key), m.target), m.keeper...)
 	m.preview.Applier, m.preview.APIVersion = m.target.Key, m.target.APIVersion
 	m.preview.Released = m.Release
 	m.Entries = withoutEmpty(m.Entries)
