@@ -2,11 +2,11 @@ package upgrade
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -52,9 +52,7 @@ func annotationError(err error) error { return fmt.Errorf("annotation %s: %w", a
 // withAnnotation returns the annotations of obj with that of a client-side apply of intent, which is the JSON that
 // kubectl writes and always has annotations. It sets the annotations of intent.
 func withAnnotation(obj runtime.Object, intent *unstructured.Unstructured) (map[string]string, error) {
-	if intent.GetAnnotations() == nil {
-		intent.SetAnnotations(map[string]string{})
-	}
+	intent.SetAnnotations(labels.Merge(intent.GetAnnotations(), nil))
 	text, err := lastapplied.Text(intent)
 	if err != nil {
 		return nil, fmt.Errorf("intent: %w", err)
@@ -63,9 +61,7 @@ func withAnnotation(obj runtime.Object, intent *unstructured.Unstructured) (map[
 	if err != nil {
 		return nil, err
 	}
-	annotations := map[string]string{}
-	maps.Copy(annotations, before)
-	annotations[annotation] = text
+	annotations := labels.Merge(before, labels.Set{annotation: text})
 	if size, ok := lastapplied.IsWithin(annotations); !ok {
 		return nil, fmt.Errorf("metadata.annotations: expected at most %d bytes, got %d",
 			limits.MaxAnnotations, size)
