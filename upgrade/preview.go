@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,12 +56,9 @@ func appendPart(parts managedfields.Entries, e *managedfields.Entry, set *fieldp
 
 // previewOthers finds fields of the annotation that others own, and half-owned items.
 func (m *move) previewOthers() {
-	var others managedfields.Entries
-	for _, e := range m.Entries {
-		if _, err := e.Fields(); err == nil && e.Key != m.target.Key && e.APIVersion == m.target.APIVersion {
-			others = append(others, e)
-		}
-	}
+	others := slices.DeleteFunc(slices.Clone(m.Entries), func(e managedfields.Entry) bool {
+		return e.Key == m.target.Key || e.APIVersion != m.target.APIVersion
+	})
 	mine := m.target.Owned()
 	sole := mine.Difference(others.Owned(m.target.APIVersion))
 	wanted := m.held.Difference(mine)
