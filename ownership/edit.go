@@ -112,23 +112,22 @@ func (e *Edit) Extract(set *fieldpath.Set, version, subresource string) (*unstru
 
 // closed returns the set that an intent with the fields of set would own: with the items and map entries around them,
 // and their key fields, and without declared containers that have content. Fields that are no longer in the object
-// are kept. intent is the part of the object with these fields.
-func (e *Edit) closed(set *fieldpath.Set,
-	version, subresource string) (closed *fieldpath.Set, intent *unstructured.Unstructured, err error) {
+// are kept. intent is the part of the object with these fields, and t its type.
+func (e *Edit) closed(set *fieldpath.Set, version, subresource string) (
+	closed *fieldpath.Set, intent *unstructured.Unstructured, t *typed.Type, err error) {
 	m, err := e.Manager(version, subresource)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if intent, err = m.Extract(e.ctx, e.bare, set); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	owned, err := m.Owned(e.ctx, intent)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	t, err := e.Type(version)
-	if err != nil {
-		return nil, nil, err
+	if t, err = e.Type(version); err != nil {
+		return nil, nil, nil, err
 	}
 	gone := set.Difference(owned).Difference(t.Compare(map[string]any{}, intent.Object).Added)
 	var empty []fieldpath.Path
@@ -138,7 +137,7 @@ func (e *Edit) closed(set *fieldpath.Set,
 			empty = append(empty, slices.Clone(p))
 		}
 	}
-	return owned.Difference(fieldpath.NewSet(empty...)).Union(gone), intent, nil
+	return owned.Difference(fieldpath.NewSet(empty...)).Union(gone), intent, t, nil
 }
 
 // Differ returns the paths at which the fields of set are not the same at two versions: an intent with them would own
@@ -147,15 +146,11 @@ func (e *Edit) Differ(set *fieldpath.Set, from, to, subresource string) (*fieldp
 	if from == to {
 		return nil, nil
 	}
-	a, before, err := e.closed(set, from, subresource)
+	a, before, _, err := e.closed(set, from, subresource)
 	if err != nil {
 		return nil, err
 	}
-	b, after, err := e.closed(set, to, subresource)
-	if err != nil {
-		return nil, err
-	}
-	t, err := e.Type(to)
+	b, after, t, err := e.closed(set, to, subresource)
 	if err != nil {
 		return nil, err
 	}

@@ -264,7 +264,7 @@ func checkName(manager string) error {
 func (e *Edit) give(to managedfields.Key, source managedfields.Entry, fields *fieldpath.Set) error {
 	if to.Operation == metav1.ManagedFieldsOperationApply {
 		var err error
-		if fields, _, err = e.closed(fields, source.APIVersion, to.Subresource); err != nil {
+		if fields, _, _, err = e.closed(fields, source.APIVersion, to.Subresource); err != nil {
 			return err
 		}
 	}
