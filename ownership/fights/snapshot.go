@@ -129,6 +129,7 @@ type change struct {
 // times. touched are the sides that were touched since old.
 func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdle bool) {
 	isIdle = true
+	writers := sets.New[Side]()
 	walk(old.leaves().Union(now.leaves()), nil, old.tree, now.tree, func(p fieldpath.Path, was, is any) {
 		c := change{path: slices.Clone(p), old: newValue(was), new: newValue(is)}
 		if c.old.hash == c.new.hash {
@@ -136,10 +137,23 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 		}
 		isIdle = isIdle && isTime(was) && isTime(is)
 		c.before, c.after = old.ownersOf(p), now.ownersOf(p)
-		c.side = c.writer(touched)
+		// Who changed a field that is owned is the touched side that owns it now, or the one side that owns it, which
+		// may have written twice in a second.
+		c.side = only(c.after)
+		if i := slices.IndexFunc(touched, c.after.Has); i >= 0 {
+			c.side = touched[i]
+		}
+		writers.Insert(c.side)
 		changes = append(changes, c)
 	})
-	remover := removerOf(changes, touched)
+	// Who removed the fields that no side owns any more is the side that was touched last. No side is touched when a
+	// side writes twice in a second and only loses fields by its second write: then it is the side that changed the
+	// other fields of this version, since one write makes a version. If there are several, versions were missed. A
+	// side that removes what others own, and changes nothing else, is Nobody.
+	remover := only(writers.Delete(Nobody))
+	if len(touched) > 0 {
+		remover = touched[0]
+	}
 	for i := range changes {
 		c := &changes[i]
 		if c.side == Nobody && c.new == absent {
@@ -149,31 +163,6 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 		c.isForced = c.side.Operation == metav1.ManagedFieldsOperationApply && len(lost) > 0
 	}
 	return changes, isIdle
-}
-
-// removerOf returns the side that removed the fields that no side owns any more: the side that was touched
-// last. No side is touched when a side writes twice in a second and only loses fields by its second write:
-// then it is the side that changed the other fields of this version, since one write makes a version. A side
-// that removes what others own, and changes nothing else, is [Nobody].
-func removerOf(changes []change, touched []Side) Side {
-	if len(touched) > 0 {
-		return touched[0]
-	}
-	writers := sets.New[Side]()
-	for i := range changes {
-		writers.Insert(changes[i].side)
-	}
-	writers.Delete(Nobody)
-	return only(writers) // if there are several, versions were missed
-}
-
-// writer returns who changed a field that is owned: the touched side that owns it now, or the one side that
-// owns it, which may have written twice in a second.
-func (c *change) writer(touched []Side) Side {
-	if i := slices.IndexFunc(touched, c.after.Has); i >= 0 {
-		return touched[i]
-	}
-	return only(c.after)
 }
 
 // only returns the one side; Nobody if there are none or several.
