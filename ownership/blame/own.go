@@ -171,20 +171,13 @@ func (n *node) typeOf(child *node) *typed.Type {
 // schema, or else that of an entry, or else one like those of other items.
 func (n *node) elementOf(child *node, i int, names []string) fieldpath.Element {
 	called := child.elem != (fieldpath.Element{})
-	switch n.kind {
-	case KeyedList:
-		if called && n.typ.List == nil {
-			return child.elem
-		}
-		if key := items.KeyOf(child.value, names, n.typ); len(key) > 0 {
-			return fieldpath.Key(key...)
-		}
-	case Set:
-		if items.IsScalar(child.value) {
-			return fieldpath.Value(child.value)
-		}
-	}
-	if called {
+	key := items.KeyOf(child.value, names, n.typ)
+	switch {
+	case len(key) > 0 && (!called || n.typ.List != nil):
+		return fieldpath.Key(key...)
+	case n.kind == Set && items.IsScalar(child.value):
+		return fieldpath.Value(child.value)
+	case called:
 		return child.elem
 	}
 	return fieldpath.Index(i)
