@@ -90,8 +90,8 @@ type Count struct {
 type ClientSide struct {
 	Objects int `json:"objects"`
 	// Moves are fields that would move to the applier, Removed those that its next apply then removes, besides the
-	// annotation of client-side apply, Left those that stay with their manager, and Others those that other managers own: conflicts, if an apply
-	// changes them.
+	// annotation of client-side apply, Left those that stay with their manager, and Others those that other managers
+	// own: conflicts, if an apply changes them.
 	Moves   int `json:"moves"`
 	Removed int `json:"removed"`
 	Left    int `json:"left"`
@@ -135,7 +135,9 @@ const (
 )
 
 // findings are all of them, in the order of a report.
-var findings = []Finding{Largest, FoundClient, FoundGone, FoundUnowned, FoundShared, FoundAncient, FoundTwofold, FoundNoManaged}
+var findings = []Finding{
+	Largest, FoundClient, FoundGone, FoundUnowned, FoundShared, FoundAncient, FoundTwofold, FoundNoManaged,
+}
 
 // Example is one of the worst objects of a finding.
 type Example struct {
