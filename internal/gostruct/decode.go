@@ -3,12 +3,9 @@ package gostruct
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Decode sets obj, a pointer to a zero struct, to the JSON value tree, as
@@ -19,20 +16,15 @@ func Decode(tree map[string]any, obj any) error {
 	if err != nil {
 		return err
 	}
-	f := formOf(v.Type())
-	if f.kind == structKind {
-		if err = f.decodeStruct(v, tree); err == nil {
-			return nil
-		}
-		v.SetZero()
+	if f := formOf(v.Type()); f.kind == structKind && f.decodeStruct(v, tree) {
+		return nil
 	}
+	v.SetZero()
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(tree, obj)
 }
 
-// errRare leaves the object to the converter of apimachinery.
-var errRare = errors.New("a rare value or field")
-
-func (f *form) decodeStruct(to reflect.Value, tree map[string]any) error {
+// decodeStruct is decode for a struct.
+func (f *form) decodeStruct(to reflect.Value, tree map[string]any) bool {
 	left := len(tree)
 	for _, field := range f.declared {
 		if left == 0 {
@@ -43,14 +35,11 @@ func (f *form) decodeStruct(to reflect.Value, tree map[string]any) error {
 			continue
 		}
 		left--
-		if field.before != nil {
-			return errRare
-		}
-		if err := field.form.decode(field.settable(to), v); err != nil {
-			return atField(field.name, err)
+		if field.before != nil || !field.form.decode(field.settable(to), v) {
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // settable returns the field of a struct, to be set. It allocates embedded structs behind nil pointers.
@@ -67,30 +56,30 @@ func (f *field) settable(v reflect.Value) reflect.Value {
 	return v.Field(f.index)
 }
 
-// decode sets to, which is zero, to a value.
-func (f *form) decode(to reflect.Value, v any) error {
+// decode sets to, which is zero, to a value. It returns false for what is rare, which is left to the converter.
+func (f *form) decode(to reflect.Value, v any) bool {
 	switch v := v.(type) {
 	case nil:
-		return nil
+		return true
 	case string:
 		switch f.kind {
 		case stringKind:
 			to.SetString(v)
-			return nil
+			return true
 		case bytesKind:
 			data, err := base64.StdEncoding.DecodeString(v)
 			to.SetBytes(data)
-			return err
+			return err == nil
 		}
 	case bool:
 		if f.kind == boolKind {
 			to.SetBool(v)
-			return nil
+			return true
 		}
 	case int64:
 		if f.kind == intKind && !to.OverflowInt(v) {
 			to.SetInt(v)
-			return nil
+			return true
 		}
 	case map[string]any:
 		switch f.kind {
@@ -106,46 +95,42 @@ func (f *form) decode(to reflect.Value, v any) error {
 	}
 	switch {
 	case f.kind == pointerKind:
-		p := reflect.New(to.Type().Elem())
-		err := f.elem.decode(p.Elem(), v)
-		to.Set(p)
-		return err
+		to.Set(reflect.New(to.Type().Elem()))
+		return f.elem.decode(to.Elem(), v)
 	case f.unmarshals:
 		data, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
-		return to.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(data)
+		return err == nil && to.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(data) == nil
 	}
-	return errRare
+	return false
 }
 
-func (f *form) decodeMap(to reflect.Value, v map[string]any) error {
+func (f *form) decodeMap(to reflect.Value, v map[string]any) bool {
 	out := reflect.MakeMapWithSize(to.Type(), len(v))
 	// The map copies both.
 	key, entry := reflect.New(to.Type().Key()).Elem(), reflect.New(to.Type().Elem()).Elem()
-	var failed entryError
 	for name, item := range v {
 		key.SetString(name)
 		entry.SetZero()
-		failed.add(name, f.elem.decode(entry, item))
+		if !f.elem.decode(entry, item) {
+			return false
+		}
 		out.SetMapIndex(key, entry)
 	}
 	to.Set(out)
-	return failed.err
+	return true
 }
 
-func (f *form) decodeList(to reflect.Value, v []any) error {
+func (f *form) decodeList(to reflect.Value, v []any) bool {
 	if len(v) == 0 {
 		to.Set(reflect.MakeSlice(to.Type(), 0, 0)) // not nil
-		return nil
+		return true
 	}
 	to.Grow(len(v)) // MakeSlice allocates twice
 	to.SetLen(len(v))
 	for i, item := range v {
-		if err := f.elem.decode(to.Index(i), item); err != nil {
-			return at(fieldpath.Index(i), err)
+		if !f.elem.decode(to.Index(i), item) {
+			return false
 		}
 	}
-	return nil
+	return true
 }
