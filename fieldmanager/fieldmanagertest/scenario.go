@@ -255,7 +255,7 @@ func compareExpectations(st *step, got []txtar.File) error {
 func canonical(f txtar.File) string {
 	switch f.Name {
 	case "want", "conflict":
-		if tree, err := decodeYAML(f.Data); err == nil {
+		if tree, err := decode(f.Data); err == nil {
 			return renderYAML(tree)
 		}
 	case "unchanged":

@@ -84,44 +84,28 @@ func (w Write) String() string {
 	return strings.Join(words, " ")
 }
 
-// decode returns an object of any form as a plain tree.
+// decode returns an object of any form as a plain tree, as a server decodes it from a request: with JSON numbers,
+// whatever their Go types. YAML is one document; an empty one is an object without fields.
 func decode(object any) (map[string]any, error) {
+	var text []byte
+	err := fmt.Errorf("expected YAML, a tree or a runtime.Object, got %T", object)
 	switch o := object.(type) {
 	case string:
-		return decodeYAML([]byte(o))
+		text, err = yaml.YAMLToJSONStrict([]byte(o))
 	case []byte:
-		return decodeYAML(o)
+		text, err = yaml.YAMLToJSONStrict(o)
 	case map[string]any:
-		return sent(o)
+		text, err = json.Marshal(o)
 	case runtime.Object:
 		if !gostruct.IsNil(o) {
-			return sent(o)
+			text, err = json.Marshal(o)
 		}
 	}
-	return nil, fmt.Errorf("expected YAML, a tree or a runtime.Object, got %T", object)
-}
-
-// sent returns an object as a server decodes it from a request: with JSON numbers, whatever their Go types.
-func sent(object any) (map[string]any, error) {
-	text, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
-	return decodeJSON(text)
-}
-
-// decodeYAML decodes one YAML document; an empty one is an object without fields.
-func decodeYAML(data []byte) (map[string]any, error) {
-	text, err := yaml.YAMLToJSONStrict(data)
-	if err != nil {
-		return nil, err
-	}
-	return decodeJSON(text)
-}
-
-func decodeJSON(text []byte) (map[string]any, error) {
 	var tree map[string]any
-	err := utiljson.Unmarshal(text, &tree) // which keeps whole numbers whole
+	err = utiljson.Unmarshal(text, &tree) // which keeps whole numbers whole
 	if tree == nil {
 		tree = map[string]any{}
 	}
