@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
 // defaultLimit is the default number of orders that are run.
@@ -215,9 +217,8 @@ func lasting(live map[string]any) (object, owners string) {
 	if live == nil {
 		return "", ""
 	}
-	live = maps.Clone(live)
-	metadata := maps.Clone(live["metadata"].(map[string]any))
-	live["metadata"] = metadata
+	live = trees.Copy(live).(map[string]any)
+	metadata := live["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
 	for _, name := range []string{"managedFields", "creationTimestamp", "resourceVersion"} {
 		delete(metadata, name)
@@ -226,9 +227,7 @@ func lasting(live map[string]any) (object, owners string) {
 	entries := make([]string, 0, len(list))
 	for _, entry := range list {
 		if timed, ok := entry.(map[string]any); ok {
-			timed = maps.Clone(timed)
 			delete(timed, "time")
-			entry = timed
 		}
 		entries = append(entries, renderYAML([]any{entry}))
 	}
