@@ -29,10 +29,9 @@ type step struct {
 	grouped []*step
 
 	// The words after the first word.
-	list    []string // words without =, except for force
-	force   bool
-	keys    map[string]string
-	manager string // from the list or from agent=
+	list  []string // words without =, except for force
+	keys  map[string]string
+	write Write // what they say of a write
 }
 
 // stepWord is what a step may have, by its first word.
@@ -124,6 +123,7 @@ func (s *Scenario) add(file txtar.File) error {
 		return fmt.Errorf("unknown step %q", words[0])
 	}
 	st := &step{name: file.Name, word: words[0], body: file.Data}
+	st.write = Write{verb: verb(st.word), object: st.body}
 	if err := st.parseWords(word, words[1:]); err != nil {
 		return err
 	}
@@ -150,21 +150,22 @@ func (st *step) parseWords(of stepWord, words []string) error {
 		case isKey:
 			return fmt.Errorf("unknown word %q", word)
 		case word == "force" && st.word == "apply":
-			st.force = true
+			st.write.force = true
 		default:
 			st.list = append(st.list, word)
 		}
 	}
 	rest := st.list
 	if of.hasManager && len(rest) > 0 {
-		st.manager, rest = rest[0], rest[1:]
+		st.write.manager, rest = rest[0], rest[1:]
 	}
 	if st.word != "schema" && len(rest) > 0 { // which has versions
 		return fmt.Errorf("unknown word %q", rest[0])
 	}
 	if agent, ok := st.keys["agent"]; ok {
-		st.manager = managedfields.ManagerFromUserAgent(agent)
+		st.write.manager = managedfields.ManagerFromUserAgent(agent)
 	}
+	st.write.version, st.write.subresource = st.keys["version"], st.keys["subresource"]
 	for _, key := range []string{"limit", "seed"} {
 		if v, ok := st.keys[key]; ok {
 			if _, err := strconv.ParseUint(v, 10, 31); err != nil {
@@ -173,14 +174,6 @@ func (st *step) parseWords(of stepWord, words []string) error {
 		}
 	}
 	return nil
-}
-
-// write returns the step as a write.
-func (st *step) write() Write {
-	return Write{
-		verb: verb(st.word), manager: st.manager, object: st.body, force: st.force,
-		version: st.keys["version"], subresource: st.keys["subresource"],
-	}
 }
 
 func (st *step) number(key string) int {

@@ -163,7 +163,7 @@ func (r *runner) do(st *step) Played {
 	case "interleave":
 		p.Orders, p.Err = r.interleave(st)
 	default:
-		r.state, p.Result = r.server.do(r.state, st.write())
+		r.state, p.Result = r.server.do(r.state, st.write)
 	}
 	p.Result = p.withObject(r.state)
 	return p
@@ -267,12 +267,11 @@ func canonical(f txtar.File) string {
 // sequencesOf returns the writes of each manager, in the order of their first write.
 func sequencesOf(steps []*step) (out [][]Write) {
 	for _, st := range steps {
-		w := st.write()
-		i := slices.IndexFunc(out, func(sequence []Write) bool { return sequence[0].manager == w.manager })
+		i := slices.IndexFunc(out, func(sequence []Write) bool { return sequence[0].manager == st.write.manager })
 		if i < 0 {
 			i, out = len(out), append(out, nil)
 		}
-		out[i] = append(out[i], w)
+		out[i] = append(out[i], st.write)
 	}
 	return out
 }
@@ -286,10 +285,10 @@ func (r *runner) extract(st *step) (map[string]any, error) {
 	}
 	entries.Sort()
 	i := slices.IndexFunc(entries, func(e managedfields.Entry) bool {
-		return e.Manager == st.manager && e.Subresource == st.keys["subresource"]
+		return e.Manager == st.write.manager && e.Subresource == st.write.subresource
 	})
 	if i < 0 {
-		return nil, fmt.Errorf("%q has no entry", st.manager)
+		return nil, fmt.Errorf("%q has no entry", st.write.manager)
 	}
 	e := &entries[i]
 	kind := r.server.kind.WithVersion(strings.TrimPrefix(e.APIVersion, r.server.kind.Group+"/"))
