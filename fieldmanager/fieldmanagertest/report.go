@@ -111,7 +111,7 @@ func (o Order) String() string {
 	return b.String()
 }
 
-// renderYAML renders plain JSON as printable YAML; keys are sorted.
+// renderYAML renders what has a JSON value as printable YAML; keys are sorted.
 func renderYAML(v any) string {
 	b, err := printable.Marshal(v)
 	if err != nil {

@@ -210,13 +210,8 @@ func expectationOf(p Played) (files []txtar.File) {
 
 // renderConflicts renders the message and causes of the Status.
 func renderConflicts(c conflicts.Conflicts) string {
-	causes := make([]any, 0, len(c))
-	for _, cause := range c.Status().Details.Causes {
-		causes = append(causes, map[string]any{
-			"field": cause.Field, "message": cause.Message, "reason": string(cause.Type),
-		})
-	}
-	return renderYAML(map[string]any{"message": c.Status().Message, "causes": causes})
+	status := c.Status()
+	return renderYAML(map[string]any{"message": status.Message, "causes": status.Details.Causes})
 }
 
 func text(name, data string) txtar.File {
