@@ -95,9 +95,7 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write, step s
 	}
 	o.report(step, len(w.report.Orders), limit)
 	w.report.Interrupted = len(w.report.Orders) < limit
-	if len(w.report.Orders) > 0 {
-		w.report.Diverging = w.nearest()
-	}
+	w.report.Diverging = w.nearest()
 	return w.report
 }
 
@@ -236,7 +234,8 @@ func lasting(live map[string]any) (object, owners string) {
 }
 
 // nearest returns two orders that differ in two neighbouring writes and have different results, or nil if all results
-// are equal. It prefers different objects to different owners.
+// are equal. It prefers different objects to different owners. They are on the way from one order to another: a bubble
+// sort, one swap of neighbours at a time. Its ends differ, so two neighbours on it do.
 func (w *interleaver) nearest() *[2]Order {
 	differ := func(a, b Order) bool { return a.Owners != b.Owners }
 	if len(w.report.Objects) > 1 {
@@ -247,24 +246,17 @@ func (w *interleaver) nearest() *[2]Order {
 	if other < 0 {
 		return nil
 	}
-	pair := w.between(orders[0], orders[other], differ)
-	return &pair
-}
-
-// between returns two neighbours with different results on the way from one order to another: a bubble sort, one swap
-// of neighbours at a time. Its ends differ, so two neighbours on it do.
-func (w *interleaver) between(from, to Order, differ func(a, b Order) bool) [2]Order {
-	last := from
+	last, to := orders[0], orders[other]
 	for k := range to.sequences {
 		for j := k + slices.Index(last.sequences[k:], to.sequences[k]); j > k; j-- {
 			order := slices.Clone(last.sequences)
 			order[j-1], order[j] = order[j], order[j-1]
 			next := w.run(order)
-			if differ(from, next) {
-				return [2]Order{last, next}
+			if differ(orders[0], next) {
+				return &[2]Order{last, next}
 			}
 			last = next
 		}
 	}
-	return [2]Order{last, to}
+	return &[2]Order{last, to}
 }
