@@ -1,6 +1,7 @@
 package fieldmanagertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -94,7 +96,7 @@ func (s *server) write(st state, w Write) (map[string]any, error) {
 	if st.live == nil && (w.verb == patchVerb || w.subresource != "") {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: s.kind.Group, Resource: s.kind.Kind}, objectName)
 	}
-	version := s.versionOf(w, body)
+	version := cmp.Or(w.version, s.versionOf(body))
 	if !s.serves(w.subresource, version) {
 		return nil, apierrors.NewNotFound(
 			schema.GroupResource{Group: s.kind.Group, Resource: s.kind.Kind + "/" + w.subresource}, objectName)
@@ -111,11 +113,8 @@ func (s *server) write(st state, w Write) (map[string]any, error) {
 	return s.toStore(st, object)
 }
 
-// versionOf returns the version of a request.
-func (s *server) versionOf(w Write, body map[string]any) string {
-	if w.version != "" {
-		return w.version
-	}
+// versionOf returns the version of an object, the preferred one if it has none that is served.
+func (s *server) versionOf(body map[string]any) string {
 	apiVersion, _ := body["apiVersion"].(string)
 	if gv, err := schema.ParseGroupVersion(apiVersion); err == nil && gv.Group == s.kind.Group &&
 		slices.Contains(s.versions, gv.Version) {
@@ -160,9 +159,7 @@ func (s *server) complete(body map[string]any, gvk schema.GroupVersionKind, live
 	}
 	if _, ok := metadata["name"]; !ok {
 		metadata["name"] = objectName
-		if before, ok := live["metadata"].(map[string]any); ok {
-			metadata["name"] = before["name"]
-		}
+		copyFields(metadata, live, "name")
 	}
 }
 
@@ -240,12 +237,10 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 			Clock:       func() time.Time { return s.now },
 			Warnings: func(warning fieldmanager.Warning) {
 				// A write asks for the same conversion several times.
-				for _, w := range s.warnings {
-					if w.String() == warning.String() {
-						return
-					}
+				isSame := func(w fieldmanager.Warning) bool { return w.String() == warning.String() }
+				if !slices.ContainsFunc(s.warnings, isSame) {
+					s.warnings = append(s.warnings, warning)
 				}
-				s.warnings = append(s.warnings, warning)
 			}})
 }
 
@@ -288,17 +283,15 @@ func (s *server) convert(tree map[string]any, version string) (map[string]any, e
 // toStore returns the object with the fields that a server sets, or nil if it is the stored one. A change of only
 // times of entries is no change, as in a server.
 func (s *server) toStore(st state, object map[string]any) (map[string]any, error) {
-	object = maps.Clone(object)
-	metadata, _ := object["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	object["metadata"] = metadata
+	object = trees.Copy(object).(map[string]any)
+	metadata := object["metadata"].(map[string]any)
 	if st.live == nil {
 		metadata["uid"] = objectUID
 		metadata["creationTimestamp"] = s.now.Format(time.RFC3339)
 	} else {
 		copyFields(metadata, st.live, "uid", "creationTimestamp", "resourceVersion")
 		// An object that is stored at a removed version differs; storing it again does no harm.
-		same, err := s.convert(object, s.versionOf(Write{}, st.live))
+		same, err := s.convert(object, s.versionOf(st.live))
 		if err == nil && typed.Equal(managedfields.With(same, nil), managedfields.With(st.live, nil)) &&
 			managedfields.Equal(&unstructured.Unstructured{Object: same}, &unstructured.Unstructured{Object: st.live}, true) {
 			return nil, nil
@@ -317,7 +310,7 @@ func (s *server) store(st state, obj any) (state, error) {
 	if err := s.identify(tree); err != nil {
 		return st, err
 	}
-	s.complete(tree, s.kind.WithVersion(s.versionOf(Write{}, tree)), st.live)
+	s.complete(tree, s.kind.WithVersion(s.versionOf(tree)), st.live)
 	st.stored++
 	metadata := map[string]any{
 		"uid": objectUID, "creationTimestamp": start.Format(time.RFC3339), "resourceVersion": strconv.Itoa(st.stored),

@@ -59,22 +59,19 @@ func (s *server) define(crd map[string]any) error {
 	if err != nil {
 		return err
 	}
-	spec := crd["spec"].(map[string]any)
 	kind := types.Kinds()[0].GroupKind()
 	if s.kind.Kind != "" && s.kind != kind {
 		return fmt.Errorf("the object is a %s and can't become a %s", s.kind, kind)
 	}
 	s.kind, s.types, s.crd = kind, types, crd
 	s.versions, s.subresources = nil, map[string]subresources{}
-	for _, v := range spec["versions"].([]any) {
+	for _, v := range crd["spec"].(map[string]any)["versions"].([]any) {
 		version := v.(map[string]any)
 		name := version["name"].(string)
 		s.versions = append(s.versions, name)
-		declared, _ := version["subresources"].(map[string]any)
-		_, hasStatus := declared["status"].(map[string]any)
+		_, hasStatus, _ := unstructured.NestedMap(version, "subresources", "status")
 		has := subresources{hasStatus: hasStatus}
-		if scale, ok := declared["scale"].(map[string]any); ok {
-			path, _ := scale["specReplicasPath"].(string)
+		if path, ok, _ := unstructured.NestedString(version, "subresources", "scale", "specReplicasPath"); ok {
 			has.replicas = strings.Split(strings.TrimPrefix(path, "."), ".")
 		}
 		s.subresources[name] = has
