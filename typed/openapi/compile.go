@@ -53,9 +53,8 @@ func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Regis
 // and to themselves, in any order. A use of a model that overrides its map type needs a copy of the compiled model;
 // the copies are made at the end. It costs O(models), plus one copy for each such use.
 type compiler struct {
-	models map[string]*spec.Schema
-	order  []string // names of models, sorted: the order of errors
-	named  map[string]*typed.Type
+	order []string // names of models, sorted: the order of errors
+	named map[string]*typed.Type
 	// overrides are the copies, empty until the end.
 	overrides map[override]*typed.Type
 	errs      []error // each a *SchemaError
@@ -77,35 +76,27 @@ type override struct {
 // compileModels returns the compiler of models after its work. They may refer to known types.
 func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type, preserve bool) *compiler {
 	c := &compiler{
-		models:    models,
 		order:     slices.Sorted(maps.Keys(models)),
 		named:     make(map[string]*typed.Type, len(models)+len(known)),
 		overrides: map[override]*typed.Type{},
 	}
 	maps.Copy(c.named, known)
-	var described []string
 	for _, name := range c.order {
-		m := c.models[name]
-		switch {
+		c.named[name] = &typed.Type{}
+	}
+	for _, name := range c.order {
+		c.model, c.steps = name, c.steps[:0]
+		switch m := models[name]; {
 		case m == nil:
-			described = append(described, name)
+			c.fail("", "no schema, want an object")
 		case m.Ref.String() != "":
 			// Upstream resolves an alias to nothing.
 		case name == quantityModel:
-			c.named[name] = quantityType
+			*c.named[name] = *quantityType
 		case name == rawExtensionModel:
-			c.named[name] = typed.UntypedAtomic()
+			*c.named[name] = *typed.UntypedAtomic()
 		default:
-			c.named[name] = &typed.Type{}
-			described = append(described, name)
-		}
-	}
-	for _, name := range described {
-		c.model, c.steps = name, c.steps[:0]
-		if m := c.models[name]; m != nil {
 			*c.named[name] = c.shapes(m, preserve)
-		} else {
-			c.fail("", "no schema, want an object")
 		}
 	}
 	for o, t := range c.overrides {
