@@ -10,24 +10,14 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// CompileV3 compiles OpenAPI v3 documents in JSON, such as that at /openapi/v3/api/v1. References are within a
-// document. If several documents have a kind, the last one counts.
-func CompileV3(documents ...[]byte) (*Registry, error) {
-	registries := make([]*Registry, len(documents))
-	for i, document := range documents {
-		models, err := decodeV3(document)
-		if err == nil {
-			registries[i], err = Compile(models, false)
-		}
-		switch {
-		case err == nil:
-		case len(documents) == 1:
-			return nil, err
-		default:
-			return nil, fmt.Errorf("document %d of %d: %w", i+1, len(documents), err)
-		}
+// CompileV3 compiles an OpenAPI v3 document in JSON, such as that at /openapi/v3/api/v1. Its references are within it;
+// see [Union] for several documents.
+func CompileV3(document []byte) (*Registry, error) {
+	models, err := decodeV3(document)
+	if err != nil {
+		return nil, err
 	}
-	return Union(registries...), nil
+	return Compile(models, false)
 }
 
 // decodeV3 returns the models of an OpenAPI v3 document.
