@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -246,11 +248,11 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 		*property = m.Properties[name]
 		c.down(propertyStep(name))
 		t, _ := c.use(property, preserve)
-		def, err := plain(property.Default)
-		if err != nil {
-			c.fail("default", "%v", err)
+		if !trees.IsWithin(property.Default, maxNesting, math.MaxInt) {
+			c.fail("default", "the default is nested too deep")
+			property.Default = nil
 		}
-		out[name] = typed.Field{Type: t, Default: def, Nullable: property.Nullable}
+		out[name] = typed.Field{Type: t, Default: plain(property.Default), Nullable: property.Nullable}
 		c.up()
 	}
 	return out

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"errors"
 	"math"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -121,19 +120,14 @@ func declaredKinds(extensions map[string]any) []schema.GroupVersionKind {
 	return out
 }
 
-var errDefaultTooDeep = errors.New("the default is nested too deep")
-
 // plain returns a copy of a default as a plain JSON tree. Decoders often return a whole number as a float; in the key
 // of an item it must be an integer, as in objects.
-func plain(v any) (any, error) {
-	if !trees.IsWithin(v, maxNesting, math.MaxInt) {
-		return nil, errDefaultTooDeep
-	}
+func plain(v any) any {
 	return trees.CopyWith(v, func(leaf any) any {
 		leaf = trees.Number(leaf)
 		if f, ok := leaf.(float64); ok && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
 			return int64(f)
 		}
 		return leaf
-	}), nil
+	})
 }

@@ -122,8 +122,7 @@ func (o *oracle) compareMaps(theirs *smd.Map, ours *typed.Map, path string) erro
 		if !ok {
 			return fmt.Errorf("%s: lacks field %q", path, field.Name)
 		}
-		def, err := plain(field.Default)
-		if err != nil || !reflect.DeepEqual(def, f.Default) {
+		if !reflect.DeepEqual(plain(field.Default), f.Default) {
 			return fmt.Errorf("%s.%s: default is %#v, upstream %#v", path, field.Name, f.Default, field.Default)
 		}
 		if err := o.compare(field.Type, f.Type, path+"."+field.Name); err != nil {
