@@ -37,7 +37,7 @@ func newBuiltin() *Registry {
 	must(err)
 	var index map[string]map[string][]string // kinds by document and group version
 	must(json.Unmarshal(data, &index))
-	r := compiled(nil)
+	r := Union()
 	for document, groupVersions := range index {
 		types := sync.OnceValue(func() *Registry {
 			data, err := readBuiltin(document)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/internal/trees"
@@ -40,13 +39,13 @@ func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Regis
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
 	}
-	types := map[schema.GroupVersionKind]*typed.Type{}
+	types := Union()
 	for _, name := range c.order {
 		for _, gvk := range declaredKinds(models[name].Extensions) {
-			types[gvk] = c.refer(name)
+			types.add(gvk, c.refer(name))
 		}
 	}
-	return compiled(types), nil
+	return types, nil
 }
 
 // compiler compiles models to types.

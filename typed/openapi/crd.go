@@ -92,12 +92,12 @@ func (d *definition) compile() (*Registry, error) {
 	if len(d.Spec.Versions) == 0 {
 		fail("spec.versions", "missing, want at least one version")
 	}
-	types := map[schema.GroupVersionKind]*typed.Type{}
+	types := Union()
 	for i, version := range d.Spec.Versions {
 		path := fmt.Sprintf("spec.versions[%d]", i)
 		required(path+".name", version.Name)
 		gvk := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
-		if _, ok := types[gvk]; ok {
+		if types.kinds[gvk] != nil {
 			fail(path+".name", "version %q is listed twice", version.Name)
 		}
 		path += ".schema.openAPIV3Schema"
@@ -124,12 +124,12 @@ func (d *definition) compile() (*Registry, error) {
 			e := err.(*SchemaError)
 			fail(path+"."+e.Path, "%s", e.Reason)
 		}
-		types[gvk] = c.refer(version.Name)
+		types.add(gvk, c.refer(version.Name))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	return compiled(types), nil
+	return types, nil
 }
 
 // The keywords that determine topology.

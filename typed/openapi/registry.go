@@ -20,13 +20,9 @@ type Registry struct {
 	kinds map[schema.GroupVersionKind]func() *typed.Type
 }
 
-// compiled returns a registry of compiled types.
-func compiled(types map[schema.GroupVersionKind]*typed.Type) *Registry {
-	r := &Registry{kinds: make(map[schema.GroupVersionKind]func() *typed.Type, len(types))}
-	for gvk, t := range types {
-		r.kinds[gvk] = func() *typed.Type { return t }
-	}
-	return r
+// add adds a compiled type.
+func (r *Registry) add(gvk schema.GroupVersionKind, t *typed.Type) {
+	r.kinds[gvk] = func() *typed.Type { return t }
 }
 
 // TypeFor returns the type of gvk, nil if the kind is unknown. It does not allocate, except for the first kind of a

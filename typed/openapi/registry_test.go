@@ -21,8 +21,10 @@ func TestEmptyRegistries(t *testing.T) {
 func TestUnion(t *testing.T) {
 	a := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "A"}
 	b := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "B"}
-	first := compiled(map[schema.GroupVersionKind]*typed.Type{a: scalars[typed.String], b: scalars[typed.String]})
-	second := compiled(map[schema.GroupVersionKind]*typed.Type{b: scalars[typed.Numeric]})
+	first, second := Union(), Union()
+	first.add(a, scalars[typed.String])
+	first.add(b, scalars[typed.String])
+	second.add(b, scalars[typed.Numeric])
 	u := Union(first, nil, second)
 	require.Equal(t, text, u.TypeFor(a))
 	require.Equal(t, number, u.TypeFor(b), "a later registry wins")
@@ -37,7 +39,7 @@ func TestUnionIsLazy(t *testing.T) {
 		loads++
 		return scalars[typed.String]
 	}}}
-	u := Union(lazy, compiled(nil))
+	u := Union(lazy, Union())
 	u.Kinds()
 	u.Versions(a.GroupKind())
 	require.Zero(t, loads)
