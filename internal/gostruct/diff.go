@@ -20,23 +20,18 @@ import (
 // as nobody changed it. It costs one look at each field, and a tree of what differs. The error is that of [Tree], for a
 // value that differs.
 func Diff(t *typed.Type, a, b any, except ...string) (ta, tb map[string]any, err error) {
-	av, err := structOf(a)
-	if err != nil {
-		return nil, nil, err
-	}
-	bv, err := structOf(b)
-	if err != nil {
-		return nil, nil, err
-	}
-	f := formOf(av.Type())
-	if av.Type() != bv.Type() || f.kind != structKind {
-		if ta, err = Tree(a, except...); err == nil {
-			tb, err = Tree(b, except...)
+	av, err1 := structOf(a)
+	bv, err2 := structOf(b)
+	if err1 == nil && err2 == nil && av.Type() == bv.Type() {
+		if f := formOf(av.Type()); f.kind == structKind {
+			d, err := diffStructs(t, f, av, bv, except, 0)
+			return d.a, d.b, err
 		}
-		return ta, tb, err
 	}
-	d, err := diffStructs(t, f, av, bv, except, 0)
-	return d.a, d.b, err
+	if ta, err = Tree(a, except...); err == nil {
+		tb, err = Tree(b, except...)
+	}
+	return ta, tb, err
 }
 
 // sides are the trees of two maps without what is equal in both; nil while nothing differs.
