@@ -145,12 +145,6 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok boo
 	switch f, v = indirect(f, v); f.kind {
 	case nullKind:
 		return true
-	case stringKind:
-		return t.Scalar == typed.String || t.Scalar == typed.Untyped
-	case boolKind:
-		return t.Scalar == typed.Boolean || t.Scalar == typed.Untyped
-	case intKind:
-		return t.Scalar == typed.Numeric || t.Scalar == typed.Untyped
 	case structKind:
 		isWhole = t.Map != nil && t.Map.IsAtomic()
 		ok = t.Map != nil && w.fields(t.Map, f, reflect.Value{}, v, nil, depth)
@@ -160,8 +154,8 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok boo
 	case listKind:
 		ok = t.List != nil && v.Len() <= limits.MaxItems && w.items(t.List, f, v, depth)
 	default:
-		if f.isText {
-			return t.Scalar == typed.String || t.Scalar == typed.Untyped
+		if f.surely != 0 {
+			return f.fits(t)
 		}
 		plain, err := f.scalar(v)
 		_, isMap := plain.(map[string]any)
@@ -174,10 +168,12 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok boo
 	return ok
 }
 
+// fits reports whether t accepts the scalars that values of f are for sure.
+func (f *form) fits(t *typed.Type) bool { return t.Scalar == f.surely || t.Scalar == typed.Untyped }
+
 // child writes the child e of a value.
 func (w *writer) child(e fieldpath.Element, head string, t *typed.Type, f *form, v reflect.Value, depth int) bool {
-	isText := (f.kind == stringKind || f.isText) && (t.Scalar == typed.String || t.Scalar == typed.Untyped)
-	if isText { // most children
+	if f.surely != 0 && f.fits(t) { // most children
 		w.out.Add(e, head)
 		return w.isWithin(depth + 1)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -56,7 +57,8 @@ type form struct {
 
 	unmarshals bool // convertKind: a struct that is decoded by its UnmarshalJSON alone
 	isScalar   bool // convertKind: one of scalarTypes
-	isText     bool // convertKind: its JSON is a string or null
+
+	surely typed.Scalar // what any value is, or null; 0 if that depends on the value
 
 	lastTypes atomic.Pointer[fieldTypes] // see typesIn
 }
@@ -94,14 +96,14 @@ var (
 	zeroerType      = reflect.TypeFor[zeroer]()
 )
 
-// scalarTypes are types of the API that marshal themselves to a scalar, with whether that is always a string or null.
+// scalarTypes are types of the API that marshal themselves to a scalar, with the only one that this may be, or null.
 // Values that are equal in Go are equal in JSON, and == can't panic.
-var scalarTypes = map[reflect.Type]bool{
-	reflect.TypeFor[resource.Quantity]():  true,
-	reflect.TypeFor[metav1.Time]():        true,
-	reflect.TypeFor[metav1.MicroTime]():   true,
-	reflect.TypeFor[metav1.Duration]():    true,
-	reflect.TypeFor[intstr.IntOrString](): false,
+var scalarTypes = map[reflect.Type]typed.Scalar{
+	reflect.TypeFor[resource.Quantity]():  typed.String,
+	reflect.TypeFor[metav1.Time]():        typed.String,
+	reflect.TypeFor[metav1.MicroTime]():   typed.String,
+	reflect.TypeFor[metav1.Duration]():    typed.String,
+	reflect.TypeFor[intstr.IntOrString](): 0,
 }
 
 var (
@@ -144,7 +146,7 @@ func (c compiler) form(t reflect.Type) *form {
 	if t.Kind() != reflect.Pointer && (byValue || byPointer) {
 		f.kind, f.onlyPtr = convertKind, !byValue
 		f.unmarshals = t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
-		f.isText, f.isScalar = scalarTypes[t]
+		f.surely, f.isScalar = scalarTypes[t]
 		return f
 	}
 	switch t.Kind() {
@@ -174,6 +176,7 @@ func (c compiler) form(t reflect.Type) *form {
 		if f.kind = basic(t.Kind()); f.kind == noKind {
 			return f.none("a Go %s has no JSON value", t)
 		}
+		f.surely = basicForms[f.kind].surely
 	}
 	return f
 }
@@ -202,8 +205,8 @@ func basic(k reflect.Kind) kind {
 
 // basicForms are the forms of fields of basic kinds, whatever methods they have.
 var basicForms = map[kind]*form{
-	stringKind: {kind: stringKind}, boolKind: {kind: boolKind}, intKind: {kind: intKind},
-	uintKind: {kind: uintKind}, floatKind: {kind: floatKind},
+	stringKind: {kind: stringKind, surely: typed.String}, boolKind: {kind: boolKind, surely: typed.Boolean},
+	intKind: {kind: intKind, surely: typed.Numeric}, uintKind: {kind: uintKind}, floatKind: {kind: floatKind},
 }
 
 // converts reports whether values of t convert themselves; a [converter] is a json.Marshaler, too.
