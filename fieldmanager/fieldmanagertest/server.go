@@ -214,7 +214,7 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 		out, err = m.Update(ctx, stored, object, fieldmanager.UpdateOptions{Manager: w.manager})
 	}
 	if !reflect.DeepEqual(object, c.object) || !reflect.DeepEqual(stored, c.live) {
-		return nil, fmt.Errorf("%s: the engine changed an object that it was given", w)
+		return nil, fmt.Errorf("%s %s: the engine changed an object that it was given", w.verb, w.manager)
 	}
 	if c.err = err; err == nil {
 		c.out = out.Object.(*unstructured.Unstructured).Object

@@ -44,7 +44,7 @@ func TestScenariosUpstream(t *testing.T) {
 			r := &runner{server: newServer(), maxOrders: math.MaxInt}
 			r.server.observe = func(c call) {
 				if err := compareUpstream(c); err != nil {
-					differ = errors.Join(differ, fmt.Errorf("%s: %w", c.write, err))
+					differ = errors.Join(differ, fmt.Errorf("%s %s: %w", c.write.verb, c.write.manager, err))
 				}
 			}
 			for _, st := range s.script {

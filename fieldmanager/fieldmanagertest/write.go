@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -64,24 +63,6 @@ func (w Write) At(version string) Write {
 func (w Write) Through(subresource string) Write {
 	w.subresource = subresource
 	return w
-}
-
-// String returns the write without its object.
-func (w Write) String() string {
-	words := []string{string(w.verb)}
-	if w.manager != "" {
-		words = append(words, w.manager)
-	}
-	if w.force {
-		words = append(words, "force")
-	}
-	if w.version != "" {
-		words = append(words, "version="+w.version)
-	}
-	if w.subresource != "" {
-		words = append(words, "subresource="+w.subresource)
-	}
-	return strings.Join(words, " ")
 }
 
 // decode returns an object of any form as a plain tree, as a server decodes it from a request: with JSON numbers,
