@@ -1,6 +1,7 @@
 package gostruct
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -217,37 +218,37 @@ func converts(t reflect.Type) bool { return t.Implements(marshalerType) }
 func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect.Type) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
-		name, options := tagOf(sf)
+		options := strings.Split(sf.Tag.Get("json"), ",") // after the name
+		name := options[0]
 		if name == "-" {
 			continue
 		}
-		next := &field{name: name, outer: outer, index: i, omitEmpty: hasOption(options, "omitempty")}
-		if hasOption(options, "omitzero") {
+		next := &field{name: cmp.Or(name, sf.Name), outer: outer, index: i}
+		next.omitEmpty = slices.Contains(options[1:], "omitempty")
+		if slices.Contains(options[1:], "omitzero") {
 			next.omitZero = zeroTest(sf.Type)
 		}
-		if name == "" { // of an embedded type
-			inner := sf.Type
-			if inner.Kind() == reflect.Pointer {
-				inner = inner.Elem()
-			}
-			if inner.Kind() == reflect.Struct && !converts(sf.Type) && !converts(reflect.PointerTo(sf.Type)) {
-				if slices.Contains(inside, inner) {
-					continue // a struct in itself: what is in it again is shadowed
-				}
+		isEmbedded := sf.Anonymous && name == ""
+		inner := sf.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if isEmbedded && inner.Kind() == reflect.Struct && !converts(sf.Type) && !converts(reflect.PointerTo(sf.Type)) {
+			if !slices.Contains(inside, inner) { // in itself, what is in it again is shadowed
 				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Type.Kind() == reflect.Pointer, next.omitZero})
 				c.fields(f, inner, deeper, append(inside[:len(inside):len(inside)], inner))
-				continue
 			}
-			if !sf.IsExported() {
-				continue
-			}
-			next.name = sf.Name
-			next.form = (&form{typ: sf.Type}).none("an embedded %s has no JSON value", sf.Type)
-		} else if !sf.IsExported() {
 			continue
-		} else if k := basic(sf.Type.Kind()); k != noKind {
+		}
+		if !sf.IsExported() {
+			continue
+		}
+		switch k := basic(sf.Type.Kind()); {
+		case isEmbedded:
+			next.form = (&form{typ: sf.Type}).none("an embedded %s has no JSON value", sf.Type)
+		case k != noKind:
 			next.form = basicForms[k]
-		} else {
+		default:
 			next.form = c.form(sf.Type)
 		}
 		next.head = string(fieldsets.AppendHead(nil, fieldpath.Field(next.name)))
@@ -264,18 +265,6 @@ func (f *form) add(next *field) {
 	}
 	f.byName[next.name] = next
 }
-
-// tagOf returns the name of a field, empty for an embedded one without, and the
-// options of its tag.
-func tagOf(sf reflect.StructField) (name, options string) {
-	name, options, _ = strings.Cut(sf.Tag.Get("json"), ",")
-	if name == "" && !sf.Anonymous {
-		name = sf.Name
-	}
-	return name, options
-}
-
-func hasOption(options, want string) bool { return slices.Contains(strings.Split(options, ","), want) }
 
 // zeroTest returns what the option omitzero asks of a field of type t.
 func zeroTest(t reflect.Type) func(reflect.Value) bool {
