@@ -154,17 +154,15 @@ func listTree(f *form, v reflect.Value, depth int) (any, error) {
 // Copy returns a copy of a Go struct that has its own metadata and shares everything else. If that is impossible, it
 // is a deep copy.
 func Copy(obj runtime.Object) runtime.Object {
-	v := reflect.ValueOf(obj)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return obj.DeepCopyObject()
+	if v, err := structOf(obj); err == nil {
+		copied := reflect.New(v.Type())
+		copied.Elem().Set(v)
+		out := copied.Interface().(runtime.Object)
+		if at := metadataAt(obj); at != 0 && at != metadataAt(out) { // it may be behind a pointer
+			return out
+		}
 	}
-	copied := reflect.New(v.Elem().Type())
-	copied.Elem().Set(v.Elem())
-	out := copied.Interface().(runtime.Object)
-	if at := metadataAt(obj); at == 0 || at == metadataAt(out) { // it may be behind a pointer
-		return obj.DeepCopyObject()
-	}
-	return out
+	return obj.DeepCopyObject()
 }
 
 // metadataAt returns the address of the metadata of a Go struct; 0 if it is unknown.
