@@ -12,13 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// The kind of a type that is defined by its properties.
-const (
-	thingGroup = "example.dev"
-	thingKind  = "Thing"
-)
-
-// thing returns the definition of a Thing with the given properties.
+// thing returns the definition of a Thing in the group example.dev with the given properties.
 func thing(properties map[string]any, versions []string) map[string]any {
 	if len(versions) == 0 {
 		versions = []string{"v1"}
@@ -39,10 +33,10 @@ func thing(properties map[string]any, versions []string) map[string]any {
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1",
 		"kind":       "CustomResourceDefinition",
-		"metadata":   map[string]any{"name": "things." + thingGroup},
+		"metadata":   map[string]any{"name": "things.example.dev"},
 		"spec": map[string]any{
-			"group":    thingGroup,
-			"names":    map[string]any{"kind": thingKind, "plural": "things"},
+			"group":    "example.dev",
+			"names":    map[string]any{"kind": "Thing", "plural": "things"},
 			"versions": list,
 		},
 	}
