@@ -232,7 +232,8 @@ func (w *applyWrite) giveToBeforeFirstApply() error {
 	if err := old.withinLimits(); err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(w.ctx, made(empty), made(old)), BeforeFirstApply), false
+	changes := &comparisons{m: w.m, ctx: w.ctx, old: empty, now: old}
+	w.entries, w.isCurrent = w.m.track(nil, changes, BeforeFirstApply), false
 	return nil
 }
 
@@ -312,9 +313,9 @@ func (w *applyWrite) setOwners() error {
 	others := w.others
 	if w.changed {
 		w.lost = losses{refuse: !w.force && w.key.Manager != kubectl}
-		changes := w.m.compare(w.ctx,
-			&lazyObject{read: func() (object, error) { return w.live.stripped(), nil }},
-			&lazyObject{read: func() (object, error) { return w.merged.stripped(), nil }})
+		changes := &comparisons{m: w.m, ctx: w.ctx, read: func() (old, now object, err error) {
+			return w.live.stripped(), w.merged.stripped(), nil
+		}}
 		others = w.m.takeFromOthers(others, w.key, changes, &w.lost)
 		if w.key.Manager == kubectl && len(w.lost.conflicts) > 0 && !w.lost.more {
 			left := w.m.clientSideApplied(w.live.stripped())

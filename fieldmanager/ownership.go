@@ -38,37 +38,35 @@ func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept mana
 type comparisons struct {
 	m        *FieldManager
 	ctx      context.Context
-	old, now *lazyObject
-	own      comparison // at the version of the write
-	hasOwn   bool
-	others   map[string]*comparison // at other versions; nil until one is asked for
+	read     func() (old, now object, err error) // nil once the objects are read
+	old, now object
+	err      error
+	found    []comparison
 }
 
 // comparison is how the object changed at one version.
 type comparison struct {
 	typed.Comparison
+	version         string
 	addedOrModified *fieldpath.Set
 	finder          values.Finder // of values in old and now; nil until it is needed
 	old, now        object        // none for an update, which has no conflicts
 	err             error
 }
 
-// lazyObject is an object that is made when it is asked for. Unlike sync.OnceValues, it allocates one function.
-type lazyObject struct {
-	read func() (object, error) // nil once the object is made
-	made object
-	err  error
-}
-
-// made returns an object that is made already.
-func made(o object) *lazyObject { return &lazyObject{made: o} }
-
-func (l *lazyObject) get() (object, error) {
-	if l.read != nil {
-		l.made, l.err = l.read()
-		l.read = nil
+// objects returns both objects at a version. They are read when they are needed.
+func (c *comparisons) objects(version string) (old, now object, err error) {
+	if c.read != nil {
+		c.old, c.now, c.err = c.read()
+		c.read = nil
 	}
-	return l.made, l.err
+	if err = c.err; err == nil {
+		old, err = c.m.atVersion(c.ctx, c.old, version)
+	}
+	if err == nil {
+		now, err = c.m.atVersion(c.ctx, c.now, version)
+	}
+	return old, now, err
 }
 
 // maxVersions is how many versions besides that of the write a write compares
@@ -77,61 +75,36 @@ const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
 
-func (m *FieldManager) compare(ctx context.Context, old, now *lazyObject) *comparisons {
-	return &comparisons{m: m, ctx: ctx, old: old, now: now}
-}
-
 // atVersion returns the comparison at a version (spec rule 5.6).
 func (c *comparisons) atVersion(version string) *comparison {
-	isOwn := version == c.m.version
-	switch other := c.others[version]; {
-	case isOwn && c.hasOwn:
-		return &c.own
-	case other != nil:
-		return other
-	case !isOwn && len(c.others) == maxVersions:
+	others := 0
+	for i := range c.found {
+		of := &c.found[i]
+		if of.version == version {
+			return of
+		}
+		if of.version != c.m.version {
+			others++
+		}
+	}
+	if others == maxVersions && version != c.m.version {
 		return &comparison{err: errManyVersions}
 	}
-	old, err := c.convert(c.old, version)
-	var now object
-	if err == nil {
-		now, err = c.convert(c.now, version)
+	of := comparison{version: version}
+	if of.old, of.now, of.err = c.objects(version); of.err == nil {
+		of.Comparison = c.m.options.Semantics.Compare(of.old.typ, of.old.tree, of.now.tree)
 	}
-	if err != nil {
-		return c.keep(version, comparison{err: err})
-	}
-	return c.set(version, old, now, c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
+	return c.add(of)
 }
 
-// keep stores the comparison at a version for later calls of atVersion.
-func (c *comparisons) keep(version string, found comparison) *comparison {
-	if version == c.m.version {
-		c.own, c.hasOwn = found, true
-		return &c.own
+// add stores a comparison for later calls of atVersion, without what a write at its version resets.
+func (c *comparisons) add(of comparison) *comparison {
+	if reset := c.m.options.ResetFields[of.version]; reset != nil {
+		of.Comparison = of.Map(reset.Filter)
 	}
-	if c.others == nil {
-		c.others = map[string]*comparison{}
-	}
-	other := new(comparison) // &found would allocate for the write's own version as well
-	*other = found
-	c.others[version] = other
-	return other
-}
-
-func (c *comparisons) convert(o *lazyObject, version string) (object, error) {
-	given, err := o.get()
-	if err != nil {
-		return object{}, err
-	}
-	return c.m.atVersion(c.ctx, given, version)
-}
-
-// set stores how the object changed at a version, without what a write there resets.
-func (c *comparisons) set(version string, old, now object, found typed.Comparison) *comparison {
-	if reset := c.m.options.ResetFields[version]; reset != nil {
-		found = found.Map(reset.Filter)
-	}
-	return c.keep(version, comparison{Comparison: found, addedOrModified: found.AddedOrModified(), old: old, now: now})
+	of.addedOrModified = of.AddedOrModified()
+	c.found = append(c.found, of)
+	return &c.found[len(c.found)-1]
 }
 
 // takeFromOthers returns the entries after writer made changes: all other managers lose what was changed or removed

@@ -209,14 +209,7 @@ func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool)
 // (spec rule 1.3). Of two Go structs, only what differs becomes trees.
 func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
-	old := &lazyObject{read: func() (object, error) {
-		if live := cmp.Or(w.live, m.options.Empty); live != nil {
-			return m.readObject(w.ctx, live, LiveObject)
-		}
-		return m.emptyObject(w.ctx)
-	}}
-	now := &lazyObject{read: func() (object, error) { return m.readObject(w.ctx, w.now, NewObject) }}
-	changes := m.compare(w.ctx, old, now)
+	changes := &comparisons{m: m, ctx: w.ctx, read: w.read}
 	live, isStruct := w.structs()
 	before, after := m.rawTree(w.live), m.rawTree(w.now)
 	isRead := before != nil && after != nil
@@ -226,22 +219,18 @@ func (w *updateWrite) compare() (*comparisons, error) {
 		isRead = err == nil // else the error of one of them, below, says which is at fault
 	}
 	if !isRead {
-		o, err := old.get()
+		old, now, err := changes.objects(m.version)
 		if err != nil {
 			return nil, err
 		}
-		n, err := now.get()
-		if err != nil {
-			return nil, err
-		}
-		before, after = o.tree, n.tree
+		before, after = old.tree, now.tree
 	}
 	found, ok := values.CompareAndValidate(m.options.Semantics, m.typ, before, after, managedFieldsPath...)
 	if !ok {
-		return w.refuse(old, now)
+		return w.refuse(changes)
 	}
 	w.same = w.live != nil && found.Unchanged() && (!found.Inexact || equalButEntries(before, after))
-	changes.set(m.version, object{}, object{}, found)
+	changes.add(comparison{version: m.version, Comparison: found})
 	return changes, nil
 }
 
@@ -267,6 +256,19 @@ func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 	return live, live != nil && w.m.isOwnStruct(w.now) && w.m.isOwnStruct(live)
 }
 
+// read returns both objects without their managed fields, at the version of the FieldManager.
+func (w *updateWrite) read() (old, now object, err error) {
+	if live := cmp.Or(w.live, w.m.options.Empty); live != nil {
+		old, err = w.m.readObject(w.ctx, live, LiveObject)
+	} else {
+		old, err = w.m.emptyObject(w.ctx)
+	}
+	if err == nil {
+		now, err = w.m.readObject(w.ctx, w.now, NewObject)
+	}
+	return old, now, err
+}
+
 // readObject returns an object without its managed fields.
 func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role Role) (object, error) {
 	o, err := m.stripped(ctx, obj)
@@ -278,12 +280,8 @@ func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role 
 
 // refuse returns why [values.CompareAndValidate] rejected an update. If each object is valid by itself, it
 // returns their comparison.
-func (w *updateWrite) refuse(old, now *lazyObject) (*comparisons, error) {
-	after, err := now.get()
-	if err != nil {
-		return nil, err
-	}
-	before, err := old.get()
+func (w *updateWrite) refuse(changes *comparisons) (*comparisons, error) {
+	before, after, err := changes.objects(w.m.version)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +292,7 @@ func (w *updateWrite) refuse(old, now *lazyObject) (*comparisons, error) {
 		return nil, &ObjectError{LiveObject, "", err}
 	}
 	w.same = w.live != nil && typed.Equal(before.tree, after.tree)
-	return w.m.compare(w.ctx, old, now), nil
+	return changes, nil
 }
 
 // track returns the entries after manager made changes by an update: it owns what it changed, and what it owned before
