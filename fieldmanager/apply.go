@@ -243,11 +243,15 @@ func (w *applyWrite) merge() error {
 	if err != nil {
 		return &ObjectError{AppliedObject, w.intent.name(), err}
 	}
-	w.warnOf(unknown)
 	w.merged = object{merged.Value.(map[string]any), w.m.version, w.m.typ}
 	w.changed = merged.Changed
 	w.owned = managedfields.NewEntry(w.key, w.m.version, nil, nil)
 	hooks.SetEncoded(&w.owned, merged.FieldsV1)
+	if w.m.options.FieldValidation == metav1.FieldValidationWarn {
+		for _, e := range unknown {
+			w.m.warning(&w.owned, e)
+		}
+	}
 	w.compareOwn()
 	w.isNoOp = !w.changed && w.isOwned && w.leavesEntries() && !w.mayKeepLastApplied()
 	return nil
@@ -268,16 +272,6 @@ func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, e
 	w.intent.tree, _ = declared.(map[string]any)
 	merged, err = m.options.Semantics.Merge(m.typ, w.live.tree, declared, rules)
 	return merged, unknown, err
-}
-
-// warnOf gives the host a warning for each field that was taken out of the intent, if it wants them.
-func (w *applyWrite) warnOf(unknown typed.Errors) {
-	if w.m.options.FieldValidation != metav1.FieldValidationWarn || w.m.options.Warnings == nil {
-		return
-	}
-	for _, e := range unknown {
-		w.m.options.Warnings(Warning{Manager: w.key, Version: w.m.version, Err: e})
-	}
 }
 
 // compareOwn adapts the manager's entry to the topology of today's type, if it is of this version. It finds out whether
