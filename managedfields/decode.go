@@ -62,18 +62,16 @@ func Read(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 // Decode decodes managed fields of Go structs, all of them: they are written in canonical form, and a malformed entry
 // is an *[Error]. Otherwise it is as [Read]. The result shares times with list.
 func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
-	l, _, err := readStructs(list)
-	return l.decoded(err)
+	return decoded(readStructs(list))
 }
 
 // DecodeTree is [Decode] for the managed fields of an unstructured object.
 func DecodeTree(list []any) (Entries, error) {
-	l, _, err := readTrees(list)
-	return l.decoded(err)
+	return decoded(readTrees(list))
 }
 
 // decoded returns the entries without what was read, unless there was an error.
-func (l Entries) decoded(err error) (Entries, error) {
+func decoded(l Entries, _ bool, err error) (Entries, error) {
 	if err == nil {
 		err = l.Err()
 	}
@@ -152,10 +150,10 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	if !ok {
 		return e, false, &Error{index, "", fmt.Errorf("expected a map, got %T", item)}
 	}
-	text := func(name string) string {
-		s, textErr := textAt(m, name)
-		if err == nil {
-			err = textErr
+	text := func(name string) string { // "" if it is missing
+		s, ok := m[name].(string)
+		if !ok && m[name] != nil && err == nil {
+			err = fmt.Errorf("%s: expected a string, got %T", name, m[name])
 		}
 		return s
 	}
@@ -169,8 +167,11 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 		return e, false, &Error{index, manager, err}
 	}
 	e.asTree, e.index, e.decoded = m, index, false
-	isCanonicalTime := false
-	e.Time, isCanonicalTime, err = readTime(m)
+	_, hasTime := m["time"]
+	isCanonicalTime := !hasTime
+	if when := text("time"); when != "" {
+		e.Time, isCanonicalTime, err = readTime(when)
+	}
 	tree, ok := m["fieldsV1"].(map[string]any)
 	if !ok && m["fieldsV1"] != nil && err == nil {
 		err = fmt.Errorf("fieldsV1: expected a map, got %T", m["fieldsV1"])
@@ -189,30 +190,14 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	return e, false, nil
 }
 
-// readTime reads the time of an entry; nil for none.
-func readTime(m map[string]any) (when *metav1.Time, isCanonical bool, err error) {
-	text, err := textAt(m, "time")
-	if err != nil || text == "" {
-		_, has := m["time"]
-		return nil, !has, err
-	}
+// readTime reads the time of an entry. Others than canonical ones have a fraction of a second, an offset, or are written
+// as null.
+func readTime(text string) (when *metav1.Time, isCanonical bool, err error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return nil, false, fmt.Errorf("time: expected RFC 3339, got %q", text)
 	}
-	when = &metav1.Time{Time: t.UTC()}
-	// Others have a fraction of a second, an offset, or are written as null.
-	return when, len(text) == len("2006-01-02T15:04:05Z") && !t.IsZero(), nil
-}
-
-// textAt returns a string of an entry; "" if it is missing.
-func textAt(m map[string]any, name string) (string, error) {
-	v := m[name]
-	s, ok := v.(string)
-	if v != nil && !ok {
-		return "", fmt.Errorf("%s: expected a string, got %T", name, v)
-	}
-	return s, nil
+	return &metav1.Time{Time: t.UTC()}, len(text) == len("2006-01-02T15:04:05Z") && !t.IsZero(), nil
 }
 
 // newEntry returns an entry without fields and time.
