@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -69,15 +68,11 @@ func ValidateManager(name string) error {
 // header before the first /, without characters that are not printable, cut to 128 bytes.
 func ManagerFromUserAgent(agent string) string {
 	agent, _, _ = strings.Cut(agent, "/")
-	var name strings.Builder
-	for _, r := range agent {
-		if !unicode.IsPrint(r) {
-			continue
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
 		}
-		if name.Len()+utf8.RuneLen(r) > maxManagerLength {
-			break
-		}
-		name.WriteRune(r)
-	}
-	return name.String()
+		return -1
+	}, agent)
+	return strings.ToValidUTF8(name[:min(len(name), maxManagerLength)], "")
 }
