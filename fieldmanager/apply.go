@@ -226,7 +226,7 @@ func (w *applyWrite) giveToBeforeFirstApply() error {
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)
 	}
-	if w.m.options.Empty != nil && typed.Equal(empty.tree, old.tree) {
+	if typed.Equal(empty.tree, old.tree) {
 		return nil // the object is about to be created
 	}
 	if err := old.withinLimits(); err != nil {

@@ -108,7 +108,8 @@ type FieldManager struct {
 	typ     *typed.Type
 	types   Types
 	options Options
-	empty   map[string]any // the tree of Options.Empty if that is a Go struct of the version, only to compare with
+	before  runtime.Object // what an object is before it is created
+	empty   map[string]any // the tree of before if that is a Go struct of the version, only to compare with
 }
 
 // New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and when
@@ -132,8 +133,10 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 		return nil, fmt.Errorf("type of %s: %w", kind, err)
 	}
 	m := &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}
-	if m.isOwnStruct(options.Empty) {
-		m.empty, _ = gostruct.Tree(options.Empty, managedFieldsPath...)
+	tree := map[string]any{"apiVersion": m.version, "kind": kind.Kind}
+	m.before = cmp.Or[runtime.Object](options.Empty, &unstructured.Unstructured{Object: tree})
+	if m.isOwnStruct(m.before) {
+		m.empty, _ = gostruct.Tree(m.before, managedFieldsPath...)
 	}
 	return m, nil
 }

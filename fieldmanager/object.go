@@ -103,12 +103,8 @@ func (o object) stripped() object {
 
 // emptyObject returns the object before it is created.
 func (m *FieldManager) emptyObject(ctx context.Context) (object, error) {
-	if m.options.Empty == nil {
-		tree := map[string]any{"apiVersion": m.version, "kind": m.kind.Kind}
-		return object{tree, m.version, m.typ}, nil
-	}
-	o, err := m.stripped(ctx, m.options.Empty)
-	if _, ok := m.options.Empty.(runtime.Unstructured); ok && err == nil {
+	o, err := m.stripped(ctx, m.before)
+	if isUnstructured(m.before) && err == nil {
 		o.tree, _ = trees.Copy(o.tree).(map[string]any) // the result of a create is its caller's
 	}
 	return o, err

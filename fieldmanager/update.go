@@ -252,18 +252,13 @@ func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 
 // structs returns live, or the empty object, if it and the new object are Go structs of the FieldManager's version.
 func (w *updateWrite) structs() (live runtime.Object, ok bool) {
-	live = cmp.Or(w.live, w.m.options.Empty)
-	return live, live != nil && w.m.isOwnStruct(w.now) && w.m.isOwnStruct(live)
+	live = cmp.Or(w.live, w.m.before)
+	return live, w.m.isOwnStruct(w.now) && w.m.isOwnStruct(live)
 }
 
 // read returns both objects without their managed fields, at the version of the FieldManager.
 func (w *updateWrite) read() (old, now object, err error) {
-	if live := cmp.Or(w.live, w.m.options.Empty); live != nil {
-		old, err = w.m.readObject(w.ctx, live, LiveObject)
-	} else {
-		old, err = w.m.emptyObject(w.ctx)
-	}
-	if err == nil {
+	if old, err = w.m.readObject(w.ctx, cmp.Or(w.live, w.m.before), LiveObject); err == nil {
 		now, err = w.m.readObject(w.ctx, w.now, NewObject)
 	}
 	return old, now, err
