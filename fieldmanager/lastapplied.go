@@ -78,18 +78,12 @@ func (w *applyWrite) keepLastApplied(tree map[string]any) (map[string]any, error
 	if _, ok := lastapplied.IsWithin(annotations); !ok {
 		delete(annotations, LastAppliedAnnotation)
 	}
-	metadata := maps.Clone(tree["metadata"].(map[string]any))
-	kept := make(map[string]any, len(annotations))
-	for name, text := range annotations {
-		kept[name] = text
-	}
-	if typed.Equal(metadata["annotations"], kept) {
+	out := &unstructured.Unstructured{Object: maps.Clone(tree)}
+	out.Object["metadata"] = maps.Clone(tree["metadata"].(map[string]any))
+	if out.SetAnnotations(annotations); typed.Equal(tree["metadata"], out.Object["metadata"]) {
 		return tree, nil
 	}
-	metadata["annotations"] = kept
-	out := maps.Clone(tree)
-	out["metadata"] = metadata
-	return out, nil
+	return out.Object, nil
 }
 
 // encodeIntent returns the intent as the annotation holds it.
