@@ -42,10 +42,8 @@ func checkMetadata(tree map[string]any) error {
 
 // withinLimits is [withinLimits] for an object.
 func (o object) withinLimits() error {
-	if err := withinLimits(o.tree); err != nil {
-		return fmt.Errorf("%s: %w", o.name(), err)
-	}
-	return nil
+	o.typ = typed.Deduced()
+	return o.validate()
 }
 
 // withinLimits refuses what is no JSON, or beyond the limits on a value.
