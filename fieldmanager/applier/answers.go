@@ -270,10 +270,9 @@ func (a *Answers) wrote(r *record, version string, asked uint64) {
 func (a *Answers) LoseKind(kind schema.GroupKind) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.now++
 	for key, r := range a.records {
 		if key.GroupKind == kind {
-			r.floor, r.lost = "", a.now
+			a.wrote(r, "", 0)
 		}
 	}
 }
