@@ -42,13 +42,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -331,7 +331,9 @@ func (a *Applier) plan(
 	if plan.Outcome != plans.Conflict {
 		return planned, nil
 	}
-	ways, ok := a.options.Resolve(metadataOf(live, intent), slices.Clone(plan.Conflicts))
+	metadata := meta.AsPartialObjectMetadata(live).DeepCopy()
+	metadata.SetGroupVersionKind(intent.GroupVersionKind())
+	ways, ok := a.options.Resolve(metadata, slices.Clone(plan.Conflicts))
 	if !ok {
 		return planned, nil
 	}
@@ -347,15 +349,6 @@ func (a *Applier) plan(
 	}
 	a.count(func(s *Stats) { s.Resolved++ })
 	return Result{Plan: resolution.Plan, Resolution: resolution}, nil
-}
-
-// metadataOf returns the metadata of the live object, with the kind of the intent.
-func metadataOf(live Object, intent *unstructured.Unstructured) *metav1.PartialObjectMetadata {
-	out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: live.GetNamespace(), Name: live.GetName(), Labels: maps.Clone(live.GetLabels()),
-	}}
-	out.SetGroupVersionKind(intent.GroupVersionKind())
-	return out
 }
 
 // send sends an intent, or what its conflicts were resolved to.
