@@ -131,8 +131,9 @@ type Result struct {
 // Applier applies the intents of one manager to objects of one kind. It is safe for
 // concurrent use.
 type Applier struct {
-	options Options
-	manager atomic.Pointer[fieldmanager.FieldManager]
+	options      Options
+	subresources []string // Options.Subresource; none for the main resource
+	manager      atomic.Pointer[fieldmanager.FieldManager]
 
 	mu    sync.Mutex
 	stats Stats
@@ -153,6 +154,9 @@ func New(manager *fieldmanager.FieldManager, options Options) *Applier {
 		options.Answers = &Answers{}
 	}
 	a := &Applier{options: options}
+	if options.Subresource != "" {
+		a.subresources = []string{options.Subresource}
+	}
 	a.SetFieldManager(manager)
 	return a
 }
@@ -363,7 +367,7 @@ func (a *Applier) send(
 	sent := &unstructured.Unstructured{}
 	sent.Object, _ = trees.Copy(intent.Object).(map[string]any)
 	return r.Apply(ctx, intent.GetName(), sent,
-		metav1.ApplyOptions{FieldManager: a.options.Manager, Force: force}, a.subresources()...)
+		metav1.ApplyOptions{FieldManager: a.options.Manager, Force: force}, a.subresources...)
 }
 
 // readAgain reads the object after a conflict. again is false if there is no Options.Resolve, if the object can't be
@@ -375,15 +379,8 @@ func (a *Applier) readAgain(
 	if !canRead || a.options.Resolve == nil || a.options.Force || !apierrors.IsConflict(cause) || try == maxTries {
 		return nil, false
 	}
-	live, err := getter.Get(ctx, intent.GetName(), metav1.GetOptions{}, a.subresources()...)
+	live, err := getter.Get(ctx, intent.GetName(), metav1.GetOptions{}, a.subresources...)
 	return live, err == nil && live != nil
-}
-
-func (a *Applier) subresources() []string {
-	if a.options.Subresource == "" {
-		return nil
-	}
-	return []string{a.options.Subresource}
 }
 
 func (a *Applier) count(f func(*Stats)) {
