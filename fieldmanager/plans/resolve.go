@@ -3,7 +3,6 @@ package plans
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -85,7 +84,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		}
 		out.Intent = &unstructured.Unstructured{Object: tree}
 		if out.Force && len(out.Forced) < len(plan.Conflicts) {
-			out.Intent.Object = withVersionOf(tree, liveTree)
+			out.Intent.Object = withFieldsOf(liveTree, tree, resourceVersion)
 		}
 		if out.Plan, err = New(ctx, m, live, out.Intent, options); err != nil {
 			return nil, err
@@ -105,6 +104,9 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		}
 	}
 }
+
+// resourceVersion is the field with which an intent is refused once live has changed.
+var resourceVersion = fieldpath.NewSet(fieldpath.Fields("metadata", "resourceVersion"))
 
 // allPaths returns the paths of all values in a tree, containers included. It makes many lookups cheap.
 func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
@@ -205,18 +207,4 @@ func leaveOut(t *typed.Type, intent map[string]any, set, kept *fieldpath.Set) ma
 	goes := t.WithDeclared(content.Difference(stays)).Difference(t.WithDeclared(stays.Union(kept)))
 	out, _ := t.Remove(intent, set.Union(goes)).(map[string]any)
 	return out
-}
-
-// withVersionOf returns an intent with the resourceVersion of live: it is refused once live has changed.
-func withVersionOf(intent, live map[string]any) map[string]any {
-	stored, _ := live["metadata"].(map[string]any)
-	version, _ := stored["resourceVersion"].(string)
-	metadata, ok := intent["metadata"].(map[string]any)
-	if version == "" || !ok {
-		return intent
-	}
-	intent, metadata = maps.Clone(intent), maps.Clone(metadata)
-	metadata["resourceVersion"] = version
-	intent["metadata"] = metadata
-	return intent
 }
