@@ -68,11 +68,12 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		return nil, err
 	}
 	options.Found = nil // they are decided
-	there := ways[conflicts.Share].Intersection(allPaths(t, liveTree))
+	forced, shared := fieldpath.NewSet(ways[conflicts.Force]...), fieldpath.NewSet(ways[conflicts.Share]...)
+	there := shared.Intersection(allPaths(t, liveTree))
 	if tree, err = withShared(t, tree, liveTree, there); err != nil {
 		return nil, err
 	}
-	forced, left := ways[conflicts.Force], ways[conflicts.GiveUp].Union(ways[conflicts.Share].Difference(there))
+	left := fieldpath.NewSet(ways[conflicts.GiveUp]...).Union(shared.Difference(there))
 	out.Force = !forced.Empty()
 	options.Force = out.Force
 	// The container of what is left out may then be in conflict itself: an item or map entry stays, and live has null
@@ -115,7 +116,7 @@ func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 
 // decisions calls decide for each conflict, and returns the fields of the intent by way.
 func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, version string,
-	decide func(conflicts.Conflict) conflicts.Way, out *Resolution) (map[conflicts.Way]*fieldpath.Set, error) {
+	decide func(conflicts.Conflict) conflicts.Way, out *Resolution) (map[conflicts.Way][]fieldpath.Path, error) {
 	ways := map[conflicts.Way][]fieldpath.Path{}
 	decided := map[string]conflicts.Way{}
 	inIntent := allPaths(t, intent)
@@ -140,11 +141,7 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 		}
 		ways[way] = append(ways[way], path)
 	}
-	sets := map[conflicts.Way]*fieldpath.Set{}
-	for way, paths := range ways {
-		sets[way] = fieldpath.NewSet(paths...)
-	}
-	return sets, nil
+	return ways, nil
 }
 
 // withoutKeyField returns the path of the item if p is one of its key fields, which an item needs. A key field with its
