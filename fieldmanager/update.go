@@ -258,19 +258,13 @@ func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 
 // read returns both objects without their managed fields, at the version of the FieldManager.
 func (w *updateWrite) read() (old, now object, err error) {
-	if old, err = w.m.readObject(w.ctx, cmp.Or(w.live, w.m.before), LiveObject); err == nil {
-		now, err = w.m.readObject(w.ctx, w.now, NewObject)
+	if old, err = w.m.stripped(w.ctx, cmp.Or(w.live, w.m.before)); err != nil {
+		return old, now, &ObjectError{LiveObject, "", err}
 	}
-	return old, now, err
-}
-
-// readObject returns an object without its managed fields.
-func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role Role) (object, error) {
-	o, err := m.stripped(ctx, obj)
-	if err != nil {
-		return object{}, &ObjectError{role, "", err}
+	if now, err = w.m.stripped(w.ctx, w.now); err != nil {
+		return old, now, &ObjectError{NewObject, "", err}
 	}
-	return o, nil
+	return old, now, nil
 }
 
 // refuse returns why [values.CompareAndValidate] rejected an update. If each object is valid by itself, it
