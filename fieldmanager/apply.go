@@ -311,6 +311,7 @@ func (w *applyWrite) setOwners() error {
 			return w.live.stripped(), w.merged.stripped(), nil
 		}}
 		others = w.m.takeFromOthers(others, w.key, changes, &w.lost)
+		w.lost.conflicts.Sort()
 		if w.key.Manager == kubectl && len(w.lost.conflicts) > 0 && !w.lost.more {
 			left := w.m.clientSideApplied(w.live.stripped())
 			isLeft := func(c conflicts.Conflict) bool { return left.Has(c.Path) }
