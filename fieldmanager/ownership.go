@@ -109,8 +109,8 @@ func (c *comparisons) add(of comparison) *comparison {
 
 // takeFromOthers returns the entries after writer made changes: all other managers lose what was changed or removed
 // (spec rules 5.1 and 5.2). What they lose of changed fields is added to lost, as conflicts, unsorted. Entries that own
-// nothing any more are dropped (spec rule 2.10). Those that can't be compared, because the converter fails, stay as they
-// are. l must not be used afterwards.
+// nothing any more are dropped (spec rule 2.10). Those that can't be compared, because the converter fails, stay as
+// they are. l must not be used afterwards.
 func (m *FieldManager) takeFromOthers(
 	l managedfields.Entries, writer managedfields.Key, changes *comparisons, lost *losses,
 ) managedfields.Entries {

@@ -190,8 +190,8 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	return e, false, nil
 }
 
-// readTime reads the time of an entry. Others than canonical ones have a fraction of a second, an offset, or are written
-// as null.
+// readTime reads the time of an entry. Others than canonical ones have a fraction of a second, an offset, or are
+// written as null.
 func readTime(text string) (when *metav1.Time, isCanonical bool, err error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {

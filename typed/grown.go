@@ -10,11 +10,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// A keyed list may get another key field with a default, as the ports of Services did. Paths of before lack it and would
-// select nothing any more: their owners would lose the items. They are read with the default (spec rule 8.4).
+// A keyed list may get another key field with a default, as the ports of Services did. Paths of before lack it and
+// would select nothing any more: their owners would lose the items. They are read with the default (spec rule 8.4).
 
-// lacksKey reports whether the text of a key may lack a key field that has a default. It does not decode the text, and is
-// wrong only for a name with escapes, for which it says yes.
+// lacksKey reports whether the text of a key may lack a key field that has a default. It does not decode the text,
+// and is wrong only for a name with escapes, for which it says yes.
 func (l *List) lacksKey(text string) bool {
 	for _, name := range l.keys {
 		if !strings.Contains(text, `"`+name+`":`) && l.KeyDefault(name) != nil {
@@ -25,8 +25,8 @@ func (l *List) lacksKey(text string) bool {
 }
 
 // withGrownKeys returns a set of paths in the list with defaults in the keys that lack key fields. A key stays as it is
-// if the set has another one that differs only in what it lacks: then it is not known which item it meant. It returns set
-// itself if nothing changes.
+// if the set has another one that differs only in what it lacks: then it is not known which item it meant. It returns
+// set itself if nothing changes.
 func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	grown := map[fieldpath.Element]fieldpath.Element{}
 	var had [][]string // the names of key fields of those in grown, each once

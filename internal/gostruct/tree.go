@@ -15,8 +15,8 @@ import (
 
 // Tree returns the JSON value of obj, a pointer to a struct or something with unstructured content, as a plain tree.
 // Its maps and lists are new, except for plain trees inside the Go value, which are shared; so is unstructured content.
-// except is the path of a field that is left out and not read. The error is a *[typed.Error] with the path of a value that
-// has no JSON value.
+// except is the path of a field that is left out and not read. The error is a *[typed.Error] with the path of a value
+// that has no JSON value.
 func Tree(obj any, except ...string) (map[string]any, error) {
 	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok && !IsNil(obj) {
 		return u.UnstructuredContent(), nil

@@ -19,7 +19,8 @@ import (
 // TestScalar: what is plain is the canonical text of its value, and what is not is decoded.
 func TestScalar(t *testing.T) {
 	for _, text := range []string{
-		`"a"`, `"é"`, `"日本"`, `"😀"`, `"ابت"`, `"\u003c"`, `"\u0026\u003e"`, `"\\\"\n\r\t\u0001"`, `"\u2028\u2029"`, `""`, "\"\x7f\"",
+		`"a"`, `"é"`, `"日本"`, `"😀"`, `"ابت"`, `"\u003c"`, `"\u0026\u003e"`, `"\\\"\n\r\t\u0001"`,
+		`"\u2028\u2029"`, `""`, "\"\x7f\"",
 		"0", "-1", "12", "-123456789012345678", "9223372036854775807", "0.5", "-0.5", "1.25", "3.0000000001", "true", "false",
 	} {
 		require.Equal(t, len(text), plain.Scalar(text), text)
@@ -31,8 +32,10 @@ func TestScalar(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		`"`, `"a`, `"<"`, `"&"`, `"\u0041"`, `"\/"`, `"\x41"`, `"\a"`, `"\'"`, `"\U0001f600"`, `"\u00g1"`, `"\u003C"`, `"\b"`, `"\u000a"`, `"\u2027"`, "\"\xff\"", "\"\u2028\"", "\"\x01\"",
-		`"\`, `"\u00`, "-", "-0", "00", "01", "1.0", "0.50", "00.5", "1e3", "1.5e3", "0.0000001", "0.5e3", "1_000", "0x1.8p1", "9223372036854775808", "+1", "null", "", "[", ".5",
+		`"`, `"a`, `"<"`, `"&"`, `"\u0041"`, `"\/"`, `"\x41"`, `"\a"`, `"\'"`, `"\U0001f600"`,
+		`"\u00g1"`, `"\u003C"`, `"\b"`, `"\u000a"`, `"\u2027"`, "\"\xff\"", "\"\u2028\"", "\"\x01\"",
+		`"\`, `"\u00`, "-", "-0", "00", "01", "1.0", "0.50", "00.5", "1e3", "1.5e3",
+		"0.0000001", "0.5e3", "1_000", "0x1.8p1", "9223372036854775808", "+1", "null", "", "[", ".5",
 	} {
 		require.Zero(t, plain.Scalar(text), text)
 	}
@@ -40,7 +43,9 @@ func TestScalar(t *testing.T) {
 
 // random returns the generator of random JSON values of a depth.
 func random(r *rand.Rand) func(depth int) any {
-	letters := []string{"a", "b", "é", "z", "<", "&", "\\", "\"", "\n", "\x01", ",", "}", "\u2028", "日", "😀", "\uffff", "~", "\x7f", "ا"}
+	letters := []string{
+		"a", "b", "é", "z", "<", "&", "\\", "\"", "\n", "\x01", ",", "}", "\u2028", "日", "😀", "\uffff", "~", "\x7f", "ا",
+	}
 	text := func() string {
 		var text strings.Builder
 		for range r.IntN(4) {
@@ -144,7 +149,8 @@ func TestSort(t *testing.T) {
 // TestIsMember: the names of members are recognized in any alphabet, without allocations.
 func TestIsMember(t *testing.T) {
 	names := []string{
-		`v:"válue"`, `v:"a\u003cb"`, `v:"😀"`, `v:"سفن"`, `v:-1`, `v:0.5`, `k:{"name":"válue"}`, `k:{"a":"a\u003cb","b":-1,"c":"日本"}`,
+		`v:"válue"`, `v:"a\u003cb"`, `v:"😀"`, `v:"سفن"`, `v:-1`, `v:0.5`,
+		`k:{"name":"válue"}`, `k:{"a":"a\u003cb","b":-1,"c":"日本"}`,
 		"i:0", "i:90",
 	}
 	for _, name := range names {

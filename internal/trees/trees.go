@@ -12,8 +12,8 @@ import (
 // for Go types such as int, which are common in objects that a program builds.
 func Copy(v any) any { return CopyWith(v, func(leaf any) any { return leaf }) }
 
-// CopyWith copies the maps and lists of a tree, with f applied to everything else. What is nested deeper than a value may
-// be (spec rule 12.1), as in a map that holds itself, is shared.
+// CopyWith copies the maps and lists of a tree, with f applied to everything else. What is nested deeper than a value
+// may be (spec rule 12.1), as in a map that holds itself, is shared.
 func CopyWith(v any, f func(leaf any) any) any { return copyWith(v, f, limits.MaxDepth) }
 
 func copyWith(v any, f func(leaf any) any, depth int) any {

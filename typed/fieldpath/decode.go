@@ -390,7 +390,7 @@ func (d *treeDecoder) member(name string, value any) *SyntaxError {
 
 func init() {
 	hooks.Tree = treeOf
-	hooks.DecodeSet = func(text string, maxDepth, maxMembers int) (any, error) { return decode(text, maxDepth, maxMembers) }
+	hooks.DecodeSet = func(text string, maxDepth, max int) (any, error) { return decode(text, maxDepth, max) }
 }
 
 // treeOf is [Set.Tree] for a FieldsV1 that this project wrote.

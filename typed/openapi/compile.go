@@ -200,7 +200,8 @@ func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 }
 
 // quantityPattern is the pattern that generators of CustomResourceDefinitions write for a quantity.
-const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))` +
+	`(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 
 const dateTime = "date-time" // the format of OpenAPI
 

@@ -101,9 +101,9 @@ func (f *conflictsFlags) rulesOfFlags() (*policy.Policy, error) {
 		conflicts.Force.String(): policy.Force, conflicts.GiveUp.String(): policy.GiveUp,
 		conflicts.Share.String(): policy.Share,
 	}
-	for flag, way := range map[string]string{"resolve": f.resolve, "others": f.others} {
-		if err := new(conflicts.Way).UnmarshalText([]byte(way)); err != nil {
-			return nil, fmt.Errorf("--%s: %w", flag, err)
+	for _, flag := range [...][2]string{{"resolve", f.resolve}, {"others", f.others}} {
+		if err := new(conflicts.Way).UnmarshalText([]byte(flag[1])); err != nil {
+			return nil, fmt.Errorf("--%s: %w", flag[0], err)
 		}
 	}
 	if f.cmd.Flags().Changed("others") && len(f.fields) == 0 {
