@@ -258,8 +258,9 @@ func (w *applyWrite) merge() error {
 }
 
 // mergeIntent merges the intent into live. If that fails, it tries again without the fields that the type does not
-// declare, unless they are refused. They are taken out of the intent. If what is left is valid, the errors of the first
-// merge are of these fields.
+// declare, unless they are refused. They are taken out of the intent. If what is left is valid, unknown has what is
+// wrong with these fields: that they are not declared, or rarely what was found before that, such as a name that is too
+// long.
 func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, err error) {
 	m := w.m
 	rules := typed.Rules{Except: managedfields.Unowned(), Filter: m.options.ResetFields[m.version]}

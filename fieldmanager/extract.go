@@ -24,15 +24,21 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 	if err != nil {
 		return nil, err
 	}
-	part, _ := m.typ.Extract(o.tree, set.Leaves().Union(identity), true).(map[string]any)
-	out := map[string]any{"metadata": map[string]any{}}
+	metadata, _ := o.tree["metadata"].(map[string]any)
+	head := map[string]any{}
+	for _, name := range [...]string{"name", "namespace"} {
+		if v, ok := metadata[name]; ok {
+			head[name] = v
+		}
+	}
+	part, _ := m.typ.Extract(o.tree, set.Leaves(), true).(map[string]any)
+	extracted, _ := part["metadata"].(map[string]any)
+	maps.Copy(head, extracted)
+	out := map[string]any{}
 	maps.Copy(out, part)
-	out["apiVersion"], out["kind"] = m.version, m.kind.Kind
+	out["apiVersion"], out["kind"], out["metadata"] = m.version, m.kind.Kind, head
 	return &unstructured.Unstructured{Object: out}, nil
 }
-
-// identity are the fields of metadata that an intent needs.
-var identity = fieldpath.NewSet(fieldpath.Fields("metadata", "name"), fieldpath.Fields("metadata", "namespace"))
 
 // Owned returns what a manager that applies obj owns (spec rules 4.1, 4.2 and 4.3), without what the write resets and
 // what nobody owns. obj is converted to the version of the FieldManager. The error is an [ObjectError].

@@ -258,7 +258,12 @@ func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 
 // read returns both objects without their managed fields, at the version of the FieldManager.
 func (w *updateWrite) read() (old, now object, err error) {
-	if old, err = w.m.stripped(w.ctx, cmp.Or(w.live, w.m.before)); err != nil {
+	if w.live == nil {
+		old, err = w.m.emptyObject(w.ctx)
+	} else {
+		old, err = w.m.stripped(w.ctx, w.live)
+	}
+	if err != nil {
 		return old, now, &ObjectError{LiveObject, "", err}
 	}
 	if now, err = w.m.stripped(w.ctx, w.now); err != nil {

@@ -101,7 +101,12 @@ func (c *comparer) oneSide(t *Type, v any, depth int, check bool) *fieldpath.Set
 // be validated: it sets c.check to false, and returns the value that the caller has to restore.
 func (c *comparer) validateNew(t *Type, now any, depth int) (check bool) {
 	if check = c.check; check {
-		c.oneSide(t, now, depth, true)
+		w := newValidator(stored)
+		defer w.release()
+		w.depth = depth
+		w.value(t, now)
+		c.invalid = c.invalid || w.invalid
+		c.left -= w.values
 		c.check = false
 	}
 	return check
@@ -199,10 +204,9 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 // compareLeaf compares two values without visiting their content.
 func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) {
 	if !c.s.Equal(t, old, now) {
-		if c.check {
-			c.oneSide(t, now, depth, true)
-		}
+		check := c.validateNew(t, now, depth)
 		d[modified].Member = true
+		c.check = check
 	}
 	return d
 }

@@ -404,7 +404,7 @@ func TestCompareAndValidateLimits(t *testing.T) {
 		name string
 		last int
 		ok   bool
-	}{{"to the last", limits.MaxValues - 63<<16 - 133, true}, {"one more", limits.MaxValues - 63<<16 - 132, false}} {
+	}{{"to the last", limits.MaxValues - 63<<16 - 134, true}, {"one more", limits.MaxValues - 63<<16 - 133, false}} {
 		_, ok := (*typed.Semantics)(nil).CompareAndValidate(keyed, items(64, row.last, "a"), items(64, row.last, "b"))
 		require.Equal(t, row.ok, ok, row.name)
 	}

@@ -51,7 +51,8 @@ func (m *Map) reordered(old, now map[string]any, depth int) *fieldpath.Set {
 func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
 	before, after := l.indexOf(old), l.indexOf(now)
 	// An item that occurs another number of times, which is a difference by itself, counts where it occurs first.
-	shared := func(x *index) (elems []fieldpath.Element) {
+	shared := func(x *index) []fieldpath.Element {
+		elems := make([]fieldpath.Element, 0, len(x.elems))
 		for i, e := range x.elems {
 			n, m := before.times(e), after.times(e)
 			if n > 0 && m > 0 && (n == m || x.isFirst(i)) {
