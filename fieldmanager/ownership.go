@@ -99,7 +99,7 @@ func (c *comparisons) atVersion(version string) *comparison {
 
 // add stores a comparison for later calls of atVersion, without what a write at its version resets.
 func (c *comparisons) add(of comparison) *comparison {
-	if reset := c.m.options.ResetFields[of.version]; reset != nil {
+	if reset := c.m.options.ResetFields[of.version]; reset != nil && of.err == nil {
 		of.Comparison = of.Map(reset.Filter)
 	}
 	of.addedOrModified = of.AddedOrModified()

@@ -27,9 +27,9 @@ func (t *Type) Child(e fieldpath.Element) (child *Type, declared bool) {
 
 // Reconcile returns set adapted to the topology of t, which may have changed since set was made
 // (spec rules 8.1, 8.2, 8.3 and 8.4). A value that is atomic now is owned as a whole by everybody who owned something
-// in it. A value that is granular now is still owned as a whole. The keys of a list's items get the defaults of key fields
-// that they lack. Paths that t does not know are kept. If t itself is atomic, all paths are kept, since nobody owns a
-// whole object. For example:
+// in it. A value that is granular now is still owned as a whole. The keys of a list's items get the defaults of key
+// fields that they lack. Paths that t does not know are kept. If t itself is atomic, all paths are kept, since nobody
+// owns a whole object. For example:
 //
 //	set                        .spec.selector.app  .spec.ports[port=80]
 //	selector is atomic now     .spec.selector      .spec.ports[port=80]

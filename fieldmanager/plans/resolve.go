@@ -84,7 +84,8 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 			return nil, fmt.Errorf("%s: to be forced, but what holds it is left out", p)
 		}
 		out.Intent = &unstructured.Unstructured{Object: tree}
-		if out.Force && len(out.Forced) < len(plan.Conflicts) {
+		stored, _, _ := unstructured.NestedString(liveTree, "metadata", "resourceVersion")
+		if out.Force && len(out.Forced) < len(plan.Conflicts) && stored != "" {
 			out.Intent.Object = withFieldsOf(liveTree, tree, resourceVersion)
 		}
 		if out.Plan, err = New(ctx, m, live, out.Intent, options); err != nil {

@@ -140,13 +140,19 @@ func (r *Report) addLines(root *node, text string) {
 		r.Lines = append(r.Lines, Line{Number: n, Last: n, Text: strings.TrimSuffix(line, "\n")})
 	}
 	r.show(root)
+	counted := make([]int, len(r.Entries)) // the last line that counts for an entry
 	for i := range r.Lines {
 		line := &r.Lines[i]
 		if before := r.Lines[max(i-1, 0)].Field(); len(line.Fields) == 0 && before != nil {
 			line.Continued, line.Fields = true, []Field{*before}
 		}
-		for _, o := range line.Owners() {
-			r.Entries[o.Entry].Lines++
+		for _, f := range line.Fields {
+			for _, o := range f.Owners {
+				if counted[o.Entry] != line.Number {
+					counted[o.Entry] = line.Number
+					r.Entries[o.Entry].Lines++
+				}
+			}
 		}
 	}
 }

@@ -75,6 +75,9 @@ func (r *Report) visit(n *node, at place) bool {
 
 // distribute gives the cursors of n to the children that they select.
 func (r *Report) distribute(n *node) {
+	if len(n.cursors) == 0 {
+		return // without making a finder
+	}
 	find := n.finder()
 	for _, c := range n.cursors {
 		for e, held := range c.below.Level() {
