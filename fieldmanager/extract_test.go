@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -68,6 +69,18 @@ spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: 
 			require.Equal(t, out, converted, "an object of another version is converted")
 		})
 	}
+}
+
+// TestExtractAtomicMetadata: an intent has the name of an object although its type has metadata as a whole.
+func TestExtractAtomicMetadata(t *testing.T) {
+	fields := map[string]*typed.Type{"metadata": typed.UntypedAtomic(), "kind": typed.Deduced()}
+	whole := writetest.OneType{Of: writetest.StructOf(fields)}
+	m, err := fieldmanager.New(writetest.WidgetKind, whole, fieldmanager.Options{})
+	require.NoError(t, err)
+	live := object(t, "v1", "metadata: {name: x, labels: {a: b}}")
+	out, err := m.Extract(t.Context(), live, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"name": "x"}, out.Object["metadata"])
 }
 
 // TestExtractRestates: who applies what was extracted for them changes nothing, and
