@@ -52,8 +52,8 @@ type List struct {
 	keys  []string
 }
 
-// AtomicList returns a list that is replaced and owned as a whole. elem is the type of the items, as of all lists; nil is
-// [Deduced].
+// AtomicList returns a list that is replaced and owned as a whole. elem is the type of the items, as of all lists;
+// nil is [Deduced].
 func AtomicList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType)} }
 
 // SetList returns a list of distinct scalars, each of which is owned by its value.

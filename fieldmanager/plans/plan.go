@@ -33,8 +33,8 @@ type Outcome uint8
 
 // The outcomes, from the one with the least to the one with the greatest effect.
 const (
-	// Unchanged: the object and the owners of its fields stay as they are (spec rule 13.1). The resourceVersion need not: a
-	// server may store the same object once more.
+	// Unchanged: the object and the owners of its fields stay as they are (spec rule 13.1). The resourceVersion need
+	// not: a server may store the same object once more.
 	Unchanged Outcome = iota
 	// OwnershipOnly: only managed fields change.
 	OwnershipOnly
@@ -78,8 +78,9 @@ type Options struct {
 	// nil for a create, and neither may be changed. Validate is not called for a conflict, which a server finds first.
 	// Nil refuses nothing.
 	Validate func(merged, live runtime.Object) error
-	// Found, if it is not nil, are the conflicts that a server found for the same apply, none if it is empty: they take the
-	// place of those of the plan. A server can compare entries of versions for which the FieldManager has no Converter.
+	// Found, if it is not nil, are the conflicts that a server found for the same apply, none if it is empty: they
+	// take the place of those of the plan. A server can compare entries of versions for which the FieldManager has no
+	// Converter.
 	Found conflicts.Conflicts
 	// Semantics say which values are equal when live and the merged object are compared; nil for the FieldManager's
 	// own. Conflicts do not depend on it, because a server finds them before it decodes values. Servers compare custom
@@ -108,8 +109,8 @@ type Plan struct {
 	before, after map[string]any // live, nil for a create, and what a server would store
 }
 
-// String returns what a log wants of a plan: the outcome, the paths that change, and the owners of what is in conflict. It
-// has no values of objects.
+// String returns what a log wants of a plan: the outcome, the paths that change, and the owners of what is in
+// conflict. It has no values of objects.
 func (p *Plan) String() string {
 	var changes, found []string
 	for change := range p.Changes() {
@@ -333,9 +334,9 @@ func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 	return nil
 }
 
-// Changes yields the fields that change in the object, without managed fields, as [Changes] does. For a conflict they are
-// what an apply with force would change. There are none if the outcome is Unchanged or OwnershipOnly, or Conflict over
-// values that are equal for a server.
+// Changes yields the fields that change in the object, without managed fields, as [Changes] does. For a conflict they
+// are what an apply with force would change. There are none if the outcome is Unchanged or OwnershipOnly, or Conflict
+// over values that are equal for a server.
 func (p *Plan) Changes() iter.Seq[Change] {
 	return Changes(p.typ, p.semantics, p.before, p.after)
 }
