@@ -28,10 +28,11 @@ type layer struct {
 var layers = []layer{
 	{"doc", nil}, // for the commands
 	{"internal/printable", nil},
-	{"internal/secrets", nil}, // for the commands
+	{"internal/secrets", nil},
 	{"internal/txtar", nil},
 	{"internal/folder", nil}, // for the commands
 	{"internal/limits", nil},
+	{"internal/expansion", nil}, // for the commands and the API server
 	{"internal/trees", []string{"internal/limits"}},
 	{"internal/fieldsv1", nil},
 	{"internal/plain", []string{"internal/limits"}},
@@ -42,15 +43,17 @@ var layers = []layer{
 	{"typed", []string{"internal/fieldsv1", "internal/hooks", "internal/limits", "internal/plain", "typed/fieldpath",
 		"internal/fieldsets", "internal/trees"}},
 	{"internal/values", []string{"internal/hooks", "typed/fieldpath", "typed"}},
-	{"typed/openapi", []string{"typed", "internal/trees"}},
+	{"typed/openapi", []string{"typed", "internal/expansion", "internal/trees"}},
 	{"internal/gostruct", []string{"internal/limits", "internal/plain", "typed/fieldpath", "internal/fieldsets", "typed"}},
 	{"managedfields", []string{"internal/fieldsv1", "internal/hooks", "internal/limits", "typed/fieldpath", "internal/fieldsets", "typed",
 		"internal/gostruct", "internal/trees"}},
 	{"internal/scale", []string{"typed/fieldpath", "managedfields"}},
 	{"conflicts", []string{"typed/fieldpath", "managedfields"}},
-	{"conflicts/policy", []string{"typed/fieldpath", "conflicts"}},
+	{"conflicts/policy", []string{"internal/expansion", "internal/secrets", "typed/fieldpath", "conflicts"}},
 	{"ownership/internal/items", []string{"typed/fieldpath", "typed", "internal/fieldsets"}},
-	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields", "ownership/internal/items"}},
+	{"ownership/internal/components", nil},
+	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields", "ownership/internal/items",
+		"ownership/internal/components"}},
 	{
 		"ownership/blame",
 		[]string{"internal/limits", "internal/printable", "typed/fieldpath", "internal/fieldsets", "typed",
@@ -61,15 +64,17 @@ var layers = []layer{
 		[]string{"internal/hooks", "internal/lastapplied", "internal/limits", "typed/fieldpath", "internal/fieldsets",
 			"typed", "internal/values", "managedfields", "conflicts", "internal/gostruct", "internal/trees"},
 	},
-	{"fieldmanager/plans", []string{"typed/fieldpath", "internal/fieldsets", "typed", "internal/values", "managedfields",
-		"conflicts", "fieldmanager", "internal/gostruct", "internal/trees"}},
+	{"internal/resetfields", []string{"typed/fieldpath"}},
+	{"fieldmanager/plans", []string{"typed/fieldpath", "internal/resetfields", "internal/fieldsets", "typed",
+		"internal/values", "managedfields", "conflicts", "fieldmanager", "internal/gostruct", "internal/trees"}},
 	{"internal/writetest", []string{"typed", "typed/openapi", "fieldmanager"}}, // for tests
 	{"fieldmanager/applier", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "internal/gostruct", "internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "internal/gostruct"}},
+	{"ownership/advice", []string{"internal/printable", "typed/fieldpath", "managedfields", "conflicts", "ownership"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
-		"fieldmanager/plans"}},
+		"fieldmanager/plans", "ownership/advice"}},
 	{"compat/internal/updater", []string{"typed/fieldpath", "typed"}},
 	{"compat/smdv4", []string{"internal/limits", "typed/fieldpath", "internal/fieldsets", "typed",
 		"compat/internal/updater"}},
@@ -78,23 +83,24 @@ var layers = []layer{
 	{
 		"compat/apimachinery",
 		[]string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
-			"internal/fieldsv1", "internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
+			"internal/fieldsv1", "internal/hooks", "internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"upgrade", []string{"internal/lastapplied", "internal/limits", "internal/gostruct", "internal/printable",
 		"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership"}},
+	{"compat/csaupgrade", []string{"internal/gostruct", "managedfields", "compat/smdv6", "upgrade"}},
 	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
 	{
 		"ownership/report",
 		[]string{"internal/printable", "internal/defaulted", "typed/fieldpath", "typed", "managedfields",
-			"ownership/blame", "fieldmanager", "upgrade"},
+			"ownership/advice", "ownership/blame", "ownership/internal/components", "fieldmanager", "upgrade"},
 	},
 	{
 		"fieldmanager/fieldmanagertest",
-		[]string{"internal/printable", "internal/txtar", "typed/fieldpath", "typed", "typed/openapi", "managedfields",
-			"conflicts", "fieldmanager", "fieldmanager/plans", "ownership/conflictreport", "internal/scale",
-			"internal/gostruct", "internal/trees"},
+		[]string{"internal/expansion", "internal/printable", "internal/txtar", "typed/fieldpath", "typed", "typed/openapi",
+			"managedfields", "internal/resetfields", "conflicts", "fieldmanager", "fieldmanager/plans",
+			"ownership/conflictreport", "internal/scale", "internal/gostruct", "internal/trees"},
 	},
 	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership", "internal/writetest"}},
@@ -131,29 +137,30 @@ var serverLayers = []layer{
 	{"recorded", nil}, // for clients of any server
 }
 
+// planningLayers are the layers of the module internal/planning, which plans for the command and for other programs.
+var planningLayers = []layer{
+	{"document", nil},
+	{"kinds", nil},
+	{"cluster", nil},
+	{"place", []string{"document", "kinds", "cluster"}},
+	{".", []string{"document", "cluster", "place"}},
+}
+
 // commandLayers are the layers of the module cmd.
 var commandLayers = []layer{
 	{"internal/process", nil},
-	{"internal/kinds", nil},
 	{"internal/store", []string{"internal/process"}},
 	{"internal/envtest", []string{"internal/process"}},
 	{"internal/manifest", []string{"internal/process"}},
-	{"internal/cluster", nil},
-	{"internal/place", []string{
-		"internal/process", "internal/kinds", "internal/cluster", "internal/manifest",
-	}},
+	{"internal/helm", []string{"internal/process", "internal/manifest"}},
 	{"internal/lines", nil},
 	{"internal/page", []string{"internal/lines"}},
-	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place", "internal/lines", "internal/page"}},
-	{"internal/replay", []string{"internal/process", "internal/cluster", "internal/manifest", "internal/place"}},
+	{"internal/view", []string{"internal/process", "internal/manifest", "internal/lines", "internal/page"}},
+	{"internal/replay", []string{"internal/process", "internal/manifest"}},
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
 	{"internal/playground", []string{"internal/lines"}},
-	{"internal/cli", []string{
-		"internal/process", "internal/kinds", "internal/cluster", "internal/manifest", "internal/place", "internal/view",
-	}},
-	{"internal/server", []string{
-		"internal/process", "internal/cluster", "internal/envtest", "internal/manifest", "internal/place", "internal/store",
-	}},
+	{"internal/cli", []string{"internal/process", "internal/manifest", "internal/view", "internal/helm"}},
+	{"internal/server", []string{"internal/process", "internal/envtest", "internal/manifest", "internal/store"}},
 	{"playground", []string{"internal/playground", "internal/page"}},
 	{"action", nil}, // the GitHub Action: scripts and their tests
 	{"internal/man", []string{"internal/process", "internal/cli", "internal/server"}},
@@ -172,10 +179,11 @@ var modules = []struct {
 	below  []string // "" is the root module
 }{
 	{".", layers, nil},
-	{"apiserver/defaults", []layer{{".", nil}}, nil},
-	{"apiserver", serverLayers, []string{"", "apiserver/defaults"}},
-	{"cmd", commandLayers, []string{"", "apiserver/defaults", "apiserver"}},
-	{"compat/controllerruntime", []layer{{".", nil}, {"fake", nil}, {"fake/kubernetesfake", []string{"fake"}}}, []string{"", "apiserver/defaults"}},
+	{"strategy", []layer{{".", nil}}, []string{""}},
+	{"apiserver", serverLayers, []string{"", "strategy"}},
+	{"internal/planning", planningLayers, []string{"", "strategy"}},
+	{"cmd", commandLayers, []string{"", "strategy", "internal/planning", "apiserver"}},
+	{"compat/controllerruntime", []layer{{".", nil}, {"fake", nil}, {"fake/kubernetesfake", []string{"fake"}}}, []string{"", "strategy"}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may
@@ -208,7 +216,7 @@ func TestImportsGoOneWay(t *testing.T) {
 // moduleOf returns the module that a package is in, as in modules, and its name in there.
 func moduleOf(name string) (dir, pkg string) {
 	// A module in the folder of another one comes before it.
-	for _, dir := range []string{"apiserver/defaults", "apiserver", "cmd", "compat/controllerruntime"} {
+	for _, dir := range []string{"strategy", "apiserver", "internal/planning", "cmd", "compat/controllerruntime"} {
 		if name == dir {
 			return dir, "."
 		}
@@ -288,6 +296,31 @@ func TestRootModuleIsLight(t *testing.T) {
 			continue
 		}
 		require.True(t, slices.Contains(direct, fields[0]), "the root module must not depend on %s", fields[0])
+	}
+}
+
+// TestViewPrints: what is printed comes from plans, and not from a cluster.
+func TestViewPrints(t *testing.T) {
+	names, err := filepath.Glob("cmd/internal/view/*.go")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		for _, spec := range file.Imports {
+			for _, of := range []string{"k8s.io/client-go/", "/internal/planning/place", "/internal/planning/cluster"} {
+				require.NotContains(t, spec.Path.Value, of, name)
+			}
+		}
+	}
+}
+
+// TestPlanningHasNoServer: programs that plan compile no API server.
+func TestPlanningHasNoServer(t *testing.T) {
+	data, err := os.ReadFile("internal/planning/go.mod")
+	require.NoError(t, err)
+	for _, of := range []string{"k8s.io/apiserver ", "k8s.io/kubernetes ", module + "apiserver "} {
+		require.NotContains(t, string(data), of)
 	}
 }
 

@@ -57,7 +57,7 @@ func newGrantReference(w *grantWorld) *grantReference {
 	}
 	h := http.Handler(http.HandlerFunc(r.serve))
 	h = filters.WithAuthorization(h, r.authorizer, legacyscheme.Codecs)
-	h = impersonation.WithImpersonation(h, r.authorizer, legacyscheme.Codecs)
+	h = impersonation.WithConstrainedImpersonation(h, r.authorizer, legacyscheme.Codecs)
 	r.handler = filters.WithRequestInfo(h, &apirequest.RequestInfoFactory{
 		APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 	})
@@ -68,7 +68,8 @@ func newGrantReference(w *grantWorld) *grantReference {
 func (r *grantReference) forbids(q grantRequest, as grantUser) bool {
 	r.isAllowed = false
 	request := q.request()
-	request = request.WithContext(apirequest.WithUser(request.Context(), &user.DefaultInfo{Name: as.name, Groups: as.groups}))
+	info := &user.DefaultInfo{Name: as.name, Groups: as.groups}
+	request = request.WithContext(apirequest.WithUser(request.Context(), info))
 	w := httptest.NewRecorder()
 	r.handler.ServeHTTP(w, request)
 	return w.Code == http.StatusForbidden

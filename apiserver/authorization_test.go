@@ -43,6 +43,8 @@ type grantServer struct {
 	t       *testing.T
 	handler http.Handler
 	isStock bool
+	// world is the UID of all users: an impersonation that was allowed is remembered for 10 seconds, by the user.
+	world string
 }
 
 // TestAuthorizationLikeKubernetes writes random roles and bindings to a server, sends random requests as random users,
@@ -61,7 +63,7 @@ func TestAuthorizationLikeKubernetes(t *testing.T) {
 	}
 	decisions := map[string]int{}
 	for seed := first; seed < first+count; seed++ {
-		w.random = rand.New(rand.NewPCG(seed, 0))
+		w.random, s.world = rand.New(rand.NewPCG(seed, 0)), fmt.Sprint(seed)
 		for range 10 {
 			s.change(w)
 		}
@@ -90,7 +92,7 @@ func newGrantServer(t *testing.T) *grantServer {
 		require.NoError(t, err)
 		proxy := httputil.NewSingleHostReverseProxy(target)
 		proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // on loopback
-		return &grantServer{t, proxy, true}
+		return &grantServer{t: t, handler: proxy, isStock: true}
 	}
 	store := newStore(t)
 	authorizer, err := rbac.New(t.Context(), store)
@@ -99,10 +101,11 @@ func newGrantServer(t *testing.T) *grantServer {
 		Store: store, Authorizer: authorizer,
 		Authenticator: authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 			name := r.Header.Get("Test-User")
-			return &authenticator.Response{User: &user.DefaultInfo{Name: name, Groups: r.Header["Test-Group"]}}, name != "", nil
+			as := &user.DefaultInfo{Name: name, Groups: r.Header["Test-Group"], UID: r.Header.Get("Test-World")}
+			return &authenticator.Response{User: as}, name != "", nil
 		}),
 	})
-	return &grantServer{t, h.Server, false}
+	return &grantServer{t: t, handler: h.Server}
 }
 
 // A grantRequest is a request. It is a dry run if it writes.
@@ -148,6 +151,7 @@ func (s *grantServer) send(q grantRequest, as grantUser) (int, string) {
 		r.Header["Impersonate-Group"] = as.groups
 	default:
 		r.Header.Set("Test-User", as.name)
+		r.Header.Set("Test-World", s.world)
 		r.Header["Test-Group"] = as.groups
 	}
 	w := httptest.NewRecorder()

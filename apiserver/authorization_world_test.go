@@ -100,6 +100,12 @@ var (
 				"certificatesigningrequests/status", "signers", "*"}},
 		{Verbs: []string{"impersonate"}, APIGroups: []string{"", "authentication.k8s.io"},
 			Resources: []string{"users", "groups", "serviceaccounts", "uids", "userextras/scope", "*"}},
+		// constrained impersonation: of somebody, and for a verb
+		{Verbs: []string{"impersonate:user-info", "impersonate:serviceaccount"}, APIGroups: []string{"authentication.k8s.io"},
+			Resources: []string{"users", "groups", "serviceaccounts", "uids", "userextras/scope", "*"}},
+		{Verbs: []string{"impersonate-on:user-info:get", "impersonate-on:user-info:list", "impersonate-on:user-info:patch",
+			"impersonate-on:serviceaccount:get", "impersonate-on:serviceaccount:create"}, APIGroups: []string{"", "apps", "*"},
+			Resources: []string{"pods", "configmaps", "deployments", "*"}},
 		{Verbs: []string{"get", "create", "patch", "update"}, APIGroups: []string{""},
 			Resources: []string{"configmaps", "secrets", "serviceaccounts", "*"}},
 	}

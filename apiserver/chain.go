@@ -50,8 +50,8 @@ func (s *Server) chain(authn authenticator.Request) http.Handler {
 	codecs, sink, policy := builtin.Codecs(), s.options.Audit.Sink, s.options.Audit.Policy
 	var h http.Handler = http.HandlerFunc(s.serve)
 	h = filters.WithAuthorization(h, s.options.Authorizer, codecs)
-	h = impersonation.WithImpersonation(h, s.options.Authorizer, codecs)
-	// The limits of requests are the server's own, which users of system:masters keep to as well; this counts them.
+	h = impersonation.WithConstrainedImpersonation(h, s.options.Authorizer, codecs)
+	// The limits of requests are the server's own; this only feeds metrics.
 	h = genericfilters.WithMaxInFlightLimit(h, s.options.Limits.Requests, s.options.Limits.Requests, isLongRunning)
 	h = s.withLimits(h)
 	h = filters.WithAudit(h, sink, policy, isLongRunning)
@@ -132,9 +132,8 @@ type Audit struct {
 	Sink audit.Sink
 }
 
-// enter admits a request: it limits the requests in flight, the size of the body and the time
-// to write the response. It returns a function that ends the request, or the error for a
-// request that is rejected.
+// enter admits a request: it limits the requests in flight, the size of the body, and the time to write the response.
+// It returns a function that ends the request, or the error for a request that is rejected.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo) (leave func(), err error) {
 	limits := s.options.Limits
 	if r.ContentLength > limits.Body {
@@ -150,10 +149,15 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *apirequest.
 	if isWatch := info.IsResourceRequest && isLongRunning(r, info); isWatch {
 		places, until = s.watches, time.Time{} // each event has its own
 	}
-	select {
-	case places <- struct{}{}:
-	default:
-		return nil, apierrors.NewTooManyRequests("too many requests, please try again later", 1)
+	body := r.ContentLength
+	if body < 0 {
+		body = limits.Body
+	}
+	leave = func() {}
+	if as, ok := apirequest.UserFrom(r.Context()); ok && !isUnlimited(as, r) {
+		if leave, ok = places.enter(as, load{1, body}); !ok {
+			return nil, apierrors.NewTooManyRequests("too many requests, please try again later", 1)
+		}
 	}
 	if r.Body != nil {
 		r.Body = http.MaxBytesReader(w, r.Body, limits.Body)
@@ -161,29 +165,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *apirequest.
 	// ResponseWriters without deadlines return an error, which does not matter. A deadline
 	// applies to later requests of the connection too, so each request sets its own.
 	_ = http.NewResponseController(w).SetWriteDeadline(until)
-	return func() { <-places }, nil
+	return leave, nil
 }
-
-// eventWriter limits the time to write an event of a watch, which may wait for the next one as long as it likes.
-type eventWriter struct {
-	http.ResponseWriter
-	limit time.Duration
-}
-
-func (w *eventWriter) Write(data []byte) (int, error) {
-	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.limit))
-	return w.ResponseWriter.Write(data)
-}
-
-// Flush ends the event.
-func (w *eventWriter) Flush() {
-	control := http.NewResponseController(w.ResponseWriter)
-	_ = control.Flush()
-	_ = control.SetWriteDeadline(time.Time{})
-}
-
-// Unwrap is for http.ResponseController.
-func (w *eventWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // recoverPanic recovers from a panic of a request, for example in an admission hook: it logs
 // it and responds with 500. A response that was started is aborted.

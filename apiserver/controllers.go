@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -29,10 +30,12 @@ var (
 	rolesPrefix     = rbacPrefix + "clusterroles"
 )
 
-// handleWrite is called after every write to the storage of the object with this name, before the response. So a custom
-// resource is served when the client gets the response for its definition.
-func (s *Server) handleWrite(ctx context.Context, prefix, name string) {
+// handleWrite is called after every write to the storage of the object with this key, which is
+// PREFIX/[NAMESPACE/]NAME, before the response. So a custom resource is served when the client gets the response for
+// its definition.
+func (s *Server) handleWrite(ctx context.Context, prefix, key string) {
 	dir, plural := path.Split(prefix)
+	namespace, name := path.Split(strings.TrimPrefix(key, prefix))
 	ctx = context.WithoutCancel(ctx)
 	switch {
 	case resources.IsOwn(ctx):
@@ -48,7 +51,7 @@ func (s *Server) handleWrite(ctx context.Context, prefix, name string) {
 		s.handleClusterRoleWrite(ctx)
 	}
 	if o, ok := s.options.Authorizer.(Observer); ok && dir == rbacPrefix {
-		o.Written(ctx, rbacv1.GroupName, plural)
+		o.Written(ctx, schema.GroupResource{Group: rbacv1.GroupName, Resource: plural}, strings.Trim(namespace, "/"), name)
 	}
 }
 

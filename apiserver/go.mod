@@ -10,7 +10,7 @@ require (
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2
 	github.com/stretchr/testify v1.12.1
 	github.com/tenure-ssa/tenure v0.0.0
-	github.com/tenure-ssa/tenure/apiserver/defaults v0.0.0
+	github.com/tenure-ssa/tenure/strategy v0.0.0
 	github.com/tidwall/btree v1.8.1
 	go.etcd.io/bbolt v1.5.0
 	go.etcd.io/etcd/api/v3 v3.7.3

@@ -34,7 +34,7 @@ func manners() []attack {
 		{name: "an answer that is not read", why: "places for requests, and the memory of answers",
 			gets: "the connection ends, and the place is free", do: unreadList},
 		{name: "a watch that is not read", why: "places for watches, and events that pile up",
-			gets: "the same; events do not pile up: all watches share them, and one that is too far behind ends with 410",
+			gets: "the same; events do not pile up, see unread.go",
 			do:   unreadWatch},
 		{name: "more requests than there is room for", why: "memory", gets: "with Retry-After; what has a place goes on",
 			code: 429, do: crowd},

@@ -214,7 +214,7 @@ var bodies = []attack{
 				out += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 9), i)
 			}
 			return out + "metadata: {name: x}\n"
-		}, code: 400, says: "excessive aliasing"},
+		}, code: 413, says: "aliases: expected at most 3145728 bytes"},
 	{name: "an alias of itself in YAML", why: "values without end", method: post, headers: asYAML,
 		body: text("a: &a {b: *a}\nmetadata: {name: x}\n"), code: 400},
 	{name: "a protobuf that says it is long", why: "memory for what is to come", method: post,
@@ -298,9 +298,9 @@ var deep = []attack{
 			return `{"metadata":{"name":"brackets"},"data":{"k":"\"` + strings.Repeat("[", 5000) + `"}}`
 		}, code: 201},
 	{name: "a million nested lists in YAML", why: "the stack", method: post, headers: asYAML, body: times("[", 1_000_000),
-		code: 400},
+		code: 413, says: "indicators"},
 	{name: "a million nested lists of lines in YAML", why: "the stack", method: post, headers: asYAML,
-		body: times("- ", 1_000_000), code: 400},
+		body: times("- ", 1_000_000), code: 413, says: "indicators"},
 	{name: "nested managed fields", why: "the decoder of FieldsV1", gets: "they are dropped", method: post,
 		headers: asJSON, body: func() string {
 			return `{"metadata":{"name":"fields","managedFields":[{"manager":"x","operation":"Apply","apiVersion":"v1",` +
@@ -322,7 +322,7 @@ var deep = []attack{
 		body: times("\x81", 1_000_000), code: 415},
 	{name: "a million nested lists to apply", why: "the stack", method: "PATCH",
 		target: objectsPath + "/there?fieldManager=m", headers: "Content-Type: application/apply-patch+yaml",
-		body: times("[", 1_000_000), code: 400},
+		body: times("[", 1_000_000), code: 413, says: "indicators"},
 	{name: "nested lists to apply that YAML takes", why: "the engine", gets: "an error that names the path",
 		method: "PATCH", target: objectsPath + "/there?fieldManager=m", headers: "Content-Type: application/apply-patch+yaml",
 		body: func() string {
@@ -344,7 +344,7 @@ var deep = []attack{
 		target: objectsPath + "/there?fieldManager=m", headers: "Content-Type: application/apply-patch+cbor",
 		body: times("\x81", 1_000_000), code: 415},
 	{name: "nested delete options", why: "the stack", method: "DELETE", target: objectsPath + "/there", headers: asJSON,
-		body: times("[", 1_000_000), code: 400, says: "exceeded max depth"},
+		body: times("[", 1_000_000), code: 400, says: tooDeep},
 }
 
 func patch(of, name, why, gets, body string, code int, says string) attack {

@@ -59,9 +59,13 @@ type target struct {
 
 const token = "secret"
 
+// attackers have no room of their own, as administrators do.
+var attackers = []apiserver.User{{Name: "mallory", Token: token}}
+
 // attacked starts a server on a port.
 func attacked(t *testing.T, limits apiserver.Limits) *target {
-	s, err := apiserver.Start(context.Background(), apiserver.Options{Token: token, Limits: limits})
+	options := apiserver.Options{Users: attackers, Limits: limits}
+	s, err := apiserver.Start(context.Background(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return newTarget(t, s, func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(s.URL(), "https://")) })
@@ -73,7 +77,7 @@ func attacked(t *testing.T, limits apiserver.Limits) *target {
 func inBubble(t *testing.T, limits apiserver.Limits, do func(t *testing.T, s *target)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-		options := apiserver.Options{Token: token, Limits: limits, Listeners: []net.Listener{l}}
+		options := apiserver.Options{Users: attackers, Limits: limits, Listeners: []net.Listener{l}}
 		s, err := apiserver.Start(context.Background(), options)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
 // contextName is the name of the server's context, cluster and user in a kubeconfig. If it is
@@ -45,6 +47,9 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		config = clientcmdapi.NewConfig()
 	case err != nil:
+		if !errors.As(err, new(*fs.PathError)) {
+			err = secrets.Unreadable(err, 0, "users, clusters and contexts")
+		}
 		return "", fmt.Errorf("kubeconfig: %s: expected a kubeconfig: %w", path, err)
 	}
 	name := r.freeName(config)

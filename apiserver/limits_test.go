@@ -2,14 +2,19 @@ package apiserver_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 )
@@ -139,4 +144,82 @@ func TestLongStrategicMergePatch(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", pods, "", longPod(3))
 	h.refused(http.StatusRequestEntityTooLarge, "PATCH", pods+"/long", strategicPatch, reversal(1_001))
+}
+
+// TestRoomForOthers requires that requests of one user whose bodies do not arrive, by number or by bytes, leave room
+// for others, and requests of many users leave room for administrators and health checks.
+func TestRoomForOthers(t *testing.T) {
+	account := func(namespace, name string) string { return "system:serviceaccount:" + namespace + ":" + name }
+	for _, row := range []struct {
+		why    string
+		limits apiserver.Limits
+		length int64 // of each body
+		users  []string
+		// refused are refused then, and served are served.
+		refused, served []string
+	}{
+		{"a user has a quarter of the requests", apiserver.Limits{Requests: 8}, 10, []string{"ann", "ann"},
+			[]string{"ann"}, []string{"bob", "", "livez"}},
+		{"and a quarter of the bytes", apiserver.Limits{Bodies: 8000}, 1900, []string{"ann"},
+			[]string{"ann"}, []string{"bob", "", "livez"}},
+		{"a body without a length counts as the longest", apiserver.Limits{Bodies: 8000, Body: 1000}, -1,
+			[]string{"ann", "ann"}, []string{"ann"}, []string{"bob", "", "livez"}},
+		{"ServiceAccounts of a namespace count together", apiserver.Limits{Requests: 8}, 10,
+			[]string{account("one", "a"), account("one", "b")}, []string{account("one", "c")}, []string{account("two", "a")}},
+		{"many users have all of it", apiserver.Limits{Requests: 4}, 10, []string{"a", "b", "c", "d"},
+			[]string{"ann"}, []string{"", "livez"}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			h := newHost(t, apiserver.Options{Limits: row.limits,
+				Authenticator: authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+					name := r.Header.Get("Test-User")
+					return &authenticator.Response{User: &user.DefaultInfo{Name: name}}, name != "", nil
+				})})
+			send := func(as, path string, length int64, body io.Reader) int {
+				r := httptest.NewRequest(http.MethodPost, configMaps, body)
+				if path != "" {
+					r = httptest.NewRequest(http.MethodGet, path, nil)
+				}
+				r.ContentLength = length
+				r.Header.Set("Content-Type", "application/json")
+				if r.Header.Set("Test-User", as); as == "" {
+					r.Header.Set("Authorization", "Bearer token")
+				}
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				return w.Code
+			}
+			var ended sync.WaitGroup
+			var bodies []*io.PipeWriter
+			for _, name := range row.users {
+				reader, writer := io.Pipe()
+				ended.Go(func() { send(name, "", row.length, reader) })
+				_, err := writer.Write([]byte("{")) // ends when the server reads it: the request has its place
+				require.NoError(t, err)
+				bodies = append(bodies, writer)
+			}
+			for _, name := range row.refused {
+				require.Equal(t, http.StatusTooManyRequests, send(name, "", row.length, strings.NewReader("{}")), name)
+			}
+			serve := func(name string) {
+				code := 0
+				if name == "livez" {
+					code = send("ann", "/livez", 0, nil)
+				} else {
+					code = send(name, "", 2, strings.NewReader("{}"))
+				}
+				require.NotEqual(t, http.StatusTooManyRequests, code, name)
+			}
+			for _, name := range row.served {
+				serve(name)
+			}
+			for _, writer := range bodies {
+				require.NoError(t, writer.Close())
+			}
+			ended.Wait()
+			for _, name := range row.refused {
+				serve(name)
+			}
+		})
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -184,47 +185,61 @@ func BootstrapAll() Bootstrap {
 	return Bootstrap{Service: true, RBAC: true, PriorityClasses: true, FlowSchemas: true}
 }
 
-// An Observer is an Authorizer that is notified of every write of this server, after it is
-// stored and before the response.
+// An Observer is an Authorizer that is notified of every write and deletion of an RBAC object by this server, after it
+// is stored and before the response. The namespace of a cluster-scoped object is empty.
 type Observer interface {
-	Written(ctx context.Context, group, resource string)
+	Written(ctx context.Context, resource schema.GroupResource, namespace, name string)
 }
 
 // Limits limit the cost of requests. Zero fields mean the defaults.
 //
+// A user, or the ServiceAccounts of a namespace together, may take a quarter of Bodies, Requests and Watches. Users of
+// system:masters and health checks always have room.
+//
+// A body is also limited by the memory that it becomes, in proportion to its size (spec rule 12.9): by the Go structs,
+// by the values in YAML, and by what YAML aliases add, which is at most Body. A request that exceeds this is a 413.
+//
 // Header, Connections, Read and Idle configure the http.Server of Start. Callers with their
 // own http.Server set them there.
 type Limits struct {
-	Body        int64         // of a request, in bytes; 3 MiB
-	Nesting     int           // maximum depth of lists and maps in a body; 1,000
-	Object      int64         // in storage, and what defaults and conversions add, in bytes; 1.5 MiB
-	Header      int           // of a request, in bytes; 64 KiB
-	Connections int           // at the same time; 16,384
-	Requests    int           // in flight, except for watches; 400
-	Watches     int           // at the same time; 10,000
-	Read        time.Duration // to read a request; 30 s
-	Write       time.Duration // to write a response or a watch event; 30 s
-	Request     time.Duration // to process a request that is not a watch; 60 s
-	Watch       time.Duration // default timeout of a watch; 30 min
-	Idle        time.Duration // timeout of idle connections; 2 min
-	Shutdown    time.Duration // to wait for requests in flight when the server stops; 5 s
+	Body        int64 // of a request, in bytes; 3 MiB
+	Bodies      int64 // of all requests in flight, in bytes; 128 MiB
+	Nesting     int   // maximum depth of lists and maps in a body; 1,000
+	Object      int64 // in storage, and what defaults and conversions add, in bytes; 1.5 MiB
+	Header      int   // of a request, in bytes; 64 KiB
+	Connections int   // at the same time; 16,384
+	Requests    int   // in flight, except for watches; 400
+	Watches     int   // at the same time; 10,000
+	// Unread and UnreadPerUser bound the bytes that wait for clients: events of watches, and items of lists. What waits
+	// for several clients counts once. If a limit is exceeded, the response ends whose client has not read for the
+	// longest time; see unread.go. The defaults are 64 MiB, and 16 MiB for each user.
+	Unread, UnreadPerUser int64
+	Read                  time.Duration // to read a request; 30 s
+	Write                 time.Duration // to write a response or a watch event; 30 s
+	Request               time.Duration // to process a request that is not a watch; 60 s
+	Watch                 time.Duration // default timeout of a watch; 30 min
+	Idle                  time.Duration // timeout of idle connections; 2 min
+	Shutdown              time.Duration // to wait for requests in flight when the server stops; 5 s
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Body:        cmp.Or(l.Body, 3<<20),
-		Nesting:     cmp.Or(l.Nesting, 1000),
-		Object:      cmp.Or(l.Object, resources.MaxObject),
-		Header:      cmp.Or(l.Header, 64<<10),
-		Connections: cmp.Or(l.Connections, 16_384),
-		Requests:    cmp.Or(l.Requests, 400),
-		Watches:     cmp.Or(l.Watches, 10_000),
-		Read:        cmp.Or(l.Read, 30*time.Second),
-		Write:       cmp.Or(l.Write, 30*time.Second),
-		Request:     cmp.Or(l.Request, time.Minute),
-		Watch:       cmp.Or(l.Watch, 30*time.Minute),
-		Idle:        cmp.Or(l.Idle, 2*time.Minute),
-		Shutdown:    cmp.Or(l.Shutdown, 5*time.Second),
+		Body:          cmp.Or(l.Body, 3<<20),
+		Bodies:        cmp.Or(l.Bodies, 128<<20),
+		Nesting:       cmp.Or(l.Nesting, 1000),
+		Object:        cmp.Or(l.Object, resources.MaxObject),
+		Header:        cmp.Or(l.Header, 64<<10),
+		Connections:   cmp.Or(l.Connections, 16_384),
+		Requests:      cmp.Or(l.Requests, 400),
+		Watches:       cmp.Or(l.Watches, 10_000),
+		Unread:        cmp.Or(l.Unread, 64<<20),
+		UnreadPerUser: cmp.Or(l.UnreadPerUser, 16<<20),
+		Read:          cmp.Or(l.Read, 30*time.Second),
+		Write:         cmp.Or(l.Write, 30*time.Second),
+		Request:       cmp.Or(l.Request, time.Minute),
+		Watch:         cmp.Or(l.Watch, 30*time.Minute),
+		Idle:          cmp.Or(l.Idle, 2*time.Minute),
+		Shutdown:      cmp.Or(l.Shutdown, 5*time.Second),
 	}
 }
 

@@ -1,12 +1,16 @@
 package apiserver
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
-	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/endpoints/metrics"
@@ -14,55 +18,52 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// serveResource serves a request for an API resource, which it looks up in the current table: by group, version and
-// plural name. It returns false, and has not responded, if the group version or the custom resource is not served: the
-// caller responds then.
+// serveResource serves a request for an API resource, by its route in the current table. It returns false, and has not
+// responded, if the group version or the custom resource is not served: the caller responds then.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo) bool {
 	table := s.tables.Table()
-	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
-	version, ok := table.Version(gvr.GroupVersion())
+	version, ok := table.Version(schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion})
 	if !ok {
 		return false
 	}
-	of := table.Resource(gvr)
-	if of == nil {
-		if len(version.Resources) > 0 && version.Resources[0].Custom {
-			return false
-		}
-		response.Error(w, r, response.NotFound())
-		return true
-	}
-	route := routeBuiltin
-	if of.Custom {
-		route = routeCustom
-	}
-	if err := route(of, r, info); errors.Is(err, errUnserved) {
+	route, resource := table.Route(info)
+	verb := route.Verb(r.Method, info)
+	var err error
+	switch {
+	case resource == nil && len(version.Resources) > 0 && version.Resources[0].Custom:
 		return false
-	} else if err != nil {
-		response.Error(w, r, err)
-		return true
+	case resource == nil:
+		err = response.NotFound()
+	case resource.Custom:
+		err = checkCustom(resource, verb, info)
+	default:
+		err = checkBuiltin(route, verb, r)
 	}
-	e, err := of.Endpoint(info.Subresource)
+	if errors.Is(err, errUnserved) {
+		return false
+	}
+	var e *resources.Endpoint
+	if err == nil {
+		e, err = resource.Endpoint(route.Subresource)
+	}
+	if err == nil && e == nil {
+		err = response.NotFound()
+	}
 	if err != nil {
 		response.Error(w, r, err)
 		return true
 	}
-	if e == nil {
-		response.Error(w, r, response.NotFound())
-		return true
+	if resource.Deprecated != "" {
+		warning.AddWarning(r.Context(), "", resource.Deprecated)
 	}
-	if of.Deprecated != "" {
-		warning.AddWarning(r.Context(), "", of.Deprecated)
-	}
-	scope := metrics.CleanScope(info)
-	metrics.InstrumentHandlerFunc(metricVerb(info.Verb), of.Group, of.Version, of.Plural, info.Subresource, scope,
-		"apiserver", of.Deprecated != "", "", func(w http.ResponseWriter, r *http.Request) {
-			s.handle(of, e, w, r, info)
-		})(w, r)
+	metrics.InstrumentHandlerFunc(metricVerb(info.Verb), resource.Group, resource.Version, resource.Plural,
+		route.Subresource, metrics.CleanScope(info), "apiserver", resource.Deprecated != "", "",
+		func(w http.ResponseWriter, r *http.Request) { s.handle(route, verb, e, w, r, info) })(w, r)
 	return true
 }
 
@@ -80,7 +81,8 @@ func metricVerb(verb string) string {
 // handle calls the handler of a verb: that of package writes for create, update and patch, k8s.io/apiserver's for all
 // others.
 func (s *Server) handle(
-	of *resources.Resource, e *resources.Endpoint, w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo,
+	route *resources.Route, verb string, e *resources.Endpoint, w http.ResponseWriter, r *http.Request,
+	info *apirequest.RequestInfo,
 ) {
 	if connecter, ok := e.Storage.(rest.Connecter); ok {
 		path := info.Resource
@@ -90,12 +92,12 @@ func (s *Server) handle(
 		handlers.ConnectResource(connecter, e.Scope, s.writes.Admission, path, info.Subresource != "")(w, r)
 		return
 	}
-	if of.Terminating && info.Verb == "create" {
-		response.Error(w, r, apierrors.NewForbidden(of.GroupResource(), info.Name,
+	if route.Terminating && verb == "create" {
+		response.Error(w, r, apierrors.NewForbidden(route.GroupResource(), info.Name,
 			errors.New("create not allowed while custom resource definition is terminating")))
 		return
 	}
-	switch info.Verb {
+	switch verb {
 	case "get":
 		if getter, ok := e.Storage.(rest.GetterWithOptions); ok {
 			handlers.GetResourceWithOptions(getter, e.Scope, info.Subresource != "")(w, r)
@@ -103,90 +105,81 @@ func (s *Server) handle(
 		}
 		handlers.GetResource(e.Storage.(rest.Getter), e.Scope)(w, r)
 	case "list", "watch":
-		s.list(of, e, w, r, info.Verb == "watch")
+		s.list(route, e, w, r, verb == "watch" || info.Verb == "watch")
 	case "create":
 		s.writes.Create(e, w, r)
 	case "update":
 		s.writes.Update(e, w, r)
 	case "patch":
 		s.writes.Patch(e, w, r)
-	case "delete":
-		handlers.DeleteResource(e.Storage.(rest.GracefulDeleter), true, e.Scope, s.writes.Admission)(w, r)
-	case "deletecollection":
-		deleter := collectionDeleter{e.Storage.(rest.CollectionDeleter)}
-		handlers.DeleteCollection(deleter, true, e.Scope, s.writes.Admission)(w, r)
-	default:
-		response.Error(w, r, response.MethodNotAllowed())
+	case "delete", "deletecollection":
+		s.delete(e, w, r, verb == "deletecollection")
 	}
+}
+
+// deleteOptions are the kinds of the body of a deletion.
+var deleteOptions = request.Kinds(internalscheme.Scheme, metav1.SchemeGroupVersion.WithKind("DeleteOptions"))
+
+// delete deletes an object or a collection. The handlers of k8s.io/apiserver decode the body, which is checked here.
+func (s *Server) delete(e *resources.Endpoint, w http.ResponseWriter, r *http.Request, isCollection bool) {
+	body, err := request.Body(r, s.writes.Limits, deleteOptions)
+	if err != nil {
+		response.Error(w, r, err)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if !isCollection {
+		handlers.DeleteResource(e.Storage.(rest.GracefulDeleter), true, e.Scope, s.writes.Admission)(w, r)
+		return
+	}
+	deleter := collectionDeleter{e.Storage.(rest.CollectionDeleter)}
+	handlers.DeleteCollection(deleter, true, e.Scope, s.writes.Admission)(w, r)
 }
 
 // list serves a list or a watch. A watch ends with the server, and with the definition of its custom resource.
 func (s *Server) list(
-	of *resources.Resource, e *resources.Endpoint, w http.ResponseWriter, r *http.Request, isWatch bool,
+	route *resources.Route, e *resources.Endpoint, w http.ResponseWriter, r *http.Request, isWatch bool,
 ) {
+	limit := time.Duration(0)
 	if isWatch {
-		ctx, cancel := s.untilEnd(r.Context(), of.Ended)
+		ctx, cancel := s.untilEnd(r.Context(), route.Ended)
 		defer cancel()
-		r, w = r.WithContext(ctx), &eventWriter{w, s.options.Limits.Write}
+		r, limit = r.WithContext(ctx), s.options.Limits.Write
 	}
+	w = s.unread.writer(w, r, limit)
 	watcher, _ := e.Storage.(rest.Watcher)
 	handlers.ListResource(e.Storage.(rest.Lister), watcher, e.Scope, isWatch, s.options.Limits.Watch)(w, r)
 }
 
-// proxied is the name of subresources that take any method, and any path below them.
-const proxied = "proxy"
-
-// routeBuiltin rejects paths and methods that a built-in resource does not have.
-func routeBuiltin(of *resources.Resource, r *http.Request, i *apirequest.RequestInfo) error {
-	named, below := len(i.Parts) > 1, len(i.Parts) > 3
-	allNamespaces := of.Namespaced && i.Namespace == ""
-	if i.Namespace != "" && !of.Namespaced && !(of.Group == "" && of.Plural == "namespaces") ||
-		allNamespaces && named {
+// checkBuiltin returns the error for a path or a method that a built-in resource does not have.
+func checkBuiltin(route *resources.Route, verb string, r *http.Request) error {
+	switch {
+	case route == nil:
 		return response.NotFound()
-	}
-	if i.Subresource != "" {
-		if _, ok := of.Subresource(i.Subresource); !ok || below && i.Subresource != proxied {
-			return response.NotFound()
-		}
-	}
-	if i.Subresource == proxied {
+	case verb == "":
+		return response.MethodNotAllowed()
+	case route.Subresource == "proxy":
 		return nil
 	}
-	if err := response.CheckAccept(r, i.Subresource == "log"); err != nil {
-		return err
-	}
-	verb := i.Verb
-	switch {
-	case r.Method == http.MethodHead,
-		verb == "create" && named && i.Subresource == "",
-		(verb == "update" || verb == "patch") && !named,
-		allNamespaces && !slices.Contains([]string{"list", "watch", "create"}, verb),
-		allNamespaces && verb == "create" && of.Allows("get", ""),
-		!of.Allows(verb, i.Subresource):
-		return response.MethodNotAllowed()
-	}
-	return nil
+	return response.CheckAccept(r, route.Subresource == "log")
 }
 
 // errUnserved reports a path that its custom resource does not have.
 var errUnserved = errors.New("the path is not served")
 
-// routeCustom is routeBuiltin for custom resources. kube-apiserver routes them separately: its errors
-// name the object of the path.
-func routeCustom(of *resources.Resource, _ *http.Request, i *apirequest.RequestInfo) error {
-	across := i.Namespace == "" && i.Verb != "list" && i.Verb != "watch"
-	if i.Namespace != "" && !of.Namespaced || of.Namespaced && across {
-		return errUnserved
-	}
-	if i.Subresource != "" {
-		if _, ok := of.Subresource(i.Subresource); !ok || len(i.Parts) > 3 {
-			return apierrors.NewNotFound(of.GroupResource(), i.Name)
-		}
-	}
+// checkCustom is checkBuiltin for custom resources. kube-apiserver routes them separately: its errors name the object
+// of the path.
+func checkCustom(r *resources.Resource, verb string, info *apirequest.RequestInfo) error {
+	isAcross := info.Namespace == "" && (info.Verb == "list" || info.Verb == "watch")
+	_, isKnown := r.Subresource(info.Subresource)
 	switch {
-	case !of.Allows(i.Verb, i.Subresource):
-		return apierrors.NewMethodNotSupported(of.GroupResource(), i.Verb)
-	case (i.Verb == "update" || i.Verb == "patch") && len(i.Parts) < 2:
+	case r.Namespaced != (info.Namespace != "") && !(r.Namespaced && isAcross):
+		return errUnserved
+	case info.Subresource != "" && !isKnown:
+		return apierrors.NewNotFound(r.GroupResource(), info.Name)
+	case verb == "":
+		return apierrors.NewMethodNotSupported(r.GroupResource(), info.Verb)
+	case (verb == "update" || verb == "patch") && info.Name == "":
 		return apierrors.NewBadRequest("name must be provided")
 	}
 	return nil

@@ -26,9 +26,6 @@ func TestCustomRoutes(t *testing.T) {
 	}{
 		"subresource": {404, "GET", widgetsV1 + "/w/log", `widgets.example.com "w" not found`,
 			"there is no such part of the object"},
-		"below a subresource": {
-			404, "GET", widgetsV1 + "/w/status/x", `widgets.example.com "w" not found`, "subresources have nothing below them",
-		},
 		"create of a part": {405, "POST", widgetsV1 + "/w/status",
 			`create is not supported on resources of kind "widgets.example.com"`, "a status is not created"},
 		"delete of a part": {405, "DELETE", widgetsV1 + "/w/scale",

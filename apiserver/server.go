@@ -58,8 +58,9 @@ type Server struct {
 	queue       taskQueue
 	aggregation sync.Mutex // of ClusterRoles
 
-	requests chan struct{} // semaphore of the requests in flight
-	watches  chan struct{}
+	requests *inFlight // but watches
+	watches  *inFlight
+	unread   *unread
 
 	running context.Context // ends watches and tasks
 	stop    func()          // ends running
@@ -93,8 +94,9 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 	}
 	s := &Server{
 		options: options, store: options.Store, tables: &resources.Current{},
-		requests: make(chan struct{}, options.Limits.Requests),
-		watches:  make(chan struct{}, options.Limits.Watches),
+		requests: newInFlight(load{options.Limits.Requests, options.Limits.Bodies}),
+		watches:  newInFlight(load{options.Limits.Watches, options.Limits.Bodies}),
+		unread:   newUnread(options.Limits),
 		queue:    newTaskQueue(),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())

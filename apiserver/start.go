@@ -118,7 +118,7 @@ func newRunning(server *Server, own *identity) (*Running, error) {
 			QPS:             -1,
 		},
 		http: &http.Server{
-			Handler: server, TLSConfig: own.config, ConnState: conns.changed,
+			Handler: server, TLSConfig: own.config, ConnState: conns.changed, ConnContext: withConn,
 			ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header,
 			WriteTimeout: limits.Request + limits.Write, // as Server.enter sets it
 			// Connections that are aborted, or do not speak TLS, are not logged.

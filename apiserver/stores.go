@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"path"
 	"sync"
 	"time"
 
@@ -76,7 +75,7 @@ func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Obje
 	if err := o.Interface.Create(ctx, key, obj, out, ttl); err != nil {
 		return unavailable(err)
 	}
-	o.server.handleWrite(ctx, o.prefix, path.Base(key))
+	o.server.handleWrite(ctx, o.prefix, key)
 	return nil
 }
 
@@ -93,7 +92,7 @@ func (o *observed) Delete(
 	if err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options); err != nil {
 		return unavailable(err)
 	}
-	o.server.handleWrite(ctx, o.prefix, path.Base(key))
+	o.server.handleWrite(ctx, o.prefix, key)
 	return nil
 }
 
@@ -124,7 +123,7 @@ func (o *observed) GuaranteedUpdate(
 		return unavailable(err)
 	}
 	if now, err := o.Versioner().ObjectResourceVersion(out); err != nil || now != before {
-		o.server.handleWrite(ctx, o.prefix, path.Base(key))
+		o.server.handleWrite(ctx, o.prefix, key)
 	}
 	if deleted == nil && deletionOf(out) != nil {
 		o.deleting.Store(key, time.Now())
@@ -160,10 +159,18 @@ func (d collectionDeleter) DeleteCollection(
 
 // unavailable returns an error of the storage as the API error for it: 503 or 504 if the storage does not respond.
 func unavailable(err error) error {
+	code := status.Code(err)
+	var etcd interface{ Code() codes.Code } // rpctypes.EtcdError, which is no status
+	if errors.As(err, &etcd) {
+		code = etcd.Code()
+	}
+	if code == codes.Unknown && status.Convert(err).Message() == context.DeadlineExceeded.Error() { // as etcd 3.4 sends it
+		code = codes.DeadlineExceeded
+	}
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded:
+	case errors.Is(err, context.DeadlineExceeded) || code == codes.DeadlineExceeded:
 		return apierrors.NewTimeoutError("the storage took too long", 0)
-	case status.Code(err) == codes.Unavailable:
+	case code == codes.Unavailable:
 		return apierrors.NewServiceUnavailable("the storage is unavailable: " + err.Error())
 	}
 	return err

@@ -26,12 +26,15 @@ type Conflict struct {
 	// Since is when the owner last changed the object; nil if it is unknown.
 	Since *metav1.Time
 	// Live is the live value of the field, and Applied the value of the apply. They share memory with the objects. A
-	// missing value is nil, like a null.
+	// missing value is nil, like a null. The value of duplicate items is a list of them (spec rule 5.4).
 	Live, Applied any
 	// Equal says that both mean the same to a server: an apply with force changes no value. Only a plan knows that
 	// (package plans), and of fields at the version of the intent.
 	Equal bool
 }
+
+// String names the field and its owner. It has no values.
+func (c Conflict) String() string { return fmt.Sprintf("%s of %q", c.Path.Short(), c.Owner.Manager) }
 
 // Entry returns the owner's entry, without fields and time.
 func (c Conflict) Entry() metav1.ManagedFieldsEntry {
@@ -75,7 +78,7 @@ const MaxText = 4 << 20
 // Error returns the message of the Status.
 func (c Conflicts) Error() string {
 	if len(c) == 1 {
-		return "Apply failed with 1 conflict: conflict with " + Describe(c[0].Entry()) + ": " + c[0].Path.String()
+		return "Apply failed with 1 conflict: conflict with " + Describe(c[0].Entry()) + ": " + c[0].Path.CauseText()
 	}
 	var b strings.Builder
 	b.WriteString("Apply failed with " + strconv.Itoa(len(c)) + " conflicts: ")
@@ -91,7 +94,7 @@ func (c Conflicts) Error() string {
 			b.WriteString("conflicts with " + Describe(conflict.Entry()) + ":\n")
 		}
 		b.WriteString("- ")
-		b.WriteString(conflict.Path.String())
+		b.WriteString(conflict.Path.CauseText())
 	}
 	return b.String()
 }
@@ -104,7 +107,7 @@ func (c Conflicts) Status() metav1.Status {
 		cause := metav1.StatusCause{
 			Type:    metav1.CauseTypeFieldManagerConflict,
 			Message: "conflict with " + Describe(c[i].Entry()),
-			Field:   c[i].Path.String(),
+			Field:   c[i].Path.CauseText(),
 		}
 		causes = append(causes, cause)
 		size += len(cause.Message) + len(cause.Field)

@@ -51,6 +51,23 @@ type Result struct {
 	live   runtime.Object // nil if Object differs from it, managed fields aside
 }
 
+// String returns what a log wants of a result: whether there is something to store, and what a forced apply took from
+// others. It has no values of objects.
+func (r Result) String() string {
+	text := "ownership only"
+	switch {
+	case r.NoOp():
+		text = "unchanged"
+	case r.Changed:
+		text = "changed"
+	}
+	const maxNamed = 10
+	for i, c := range r.Conflicts[:min(len(r.Conflicts), maxNamed)] {
+		text += [...]string{"; taken: ", ", "}[min(i, 1)] + c.String()
+	}
+	return text
+}
+
 // NoOp reports whether there is nothing to store: there is a live object, and Object, as it was returned, equals it,
 // managed fields included. It compares the managed fields if the write did not have to.
 func (r Result) NoOp() bool {
@@ -75,7 +92,8 @@ func (r Result) Owned() *fieldpath.Set {
 // nothing else.
 //
 // The error is a [conflicts.Conflicts] when other managers own fields that the intent would change, and Force is false;
-// an apierrors BadRequest when the intent is of another kind or has managed fields; and otherwise an [ObjectError],
+// an apierrors BadRequest when the intent is of another kind or has managed fields, or the name of the manager is not
+// valid (see managedfields.ValidateManager); and otherwise an [ObjectError],
 // which says which object is at fault: with a typed.Errors in it when the object does not fit its type. live is never
 // changed. ctx goes to the Converter.
 func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (Result, error) {
@@ -138,6 +156,9 @@ func (w *applyWrite) read() (err error) {
 	if w.applied == nil {
 		return apierrors.NewBadRequest("no object to apply")
 	}
+	if err := m.checkManager(w.key.Manager); err != nil {
+		return err
+	}
 	if w.intent, err = m.readIntent(w.applied); err != nil {
 		return err
 	}
@@ -191,15 +212,20 @@ func (m *FieldManager) readIntent(applied runtime.Object) (object, error) {
 	}
 	if !m.isOwnVersion(tree) {
 		gvk := applied.GetObjectKind().GroupVersionKind()
-		return object{}, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
+		text := fmt.Sprintf("invalid object type: %v", gvk) // upstream's
+		if !m.asUpstream && (gvk.Version == "" || gvk.Kind == "") {
+			text += fmt.Sprintf(": expected apiVersion %s and kind %s", m.version, m.kind.Kind)
+		}
+		return object{}, apierrors.NewBadRequest(text)
 	}
 	if v, _ := managedfields.Of(tree); v != nil {
 		return object{}, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
+	intent := object{tree, m.version, m.typ}
 	if err := checkMetadata(tree); err != nil {
-		return object{}, &ObjectError{AppliedObject, "", err}
+		return object{}, &ObjectError{AppliedObject, intent.name(), err}
 	}
-	return object{tree, m.version, m.typ}, nil
+	return intent, nil
 }
 
 // isOwnVersion reports whether a tree is of the FieldManager's kind and version.

@@ -158,7 +158,7 @@ func TestDefaultersThatAreWrong(t *testing.T) {
 	}{
 		{"metadata", "where managed fields could not stand",
 			func(o runtime.Object) { o.(*unstructured.Unstructured).Object["metadata"] = "x" },
-			"defaulting Thing x: metadata: expected a map, got string"},
+			"defaulting (x; example.dev/v1, Kind=Thing): metadata: expected a map, got string"},
 		{"managed fields", "what it does to them does not count", func(o runtime.Object) {
 			o.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"] = "x"
 		}, ""},

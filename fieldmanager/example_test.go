@@ -1,6 +1,7 @@
 package fieldmanager_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -74,4 +76,33 @@ data: {color: blue, size: large}
 	// .data.color of alice: red, not blue
 	// map[color:blue size:large]
 	// bob {"f:data":{"f:color":{},"f:size":{}}}
+}
+
+// A server tracks every write that is no apply. The manager owns what it changed.
+func ExampleFieldManager_Update() {
+	m, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin(),
+		fieldmanager.Options{})
+	if err != nil {
+		panic(err)
+	}
+	const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+	live, err := writetest.Apply(m, nil, manifest(settings+"data: {color: red, size: large}"), "alice", false)
+	if err != nil {
+		panic(err)
+	}
+	edited := manifest(settings + "data: {color: blue, size: large}") // without managed fields: live's count
+	result, err := m.Update(context.Background(), live, edited, fieldmanager.UpdateOptions{Manager: "editor"})
+	if err != nil {
+		panic(err)
+	}
+	entries, _, err := managedfields.Read(result.Object)
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range entries {
+		fmt.Println(e.Key, e.Owned())
+	}
+	// Output:
+	// "alice" (Apply) .data.size
+	// "editor" (Update) .data.color
 }

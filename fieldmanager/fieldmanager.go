@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -108,18 +111,32 @@ type FieldManager struct {
 	typ     *typed.Type
 	types   Types
 	options Options
-	before  runtime.Object // what an object is before it is created
-	empty   map[string]any // the tree of before if that is a Go struct of the version, only to compare with
+	// asUpstream is for hosts of upstream's package: names of managers are not checked, and errors have upstream's texts.
+	asUpstream bool
+	before     runtime.Object // what an object is before it is created
+	empty      map[string]any // the tree of before if that is a Go struct of the version, only to compare with
 }
 
-// New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and when
-// FieldValidation is none of the three.
+func init() {
+	hooks.BeAsUpstream = func(m any) { m.(*FieldManager).asUpstream = true }
+}
+
+// New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and for
+// options that make no sense, such as a nil pointer in place of a Converter.
 func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldManager, error) {
 	options.FieldValidation = cmp.Or(options.FieldValidation, metav1.FieldValidationStrict)
 	options.Cap = cmp.Or(options.Cap, defaultCap)
-	switch options.FieldValidation {
-	case metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
-	default:
+	validations := []string{metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore}
+	switch {
+	case gostruct.IsNil(types):
+		return nil, fmt.Errorf("types: expected the types of kinds, got a nil %T", types)
+	case options.Converter != nil && gostruct.IsNil(options.Converter):
+		return nil, fmt.Errorf("options: expected a Converter or none, got a nil %T", options.Converter)
+	case options.Empty != nil && gostruct.IsNil(options.Empty):
+		return nil, fmt.Errorf("options: expected an Empty object or none, got a nil %T", options.Empty)
+	case options.Cap < 0:
+		return nil, fmt.Errorf("options: expected a Cap that is not negative, got %d", options.Cap)
+	case !slices.Contains(validations, options.FieldValidation):
 		return nil, fmt.Errorf("fieldValidation: expected Strict, Warn or Ignore, got %q", options.FieldValidation)
 	}
 	if options.Clock == nil {
@@ -155,6 +172,14 @@ func (m *FieldManager) refusesUnknown() bool {
 // timestamp returns the time of a write as entries have it, in whole seconds.
 func (m *FieldManager) timestamp() *metav1.Time {
 	return &metav1.Time{Time: m.options.Clock().UTC().Truncate(time.Second)}
+}
+
+// checkManager returns an error for the name of a manager that no server accepts (spec rule 2.2).
+func (m *FieldManager) checkManager(name string) error {
+	if err := managedfields.ValidateManager(name); err != nil && !m.asUpstream {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
 }
 
 func (m *FieldManager) warning(e *managedfields.Entry, err error) {

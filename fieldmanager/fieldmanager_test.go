@@ -90,7 +90,12 @@ func TestBadIntents(t *testing.T) {
 			"invalid object type: example.dev/v2, Kind=Thing", true, nil},
 		{"other kind", "", object(t, "v1", "kind: Other"), "invalid object type: example.dev/v1, Kind=Other", true, nil},
 		{"no kind", "", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1"}},
-			"invalid object type: example.dev/v1, Kind=", true, nil},
+			"invalid object type: example.dev/v1, Kind=: expected apiVersion example.dev/v1 and kind Thing", true, nil},
+		{"empty", "the error says what was expected", &unstructured.Unstructured{Object: map[string]any{}},
+			"invalid object type: /, Kind=: expected apiVersion example.dev/v1 and kind Thing", true, nil},
+		{"no name", "the kind is all there is to name it", &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.dev/v1", "kind": "Thing", "spec": int64(1)}},
+			"applied object (example.dev/v1, Kind=Thing): .spec: expected map, got 1", false, []string{"expected map, got 1"}},
 		{"managed fields", "an intent does not say who owns what",
 			object(t, "v1", "metadata: {name: x, managedFields: []}"), "metadata.managedFields must be nil", true, nil},
 		{"everything wrong", "each violation is reported with its path",

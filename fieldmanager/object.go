@@ -193,17 +193,21 @@ func (m *FieldManager) atVersion(ctx context.Context, o object, version string) 
 // maxName is the longest name of an object in an error, in bytes.
 const maxName = 512
 
-// name names a tree in an error: kind namespace/name.
+// name names a tree in an error, as upstream does: (namespace/name; group/version, Kind=kind).
 func (o object) name() string {
 	// The getters of unstructured objects print what is no text, which may be of any size, or contain itself.
 	metadata, _ := o.tree["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
 	name, _ := metadata["name"].(string)
+	apiVersion, _ := o.tree["apiVersion"].(string)
 	kind, _ := o.tree["kind"].(string)
 	if namespace != "" {
 		name = namespace + "/" + name
 	}
-	full := kind + " " + name
+	if name != "" {
+		name += "; "
+	}
+	full := fmt.Sprintf("(%s%s, Kind=%s)", name, apiVersion, kind)
 	if len(full) > maxName {
 		return strings.ToValidUTF8(full[:maxName], "") + "…"
 	}
@@ -226,7 +230,7 @@ const (
 type ObjectError struct {
 	// Role is the role of the object in the write.
 	Role Role
-	// Object names it, as kind namespace/name; empty when it could not be read.
+	// Object names it, as (namespace/name; group/version, Kind=kind); empty when it could not be read.
 	Object string
 	// Err says what is wrong with it: a typed.Errors, with the path of each
 	// violation, when the object does not fit its type.
@@ -235,9 +239,9 @@ type ObjectError struct {
 
 func (e *ObjectError) Error() string {
 	if e.Object == "" {
-		return string(e.Role) + " object: " + e.Err.Error()
+		return fmt.Sprintf("%s object: %v", e.Role, e.Err)
 	}
-	return string(e.Role) + " object " + e.Object + ": " + e.Err.Error()
+	return fmt.Sprintf("%s object %s: %v", e.Role, e.Object, e.Err)
 }
 
 // Unwrap returns Err.

@@ -22,33 +22,37 @@ type UpdateOptions struct {
 	Manager string
 }
 
-// Update finds the managed fields of now, the object that a create, update or patch is about to store in the place of
-// live: the manager owns what it added or changed, through an Update, and others lose what was changed or removed. live
-// is nil when there is no object yet.
+// Update finds the managed fields of obj, the object that a create, update or patch is about to store in the place
+// of live: the manager owns what it added or changed, through an Update, and others lose what was changed or removed.
+// live is nil when there is no object yet.
 //
-// It starts from the managed fields of now if it has any, so that a client can edit them, and from live's otherwise and
-// for a subresource. A single empty entry drops them all. An object without managed fields that was not just created
-// stays untracked until the first apply (spec rule 1.4).
+// It starts from the managed fields of obj if it has any, so that a client can edit them, and from live's otherwise
+// and for a subresource. A single empty entry drops them all. An object without managed fields that was not just
+// created stays untracked until the first apply (spec rule 1.4).
 //
-// The object of the result is of now's Go type and shares memory with it, and managed fields with live. The error is an
-// [ObjectError], which says which object is at fault; live and now are never changed. ctx goes to the Converter.
-func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, options UpdateOptions) (Result, error) {
-	if !hasMetadata(now) || live != nil && !hasMetadata(live) {
-		return Result{Object: now, Changed: true}, nil
+// The object of the result is of obj's Go type and shares memory with it, and managed fields with live. The error
+// is an [ObjectError], which says which object is at fault, or an apierrors BadRequest for the name of a manager that
+// is not valid; live and obj are never changed. ctx goes to the Converter.
+func (m *FieldManager) Update(ctx context.Context, live, obj runtime.Object, options UpdateOptions) (Result, error) {
+	if err := m.checkManager(options.Manager); err != nil {
+		return Result{}, err
 	}
-	w, err := m.startUpdate(ctx, live, now)
+	if !hasMetadata(obj) || live != nil && !hasMetadata(live) {
+		return Result{Object: obj, Changed: true}, nil
+	}
+	w, err := m.startUpdate(ctx, live, obj)
 	switch {
 	case err != nil:
 		return Result{}, err
 	case w.entriesErr != nil:
 		// Entries that can't be read stay as they are.
 		m.warning(&managedfields.Entry{APIVersion: m.version}, w.entriesErr)
-		w.same = sameButEntries(live, now)
-		out, err := managedfields.Copy(now, live)
+		w.same = sameButEntries(live, obj)
+		out, err := managedfields.Copy(obj, live)
 		return w.result(out, err, nil)
 	case len(w.entries) == 0 && !w.isCreate:
-		w.same = sameButEntries(live, now)
-		out, err := managedfields.Entries(nil).Into(now)
+		w.same = sameButEntries(live, obj)
+		out, err := managedfields.Entries(nil).Into(obj)
 		return w.result(out, err, nil)
 	}
 	entries, ok := w.created(options.Manager)
@@ -59,7 +63,7 @@ func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, opt
 		}
 		entries = m.track(w.entries, changes, options.Manager)
 	}
-	out, err := entries.Into(now)
+	out, err := entries.Into(obj)
 	return w.result(out, err, entries.Get(m.key(options.Manager, metav1.ManagedFieldsOperationUpdate)))
 }
 
@@ -87,21 +91,21 @@ func equalButEntries(x, y map[string]any) bool {
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even when its fields can't be tracked: on an
-// error it returns now with the managed fields of live, and calls Errors of [Options].
+// error it returns obj with the managed fields of live, and calls Errors of [Options].
 func (m *FieldManager) UpdateNoErrors(
-	ctx context.Context, live, now runtime.Object, options UpdateOptions,
+	ctx context.Context, live, obj runtime.Object, options UpdateOptions,
 ) runtime.Object {
-	result, err := m.Update(ctx, live, now, options)
+	result, err := m.Update(ctx, live, obj, options)
 	if err == nil {
 		return result.Object
 	}
 	if m.options.Errors != nil {
-		m.options.Errors(now, err)
+		m.options.Errors(obj, err)
 	}
-	if out, err := managedfields.Copy(now, live); err == nil {
+	if out, err := managedfields.Copy(obj, live); err == nil {
 		return out
 	}
-	return now
+	return obj
 }
 
 // updateWrite is one update on its way through the pipeline.
@@ -113,7 +117,7 @@ func (m *FieldManager) UpdateNoErrors(
 type updateWrite struct {
 	m         *FieldManager
 	ctx       context.Context
-	live, now runtime.Object // live is nil for none
+	live, obj runtime.Object // live is nil for none
 	isCreate  bool
 
 	entries    managedfields.Entries
@@ -122,9 +126,9 @@ type updateWrite struct {
 }
 
 // startUpdate reads the entries that an update starts from (spec rule 2.6).
-func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object) (*updateWrite, error) {
-	w := &updateWrite{m: m, ctx: ctx, live: live, now: now, isCreate: true}
-	if err := checkHolder(now); err != nil {
+func (m *FieldManager) startUpdate(ctx context.Context, live, obj runtime.Object) (*updateWrite, error) {
+	w := &updateWrite{m: m, ctx: ctx, live: live, obj: obj, isCreate: true}
+	if err := checkHolder(obj); err != nil {
 		return nil, &ObjectError{NewObject, "", err}
 	}
 	if live != nil {
@@ -135,7 +139,7 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 			w.isCreate = accessor.GetUID() == ""
 		}
 	}
-	if m.options.Subresource == "" && isReset(now) {
+	if m.options.Subresource == "" && isReset(obj) {
 		return w, nil
 	}
 	if live != nil {
@@ -143,7 +147,7 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 	}
 	if m.options.Subresource == "" {
 		// If the sent entries can't be read, live's count.
-		if l, _, _ := managedfields.Read(now); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
+		if l, _, _ := managedfields.Read(obj); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
 			w.entries, w.entriesErr = l, nil
 		}
 	}
@@ -193,7 +197,7 @@ func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool)
 	if !isStruct || !w.isCreate || len(w.entries) > 0 || m.options.Semantics != nil {
 		return nil, false
 	}
-	fieldsV1, ok := gostruct.Added(m.typ, live, w.now, managedfields.Unowned(), m.options.ResetFields[m.version])
+	fieldsV1, ok := gostruct.Added(m.typ, live, w.obj, managedfields.Unowned(), m.options.ResetFields[m.version])
 	if !ok {
 		return nil, false
 	}
@@ -211,11 +215,11 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
 	changes := &comparisons{m: m, ctx: w.ctx, read: w.read}
 	live, isStruct := w.structs()
-	before, after := m.rawTree(w.live), m.rawTree(w.now)
+	before, after := m.rawTree(w.live), m.rawTree(w.obj)
 	isRead := before != nil && after != nil
 	if isStruct {
 		var err error
-		before, after, err = gostruct.Diff(m.typ, live, w.now, managedFieldsPath...)
+		before, after, err = gostruct.Diff(m.typ, live, w.obj, managedFieldsPath...)
 		isRead = err == nil // else the error of one of them, below, says which is at fault
 	}
 	if !isRead {
@@ -253,7 +257,7 @@ func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 // structs returns live, or the empty object, if it and the new object are Go structs of the FieldManager's version.
 func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 	live = cmp.Or(w.live, w.m.before)
-	return live, w.m.isOwnStruct(w.now) && w.m.isOwnStruct(live)
+	return live, w.m.isOwnStruct(w.obj) && w.m.isOwnStruct(live)
 }
 
 // read returns both objects without their managed fields, at the version of the FieldManager.
@@ -266,7 +270,7 @@ func (w *updateWrite) read() (old, now object, err error) {
 	if err != nil {
 		return old, now, &ObjectError{LiveObject, "", err}
 	}
-	if now, err = w.m.stripped(w.ctx, w.now); err != nil {
+	if now, err = w.m.stripped(w.ctx, w.obj); err != nil {
 		return old, now, &ObjectError{NewObject, "", err}
 	}
 	return old, now, nil

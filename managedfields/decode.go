@@ -1,6 +1,7 @@
 package managedfields
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,9 +37,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // entries. A valid entry that no server writes, such as one with a fraction of a second in its time, is written as a
 // server writes it.
 //
-// An entry with a valid key is read even if the rest is malformed: [Entry.Fields] returns the error. Fields of unknown
+// An entry of a known operation is read even if the rest is malformed, or has no apiVersion: [Entry.Fields] returns the
+// error. Fields of unknown
 // kinds, which a later version of FieldsV1 may have added, are ignored. The error of Read is an *[Error] for an entry
-// without a valid key, and for too many entries (spec rule 12.4).
+// whose key can't be read, and for too many entries (spec rule 12.4).
 func Read(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		tree := u.UnstructuredContent()
@@ -91,11 +93,14 @@ func readTrees(list []any) (l Entries, isCurrent bool, err error) {
 func readStructs(list []metav1.ManagedFieldsEntry) (l Entries, isCurrent bool, err error) {
 	return read(len(list), func(i int) (Entry, bool, error) {
 		of := &list[i]
-		e, err := newEntry(of.Manager, of.Operation, of.APIVersion, of.Subresource, of.FieldsType)
+		e, err := newEntry(of.Manager, of.Operation, of.APIVersion, of.Subresource)
 		if err != nil {
 			return e, false, &Error{i, of.Manager, err}
 		}
 		e.Time, e.asStruct, e.index, e.decoded = of.Time, of, i, false
+		if err := checkFormat(of.APIVersion, of.FieldsType); err != nil {
+			e.err = &Error{i, of.Manager, err}
+		}
 		return e, true, nil
 	})
 }
@@ -160,7 +165,7 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	manager, op, version := text("manager"), metav1.ManagedFieldsOperationType(text("operation")), text("apiVersion")
 	subresource, format := text("subresource"), text("fieldsType")
 	if err == nil {
-		e, err = newEntry(manager, op, version, subresource, format)
+		e, err = newEntry(manager, op, version, subresource)
 	}
 	if err != nil {
 		manager, _ := m["manager"].(string)
@@ -175,6 +180,9 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	tree, ok := m["fieldsV1"].(map[string]any)
 	if !ok && m["fieldsV1"] != nil && err == nil {
 		err = fmt.Errorf("fieldsV1: expected a map, got %T", m["fieldsV1"])
+	}
+	if err == nil {
+		err = checkFormat(version, format)
 	}
 	if err != nil {
 		e.err = &Error{index, manager, err}
@@ -201,16 +209,20 @@ func readTime(text string) (when *metav1.Time, isCanonical bool, err error) {
 }
 
 // newEntry returns an entry without fields and time.
-func newEntry(manager string, op metav1.ManagedFieldsOperationType, version, subresource, format string) (
-	Entry, error) {
+func newEntry(manager string, op metav1.ManagedFieldsOperationType, version, subresource string) (Entry, error) {
 	if op != metav1.ManagedFieldsOperationApply && op != metav1.ManagedFieldsOperationUpdate {
 		return Entry{}, fmt.Errorf("operation must be Apply or Update, got %q", op)
 	}
-	if version == "" {
-		return Entry{}, fmt.Errorf("apiVersion must not be empty")
-	}
-	if format != fieldsType {
-		return Entry{}, fmt.Errorf("fieldsType must be %s, got %q", fieldsType, format)
-	}
 	return NewEntry(KeyOf(manager, op, version, subresource), version, nil, nil), nil
+}
+
+// checkFormat checks what tells how the fields of an entry are read.
+func checkFormat(version, format string) error {
+	switch {
+	case version == "":
+		return errors.New("apiVersion must not be empty")
+	case format != fieldsType:
+		return fmt.Errorf("fieldsType must be %s, got %q", fieldsType, format)
+	}
+	return nil
 }

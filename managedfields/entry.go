@@ -150,6 +150,9 @@ func (e *Entry) Intersection(set *fieldpath.Set) *fieldpath.Set {
 
 // OwnsSame reports whether the entry owns the same paths as o; false if one of them can't be decoded.
 func (e *Entry) OwnsSame(o *Entry) bool {
+	if o == nil {
+		return false
+	}
 	text, ok := e.encoded()
 	if other, isEncoded := o.encoded(); ok && isEncoded && bytes.Equal(text, other) {
 		return e.err == nil && o.err == nil

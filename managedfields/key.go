@@ -30,6 +30,15 @@ func KeyOf(manager string, op metav1.ManagedFieldsOperationType, apiVersion, sub
 	return Key{manager, op, apiVersion, subresource}
 }
 
+// String returns the key in words: its manager and operation, and the subresource.
+func (k Key) String() string {
+	s := fmt.Sprintf("%q (%s", k.Manager, k.Operation)
+	if k.Subresource != "" {
+		s += fmt.Sprintf(" through %q", k.Subresource)
+	}
+	return s + ")"
+}
+
 // identity is the JSON of an entry that has only the key's fields.
 func (k Key) identity() string {
 	b, _ := json.Marshal(metav1.ManagedFieldsEntry{
@@ -49,9 +58,9 @@ func (k Key) Compare(o Key) int {
 // maxManagerLength is the length of the longest manager name, in bytes.
 const maxManagerLength = 128
 
-// ValidateManager checks a manager name (spec rule 2.2). It returns an error if name is longer than
-// 128 bytes or has characters that are not printable. It accepts the empty name, which only updates may
-// have.
+// ValidateManager checks a manager name, as Apply and Update of a FieldManager do (spec rule 2.2). It returns an error
+// if name is longer than 128 bytes or has characters that are not printable. It accepts the empty name, which only
+// updates may have in a server.
 func ValidateManager(name string) error {
 	if len(name) > maxManagerLength {
 		return fmt.Errorf("manager name: may not be longer than %d bytes, got %d", maxManagerLength, len(name))

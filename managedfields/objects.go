@@ -114,10 +114,10 @@ func timeless(entry any) any {
 }
 
 // Of returns the managed fields of an unstructured object, whatever their type. ok is true even for null and [].
-func Of(tree map[string]any) (list any, there bool) {
+func Of(tree map[string]any) (list any, ok bool) {
 	metadata, _ := tree["metadata"].(map[string]any)
-	list, there = metadata["managedFields"]
-	return list, there
+	list, ok = metadata["managedFields"]
+	return list, ok
 }
 
 // With returns an unstructured object with list, as of [Entries.EncodeTree], for its managed fields; without managed

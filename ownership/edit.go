@@ -98,6 +98,9 @@ func (e *Edit) Type(version string) (*typed.Type, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.mover.Types == nil {
+		return nil, errors.New("mover: expected Types, got nil")
+	}
 	return e.mover.Types.Type(gv.WithKind(e.Kind.Kind))
 }
 

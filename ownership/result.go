@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"cmp"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,6 +27,11 @@ type Result struct {
 
 	live    runtime.Object
 	entries managedfields.Entries
+}
+
+// String says how much changes. It has no values of the object.
+func (r Result) String() string {
+	return fmt.Sprintf("entries changed: %d, dropped: %d", len(r.Changes), len(r.Dropped))
 }
 
 // Next is the result if an applier applies its last intent again. The intent is what it owned before the moves. If it

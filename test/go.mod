@@ -152,7 +152,7 @@ require (
 	github.com/spf13/cast v1.7.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
-	github.com/tenure-ssa/tenure/apiserver/defaults v0.0.0 // indirect
+	github.com/tenure-ssa/tenure/strategy v0.0.0 // indirect
 	github.com/tetratelabs/wabin v0.0.0-20230304001439-f6f874872834 // indirect
 	github.com/tetratelabs/wazero v1.12.0 // indirect
 	github.com/tidwall/btree v1.8.1 // indirect
@@ -218,8 +218,9 @@ require (
 replace (
 	github.com/tenure-ssa/tenure => ..
 	github.com/tenure-ssa/tenure/apiserver => ../apiserver
-	github.com/tenure-ssa/tenure/apiserver/defaults => ../apiserver/defaults
 	github.com/tenure-ssa/tenure/compat/controllerruntime => ../compat/controllerruntime
+	github.com/tenure-ssa/tenure/internal/planning => ../internal/planning
+	github.com/tenure-ssa/tenure/strategy => ../strategy
 )
 
 tool helm.sh/helm/v4/cmd/helm

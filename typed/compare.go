@@ -17,7 +17,7 @@ import (
 // For example, with ports keyed by port:
 //
 //	old        image: a   ports: [{port: 80, name: x}, {port: 90}]
-//	now        image: b   ports: [{port: 90}, {port: 91}]
+//	updated    image: b   ports: [{port: 90}, {port: 91}]
 //
 //	Added      .ports[port=91]  .ports[port=91].port
 //	Modified   .image
@@ -47,23 +47,23 @@ func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
 	return Comparison{Added: f(c.Added), Modified: f(c.Modified), Removed: f(c.Removed), Inexact: c.Inexact}
 }
 
-// Compare returns how now differs from old (spec rule 5.3). Both must be valid, but may have duplicates. It costs
+// Compare returns how updated differs from old (spec rule 5.3). Both must be valid, but may have duplicates. It costs
 // O(size) of both values; parts that are one value in memory are skipped. The order of items makes no difference; see
 // [Type.Reordered].
-func (t *Type) Compare(old, now any) Comparison {
-	return (*Semantics)(nil).Compare(t, old, now)
+func (t *Type) Compare(old, updated any) Comparison {
+	return (*Semantics)(nil).Compare(t, old, updated)
 }
 
 // Compare is [Type.Compare] for values of type t with the equality of s.
-func (s *Semantics) Compare(t *Type, old, now any) Comparison {
+func (s *Semantics) Compare(t *Type, old, updated any) Comparison {
 	c := comparer{s: s, left: math.MaxInt}
-	return c.run(t, old, now)
+	return c.run(t, old, updated)
 }
 
 // compareAndValidate is values.CompareAndValidate.
-func (s *Semantics) compareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
+func (s *Semantics) compareAndValidate(t *Type, old, updated any, except ...string) (c Comparison, ok bool) {
 	x := comparer{s: s, left: limits.MaxValues, check: true, except: except}
-	c = x.run(t, old, now)
+	c = x.run(t, old, updated)
 	return c, !x.invalid && x.left >= 0
 }
 
@@ -77,8 +77,8 @@ type comparer struct {
 	except  []string // the path below the current place that is left out
 }
 
-func (c *comparer) run(t *Type, old, now any) Comparison {
-	d := c.compare(t, old, now, 0)
+func (c *comparer) run(t *Type, old, updated any) Comparison {
+	d := c.compare(t, old, updated, 0)
 	return Comparison{Added: d[added].Below, Modified: d[modified].Below, Removed: d[removed].Below,
 		Inexact: c.inexact || c.s != nil}
 }
@@ -99,12 +99,12 @@ func (c *comparer) oneSide(t *Type, v any, depth int, check bool) *fieldpath.Set
 
 // validateNew validates a part of the new value that replaces another, if c.check is true. Then its children need not
 // be validated: it sets c.check to false, and returns the value that the caller has to restore.
-func (c *comparer) validateNew(t *Type, now any, depth int) (check bool) {
+func (c *comparer) validateNew(t *Type, updated any, depth int) (check bool) {
 	if check = c.check; check {
 		w := newValidator(stored)
 		defer w.release()
 		w.depth = depth
-		w.value(t, now)
+		w.value(t, updated)
 		c.invalid = c.invalid || w.invalid
 		c.left -= w.values
 		c.check = false
@@ -147,75 +147,75 @@ func (d *differences) result() (out difference) {
 }
 
 // compare returns the difference at one place, at a depth. One of the values may be missing.
-func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
-	if same(old, now) {
+func (c *comparer) compare(t *Type, old, updated any, depth int) (d difference) {
+	if same(old, updated) {
 		return d
 	}
 	if c.left--; c.left < 0 {
 		return d
 	}
 	switch {
-	case isMissing(now):
+	case isMissing(updated):
 		d[removed] = fieldpath.Entry{Member: true, Below: c.oneSide(t, old, depth, false)}
 		return d
 	case isMissing(old):
-		d[added] = fieldpath.Entry{Member: true, Below: c.oneSide(t, now, depth, c.check)}
+		d[added] = fieldpath.Entry{Member: true, Below: c.oneSide(t, updated, depth, c.check)}
 		return d
 	}
-	before, after := t.shapeOf(old), t.shapeOf(now)
+	before, after := t.shapeOf(old), t.shapeOf(updated)
 	// A value without the shape of a container is compared as an empty one.
-	if shape := after.first(); before == after && (shape != mapShape && shape != listShape || shape == ownShape(now)) {
-		return c.compareAs(t, after, old, now, depth)
+	if shape := after.first(); before == after && (shape != mapShape && shape != listShape || shape == ownShape(updated)) {
+		return c.compareAs(t, after, old, updated, depth)
 	}
-	check := c.validateNew(t, now, depth)
-	d = c.compareAs(t, after, old, now, depth)
+	check := c.validateNew(t, updated, depth)
+	d = c.compareAs(t, after, old, updated, depth)
 	if before != after {
-		d.unite(c.compareAs(t, before, old, now, depth))
+		d.unite(c.compareAs(t, before, old, updated, depth))
 	}
 	c.check = check
 	return d
 }
 
 // compareAs compares two values as the first of the shapes.
-func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
+func (c *comparer) compareAs(t *Type, shapes shape, old, updated any, depth int) difference {
 	if depth > limits.MaxDepth {
 		c.invalid = true
 		return difference{modified: fieldpath.Entry{Member: true}}
 	}
 	shape := shapes.first()
 	switch {
-	case t.isLeafShape(shape), !hasContent(old, shape) && !hasContent(now, shape):
-		return c.compareLeaf(t, old, now, depth)
+	case t.isLeafShape(shape), !hasContent(old, shape) && !hasContent(updated, shape):
+		return c.compareLeaf(t, old, updated, depth)
 	case !hasContent(old, shape):
 		c.inexact = true
-		return difference{added: fieldpath.Entry{Below: c.oneSide(t, now, depth, c.check)}}
+		return difference{added: fieldpath.Entry{Below: c.oneSide(t, updated, depth, c.check)}}
 	case shape == mapShape:
-		return c.compareMaps(t.Map, asMap(old), asMap(now), depth)
+		return c.compareMaps(t.Map, asMap(old), asMap(updated), depth)
 	}
 	// Most pairs of lists have the same items in the same order: those are compared without elements. The others are
 	// compared by elements, the definition.
-	d, ok := c.compareInOrder(t.List, asList(old), asList(now), depth)
+	d, ok := c.compareInOrder(t.List, asList(old), asList(updated), depth)
 	if !ok {
-		d = c.compareByElements(t, asList(old), asList(now), depth)
+		d = c.compareByElements(t, asList(old), asList(updated), depth)
 	}
 	return d
 }
 
 // compareLeaf compares two values without visiting their content.
-func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) {
-	if !c.s.Equal(t, old, now) {
-		check := c.validateNew(t, now, depth)
+func (c *comparer) compareLeaf(t *Type, old, updated any, depth int) (d difference) {
+	if !c.s.Equal(t, old, updated) {
+		check := c.validateNew(t, updated, depth)
 		d[modified].Member = true
 		c.check = check
 	}
 	return d
 }
 
-func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) difference {
+func (c *comparer) compareMaps(m *Map, old, updated map[string]any, depth int) difference {
 	var d differences
 	both := 0
 	for name, l := range old {
-		r, ok := now[name]
+		r, ok := updated[name]
 		if ok {
 			both++
 		} else {
@@ -223,8 +223,8 @@ func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) diffe
 		}
 		c.compareEntry(&d, m, name, l, r, depth)
 	}
-	if both < len(now) {
-		for name, r := range now {
+	if both < len(updated) {
+		for name, r := range updated {
 			if _, ok := old[name]; !ok {
 				c.compareEntry(&d, m, name, missing, r, depth)
 			}
@@ -264,17 +264,17 @@ const maxOrdered = 64
 
 // compareInOrder compares two lists whose items have the same elements in the same order, and all but a few of which
 // are equal. ok is false for other lists, and if one of those few may be duplicated.
-func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d difference, ok bool) {
-	if len(old) != len(now) || depth > maxOrdered {
+func (c *comparer) compareInOrder(l *List, old, updated []any, depth int) (d difference, ok bool) {
+	if len(old) != len(updated) || depth > maxOrdered {
 		return d, false
 	}
 	var differing [maxDiffering]int
 	n := 0
 	for i := range old {
-		if same(old[i], now[i]) || equal(old[i], now[i], depth+1, &c.left) {
+		if same(old[i], updated[i]) || equal(old[i], updated[i], depth+1, &c.left) {
 			continue
 		}
-		if n == maxDiffering || !l.sameItem(old[i], now[i]) {
+		if n == maxDiffering || !l.sameItem(old[i], updated[i]) {
 			return d, false
 		}
 		differing[n] = i
@@ -282,16 +282,16 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 	}
 	var out differences
 	for _, i := range differing[:n] {
-		e, err := l.element(now[i])
+		e, err := l.element(updated[i])
 		if err != nil {
 			return d, false
 		}
-		for j := range now { // what is duplicated in one list is in the other
-			if j != i && l.sameItem(now[j], now[i]) {
+		for j := range updated { // what is duplicated in one list is in the other
+			if j != i && l.sameItem(updated[j], updated[i]) {
 				return d, false
 			}
 		}
-		out.add(e, c.compare(l.elem, old[i], now[i], depth+1))
+		out.add(e, c.compare(l.elem, old[i], updated[i], depth+1))
 	}
 	return out.result(), true
 }
@@ -299,14 +299,14 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 // compareByElements compares two lists by the elements of their items. A duplicated item is compared as one leaf. If
 // only one side has duplicates of an item, it is added or removed as a whole, in favour of the other side
 // (spec rule 5.4).
-func (c *comparer) compareByElements(t *Type, old, now []any, depth int) difference {
+func (c *comparer) compareByElements(t *Type, old, updated []any, depth int) difference {
 	c.inexact = true
 	var d differences
 	l := t.List
-	before, after := l.indexOf(old), l.indexOf(now)
+	before, after := l.indexOf(old), l.indexOf(updated)
 	check := c.check
-	if len(after.first) < len(now) { // items that are not compared one by one
-		c.validateNew(t, now, depth)
+	if len(after.first) < len(updated) { // items that are not compared one by one
+		c.validateNew(t, updated, depth)
 	}
 	for i, e := range before.elems {
 		if before.isFirst(i) {

@@ -34,7 +34,7 @@ func (f *finder) Pairs(t *Type, set *fieldpath.Set, old, now any) iter.Seq2[fiel
 func (f *finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath.Path,
 	yield func(fieldpath.Path, [2]any) bool) bool {
 	for e, entry := range set.Level() {
-		if entry.Member && !yield(append(path, e), [2]any{f.child(t, old, e), f.child(t, now, e)}) {
+		if entry.Member && !yield(append(path, e), [2]any{f.leaf(t, old, e), f.leaf(t, now, e)}) {
 			return false
 		}
 	}
@@ -47,6 +47,20 @@ func (f *finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath
 		}
 	}
 	return true
+}
+
+// leaf returns what e selects in v: several items as a list of them, because they are one leaf (spec rule 5.4).
+func (f *finder) leaf(t *Type, v any, e fieldpath.Element) any {
+	child, times := f.Find(t, v, e)
+	if times < 2 {
+		return child
+	}
+	list := asList(v)
+	all := make([]any, 0, times)
+	for _, i := range f.indexOf(t.List, list).many[e.Text()] {
+		all = append(all, list[i])
+	}
+	return all
 }
 
 // child returns the child that e selects in v, or nil.
@@ -69,20 +83,26 @@ func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 	case t.List == nil || len(list) == 0:
 		return nil, 0
 	}
-	key := listKey{t.List, &list[0], len(list)}
+	x := f.indexOf(t.List, list)
+	if i, ok := x.first[e.Text()]; ok && x.elems[i] == e {
+		return list[i], x.times(e)
+	}
+	return nil, 0
+}
+
+// indexOf returns the index of a list that is not empty.
+func (f *finder) indexOf(t *List, list []any) *index {
+	key := listKey{t, &list[0], len(list)}
 	x := f.lists[key]
 	if x == nil {
 		if f.lists == nil {
 			f.lists = map[listKey]*index{}
 		}
-		made := t.List.indexOf(list)
+		made := t.indexOf(list)
 		x = &made
 		f.lists[key] = x
 	}
-	if i, ok := x.first[e.Text()]; ok && x.elems[i] == e {
-		return list[i], x.times(e)
-	}
-	return nil, 0
+	return x
 }
 
 // Get returns the value at path in v, if it exists. For a duplicated item it returns the first. The result shares

@@ -1,6 +1,8 @@
 package typed
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +21,9 @@ type Merged struct {
 	// FieldsV1 is what the intent owns: its [Type.FieldSet] without what the rules leave out.
 	FieldsV1 *metav1.FieldsV1
 }
+
+// String says whether the value changed. It has no values.
+func (m Merged) String() string { return fmt.Sprintf("changed: %t", m.Changed) }
 
 // Owned returns what the intent owns as a set, which it decodes.
 func (m Merged) Owned() *fieldpath.Set {
@@ -48,6 +53,9 @@ func (t *Type) Merge(live, applied any, rules Rules) (Merged, error) {
 // Merge is [Type.Merge] for values of type t with the equality of s: where live and applied are equal, live's value
 // stays.
 func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, error) {
+	if t == nil {
+		return Merged{}, errors.New("expected a type, got nil")
+	}
 	if live == nil {
 		live = missing
 	}

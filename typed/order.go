@@ -21,35 +21,35 @@ func (s *Semantics) Equal(t *Type, a, b any) bool {
 // finds what a [Comparison] does not: lists that differ only in their order. Both values must be valid. For example,
 // of the keyed lists ports: [{port: 80}, {port: 90}] and ports: [{port: 90}, {port: 80}] it returns .ports. It costs
 // O(size) of both values.
-func (t *Type) Reordered(old, now any) *fieldpath.Set {
-	return t.reordered(old, now, 0).Below
+func (t *Type) Reordered(old, updated any) *fieldpath.Set {
+	return t.reordered(old, updated, 0).Below
 }
 
-func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
-	if depth > limits.MaxDepth || same(old, now) {
+func (t *Type) reordered(old, updated any, depth int) (out fieldpath.Entry) {
+	if depth > limits.MaxDepth || same(old, updated) {
 		return out
 	}
-	switch shapes := t.shapeOf(now); {
+	switch shapes := t.shapeOf(updated); {
 	case shapes != t.shapeOf(old):
 	case shapes.first() == mapShape && !t.Map.isAtomic:
-		out.Below = t.Map.reordered(asMap(old), asMap(now), depth+1)
+		out.Below = t.Map.reordered(asMap(old), asMap(updated), depth+1)
 	case shapes.first() == listShape && !t.List.IsAtomic():
-		out = t.List.reordered(asList(old), asList(now), depth+1)
+		out = t.List.reordered(asList(old), asList(updated), depth+1)
 	}
 	return out
 }
 
-func (m *Map) reordered(old, now map[string]any, depth int) *fieldpath.Set {
+func (m *Map) reordered(old, updated map[string]any, depth int) *fieldpath.Set {
 	var below fieldsets.Builder
 	for name, l := range old {
-		d := m.typeOf(name).reordered(l, now[name], depth)
+		d := m.typeOf(name).reordered(l, updated[name], depth)
 		below.Add(fieldpath.Field(name), d.Member, d.Below)
 	}
 	return below.Set()
 }
 
-func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
-	before, after := l.indexOf(old), l.indexOf(now)
+func (l *List) reordered(old, updated []any, depth int) (out fieldpath.Entry) {
+	before, after := l.indexOf(old), l.indexOf(updated)
 	// An item that occurs another number of times, which is a difference by itself, counts where it occurs first.
 	shared := func(x *index) []fieldpath.Element {
 		elems := make([]fieldpath.Element, 0, len(x.elems))

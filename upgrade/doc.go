@@ -18,8 +18,8 @@
 // must move, and these are in the annotation:
 //
 //	held   = the paths of last-applied, of the manager's own Apply entry, and of the next intent, with containers
-//	moved  = of each Update entry of From: its fields in held, or all fields if there is neither an annotation nor an
-//	         Apply entry; and the fields at or below a path of Also, of every Update entry
+//	moved  = of each Update entry of From: its fields in held, or all fields with Everything; and the fields at or
+//	         below a path of Also, of every Update entry
 //	left   = the other fields of the entries, which do not move
 //
 // Defaults that the server set and fields that an admission webhook added are in the Update entry, but not in the

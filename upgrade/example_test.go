@@ -72,14 +72,14 @@ func ExampleToServerSide() {
 	// deployment.apps/web: manager "flux" applies at apps/v1
 	// moves
 	//   from kubectl-client-side-apply (Update at apps/v1)
-	//     .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration
+	//     .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]
 	//     .spec.template.spec.containers[name="web"].image
 	//     .spec.template.spec.containers[name="web"].name
 	//   from kubectl-rollout (Update at apps/v1)
-	//     .spec.template.metadata.annotations.kubectl.kubernetes.io/restartedAt
+	//     .spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]
 	// removed by the next apply
-	//   .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration
-	//   .spec.template.metadata.annotations.kubectl.kubernetes.io/restartedAt
+	//   .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]
+	//   .spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]
 	// left behind
 	//   with kubectl-client-side-apply (Update at apps/v1)
 	//     .spec.template.metadata.labels.injected

@@ -2,19 +2,39 @@ package upgrade_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
+// updated has an updater, and nothing that tells what was applied.
+const updated = `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+  labels: {a: "1", b: "2"}
+  managedFields:
+  - manager: updater
+    operation: Update
+    apiVersion: v1
+    fieldsType: FieldsV1
+    fieldsV1: {"f:data": {".": {}, "f:a": {}, "f:b": {}}, "f:metadata": {"f:labels": {".": {}, "f:a": {}, "f:b": {}}}}
+data: {a: "1", b: "2"}
+`
+
 // FuzzAnyInput gives any JSON to everything: it is an error or a result, never a
-// panic, and never changes what it was given.
+// panic, and never changes what it was given. What nobody is known to have applied is never removed.
 func FuzzAnyInput(f *testing.F) {
 	seed := func(live, intent string) {
 		b, err := manifest(live).MarshalJSON()
@@ -27,6 +47,8 @@ func FuzzAnyInput(f *testing.F) {
 	seed(restarted, webLess)
 	seed(widget, widget)
 	seed(settings, settings)
+	seed(updated, settings)
+	seed(updated, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {a: "1"}}, data: {a: "1"}}`)
 	f.Fuzz(func(t *testing.T, live, intent []byte) {
 		var objects [2]*unstructured.Unstructured
 		for i, data := range [][]byte{live, intent} {
@@ -42,10 +64,12 @@ func FuzzAnyInput(f *testing.F) {
 		}
 		for _, o := range []upgrade.ServerSideOptions{
 			{Manager: "flux", Types: builtin}, {Manager: "flux", Types: free{}, Intent: objects[1], Release: true},
+			{Manager: "flux", Types: builtin, Intent: objects[1], From: []string{"updater"}},
 			{Manager: "kubectl", Everything: true, KeepLastApplied: true, Also: fieldpath.NewSet(fieldpath.Fields("spec"))},
 		} {
 			r, err := upgrade.ToServerSide(context.Background(), objects[0], o)
 			if err == nil {
+				requireNothingRemoved(t, objects[0], o, r)
 				_, _ = upgrade.ToClientSide(context.Background(), r.Object,
 					upgrade.ClientSideOptions{Types: builtin, Manager: o.Manager})
 			}
@@ -54,4 +78,15 @@ func FuzzAnyInput(f *testing.F) {
 			require.Equal(t, before[i], objects[i].Object, "inputs are never changed")
 		}
 	})
+}
+
+// requireNothingRemoved requires that the next apply after a move removes nothing of an object without an annotation
+// and without an entry of the applier.
+func requireNothingRemoved(t *testing.T, live *unstructured.Unstructured, o upgrade.ServerSideOptions, r upgrade.Result) {
+	applied, err := upgrade.Owners(live, metav1.ManagedFieldsOperationApply, nil)
+	isOwn := func(e managedfields.Entry) bool { return e.Manager == o.Manager }
+	_, isAnnotated := live.GetAnnotations()[fieldmanager.LastAppliedAnnotation]
+	if err == nil && !isAnnotated && !slices.ContainsFunc(applied, isOwn) && !o.Everything {
+		require.Empty(t, r.Preview.Removed.String())
+	}
 }

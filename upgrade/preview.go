@@ -146,10 +146,13 @@ func (p Preview) Summary(what string) string {
 	switch {
 	case errors.As(p.Next, &found):
 		for _, c := range found {
-			line += fmt.Sprintf("; in conflict: %s of %q", c.Path.Short(), c.Owner.Manager)
+			line += "; in conflict: " + c.String()
 		}
 	case p.Next != nil:
 		line += fmt.Sprintf("; the next apply fails: %v", p.Next)
+	}
+	for _, e := range p.Others {
+		line += fmt.Sprintf("; applied too, but stays with %q: %s", e.Manager, some(e.Owned().Leaves()))
 	}
 	for _, e := range p.Half {
 		line += fmt.Sprintf("; would stay in part, because of %q: %s", e.Manager, some(e.Owned().Leaves()))

@@ -39,7 +39,7 @@ type ServerSideOptions struct {
 	From []string
 	// Subresource is the subresource of the entries that move, such as status; empty for the main resource.
 	Subresource string
-	// Intent is the next intent of Manager; nil for the one in the annotation.
+	// Intent is the next intent of Manager, whose fields move too; nil for the one in the annotation.
 	Intent runtime.Object
 
 	// Also are paths that move, with everything below them, from all updaters that own them, whether or not From has
@@ -70,11 +70,15 @@ type Result struct {
 	Preview Preview
 }
 
+// String returns the summary of the preview. It has no values of the object.
+func (r Result) String() string { return r.Preview.Summary("object") }
+
 // ToServerSide moves the fields that were applied client-side to the Apply entry of a manager; the package comment
 // describes which. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
-// The error is *managedfields.Error if an entry that must change is malformed. A missing annotation is no error; a
-// malformed one, or one of a version that is unknown or can't be converted to, is an error without Everything.
+// The error is *managedfields.Error if an entry that must change is malformed. A missing annotation is no error: then
+// only what Manager applies already and what Intent has move. A malformed one, or one of a version that is unknown or
+// can't be converted to, is an error without Everything.
 func ToServerSide(ctx context.Context, obj runtime.Object, o ServerSideOptions) (Result, error) {
 	m, err := startMove(ctx, obj, o)
 	if err != nil {
@@ -218,7 +222,10 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 
 	moved := here.AtOrBelow(m.Also)
 	if from {
-		moved = moved.Union(m.owned(r.Manager, here))
+		if !m.Everything {
+			here = here.Intersection(m.held)
+		}
+		moved = moved.Union(here)
 	}
 	moved = follow(fields, moved)
 	rest := fields.Difference(moved)
@@ -243,16 +250,6 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 	}
 	r.SetFields(rest)
 	return nil
-}
-
-// owned returns the fields of an entry of From that move. The entry of before-first-apply has the fields of all
-// earlier writers, so only fields that are known to be applied move from it.
-func (m *move) owned(manager string, fields *fieldpath.Set) *fieldpath.Set {
-	knowsIntent := m.exists || m.last != nil
-	if m.Everything || !knowsIntent && manager != fieldmanager.BeforeFirstApply {
-		return fields
-	}
-	return fields.Intersection(m.held)
 }
 
 // keepLastApplied gives the annotation to LastAppliedManager, unless another applier than Manager owns it. The entry

@@ -49,6 +49,8 @@ const (
 	injected  = `kubectl-client-side-apply Update {"f:data":{"f:c":{}}}`
 )
 
+func withoutAnnotation(s *server) { delete(s.live.Object["metadata"].(map[string]any), "annotations") }
+
 // whatMovesRows are the rows of TestWhatMoves.
 var whatMovesRows = []struct {
 	name, why string
@@ -114,9 +116,17 @@ var whatMovesRows = []struct {
 		upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.Fields("binaryData", "x"))},
 		[]string{`flux Apply {"f:binaryData":{".":{},"f:x":{}},"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`,
 			injected}},
-	{"no annotation, no applier", "everything moves: nothing tells what was applied",
-		func(s *server) { delete(s.live.Object["metadata"].(map[string]any), "annotations") },
+	{"nothing tells what was applied", "the next apply would remove what its intent lacks", withoutAnnotation,
 		upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}},
+		[]string{`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"only an intent tells", "what it lacks stays with the updater, or the next apply would remove it", withoutAnnotation,
+		upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager},
+			Intent: manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{}}}`,
+			`kubectl-client-side-apply Update {"f:data":{"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"everything, though only an intent tells", "the caller says so", withoutAnnotation,
+		upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}, Everything: true,
+			Intent: manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)},
 		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
 	{"no annotation, but an applier", "what it applies tells",
 		func(s *server) {
@@ -196,7 +206,7 @@ func TestPreviewLost(t *testing.T) {
 	}
 }
 
-// TestBeforeFirstApply: its fields do not move by themselves.
+// TestBeforeFirstApply: its fields are those of all earlier writers, and move only if they are known to be applied.
 func TestBeforeFirstApply(t *testing.T) {
 	s := newServer(t)
 	s.live = manifest(settings)
@@ -218,7 +228,7 @@ func TestPreview(t *testing.T) {
 	intent := manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)
 	r := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux", Intent: intent})
 	require.True(t, apierrors.IsConflict(r.Preview.Next))
-	require.Equal(t, ".data.b\n.metadata.annotations\n.metadata.annotations."+fieldmanager.LastAppliedAnnotation,
+	require.Equal(t, ".data.b\n.metadata.annotations\n"+fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation).String(),
 		strings.TrimSpace(r.Preview.Removed.String()))
 	var out bytes.Buffer
 	require.NoError(t, r.Preview.Render(&out, "configmap/settings"))
@@ -226,10 +236,10 @@ func TestPreview(t *testing.T) {
 moves
   from kubectl-client-side-apply (Update at v1)
     .data.b
-    .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration
+    .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]
 removed by the next apply
   .data.b
-  .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration
+  .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]
 kept by the next apply, but no longer owned
   .data
 the next apply fails without force
@@ -246,7 +256,7 @@ applied client-side, but owned by others
 	out.Reset()
 	require.NoError(t, r.Preview.Render(&out, "configmap/settings"))
 	require.Contains(t, out.String(),
-		"kept by kubectl-last-applied (Apply)\n  .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration\n")
+		"kept by kubectl-last-applied (Apply)\n  .metadata.annotations[\"kubectl.kubernetes.io/last-applied-configuration\"]\n")
 	require.Contains(t, out.String(),
 		"given up, nobody's from now on\n  by kubectl-client-side-apply (Update at v1)\n    .data.c\n")
 
@@ -334,7 +344,7 @@ metadata:
   - {manager: old, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:a": {}}}}
 data: {a: "1"}
 `)
-	o := upgrade.ServerSideOptions{Manager: "flux", From: []string{"old"}}
+	o := upgrade.ServerSideOptions{Manager: "flux", From: []string{"old"}, Everything: true}
 	r := moveTo(t, live, o)
 	require.JSONEq(t, `[
 		{"op":"replace","path":"/metadata/managedFields","value":[

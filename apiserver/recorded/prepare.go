@@ -103,19 +103,27 @@ func (r *Replayer) define(ctx context.Context, crd map[string]any) error {
 		return fmt.Errorf("the CustomResourceDefinition %s is refused: %d: %.700s", name, answer.Code, answer.Body)
 	}
 	r.defined[name] = string(unmarked)
-	return Await(ctx, "the CustomResourceDefinition "+name+" is not served", func() (bool, error) {
+	isPublished := true
+	err = Await(ctx, "the CustomResourceDefinition "+name+" is not served", func() (bool, error) {
 		for _, target := range served {
-			document, err := r.Get("/openapi/v3/apis/" + target.Group + "/" + target.Version)
-			if err != nil || !strings.Contains(string(document), mark) {
+			if _, err := r.Get(target.Collection()); err != nil {
 				return false, err
 			}
-			if _, err := r.Get(target.Collection()); err != nil {
+			document, err := r.Get("/openapi/v3/apis/" + target.Group + "/" + target.Version)
+			if isPublished = err == nil && strings.Contains(string(document), mark); !isPublished {
 				return false, err
 			}
 		}
 		return true, nil
 	})
+	if err != nil && !isPublished && ctx.Err() == nil {
+		return Unpublished
+	}
+	return err
 }
+
+// Unpublished says that nothing tells when a definition is in force.
+const Unpublished = Unfit("the server does not publish schemas of custom resources as OpenAPI v3")
 
 // Defined returns the names of the CustomResourceDefinitions that this replayer created.
 func (r *Replayer) Defined() []string {

@@ -13,6 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/internal/folder"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
 // A Trace is the life of one object on a server.
@@ -108,6 +109,7 @@ func load(names []string, read func(string) ([]byte, error)) (out []*Trace, err 
 		}
 		t := &Trace{}
 		if err := json.Unmarshal(data, t); err != nil {
+			err = secrets.Unreadable(err, 0, "requests and responses in JSON")
 			return nil, fmt.Errorf("%s: not a trace: %w", name, err)
 		}
 		if len(t.Steps) == 0 {

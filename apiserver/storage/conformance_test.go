@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"path"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -250,6 +251,11 @@ var conformanceTests = []conformance{
 	{name: "ProgressNotify", run: func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunOptionalTestProgressNotify(ctx, t, f, f.increase)
 	}},
+	{name: "WatchDispatchBookmarkEvents", run: func(ctx context.Context, t *testing.T, f *fixture) {
+		storagetesting.RunTestWatchDispatchBookmarkEvents(ctx, t, f, true)
+	}},
+	plain("WatchBookmarksWithCorrectResourceVersion",
+		storagetesting.RunTestOptionalWatchBookmarksWithCorrectResourceVersion),
 	plain("ClusterScopedWatch", storagetesting.RunTestClusterScopedWatch),
 	plain("NamespaceScopedWatch", storagetesting.RunTestNamespaceScopedWatch),
 	plain("SendInitialEventsBackwardCompatibility", storagetesting.RunSendInitialEventsBackwardCompatibility),
@@ -290,11 +296,6 @@ var exact = []conformance{
 	{name: "Stats", run: func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestStats(ctx, t, f, codec, f.transformer, true)
 	}},
-	{name: "WatchDispatchBookmarkEvents", run: func(ctx context.Context, t *testing.T, f *fixture) {
-		storagetesting.RunTestWatchDispatchBookmarkEvents(ctx, t, f, true)
-	}},
-	plain("WatchBookmarksWithCorrectResourceVersion",
-		storagetesting.RunTestOptionalWatchBookmarksWithCorrectResourceVersion),
 }
 
 func TestMemory(t *testing.T) {
@@ -316,12 +317,16 @@ func TestBbolt(t *testing.T) {
 
 func TestEtcd(t *testing.T) {
 	server := etcdtest.Start(t, "EXPERIMENTAL_WATCH_PROGRESS_NOTIFY_INTERVAL=1s")
-	config := clientv3.Config{Endpoints: []string{server.Endpoint}}
-	client, err := clientv3.New(config)
+	shared := clientv3.Config{Endpoints: []string{server.Endpoint}}
+	client, err := clientv3.New(shared)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	compactions := int64(0)
 	testConformance(t, func(t *testing.T) *fixture {
+		config := shared
+		if path.Base(t.Name()) == "WatchSemantics" { // it watches from revision 1, and the history begins with Open
+			config.Endpoints = []string{etcdtest.Start(t).Endpoint}
+		}
 		store, err := etcd.Open(t.Context(), etcd.Options{Config: config, Prefix: t.Name(), CompactEvery: -1})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -340,8 +345,5 @@ func TestEtcd(t *testing.T) {
 var etcdTests = []conformance{
 	{name: "Stats", run: func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestStats(ctx, t, f, codec, f.transformer, false)
-	}},
-	{name: "WatchDispatchBookmarkEvents", run: func(ctx context.Context, t *testing.T, f *fixture) {
-		storagetesting.RunTestWatchDispatchBookmarkEvents(ctx, t, f, false)
 	}},
 }

@@ -1,12 +1,19 @@
 package storage_test
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/apis/example"
@@ -97,4 +104,198 @@ func TestEtcdRestarts(t *testing.T) {
 	require.Equal(t, want, got)
 	createPod(t, pods, "b")
 	require.Equal(t, watch.Added, (<-w.ResultChan()).Type)
+}
+
+// gate is a connection to an etcd that can be closed.
+type gate struct {
+	config clientv3.Config
+	mu     sync.Mutex
+	closed bool
+	conns  []net.Conn
+}
+
+func newGate(t *testing.T, endpoint string) *gate {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := &gate{config: clientv3.Config{Endpoints: []string{l.Addr().String()}}}
+	t.Cleanup(func() {
+		require.NoError(t, l.Close())
+		g.close()
+	})
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", strings.TrimPrefix(endpoint, "http://"))
+			if err != nil || !g.pass(client, server) {
+				_ = client.Close()
+			}
+		}
+	}()
+	return g
+}
+
+func (g *gate) pass(client, server net.Conn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return server.Close() != nil
+	}
+	g.conns = append(g.conns, client, server)
+	for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+		go func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			_ = pair[0].Close()
+		}()
+	}
+	return true
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for _, conn := range g.conns {
+		_ = conn.Close()
+	}
+	g.conns = nil
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = false
+}
+
+// gated is a store behind a gate, and a client that goes round it.
+type gated struct {
+	*gate
+	pods   storage.Interface
+	client *clientv3.Client
+}
+
+func newGated(t *testing.T) *gated {
+	server := etcdtest.Start(t)
+	g := newGate(t, server.Endpoint)
+	store, err := etcd.Open(t.Context(), etcd.Options{Config: g.config})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	return &gated{g, openPods(t, store, "/pods", nil), client}
+}
+
+// put writes the value of a Pod again and again. It returns the last revision.
+func (g *gated) put(t *testing.T, name string, times int) int64 {
+	key := etcd.DefaultPrefix + "/pods/" + name
+	stored, err := g.client.Get(t.Context(), key)
+	require.NoError(t, err)
+	require.Len(t, stored.Kvs, 1)
+	for range times {
+		put, err := g.client.Put(t.Context(), key, string(stored.Kvs[0].Value))
+		require.NoError(t, err)
+		stored.Header = put.Header
+	}
+	return stored.Header.Revision
+}
+
+func revisionOf(t *testing.T, obj runtime.Object) uint64 {
+	if shared, ok := obj.(runtime.CacheableObject); ok {
+		obj = shared.GetObject()
+	}
+	out, err := storage.APIObjectVersioner{}.ObjectResourceVersion(obj)
+	require.NoError(t, err)
+	return out
+}
+
+// TestEtcdHistoryInParts: a store that was disconnected while very many writes happened gets them in several responses
+// of etcd, whose headers have the revision of the last one. No event is lost.
+func TestEtcdHistoryInParts(t *testing.T) {
+	g := newGated(t)
+	seen := revisionOf(t, createPod(t, g.pods, "a"))
+	predicate := storage.Everything
+	predicate.AllowWatchBookmarks = true
+	w, err := g.pods.Watch(t.Context(), "/pods", storage.ListOptions{
+		ResourceVersion: strconv.FormatUint(seen, 10), Predicate: predicate, Recursive: true, ProgressNotify: true,
+	})
+	require.NoError(t, err)
+	defer w.Stop()
+	g.close()
+	const writes = 2500
+	g.put(t, "a", writes)
+	g.open()
+	for got := 0; got < writes; {
+		require.NoError(t, g.pods.RequestWatchProgress(t.Context()))
+		event := <-w.ResultChan()
+		if event.Type == watch.Bookmark {
+			require.LessOrEqual(t, revisionOf(t, event.Object), seen, "a bookmark is of what was sent")
+			continue
+		}
+		require.Equal(t, seen+1, revisionOf(t, event.Object))
+		seen++
+		got++
+	}
+}
+
+// TestEtcdCompacted: writes that etcd compacted before the store has read them end the watches that wait for them.
+func TestEtcdCompacted(t *testing.T) {
+	g := newGated(t)
+	createPod(t, g.pods, "a")
+	w := watchPods(t, g.pods)
+	defer w.Stop()
+	createPod(t, g.pods, "b") // when it comes, the watch reads the history
+	require.Equal(t, watch.Added, (<-w.ResultChan()).Type)
+	g.close()
+	_, err := g.client.Compact(t.Context(), g.put(t, "a", 3))
+	require.NoError(t, err)
+	g.open()
+	event := <-w.ResultChan()
+	require.Equal(t, watch.Error, event.Type)
+	require.Equal(t, metav1.StatusReasonExpired, event.Object.(*metav1.Status).Reason)
+	again := watchPods(t, g.pods)
+	defer again.Stop()
+	require.Equal(t, watch.Added, (<-again.ResultChan()).Type)
+	createPod(t, g.pods, "c")
+	require.Equal(t, watch.Added, (<-again.ResultChan()).Type)
+}
+
+// TestEtcdServers: watches see what other servers write. The history of a store begins with Open.
+func TestEtcdServers(t *testing.T) {
+	config := clientv3.Config{Endpoints: []string{etcdtest.Start(t).Endpoint}}
+	open := func(prefix string) storage.Interface {
+		store, err := etcd.Open(t.Context(), etcd.Options{Config: config, Prefix: prefix})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		return openPods(t, store, "/pods", nil)
+	}
+	for _, prefix := range []string{"", "/", "a/b/"} {
+		first := open(prefix)
+		before := createPod(t, first, "before")
+		second := open(prefix)
+		w := watchPods(t, second)
+		defer w.Stop()
+		after := createPod(t, first, "after")
+		require.Equal(t, revisionOf(t, after), revisionOf(t, (<-w.ResultChan()).Object), "prefix %q", prefix)
+		createPod(t, open(prefix), "third")
+		old, err := open(prefix).Watch(t.Context(), "/pods", storage.ListOptions{
+			ResourceVersion: before.ResourceVersion, Predicate: storage.Everything, Recursive: true,
+		})
+		require.NoError(t, err)
+		defer old.Stop()
+		require.Equal(t, watch.Error, (<-old.ResultChan()).Type, "410 Expired")
+	}
+}
+
+// TestCloseUnread: Close ends watches that nobody reads.
+func TestCloseUnread(t *testing.T) {
+	store := memory.New(memory.Options{})
+	pods := openPods(t, store, "/pods", nil)
+	for i := range 20 {
+		createPod(t, pods, fmt.Sprint(i))
+	}
+	watchPods(t, pods)
+	require.NoError(t, store.Close())
 }

@@ -78,9 +78,12 @@ func TestMetadata(t *testing.T) {
 
 // runner is a folder as a job has it.
 type runner struct {
-	t   *testing.T
-	dir string
+	t        *testing.T
+	dir      string
+	checkout string // the folder in it that scripts run in
 }
+
+func (r *runner) in(folder string) *runner { return &runner{r.t, r.dir, folder} }
 
 func newRunner(t *testing.T) *runner {
 	for _, name := range []string{"bash", "awk", "iconv"} {
@@ -88,7 +91,7 @@ func newRunner(t *testing.T) *runner {
 			t.Skipf("no %s in PATH", name)
 		}
 	}
-	r := &runner{t, t.TempDir()}
+	r := &runner{t: t, dir: t.TempDir()}
 	require.NoError(t, os.Mkdir(filepath.Join(r.dir, "bin"), 0o777))
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -111,7 +114,7 @@ func (r *runner) script(name string, env ...string) (string, error) {
 	path, err := filepath.Abs(name)
 	require.NoError(r.t, err)
 	command := exec.Command("bash", path)
-	command.Dir = r.dir
+	command.Dir = filepath.Join(r.dir, r.checkout)
 	command.Env = append(os.Environ(), "PATH="+filepath.Join(r.dir, "bin")+":"+os.Getenv("PATH"), "RUNNER_TEMP="+r.dir,
 		"GITHUB_OUTPUT="+filepath.Join(r.dir, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(r.dir, "summary"),
 		"GITHUB_PATH="+filepath.Join(r.dir, "path"), "GITHUB_REPOSITORY=you/shop")
@@ -166,6 +169,49 @@ func TestPlan(t *testing.T) {
 	out, err := newRunner(t).script("plan.sh", "COMMAND=", "FILES= ", "FIELD_MANAGER=x", "ARGS=")
 	require.Error(t, err)
 	require.Contains(t, out, "::error::files")
+}
+
+// A pull request cannot show a file of the runner: what is read, once links are followed, is in the checkout.
+func TestLinks(t *testing.T) {
+	r := newRunner(t)
+	outside := t.TempDir()
+	for name, text := range map[string]string{
+		"config.json": `{"auths": {"ghcr.io": {"auth": "m4rk3r"}}}`, "object.yaml": manifest("{a: m4rk3r}"),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(outside, name), []byte(text), 0o600))
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(r.dir, "repo", "deploy"), 0o777))
+	r.write("repo/live.yaml", live)
+	r.write("repo/c.yaml", manifest("{a: z}"))
+	for link, target := range map[string]string{
+		"deploy/extra.json": outside + "/config.json", "object.yaml": outside + "/object.yaml", "folder": outside,
+		"twice.yaml": "object.yaml", "linked.yaml": "c.yaml",
+	} {
+		require.NoError(t, os.Symlink(target, filepath.Join(r.dir, "repo", link)))
+	}
+	for _, row := range []struct{ files, args, refused string }{
+		{"deploy", "--live live.yaml", "deploy/extra.json"}, {"object.yaml", "--live live.yaml", "object.yaml"},
+		{"*.yaml", "--live live.yaml", "object.yaml"}, {"twice.yaml", "--live live.yaml", "twice.yaml"},
+		{"folder/", "--live live.yaml", "folder/config.json"}, {"folder", "--live live.yaml", "folder"},
+		{outside, "--live live.yaml", outside + "/config.json"}, {".", "-R --live live.yaml", "deploy/extra.json"},
+		{"c.yaml", "--live object.yaml", "object.yaml"}, {"c.yaml", "--live=folder", "folder"},
+		{"c.yaml", "--live live.yaml --policy object.yaml", "object.yaml"},
+		{"c.yaml", "--live live.yaml --schema deploy", "deploy/extra.json"},
+		{"linked.yaml", "--live live.yaml", ""},
+	} {
+		for _, workspace := range []string{"", filepath.Join(r.dir, "repo")} {
+			log, err := r.in("repo").script("plan.sh", "COMMAND=", "FILES="+row.files, "FIELD_MANAGER=bob", "ARGS="+row.args,
+				"GITHUB_WORKSPACE="+workspace)
+			require.NoError(t, err, log)
+			body := r.read("tenure-plan.md")
+			require.NotContains(t, log+body, "m4rk3r", row)
+			if row.refused == "" {
+				require.Contains(t, body, "Conflicts with other managers", row)
+				continue
+			}
+			require.Contains(t, body, row.refused+": not read, because it leads out of ", row)
+		}
+	}
 }
 
 // commandsIn returns the lines of a log that are commands to the runner.

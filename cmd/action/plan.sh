@@ -13,6 +13,8 @@ for file in "${files[@]}"; do
 	flags+=(-f "$file")
 done
 
+# A pull request may add links to files of the runner.
+export TENURE_ROOT=${GITHUB_WORKSPACE:-$PWD}
 output=$RUNNER_TEMP/tenure-plan.txt
 status=0
 "${COMMAND:-tenure}" plan "${flags[@]}" --field-manager "$FIELD_MANAGER" ${args[@]+"${args[@]}"} >"$output" 2>&1 || status=$?

@@ -12,6 +12,13 @@
 // prints counts for each definition, and the shortest history that differs in a way that doc/differences.md does not
 // list.
 //
+//	go run github.com/tenure-ssa/tenure/cmd/conformance@latest resources --kubeconfig FILE GROUP|RESOURCE.GROUP…
+//
+// makes random objects from the OpenAPI document of any API server, writes them, and compares the responses with
+// upstream's engine in this process: objects, managed fields, conflicts and whether a write is refused. GROUP means its
+// namespaced resources, and core the group without a name. Name a cluster-scoped resource, because some of them change
+// how a cluster works. Objects are made in a new namespace, or in the one of --namespace.
+//
 // It prints what differs, by the rule of doc/spec.md that the server breaks, and writes the same as JUnit XML and as a
 // page.
 //
@@ -38,6 +45,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/conformance"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
 func main() {
@@ -59,11 +67,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err
 	if len(args) > 0 && args[0] == "definitions" {
 		return runDefinitions(ctx, args[1:], stdout)
 	}
+	if len(args) > 0 && args[0] == "resources" {
+		return runResources(ctx, args[1:], stdout)
+	}
 	flags := pflag.NewFlagSet("conformance", pflag.ContinueOnError)
-	loading := clientcmd.NewDefaultClientConfigLoadingRules()
-	flags.StringVar(&loading.ExplicitPath, "kubeconfig", "", "`FILE` of the server's kubeconfig")
-	var overrides clientcmd.ConfigOverrides
-	clientcmd.BindOverrideFlags(&overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
+	load := loader(flags)
 	junit := flags.String("junit", "", "`FILE` to write as JUnit XML")
 	html := flags.String("html", "", "`FILE` to write as a page")
 	selected := flags.String("run", "", "run only traces whose name matches `REGEXP`")
@@ -79,7 +87,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err
 	if options.Select, err = regexp.Compile(*selected); err != nil {
 		return false, fmt.Errorf("--run: %w", err)
 	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, &overrides).ClientConfig()
+	config, err := load().ClientConfig()
 	if err != nil {
 		return false, err
 	}
@@ -94,6 +102,47 @@ func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err
 		err = errors.New("no trace ran")
 	}
 	return counts["failed"] > 0, err
+}
+
+// loader adds the flags of a kubeconfig.
+func loader(flags *pflag.FlagSet) func() clientcmd.ClientConfig {
+	loading := clientcmd.NewDefaultClientConfigLoadingRules()
+	flags.StringVar(&loading.ExplicitPath, "kubeconfig", "", "`FILE` of the server's kubeconfig")
+	var overrides clientcmd.ConfigOverrides
+	clientcmd.BindOverrideFlags(&overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
+	return func() clientcmd.ClientConfig {
+		return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, &overrides)
+	}
+}
+
+// runResources reports whether a server differed from upstream.
+func runResources(ctx context.Context, args []string, stdout io.Writer) (failed bool, err error) {
+	flags := pflag.NewFlagSet("conformance resources", pflag.ContinueOnError)
+	load := loader(flags)
+	var from conformance.ServedOptions
+	options := conformance.DefinitionsOptions{Parallel: 1}
+	flags.BoolVar(&from.Keep, "keep", false, "leave the objects and the namespace")
+	flags.Uint64Var(&options.Seed, "seed", 1, "`NUMBER` of the first random history")
+	flags.IntVar(&options.Count, "count", 50, "how many histories to run of each resource")
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	if from.Names = flags.Args(); len(from.Names) == 0 {
+		return false, errors.New("expected API groups or resources")
+	}
+	if flag := flags.Lookup("namespace"); flag.Changed {
+		from.Namespace = flag.Value.String()
+	}
+	config, err := load().ClientConfig()
+	if err != nil {
+		return false, err
+	}
+	resources, err := conformance.RunServed(ctx, config, from, options)
+	if resources == nil {
+		return false, err
+	}
+	failed, failure := resources.Write(stdout)
+	return failed, errors.Join(err, failure, ctx.Err())
 }
 
 // runDefinitions reports whether anything differed that has no number in doc/differences.md.
@@ -111,7 +160,7 @@ func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (faile
 	if (*kubeconfig == "") == (flags.NArg() == 0) {
 		return false, errors.New("expected either files and folders or --kubeconfig")
 	}
-	var documents []manifest.Document
+	var documents []document.Document
 	if *kubeconfig == "" {
 		documents, err = manifest.ReadFiles(&process.Env{Stderr: os.Stderr}, flags.Args()...)
 	} else {

@@ -1,6 +1,6 @@
 // Replay replays recorded writes to kube-apiserver, and compares.
 //
-//	go run ./cmd/replay [--verbose] PATH…
+//	go run ./cmd/replay [--verbose] [--schema FILE]… PATH…
 //
 // It sends the requests of each trace to a new server in this process, on the recorded clock, and compares the responses
 // with the recorded ones: status codes, warnings, whole objects with their managed fields, and errors, except for
@@ -13,7 +13,9 @@
 // first difference, since later steps depend on it.
 //
 // Defaults are those of the version of Kubernetes that the trace's server has, by the feature gates of that version. A
-// trace that a server recorded beside upstream's field manager (doc/embedding.md) is replayed by the engine alone.
+// trace that a server recorded beside upstream's field manager (doc/embedding.md) is replayed by the engine alone. So are
+// the applies to a kind that the server in this process does not have, whose OpenAPI v3 document or definition --schema
+// names.
 //
 // Exit status: 0 if no step differed, 1 if any did, or on any error.
 package main
@@ -43,6 +45,8 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	flags := pflag.NewFlagSet("replay", pflag.ContinueOnError)
+	schemas := flags.StringArray("schema", nil,
+		"`FILE` or folder with OpenAPI v3 documents or CustomResourceDefinitions of kinds that traces do not define")
 	verbose := flags.Bool("verbose", false, "print a line for every step")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -56,7 +60,7 @@ func run(args []string, out io.Writer) error {
 	}
 	var report replay.Report
 	for _, trace := range traces {
-		results, err := replay.Run(context.Background(), trace)
+		results, err := replay.Run(context.Background(), trace, *schemas)
 		if err != nil {
 			return fmt.Errorf("%s: %w", trace.Name, err)
 		}

@@ -112,21 +112,24 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	return err
 }
 
-// convertedOf returns [hollowOf] of an intent and its atomic lists, of which a conversion changes items and their
-// order.
+// convertedOf returns [hollowOf] of an intent and its atomic lists and maps, of which a conversion changes items, their
+// order, and what is null or empty in them.
 func convertedOf(intent oracle.Intent) *fieldpath.Set {
 	out := hollowOf(intent)
 	for path := range intent.Type.FieldSet(intent.Tree).Leaves().All() {
-		if v, _ := intent.Type.Get(intent.Tree, path); isList(v) {
+		if v, _ := intent.Type.Get(intent.Tree, path); isContainer(v) {
 			out = out.Union(fieldpath.NewSet(slices.Clone(path)))
 		}
 	}
 	return out
 }
 
-func isList(v any) bool {
-	_, ok := v.([]any)
-	return ok
+func isContainer(v any) bool {
+	switch v.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
 }
 
 func texts(set *fieldpath.Set) (out []string) {
@@ -243,6 +246,7 @@ func elsewhere(hollow *fieldpath.Set) *fieldpath.Set {
 	names := map[string][]string{
 		"size": {"look", "size"}, "color": {"look", "paint"}, "note": {"remark"}, "remark": {"note"},
 		"ports": {"ports"}, "limits": {"limits"}, "tags": {"tags"},
+		"args": {"args"}, "selector": {"selector"},
 	}
 	var out []fieldpath.Path
 	for path := range hollow.All() {

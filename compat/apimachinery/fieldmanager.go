@@ -18,6 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -106,6 +107,7 @@ func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldM
 	if err != nil {
 		return nil, err
 	}
+	hooks.BeAsUpstream(e)
 	m.ready.Store(e) // one of another request is the same
 	return e, nil
 }

@@ -2,6 +2,7 @@ package apimachinery_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,6 +77,14 @@ func TestUpdateInPlace(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAnyManager: the names of managers are the host's, as with upstream.
+func TestAnyManager(t *testing.T) {
+	long, h := strings.Repeat("m", 129), customs()
+	live := applied(t, h, step{"v1", long, tree{"note": "x"}}) // on both
+	entries := live.(metav1.Object).GetManagedFields()
+	require.Equal(t, long, entries[len(entries)-1].Manager)
 }
 
 // TestFailedUpdateKeepsItsInput: upstream's Update takes the managed fields out of the new

@@ -247,6 +247,25 @@ func TestNullThatConversionsChange(t *testing.T) {
 	require.Equal(t, limits, specAt(h, own, "v1"))
 }
 
+// TestEmptyListAtAnotherVersion: an apply with an empty list removes the atomic list of another manager without a
+// conflict, by upstream, if the manager's entry has another version (doc/differences.md, 25).
+func TestEmptyListAtAnotherVersion(t *testing.T) {
+	h := structs()
+	live := applied(t, h, step{"v2", "carol", tree{"args": []any{"0"}}}, step{"v1", "bob", tree{"tags": []any{"x"}}})
+	next := intent("v2", tree{"args": []any{}})
+	up, err := h.upstream("v2", "").Apply(live.DeepCopyObject(), next, "bob", false)
+	require.NoError(t, err)
+	require.NotContains(t, specAt(h, up, "v2"), "args")
+	_, err = h.tenure("v2", "", start).Apply(live.DeepCopyObject(), next, "bob", false)
+	require.ErrorContains(t, err, `conflict with "carol": .spec.args`)
+
+	live = applied(t, h, step{"v2", "carol", tree{"args": []any{"0"}}}, step{"v2", "bob", tree{"tags": []any{"x"}}})
+	for _, m := range []manager{h.upstream("v2", ""), h.tenure("v2", "", start)} {
+		_, err = m.Apply(live.DeepCopyObject(), next, "bob", false)
+		require.ErrorContains(t, err, `conflict with "carol"`, "at one version, both have it")
+	}
+}
+
 // TestTypesThatChange: a FieldManager keeps the types that it was made with, and one
 // made after a change has the new ones, while both are in use.
 func TestTypesThatChange(t *testing.T) {

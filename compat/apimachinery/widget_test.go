@@ -20,6 +20,8 @@ import (
 //	spec.ports: list by name    Ports        spec.ports: map by name
 //	spec.tags: set              Tags         spec.tags: set
 //	spec.limits: map            Limits       spec.limits: list by key
+//	spec.args: atomic list      Args         spec.args: atomic list
+//	spec.selector: atomic       Selector     spec.selector: atomic
 
 var group = "example.dev"
 
@@ -33,13 +35,20 @@ func widgetKind(version string) schema.GroupVersionKind { return gv(version).Wit
 type Widget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
-	Size   *int64
-	Color  *string
-	Note   *string
-	Ports  []Port
-	Tags   []string
-	Limits map[string]string
-	Ready  *int64
+	Size     *int64
+	Color    *string
+	Note     *string
+	Ports    []Port
+	Tags     []string
+	Limits   map[string]string
+	Args     []string
+	Selector *Selector
+	Ready    *int64
+}
+
+type Selector struct {
+	Zone  *string  `json:"zone,omitempty"`
+	Racks []string `json:"racks,omitempty"`
 }
 
 type Port struct {
@@ -57,12 +66,14 @@ type WidgetV1 struct {
 }
 
 type SpecV1 struct {
-	Size   *int64            `json:"size,omitempty"`
-	Color  *string           `json:"color,omitempty"`
-	Note   *string           `json:"note,omitempty"`
-	Ports  []PortV1          `json:"ports,omitempty"`
-	Tags   []string          `json:"tags,omitempty"`
-	Limits map[string]string `json:"limits,omitempty"`
+	Size     *int64            `json:"size,omitempty"`
+	Color    *string           `json:"color,omitempty"`
+	Note     *string           `json:"note,omitempty"`
+	Ports    []PortV1          `json:"ports,omitempty"`
+	Tags     []string          `json:"tags,omitempty"`
+	Limits   map[string]string `json:"limits,omitempty"`
+	Args     []string          `json:"args,omitempty"`
+	Selector *Selector         `json:"selector,omitempty"`
 }
 
 type PortV1 struct {
@@ -84,11 +95,13 @@ type WidgetV2 struct {
 }
 
 type SpecV2 struct {
-	Look   LookV2            `json:"look,omitempty"`
-	Remark *string           `json:"remark,omitempty"`
-	Ports  map[string]PortV2 `json:"ports,omitempty"`
-	Tags   []string          `json:"tags,omitempty"`
-	Limits []LimitV2         `json:"limits,omitempty"`
+	Look     LookV2            `json:"look,omitempty"`
+	Remark   *string           `json:"remark,omitempty"`
+	Ports    map[string]PortV2 `json:"ports,omitempty"`
+	Tags     []string          `json:"tags,omitempty"`
+	Limits   []LimitV2         `json:"limits,omitempty"`
+	Args     []string          `json:"args,omitempty"`
+	Selector *Selector         `json:"selector,omitempty"`
 }
 
 type LookV2 struct {
@@ -128,6 +141,9 @@ const models = `{
       "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
         "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "number": {"type": "integer"}, "protocol": {"type": "string"}}}},
       "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+      "args": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"},
+      "selector": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {
+        "zone": {"type": "string"}, "racks": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"}}},
       "limits": {"type": "object", "additionalProperties": {"type": "string"}}}}}},
 "v2": {"type": "object",
   "x-kubernetes-group-version-kind": [{"group": "example.dev", "version": "v2", "kind": "Widget"}],
@@ -138,6 +154,9 @@ const models = `{
       "remark": {"type": "string"},
       "ports": {"type": "object", "additionalProperties": {"type": "object", "properties": {"number": {"type": "integer"}, "protocol": {"type": "string"}}}},
       "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+      "args": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"},
+      "selector": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {
+        "zone": {"type": "string"}, "racks": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"}}},
       "limits": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"],
         "items": {"type": "object", "required": ["key"], "properties": {"key": {"type": "string"}, "value": {"type": "string"}}}}}}}}
 }`
@@ -158,11 +177,20 @@ func ports(in []Port) []Port {
 	return out
 }
 
+func (s *Selector) copy() *Selector {
+	out := pointer(s)
+	if s != nil {
+		out.Zone, out.Racks = pointer(s.Zone), slices.Clone(s.Racks)
+	}
+	return out
+}
+
 func (w *Widget) DeepCopyObject() runtime.Object {
 	out := *w
 	out.ObjectMeta = *w.ObjectMeta.DeepCopy()
 	out.Size, out.Color, out.Note, out.Ready = pointer(w.Size), pointer(w.Color), pointer(w.Note), pointer(w.Ready)
 	out.Ports, out.Tags, out.Limits = ports(w.Ports), slices.Clone(w.Tags), maps.Clone(w.Limits)
+	out.Args, out.Selector = slices.Clone(w.Args), w.Selector.copy()
 	return &out
 }
 
@@ -172,6 +200,7 @@ func (w *WidgetV1) DeepCopyObject() runtime.Object {
 	s := &out.Spec
 	s.Size, s.Color, s.Note = pointer(s.Size), pointer(s.Color), pointer(s.Note)
 	s.Ports, s.Tags, s.Limits = slices.Clone(s.Ports), slices.Clone(s.Tags), maps.Clone(s.Limits)
+	s.Args, s.Selector = slices.Clone(s.Args), s.Selector.copy()
 	for i := range s.Ports {
 		s.Ports[i].Number, s.Ports[i].Protocol = pointer(s.Ports[i].Number), pointer(s.Ports[i].Protocol)
 	}
@@ -185,6 +214,7 @@ func (w *WidgetV2) DeepCopyObject() runtime.Object {
 	s := &out.Spec
 	s.Look.Size, s.Look.Paint, s.Remark = pointer(s.Look.Size), pointer(s.Look.Paint), pointer(s.Remark)
 	s.Ports, s.Tags, s.Limits = maps.Clone(s.Ports), slices.Clone(s.Tags), slices.Clone(s.Limits)
+	s.Args, s.Selector = slices.Clone(s.Args), s.Selector.copy()
 	for name, p := range s.Ports {
 		s.Ports[name] = PortV2{pointer(p.Number), pointer(p.Protocol)}
 	}
@@ -196,6 +226,7 @@ func v1ToHub(in *WidgetV1, out *Widget) {
 	out.ObjectMeta, out.Ready = in.ObjectMeta, in.Status.Ready
 	s := in.Spec
 	out.Size, out.Color, out.Note, out.Tags, out.Limits = s.Size, s.Color, s.Note, s.Tags, s.Limits
+	out.Args, out.Selector = s.Args, s.Selector
 	out.Ports = nil
 	for _, p := range s.Ports {
 		out.Ports = append(out.Ports, Port(p))
@@ -204,7 +235,8 @@ func v1ToHub(in *WidgetV1, out *Widget) {
 
 func hubToV1(in *Widget, out *WidgetV1) {
 	out.ObjectMeta, out.Status.Ready = in.ObjectMeta, in.Ready
-	out.Spec = SpecV1{Size: in.Size, Color: in.Color, Note: in.Note, Tags: in.Tags, Limits: in.Limits}
+	out.Spec = SpecV1{Size: in.Size, Color: in.Color, Note: in.Note, Tags: in.Tags, Limits: in.Limits,
+		Args: in.Args, Selector: in.Selector}
 	for _, p := range in.Ports {
 		out.Spec.Ports = append(out.Spec.Ports, PortV1(p))
 	}
@@ -214,6 +246,7 @@ func v2ToHub(in *WidgetV2, out *Widget) {
 	out.ObjectMeta, out.Ready = in.ObjectMeta, in.Status.Ready
 	s := in.Spec
 	out.Size, out.Color, out.Note, out.Tags = s.Look.Size, s.Look.Paint, s.Remark, s.Tags
+	out.Args, out.Selector = s.Args, s.Selector
 	out.Ports, out.Limits = nil, nil
 	for _, name := range slices.Sorted(maps.Keys(s.Ports)) {
 		out.Ports = append(out.Ports, Port{name, s.Ports[name].Number, s.Ports[name].Protocol})
@@ -228,7 +261,8 @@ func v2ToHub(in *WidgetV2, out *Widget) {
 
 func hubToV2(in *Widget, out *WidgetV2) {
 	out.ObjectMeta, out.Status.Ready = in.ObjectMeta, in.Ready
-	out.Spec = SpecV2{Look: LookV2{Size: in.Size, Paint: in.Color}, Remark: in.Note, Tags: in.Tags}
+	out.Spec = SpecV2{Look: LookV2{Size: in.Size, Paint: in.Color}, Remark: in.Note, Tags: in.Tags,
+		Args: in.Args, Selector: in.Selector}
 	for _, p := range in.Ports {
 		if out.Spec.Ports == nil {
 			out.Spec.Ports = map[string]PortV2{}

@@ -93,9 +93,9 @@ func (a *Applier) moves(
 		return nil, nil
 	}
 	mover := ownership.Mover{
-		Types: group.Types, Plan: planOptions(key.GroupVersionKind),
+		Types: group.Types, Plan: strategyOf(key, group).Plan(""),
 		Options: func(schema.GroupVersionKind, string) fieldmanager.Options {
-			return fieldmanager.Options{ResetFields: resetFields(key, group)}
+			return strategyOf(key, group).FieldManager()
 		},
 	}
 	return mover.Do(ctx, cached, moves...)

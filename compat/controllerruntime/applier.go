@@ -18,12 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
-	"github.com/tenure-ssa/tenure/fieldmanager/plans"
-	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/strategy"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -193,7 +191,7 @@ func (a *Applier) kind(ctx context.Context, key kindKey) (*kindApplier, context.
 		known = &kindApplier{}
 		known.Applier = applier.New(nil, applier.Options{
 			Manager: a.options.Manager, Force: a.options.Force, Resolve: a.options.Resolve,
-			Subresource: key.subresource, Plan: planOptions(key.GroupVersionKind), Answers: &a.answers,
+			Subresource: key.subresource, Plan: strategyOf(key, group).Plan(""), Answers: &a.answers,
 			Definition:       func(ctx context.Context) any { return ctx.Value(definitionKey{}) },
 			IsStoredAsStruct: openapi.Builtin().Versions(key.GroupKind()) != nil,
 		})
@@ -225,63 +223,23 @@ func (a *Applier) group(ctx context.Context, key kindKey) (group Group, isCertai
 	return group, err == nil && a.watched == nil && a.options.Config == nil && group.Types != nil, err
 }
 
-// planOptions say what a server does with a merged object of a kind.
-func planOptions(kind schema.GroupVersionKind) plans.Options {
-	options := plans.Options{Defaults: true}
-	if openapi.Builtin().Versions(kind.GroupKind()) != nil {
-		options.Semantics, options.Defaulter = typed.Canonical(nil), defaults.Of(kind)
-		options.Prepare = defaults.PrepareOf(kind)
-	}
-	return options
+// strategyOf returns what a server does with a write, besides merging.
+func strategyOf(key kindKey, published Group) strategy.Strategy {
+	return strategy.Of(published.Types, key.GroupVersionKind, key.subresource)
 }
 
 // newManager returns a FieldManager that plans as the server applies; nil for a kind that has no
 // schema, whose applies are sent without a plan.
 func newManager(key kindKey, published Group) (*fieldmanager.FieldManager, error) {
-	if published.Types == nil {
+	if published.Types.TypeFor(key.GroupVersionKind) == nil {
 		return nil, nil
 	}
-	if _, err := published.Types.Type(key.GroupVersionKind); err != nil {
-		return nil, nil
-	}
-	options := fieldmanager.Options{
-		Subresource: key.subresource, ResetFields: resetFields(key, published),
-	}
-	if empty, ok := defaults.New(key.GroupVersionKind); ok {
-		options.Empty = empty
-	}
-	return fieldmanager.New(key.GroupVersionKind, published.Types, options)
-}
-
-// resetFields returns the fields that a write leaves alone: those of built-in kinds; the status of a custom resource
-// whose status is a subresource, and all else when it writes the status.
-func resetFields(key kindKey, published Group) map[string]fieldpath.Filter {
-	var paths []fieldpath.Path
-	hasStatus := published.HasStatus(key.GroupVersionKind)
-	switch {
-	case openapi.Builtin().Versions(key.GroupKind()) != nil:
-		for _, names := range defaults.ResetFields(key.GroupKind(), key.subresource, hasStatus) {
-			paths = append(paths, fieldpath.Fields(names...))
-		}
-	case key.subresource == "status" && hasStatus:
-		paths = []fieldpath.Path{fieldpath.Fields("spec"), fieldpath.Fields("metadata")}
-	case key.subresource == "" && hasStatus:
-		paths = []fieldpath.Path{fieldpath.Fields("status")}
-	}
-	if len(paths) == 0 {
-		return nil
-	}
-	reset := fieldpath.NewSet(paths...)
-	out := map[string]fieldpath.Filter{}
-	for _, version := range published.Types.Versions(key.GroupKind()) {
-		out[schema.GroupVersion{Group: key.Group, Version: version}.String()] = fieldpath.Excluding{Set: reset}
-	}
-	return out
+	return fieldmanager.New(key.GroupVersionKind, published.Types, strategyOf(key, published).FieldManager())
 }
 
 // leavesStatus reports whether an apply leaves the status as it is.
 func leavesStatus(key kindKey, published Group) bool {
-	reset := resetFields(key, published)[key.GroupVersion().String()]
+	reset := strategyOf(key, published).FieldManager().ResetFields[key.GroupVersion().String()]
 	return key.subresource == "" && reset != nil && reset.Filter(fieldpath.NewSet(fieldpath.Fields("status"))).Empty()
 }
 

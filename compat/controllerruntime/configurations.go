@@ -2,7 +2,6 @@ package controllerruntime
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -127,29 +126,11 @@ func (c *configurations) custom(ctx context.Context, r schema.GroupResource) (gr
 // compile returns the types of a definition. There are none if a webhook converts objects: it may do so in another way
 // each time.
 func compile(crd *unstructured.Unstructured) (g Group) {
-	var body struct {
-		Spec struct {
-			Names      struct{ Kind string }
-			Group      string
-			Conversion struct{ Strategy string }
-			Versions   []struct {
-				Name         string
-				Subresources struct{ Status *struct{} }
-			}
-		}
-	}
-	data, err := crd.MarshalJSON()
-	if err != nil || json.Unmarshal(data, &body) != nil || body.Spec.Conversion.Strategy == "Webhook" {
+	conversion, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
+	if conversion == "Webhook" {
 		return g
 	}
-	if g.Types, err = openapi.CompileCRD(crd.Object); err != nil {
-		return Group{}
-	}
-	g.Statuses = map[schema.GroupVersionKind]bool{}
-	for _, v := range body.Spec.Versions {
-		kind := schema.GroupVersionKind{Group: body.Spec.Group, Version: v.Name, Kind: body.Spec.Names.Kind}
-		g.Statuses[kind] = v.Subresources.Status != nil
-	}
+	g.Types, _ = openapi.CompileCRD(crd.Object) // a definition that is not valid yet has no types
 	return g
 }
 

@@ -382,7 +382,9 @@ func TestPublished(t *testing.T) {
 		}
 		documents++
 		fmt.Fprint(w, `{"openapi":"3.0.0","paths":{"/apis/apps/v1/namespaces/{namespace}/deployments/{name}/status":{
-			"get":{"x-kubernetes-group-version-kind":{"group":"apps","version":"v1","kind":"Deployment"}}}}}`)
+			"get":{"x-kubernetes-group-version-kind":{"group":"apps","version":"v1","kind":"Deployment"}}}},
+			"components":{"schemas":{"Deployment":{"type":"object","x-kubernetes-group-version-kind":[
+			{"group":"apps","version":"v1","kind":"Deployment"}]}}}}`)
 	}))
 	defer s.Close()
 	p, err := newPublished(&rest.Config{Host: s.URL}, time.Minute)
@@ -407,7 +409,7 @@ func TestPublished(t *testing.T) {
 		group, err := p.Types(t.Context(), step.group)
 		require.NoError(t, err)
 		require.Equal(t, step.group == "apps", group.Types != nil, step.name)
-		require.Equal(t, step.group == "apps", group.HasStatus(appsv1.SchemeGroupVersion.WithKind("Deployment")), step.name)
+		require.Equal(t, step.group == "apps", group.Types.HasStatus(appsv1.SchemeGroupVersion.WithKind("Deployment")), step.name)
 		require.Equal(t, []int{step.lists, step.documents}, []int{lists, documents}, step.name)
 	}
 }

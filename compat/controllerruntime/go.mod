@@ -6,7 +6,7 @@ require (
 	github.com/prometheus/client_golang v1.23.2
 	github.com/stretchr/testify v1.12.1
 	github.com/tenure-ssa/tenure v0.0.0
-	github.com/tenure-ssa/tenure/apiserver/defaults v0.0.0
+	github.com/tenure-ssa/tenure/strategy v0.0.0
 	k8s.io/api v0.35.0
 	k8s.io/apimachinery v0.35.0
 	k8s.io/client-go v0.35.0

@@ -2,7 +2,6 @@ package controllerruntime
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	openapiclient "k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
@@ -20,20 +18,15 @@ import (
 
 // Schemas are where the schemas of kinds come from.
 type Schemas interface {
-	// Types returns the types of an API group at all of its versions, and which kinds have a status
-	// subresource. It returns the same Registry until the schemas change. A group that is not
-	// served has no Types.
+	// Types returns the types of an API group at all of its versions. It returns the same Registry until the schemas
+	// change. A group that is not served has no Types.
 	Types(ctx context.Context, group string) (Group, error)
 }
 
-// Group is an API group: its types, and its kinds whose status is a subresource.
+// Group is an API group.
 type Group struct {
-	Types    *openapi.Registry
-	Statuses map[schema.GroupVersionKind]bool
+	Types *openapi.Registry
 }
-
-// HasStatus reports whether the status of a kind is a subresource.
-func (g Group) HasStatus(kind schema.GroupVersionKind) bool { return g.Statuses[kind] }
 
 // published are the schemas that a server publishes in OpenAPI v3.
 type published struct {
@@ -81,10 +74,10 @@ func (p *published) Types(_ context.Context, group string) (Group, error) {
 	if known, ok := p.groups[group]; ok && maps.Equal(known.urls, urls) {
 		return known.Group, nil
 	}
-	read := publishedGroup{Group{Statuses: map[schema.GroupVersionKind]bool{}}, urls}
+	read := publishedGroup{urls: urls}
 	var registries []*openapi.Registry
 	for path, document := range documents {
-		registry, err := read.add(document)
+		registry, err := compileDocument(document)
 		if err != nil {
 			return Group{}, fmt.Errorf("%s: %w", path, err)
 		}
@@ -112,26 +105,11 @@ func (p *published) documents(group string) map[string]openapiclient.GroupVersio
 	return out
 }
 
-// add compiles a document, and finds the kinds that have a status subresource.
-func (g publishedGroup) add(document openapiclient.GroupVersion) (*openapi.Registry, error) {
+// compileDocument reads and compiles a document.
+func compileDocument(document openapiclient.GroupVersion) (*openapi.Registry, error) {
 	data, err := document.Schema(runtime.ContentTypeJSON)
 	if err != nil {
 		return nil, err
-	}
-	var operations struct {
-		Paths map[string]struct {
-			Get struct {
-				Kind schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
-			} `json:"get"`
-		} `json:"paths"`
-	}
-	if err := json.Unmarshal(data, &operations); err != nil {
-		return nil, err
-	}
-	for path, operation := range operations.Paths {
-		if strings.HasSuffix(path, "/{name}/status") {
-			g.Statuses[operation.Get.Kind] = true
-		}
 	}
 	return openapi.CompileV3(data)
 }

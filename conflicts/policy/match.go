@@ -3,6 +3,7 @@ package policy
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,10 +12,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// matches reports whether all of the rule matches a conflict.
-func (r Rule) matches(obj *metav1.PartialObjectMetadata, owner Owner, path string) bool {
+// matches reports whether all of the rule matches a conflict. Any of the readings of its path will do.
+func (r Rule) matches(obj *metav1.PartialObjectMetadata, owner Owner, paths []string) bool {
 	group := obj.GroupVersionKind().GroupKind()
-	isField := func(pattern string) bool { return isAt(pattern, path) }
+	isField := func(pattern string) bool {
+		return slices.ContainsFunc(paths, func(path string) bool { return isAt(pattern, path) })
+	}
 	return anyOf(r.Managers, owner.Manager) &&
 		(r.Operation == "" || r.Operation == owner.Operation) &&
 		(r.Subresource == nil || *r.Subresource == owner.Subresource) &&
@@ -32,7 +35,7 @@ func selects(selector *metav1.LabelSelector, set labels.Set) bool {
 // anyOf reports whether one of the patterns matches a whole text, or there are none.
 func anyOf(patterns []string, text string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
-		return matches(strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`)+"$", text)
+		return matches(toExpression.Replace(regexp.QuoteMeta(pattern))+"$", text)
 	})
 }
 
@@ -41,40 +44,117 @@ func matches(expression, text string) bool {
 	return err == nil && ok
 }
 
-// mark begins each element in the text of a path. A dot or a bracket does not tell where one begins: names and values
-// may have them.
+// mark begins each element in the text of a path that patterns are matched with. A dot or a bracket does not tell where
+// one begins: names and values may have them.
 const mark = "\x00"
 
-// marked returns the text of a path with marks, and without quotes.
+// marked returns the text of a path with marks. Fields are written with a dot and without quotes, and everything is
+// escaped as by [fieldpath.Path.String].
 func marked(path fieldpath.Path) (text string) {
 	for _, e := range path {
-		text += mark + unquoted.Replace(e.String())
+		if name, ok := e.Field(); ok {
+			text += mark + "." + escaped(name)
+		} else {
+			text += mark + e.String()
+		}
 	}
 	return text
 }
 
-var (
-	unquoted = strings.NewReplacer(`"`, "")
-	element  = regexp.MustCompile(`\.[^.\[]+|\[("[^"]*"|[^"\]])*\]`)
-	// Where Kubernetes has names with dots.
-	withDots = regexp.MustCompile(`^(\.metadata\.(?:annotations|labels)|\.(?:data|stringData|binaryData))(\..+)$`)
-	isPath   = regexp.MustCompile(`(?s)^(\.[^.\[]+|\[.+\])+$`)
+// escaped returns what is between the quotes of a name that fieldpath quotes.
+func escaped(name string) string {
+	text := strconv.Quote(name)
+	return strings.ReplaceAll(text[1:len(text)-1], "*", `\*`)
+}
+
+// Exactly returns a pattern for [Rule.Fields] that matches a path, and what is in it, and nothing else. The text of the
+// path is a pattern too, but a dot in it may also be in a name.
+func Exactly(path fieldpath.Path) (pattern string) {
+	for _, e := range path {
+		if name, ok := e.Field(); ok {
+			pattern += `["` + escaped(name) + `"]`
+		} else {
+			pattern += e.String()
+		}
+	}
+	return pattern
+}
+
+const (
+	inQuotes = `"((?:[^"\\]|\\.)*)"`
+	ended    = "\x01" // in an expression: an element ends here
+	anyText  = "[^" + mark + "]*"
 )
 
-// markText is marked for the text of a path.
-func markText(text string) string {
-	name := ""
-	if parts := withDots.FindStringSubmatch(text); parts != nil {
-		text, name = parts[1], mark+parts[2]
-	}
-	return unquoted.Replace(element.ReplaceAllString(text, mark+"$0") + name)
-}
+var (
+	// The parts of a pattern: a field in brackets, a string in an item, an escape, and any other character.
+	parts = regexp.MustCompile(`(?s)\[` + inQuotes + `\]|[=\[,]` + inQuotes + `|\\[*\\]|.`)
+	inner = regexp.MustCompile(`(?s)\\.|\*|[^\\*]+`)
+	atEnd = strings.NewReplacer(ended+mark+"?", mark, ended, "")
+	// Whatever begins like a path may be one: names may be empty, and may have dots and brackets.
+	isPath = regexp.MustCompile(`(?s)^[.\[].`)
+	// Where Kubernetes has names with dots.
+	withDots = regexp.MustCompile(`^(\.metadata\.(?:annotations|labels)|\.(?:data|stringData|binaryData))\.([^\["]+)$`)
+)
 
-// isAt reports whether a pattern matches a path, or one above it. Each dot and bracket of the pattern may begin an
-// element or be in one; a * stays in one.
+// isAt reports whether a pattern matches a path, or one above it (spec rule 15.4). A * stays in one element. Outside of
+// quotes, each dot and bracket of the pattern may begin an element or be in a name, and quotes may be left out.
 func isAt(pattern, path string) bool {
-	expression := regexp.QuoteMeta(unquoted.Replace(pattern))
-	return isPath.MatchString(pattern) && matches(toMarked.Replace(expression)+"("+mark+"|$)", path)
+	expression := parts.ReplaceAllStringFunc(pattern, func(part string) string {
+		quoted := parts.FindStringSubmatch(part)
+		switch {
+		case part[0] == '[' && part[len(part)-1] == ']' && len(part) > 1:
+			return mark + `\.` + expressionOf(quoted[1]) + ended
+		case len(part) > 1 && part[len(part)-1] == '"':
+			return strings.Replace(part[:1], "[", mark+`?\[`, 1) + `"` + expressionOf(quoted[2]) + `"`
+		}
+		switch part {
+		case `\*`, `\\`:
+			return regexp.QuoteMeta(escaped(part[1:]))
+		case "*":
+			return anyText
+		case ".", "[":
+			return mark + `?\` + part
+		case "=":
+			return `="?`
+		case ",", "]":
+			return `"?\` + part
+		}
+		return regexp.QuoteMeta(escaped(part))
+	})
+	return isPath.MatchString(pattern) && matches(atEnd.Replace(expression)+"("+mark+"|$)", path)
 }
 
-var toMarked = strings.NewReplacer(`\.`, mark+`?\.`, `\[`, mark+`?\[`, `\*`, "[^"+mark+"]*")
+// expressionOf returns the expression for what a pattern has in quotes.
+func expressionOf(quoted string) string {
+	return inner.ReplaceAllStringFunc(quoted, func(part string) string {
+		if part == "*" {
+			return anyText
+		}
+		return regexp.QuoteMeta(part)
+	})
+}
+
+// readings returns the marked texts of the field of an example, which may be written as a server does; none for what is no
+// path.
+func readings(text string) (paths []string) {
+	names := withDots.FindStringSubmatch(text)
+	isText := names != nil && strings.HasPrefix(text, ".metadata") // nothing is in an annotation or a label
+	if path, err := fieldpath.ParsePath(text); err == nil && len(path) > 0 && !isText {
+		paths = append(paths, marked(path))
+	}
+	if names != nil {
+		paths = append(paths, strings.ReplaceAll(names[1], ".", mark+".")+marked(fieldpath.Fields(names[2])))
+	}
+	return paths
+}
+
+// What a pattern of a name has, and the expression for it. A backslash before a * or a backslash makes it one of the name.
+var (
+	toExpression = strings.NewReplacer(`\\\\`, `\\`, `\\\*`, `\*`, `\*`, `.*`)
+	toPattern    = strings.NewReplacer(`\`, `\\`, `*`, `\*`)
+)
+
+// Quote returns a pattern that matches a name and nothing else, such as the name of a manager: a * in it means itself. For
+// fields there is [Exactly].
+func Quote(name string) string { return toPattern.Replace(name) }

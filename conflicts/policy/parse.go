@@ -18,6 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utiljson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/internal/expansion"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
 // Parse reads a policy in YAML or JSON, strictly: unknown and repeated fields are errors, and so is what
@@ -29,11 +32,14 @@ func Parse(data []byte) (*Policy, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("expected a policy, got an empty file")
 		}
-		return nil, err
+		return nil, secrets.Unreadable(err, 0, "a policy in YAML or JSON")
 	}
 	var more goyaml.Node
 	if err := docs.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("line %d: expected one document, got more", max(more.Line, 1))
+	}
+	if err := expansion.Check(data); err != nil { // spec rule 12.9
+		return nil, err
 	}
 	root := doc.Content[0]
 	if root.Kind != goyaml.MappingNode {
@@ -41,7 +47,7 @@ func Parse(data []byte) (*Policy, error) {
 	}
 	text, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
-		return nil, err
+		return nil, secrets.Unreadable(err, 0, "a policy in YAML or JSON")
 	}
 	p := &Policy{}
 	all := p.decode(text)
@@ -93,9 +99,10 @@ func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		all = append(all, field.TypeInvalid(at(wrong.Field), field.OmitValueType{},
-			fmt.Sprintf("expected %s, got %s", cmp.Or(kinds[wrong.Type.Kind()], "an object"), wrong.Value)))
+			fmt.Sprintf("expected %s, got %s", cmp.Or(kinds[wrong.Type.Kind()], "an object"),
+				strings.Fields(wrong.Value)[0]))) // behind it is a number that was read
 	} else if err != nil {
-		all = append(all, field.Invalid(path, field.OmitValueType{}, err.Error()))
+		all = append(all, field.Invalid(path, field.OmitValueType{}, "expected another value"))
 	}
 	for _, err := range unknown {
 		parts := append(named.FindStringSubmatch(err.Error()), err.Error(), "", "")
@@ -148,7 +155,9 @@ func (p *Policy) Validate() (all field.ErrorList) {
 			all = append(all, field.Required(path.Child("owner", "manager"), ""))
 		}
 		all = append(all, oneOf(path.Child("owner", "operation"), e.Owner.Operation, operations)...)
-		all = append(all, validField(path.Child("field"), e.Field)...)
+		if len(readings(e.Field)) == 0 {
+			all = append(all, invalidField(path.Child("field"), e.Field))
+		}
 		all = append(all, oneOf(path.Child("decision"), e.Decision, decisions)...)
 	}
 	return all
@@ -163,7 +172,9 @@ func (r Rule) validate(path *field.Path) (all field.ErrorList) {
 		}
 	}
 	for i, text := range r.Fields {
-		all = append(all, validField(path.Child("fields").Index(i), text)...)
+		if !isPath.MatchString(text) {
+			all = append(all, invalidField(path.Child("fields").Index(i), text))
+		}
 	}
 	if _, err := metav1.LabelSelectorAsSelector(r.LabelSelector); err != nil {
 		all = append(all, field.Invalid(path.Child("labelSelector"), "", err.Error()))
@@ -189,10 +200,6 @@ func oneOf[T ~string](path *field.Path, value T, known []T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, known)}
 }
 
-// validField checks the text of a path: names begin with a dot and are not empty, brackets are closed.
-func validField(path *field.Path, text string) field.ErrorList {
-	if isPath.MatchString(text) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, text, "expected a path as conflicts name it, such as .spec.replicas")}
+func invalidField(path *field.Path, text string) *field.Error {
+	return field.Invalid(path, text, "expected a path as conflicts name it, such as .spec.replicas")
 }

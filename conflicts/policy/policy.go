@@ -72,8 +72,8 @@ type Policy struct {
 	lines []int // of the rules, if they were read
 }
 
-// Rule decides the conflicts that it matches: those that match all of it. What is empty matches everything. In texts, a *
-// stands for any characters, none included.
+// Rule decides the conflicts that match all of it. What is empty matches everything. In texts, a * matches any
+// characters, none included; \* is a * itself, and \\ a backslash: see [Quote] and [Exactly].
 type Rule struct {
 	// Managers are names of the owner of the field, such as kubectl-edit or kubectl-*. One of them has to match.
 	Managers []string `json:"managers,omitempty"`
@@ -88,9 +88,11 @@ type Rule struct {
 	Names      []string `json:"names,omitempty"`
 	// LabelSelector selects objects by the labels that they have, not by those of the intent.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
-	// Fields are paths as conflicts name them, such as .spec.template.spec.containers[name="app"].image. One of them has to
-	// match the field, or what it is in. A * stands for characters of one name, or of what is in one pair of brackets:
-	// .spec.template.spec.containers[*].image, .metadata.annotations.example.com/*. Quotes may be left out.
+	// Fields are paths as commands print them, such as .spec.template.spec.containers[name="app"].image or
+	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the field, or what it
+	// is in. A * stands for characters of one name, or of what is in one pair of brackets:
+	// .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be left out. Outside of
+	// quotes, a dot may be in a name.
 	Fields []string `json:"fields,omitempty"`
 	// Decision is what happens to the field: force, giveUp, share or refuse.
 	Decision Decision `json:"decision" jsonschema:"enum=force,enum=giveUp,enum=share,enum=refuse"`
@@ -106,7 +108,7 @@ type Example struct {
 	Object metav1.PartialObjectMetadata `json:"object"`
 	// Owner is the owner of the field.
 	Owner Owner `json:"owner"`
-	// Field is the path of the field.
+	// Field is the path of the field, as in the fields of a rule, without patterns.
 	Field string `json:"field"`
 	// Decision is what is expected.
 	Decision Decision `json:"decision" jsonschema:"enum=force,enum=giveUp,enum=share,enum=refuse"`
@@ -153,7 +155,7 @@ func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflic
 	out := make([]Verdict, len(all))
 	least := map[string]Verdict{}
 	for i, c := range all {
-		out[i] = p.decide(obj, Owner{c.Owner.Manager, c.Owner.Operation, c.Owner.Subresource}, marked(c.Path))
+		out[i] = p.decide(obj, Owner{c.Owner.Manager, c.Owner.Operation, c.Owner.Subresource}, []string{marked(c.Path)})
 		path := c.Path.String()
 		if before, ok := least[path]; !ok || out[i].changesLess(before) {
 			least[path] = out[i]
@@ -187,19 +189,22 @@ func (p *Policy) Resolve(obj *metav1.PartialObjectMetadata, all conflicts.Confli
 	return ways, true
 }
 
-func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, path string) Verdict {
+func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, paths []string) Verdict {
 	if p != nil {
 		for i, r := range p.Rules {
-			if r.matches(obj, owner, path) {
+			if r.matches(obj, owner, paths) {
 				return p.Verdict(i)
 			}
 		}
 	}
-	return Verdict{Decision: Refuse, Rule: -1}
+	return p.Verdict(-1)
 }
 
-// Verdict returns the verdict of a rule, by its number in Rules.
+// Verdict returns the verdict of a rule, by its number in Rules; where there is no such rule, conflicts are refused.
 func (p *Policy) Verdict(rule int) Verdict {
+	if rule < 0 || rule >= len(p.Rules) {
+		return Verdict{Decision: Refuse, Rule: -1}
+	}
 	v := Verdict{Decision: p.Rules[rule].Decision, Rule: rule, Reason: p.Rules[rule].Reason}
 	if rule < len(p.lines) {
 		v.line = p.lines[rule]
@@ -209,5 +214,5 @@ func (p *Policy) Verdict(rule int) Verdict {
 
 // Test returns the verdict on the conflict of an example.
 func (p *Policy) Test(e Example) Verdict {
-	return p.decide(&e.Object, e.Owner, markText(e.Field))
+	return p.decide(&e.Object, e.Owner, readings(e.Field))
 }

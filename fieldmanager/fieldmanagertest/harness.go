@@ -8,6 +8,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TB is the part of *testing.T that a harness needs.
@@ -63,7 +64,7 @@ func WithSchema(properties string, versions ...string) Option {
 // subresources. Its kind is that of the first write.
 func WithDeduced() Option {
 	return func(s *server) error {
-		s.types, s.crd, s.subresources = deduced{}, nil, nil
+		s.types, s.crd, s.replicas = deduced{}, nil, nil
 		return nil
 	}
 }
@@ -103,19 +104,18 @@ func (h *Harness) Do(w Write) Result {
 // Live returns a copy of the object; nil before it is created.
 func (h *Harness) Live() *unstructured.Unstructured { return h.state.object() }
 
-// Owners returns the owners of a path of the object, in the order of the entries. path is written as in a conflict:
-// .spec.ports[name="http"].port.
+// Owners returns the owners of a path of the object, in the order of the entries. path is written as [fieldpath.ParsePath]
+// reads it: .spec.ports[name="http"].port.
 func (h *Harness) Owners(path string) []managedfields.Key {
 	h.t.Helper()
 	entries, err := h.state.entries()
 	h.must(err)
+	want, err := fieldpath.ParsePath(path)
+	h.must(err)
 	var out []managedfields.Key
 	for _, e := range entries {
-		for p := range e.Owned().All() {
-			if p.String() == path {
-				out = append(out, e.Key)
-				break
-			}
+		if e.Owned().Has(want) {
+			out = append(out, e.Key)
 		}
 	}
 	return out

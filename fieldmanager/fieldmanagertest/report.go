@@ -34,7 +34,7 @@ func (r *Interleaving) String() string {
 	if r.Interrupted {
 		b.WriteString(", interrupted")
 	}
-	if r.Total.Cmp(big.NewInt(int64(len(r.Orders)))) > 0 {
+	if r.Total != nil && r.Total.Cmp(big.NewInt(int64(len(r.Orders)))) > 0 {
 		b.WriteString(", a sample")
 	}
 	verdict := "they converge"

@@ -19,10 +19,10 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 	if err != nil {
 		return nil, err
 	}
-	names := s.subresources[version].replicas
+	names := s.replicas[version]
 	paths := scale.Paths{}
 	for _, v := range s.versions {
-		paths[s.at(v).String()] = fieldpath.Fields(s.subresources[v].replicas...)
+		paths[s.at(v).String()] = fieldpath.Fields(s.replicas[v]...)
 	}
 	parent, err := state{live: object}.entries()
 	if err != nil {

@@ -49,7 +49,7 @@ func TestRefusedOrders(t *testing.T) {
 			[]string{
 				"2 of 2 orders run; every write was refused: 1 object, 1 set of owners; " +
 					"0 orders with conflicts, 2 orders with refused writes\n",
-				"alice is refused: applied object Thing thing: .spec.b: ", "bob is refused: ",
+				"alice is refused: applied object (thing; example.dev/v1, Kind=Thing): .spec.b: ", "bob is refused: ",
 			}, "converge",
 		},
 		{

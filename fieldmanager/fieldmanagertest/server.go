@@ -40,8 +40,8 @@ type server struct {
 	kind      schema.GroupKind // empty until it is known
 	versions  []string         // the preferred version first
 	crd       map[string]any   // nil for a built-in kind
-
-	subresources map[string]subresources // by version
+	// replicas are the paths of what the subresource scale sets, by version; none for a version without it.
+	replicas map[string][]string
 
 	now      time.Time              // of the current write
 	warnings []fieldmanager.Warning // of the current write
@@ -89,9 +89,6 @@ func (s *server) write(st state, w Write) (map[string]any, error) {
 	}
 	if err := s.identify(body); err != nil {
 		return nil, err
-	}
-	if err := managedfields.ValidateManager(w.manager); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if st.live == nil && (w.verb == patchVerb || w.subresource != "") {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: s.kind.Group, Resource: s.kind.Kind}, objectName)
@@ -233,7 +230,7 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 	return fieldmanager.New(gvk, types,
 		fieldmanager.Options{Converter: s.converter,
 			Subresource: subresource,
-			ResetFields: s.resetFields(subresource),
+			ResetFields: s.resets(subresource, gvk.Version).Filters(),
 			Clock:       func() time.Time { return s.now },
 			Warnings: func(warning fieldmanager.Warning) {
 				// A write asks for the same conversion several times.
@@ -246,25 +243,12 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 
 // reset returns object with the fields that the write must not change as in live.
 func (s *server) reset(st state, w Write, object map[string]any, version string) (map[string]any, error) {
-	if w.subresource == "" && !s.subresources[version].hasStatus {
-		return object, nil
-	}
 	live, err := s.convert(st.live, version)
 	if err != nil {
 		return nil, err
 	}
-	// A write to status keeps all of live except status; other writes keep live's status.
-	out, status := maps.Clone(object), live
-	if w.subresource == "status" {
-		list, _ := managedfields.Of(object)
-		out, status = maps.Clone(managedfields.With(live, list)), object
-	}
-	if v, ok := status["status"]; ok {
-		out["status"] = v
-	} else {
-		delete(out, "status")
-	}
-	return out, nil
+	list, _ := managedfields.Of(object)
+	return managedfields.With(s.resets(w.subresource, version).Restore(live, object), list), nil
 }
 
 // convert returns the object at a version, or nil.

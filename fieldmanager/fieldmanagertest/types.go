@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/internal/resetfields"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -58,31 +58,22 @@ func (s *server) define(crd map[string]any) error {
 		return fmt.Errorf("the object is a %s and can't become a %s", s.kind, kind)
 	}
 	s.kind, s.types, s.crd = kind, types, crd
-	s.versions, s.subresources = nil, map[string]subresources{}
+	s.versions, s.replicas = nil, map[string][]string{}
 	for _, v := range crd["spec"].(map[string]any)["versions"].([]any) {
 		version := v.(map[string]any)
 		name := version["name"].(string)
 		s.versions = append(s.versions, name)
-		_, hasStatus, _ := unstructured.NestedMap(version, "subresources", "status")
-		has := subresources{hasStatus: hasStatus}
 		if path, ok, _ := unstructured.NestedString(version, "subresources", "scale", "specReplicasPath"); ok {
-			has.replicas = strings.Split(strings.TrimPrefix(path, "."), ".")
+			s.replicas[name] = strings.Split(strings.TrimPrefix(path, "."), ".")
 		}
-		s.subresources[name] = has
 	}
 	return nil
 }
 
-// subresources are those that the object has at a version.
-type subresources struct {
-	hasStatus bool
-	replicas  []string // the path of scale's; nil for none
-}
-
 // serves reports whether the object has a subresource at a version.
 func (s *server) serves(subresource, version string) bool {
-	has := s.subresources[version]
-	return subresource == "" || subresource == "status" && has.hasStatus || subresource == "scale" && has.replicas != nil
+	return subresource == "" || subresource == "status" && s.HasStatus(s.kind.WithVersion(version)) ||
+		subresource == "scale" && s.replicas[version] != nil
 }
 
 // identify makes the object one of the built-in kind that the first write has.
@@ -101,12 +92,10 @@ func (s *server) identify(tree map[string]any) error {
 		return fmt.Errorf("no type for %s", gvk)
 	}
 	s.kind, s.versions = gvk.GroupKind(), []string{gvk.Version}
-	// A built-in type has a status subresource if it has a status, and scale if it has spec.replicas.
-	has := subresources{hasStatus: fieldOf(t, "status") != nil}
+	// A built-in type has the subresource scale if it has spec.replicas.
 	if fieldOf(fieldOf(t, "spec"), "replicas") != nil {
-		has.replicas = []string{"spec", "replicas"}
+		s.replicas = map[string][]string{gvk.Version: {"spec", "replicas"}}
 	}
-	s.subresources = map[string]subresources{gvk.Version: has}
 	return nil
 }
 
@@ -123,17 +112,18 @@ func (s *server) at(version string) schema.GroupVersion {
 	return schema.GroupVersion{Group: s.kind.Group, Version: version}
 }
 
-// resetFields returns the reset fields of a subresource by version.
-func (s *server) resetFields(subresource string) map[string]fieldpath.Filter {
-	out := map[string]fieldpath.Filter{}
-	for _, version := range s.versions {
-		switch {
-		case subresource == "status":
-			out[s.at(version).String()] = fieldpath.Excluding{Set: fieldpath.NewSet(
-				fieldpath.Fields("spec"), fieldpath.Fields("metadata"))}
-		case s.subresources[version].hasStatus:
-			out[s.at(version).String()] = fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))}
-		}
+// resets returns what a write through a subresource resets, at a version.
+func (s *server) resets(subresource, version string) resetfields.Write {
+	return resetfields.Write{
+		Kind: s.kind.WithVersion(version), Subresource: subresource, IsBuiltin: s.crd == nil, Types: s,
 	}
-	return out
+}
+
+// Versions is that of [resetfields.Types].
+func (s *server) Versions(schema.GroupKind) []string { return s.versions }
+
+// HasStatus is that of [resetfields.Types].
+func (s *server) HasStatus(kind schema.GroupVersionKind) bool {
+	types, _ := s.types.(*openapi.Registry) // nil for objects without a schema
+	return types.HasStatus(kind)
 }

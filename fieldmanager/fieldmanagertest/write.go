@@ -9,6 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/internal/expansion"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 )
 
@@ -72,9 +73,9 @@ func decode(object any) (map[string]any, error) {
 	err := fmt.Errorf("expected YAML, a tree or a runtime.Object, got %T", object)
 	switch o := object.(type) {
 	case string:
-		text, err = yaml.YAMLToJSONStrict([]byte(o))
+		text, err = fromYAML([]byte(o))
 	case []byte:
-		text, err = yaml.YAMLToJSONStrict(o)
+		text, err = fromYAML(o)
 	case map[string]any:
 		text, err = json.Marshal(o)
 	case runtime.Object:
@@ -91,6 +92,13 @@ func decode(object any) (map[string]any, error) {
 		tree = map[string]any{}
 	}
 	return tree, err
+}
+
+func fromYAML(text []byte) ([]byte, error) {
+	if err := expansion.Check(text); err != nil {
+		return nil, err
+	}
+	return yaml.YAMLToJSONStrict(text)
 }
 
 // mergePatch returns v with a JSON merge patch applied. It does not change v.

@@ -20,6 +20,10 @@ import (
 // no conflict of an apply. The error says that a cause is about no entry of live: the object has changed since, or the
 // server is an unknown one. known are conflicts of which the values are known, such as those of a plan: they are returned
 // as they are. An owner that the apply itself would make, [fieldmanager.BeforeFirstApply], is found only among them.
+//
+// Kubernetes before 1.29 has a structured-merge-diff before v4.4, which overwrites paths of conflicts with others: causes
+// repeat paths, or name fields that their owner does not own. The owners are right. So where a cause is wrong, and there
+// is one cause for each of known, by the same owner, known is what was found.
 func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (out conflicts.Conflicts, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(response, &status) || status.Status().Details == nil {
@@ -29,16 +33,18 @@ func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (ou
 	if err != nil {
 		return nil, err
 	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Type != metav1.CauseTypeFieldManagerConflict {
-			continue
-		}
-		isAbout := func(c conflicts.Conflict) bool { return c.Path.String() == cause.Field && isOwner(cause, c) }
+	isOther := func(c metav1.StatusCause) bool { return c.Type != metav1.CauseTypeFieldManagerConflict }
+	causes := slices.DeleteFunc(slices.Clone(status.Status().Details.Causes), isOther)
+	for i, cause := range causes {
+		isAbout := func(c conflicts.Conflict) bool { return c.Path.CauseText() == cause.Field && isOwner(cause, c) }
 		c, ok := foundBy(cause, list)
 		if i := slices.IndexFunc(known, isAbout); i >= 0 {
 			c, ok = known[i], true
 		}
-		if !ok {
+		if !ok || slices.Contains(causes[:i], cause) {
+			if haveOwners(causes, known) {
+				return slices.Clone(known), nil
+			}
 			return nil, fmt.Errorf("%s: %s: the object has changed, or is written by an unknown server", cause.Field,
 				cause.Message)
 		}
@@ -46,6 +52,19 @@ func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (ou
 	}
 	out.Sort()
 	return out, nil
+}
+
+// haveOwners reports whether there is one cause for each conflict, which names its owner.
+func haveOwners(causes []metav1.StatusCause, known conflicts.Conflicts) bool {
+	rest := slices.Clone(known)
+	for _, cause := range causes {
+		i := slices.IndexFunc(rest, func(c conflicts.Conflict) bool { return isOwner(cause, c) })
+		if i < 0 {
+			return false
+		}
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return len(rest) == 0
 }
 
 // isOwner reports whether a cause names the owner of a conflict. Servers may add a time.
@@ -63,7 +82,7 @@ func foundBy(cause metav1.StatusCause, list managedfields.Entries) (c conflicts.
 			continue
 		}
 		for path := range e.Owned().All() {
-			if path.String() == cause.Field {
+			if path.CauseText() == cause.Field {
 				c.Path = append(fieldpath.Path(nil), path...)
 				return c, true
 			}

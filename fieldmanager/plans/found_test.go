@@ -64,3 +64,41 @@ func TestFoundBy(t *testing.T) {
 		require.Empty(t, found)
 	}
 }
+
+// TestFoundByOverwrittenPaths: servers before Kubernetes 1.29 name right owners and wrong paths.
+func TestFoundByOverwrittenPaths(t *testing.T) {
+	live := manifest(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, managedFields: [
+		{manager: ops, operation: Apply, apiVersion: autoscaling/v2, fieldsType: FieldsV1, fieldsV1: {f:spec: {f:minReplicas: {}, f:maxReplicas: {}}}}]}}`)
+	cause := func(field, message string) metav1.StatusCause {
+		return metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict, Field: field, Message: message}
+	}
+	conflict := func(name string) conflicts.Conflict {
+		return conflicts.Conflict{
+			Path: fieldpath.Fields("spec", name), APIVersion: "autoscaling/v2",
+			Owner: managedfields.KeyOf("ops", metav1.ManagedFieldsOperationApply, "", ""),
+		}
+	}
+	known := conflicts.Conflicts{conflict("maxReplicas"), conflict("minReplicas")}
+	const ops, other = `conflict with "ops"`, `conflict with "other"`
+	for _, row := range []struct {
+		why     string
+		causes  []metav1.StatusCause
+		known   conflicts.Conflicts
+		isKnown bool
+	}{
+		{"a repeated path", []metav1.StatusCause{cause(".spec.minReplicas", ops), cause(".spec.minReplicas", ops)}, known, true},
+		{"a path of nobody", []metav1.StatusCause{cause(".spec.metrics", ops), cause(".spec.minReplicas", ops)}, known, true},
+		{"without a plan", []metav1.StatusCause{cause(".spec.minReplicas", ops), cause(".spec.minReplicas", ops)}, nil, false},
+		{"fewer conflicts", []metav1.StatusCause{cause(".spec.metrics", ops)}, known, false},
+		{"more conflicts", []metav1.StatusCause{cause(".spec.minReplicas", ops), cause(".spec.metrics", ops)}, known[:1], false},
+		{"another owner", []metav1.StatusCause{cause(".spec.minReplicas", ops), cause(".spec.minReplicas", other)}, known, false},
+	} {
+		found, err := plans.FoundBy(response{&metav1.StatusDetails{Causes: row.causes}}, live, row.known)
+		if !row.isKnown {
+			require.ErrorContains(t, err, "the object has changed", row.why)
+			continue
+		}
+		require.NoError(t, err, row.why)
+		require.Equal(t, known, found, row.why)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -92,6 +93,8 @@ type Options struct {
 // server responds with 409. A retry with the current object may succeed.
 var ErrPrecondition = errors.New("precondition failed")
 
+var errNoFieldManager = errors.New("expected a FieldManager, got nil")
+
 // Plan is what an apply would do. Nothing in it may be changed: it shares memory with the objects that it was made of.
 type Plan struct {
 	// Outcome is what a server would do.
@@ -118,10 +121,10 @@ func (p *Plan) String() string {
 			changes = append(changes, "…")
 			break
 		}
-		changes = append(changes, string(change.Kind)+" "+change.Path.Short())
+		changes = append(changes, change.String())
 	}
 	for _, c := range p.Conflicts[:min(len(p.Conflicts), maxNamed)] {
-		found = append(found, fmt.Sprintf("%s of %q", c.Path.Short(), c.Owner.Manager))
+		found = append(found, c.String())
 	}
 	text := p.Outcome.String()
 	if len(changes) > 0 {
@@ -161,6 +164,9 @@ type Change struct {
 	After  any `json:"after"`
 }
 
+// String says which field changes, and how. It has no values.
+func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
+
 // New returns the plan of an apply with the same arguments. Conflicts are no error; any other error is that of Apply,
 // or [ErrPrecondition].
 //
@@ -170,6 +176,9 @@ type Change struct {
 // those of the server: reset fields, defaults and semantics. A plan does not know validation and admission.
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, options Options) (
 	*Plan, error) {
+	if m == nil {
+		return nil, errNoFieldManager
+	}
 	result, err := m.Apply(ctx, live, applied, fieldmanager.ApplyOptions{Manager: options.Manager, Force: true})
 	if err != nil {
 		return nil, err
@@ -207,14 +216,27 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	return p, nil
 }
 
-// markEqual marks the conflicts at a version over values that are equal for a server.
+// markEqual marks the conflicts at a version over values that are equal for a server. What the intent sets and no object
+// ever has, such as stringData of a Secret, is not known to be equal: a server may put it elsewhere.
 func (p *Plan) markEqual(version string) {
 	changed := p.semantics.Compare(p.typ, p.before, p.after)
 	all := changed.Added.Union(changed.Modified).Union(changed.Removed)
 	for i := range p.Conflicts {
 		c := &p.Conflicts[i]
-		c.Equal = c.APIVersion == version && !touches(all, c.Path)
+		isElsewhere := c.Live == nil && !isZero(c.Applied)
+		c.Equal = c.APIVersion == version && !touches(all, c.Path) && !isElsewhere
 	}
+}
+
+// isZero reports whether a value may be absent for a server, as the zero value of a Go type.
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return v == nil || reflect.ValueOf(v).IsZero()
 }
 
 // touches reports whether a set has a path, one above it, or one below it.

@@ -398,7 +398,7 @@ func TestPlanErrors(t *testing.T) {
 		{"another uid", live, with("uid", "x"), `metadata.uid: expected "uid", which is immutable, got "x"`, false},
 		{"no object", nil, with("uid", "x"), `metadata.uid: precondition failed: expected "x", the object has ""`, true},
 		{"unknown field", live, object(t, "v1", "spec: {what: a}"),
-			"applied object Thing x: .spec.what: field not declared in schema", false},
+			"applied object (x; example.dev/v1, Kind=Thing): .spec.what: field not declared in schema", false},
 		{"nothing", live, nil, "no object to apply", false},
 		{"live of the wrong kind",
 			&unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "metadata": "x"}},

@@ -1,8 +1,7 @@
 package plans
 
 import (
-	"maps"
-
+	"github.com/tenure-ssa/tenure/internal/resetfields"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -19,40 +18,15 @@ func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]a
 	reset := w.options.ResetFields[w.version]
 	if fields, ok := reset.(fieldpath.Excluding); ok {
 		// Most filters exclude a few fields, with all that is in them.
-		merged = withFieldsOf(live, merged, fields.Set)
+		merged = resetfields.Restore(live, merged, fields.Set)
 	}
 	if live != nil {
-		merged = withFieldsOf(live, merged, serverFields)
+		merged = resetfields.Restore(live, merged, serverFields)
 	}
 	if reset == nil {
 		return merged, nil
 	}
 	return putBackFiltered(t, live, merged, reset)
-}
-
-// withFieldsOf returns tree with the fields of set as they are in live. Of a field that is in set together with fields
-// below it, only the fields below are replaced. Elements other than fields are ignored.
-func withFieldsOf(live, tree map[string]any, set *fieldpath.Set) map[string]any {
-	out := make(map[string]any, len(tree)+1)
-	maps.Copy(out, tree)
-	for e, entry := range set.Level() {
-		name, isField := e.Field()
-		v, ok := live[name]
-		switch {
-		case !isField:
-		case !entry.Below.Empty():
-			from, _ := v.(map[string]any)
-			to, _ := tree[name].(map[string]any)
-			if now := withFieldsOf(from, to, entry.Below); to != nil || len(now) > 0 {
-				out[name] = now
-			}
-		case ok:
-			out[name] = v
-		default:
-			delete(out, name)
-		}
-	}
-	return out
 }
 
 // putBackFiltered restores live's values of the changed paths that the filter of the write leaves out: those that are

@@ -11,6 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/resetfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -26,6 +27,9 @@ type Resolution struct {
 	// Plan is what applying Intent does. Its outcome is never Conflict.
 	Plan *Plan
 }
+
+// String returns what a log wants of a resolution. It has no values of objects.
+func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan, r.Force) }
 
 // Resolve decides the conflicts of an apply one by one, and returns the intent that follows (spec rule 13.4). The
 // arguments are those of Apply. decide is called once for each conflict, in their fixed order, and returns
@@ -86,7 +90,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		out.Intent = &unstructured.Unstructured{Object: tree}
 		stored, _, _ := unstructured.NestedString(liveTree, "metadata", "resourceVersion")
 		if out.Force && len(out.Forced) < len(plan.Conflicts) && stored != "" {
-			out.Intent.Object = withFieldsOf(liveTree, tree, resourceVersion)
+			out.Intent.Object = resetfields.Restore(liveTree, tree, resourceVersion)
 		}
 		if out.Plan, err = New(ctx, m, live, out.Intent, options); err != nil {
 			return nil, err
@@ -183,6 +187,9 @@ func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set) 
 // memory with the intent. The error is a [fieldmanager.ObjectError].
 func LeaveOut(ctx context.Context, m *fieldmanager.FieldManager, applied runtime.Object, set *fieldpath.Set) (
 	*unstructured.Unstructured, error) {
+	if m == nil {
+		return nil, errNoFieldManager
+	}
 	tree, t, err := m.At(ctx, applied, m.Kind().GroupVersion().String())
 	if err == nil {
 		err = t.Validate(tree, typed.Rules{Duplicates: true, Unknown: true})

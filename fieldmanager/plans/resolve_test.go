@@ -170,7 +170,7 @@ func TestResolveErrors(t *testing.T) {
 			}, ".spec.ports[port=80,protocol=\"TCP\"].name: to be forced, but what holds it is left out"},
 		{"no way", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflict) conflicts.Way { return 9 },
 			".spec.text: no such way out of a conflict: Way(9)"},
-		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil, "applied object Thing x: .spec.text: expected string, got 1"},
+		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil, "applied object (x; example.dev/v1, Kind=Thing): .spec.text: expected string, got 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := plans.Resolve(t.Context(), m, live, row.intent, row.decide, plans.Options{Manager: "zoe"})
@@ -297,10 +297,13 @@ func TestWaysOut(t *testing.T) {
 			{"field":".data.color","owner":`+owner+`,"since":"2026-01-02T03:04:06Z","live":"red","applied":"blue"},
 			{"field":".data.key","owner":`+owner+`,"since":"2026-01-02T03:04:06Z","live":"some value","applied":"new value"}],
 		"ways":[
-			{"way":"force","force":true,"losses":[{"owner":`+owner+`,"fields":[".data.color",".data.key"]}],
+			{"way":"force","force":true,"why":"apply again, and force it: your values, and the fields become yours alone",
+			 "promise":{"unblocks":true,"moves":[".data.color",".data.key"]},"losses":[{"owner":`+owner+`,"fields":[".data.color",".data.key"]}],
 			 "intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"new value","color":"blue","size":"large"}}},
-			{"way":"give-up","force":false,"intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"size":"large"}}},
-			{"way":"share","force":false,"intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"some value","color":"red","size":"large"}}}]}`, string(data))
+			{"way":"give-up","force":false,"promise":{"unblocks":true,"keeps":true},
+			 "why":"leave the fields out of your manifest: their values stay, and so does the owner","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"size":"large"}}},
+			{"way":"share","force":false,"promise":{"unblocks":true,"keeps":true},
+			 "why":"put their values into your manifest: both of you own the fields from then on","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"some value","color":"red","size":"large"}}}]}`, string(data))
 	require.Equal(t, int32(409), report.Conflicts.Status().Code)
 }
 

@@ -103,9 +103,7 @@ func build(ctx context.Context, args []string, out io.Writer) error {
 var binaries = map[string]string{tree.Linked: "kube-apiserver", tree.Stock: "kube-apiserver-stock"}
 
 func (p *place) buildOne(ctx context.Context, t *tree.Tree, module string, procs int, out io.Writer) error {
-	suffix := ""
 	if module == tree.Linked {
-		suffix = "+tenure"
 		patched, err := t.WriteLinked(p.root)
 		if err != nil {
 			return err
@@ -114,7 +112,7 @@ func (p *place) buildOne(ctx context.Context, t *tree.Tree, module string, procs
 	} else if err := t.WriteStock(); err != nil {
 		return err
 	}
-	command := tree.Command{Name: "kube-apiserver", To: binaries[module], Suffix: suffix, Procs: procs}
+	command := tree.Command{Name: "kube-apiserver", To: binaries[module], Procs: procs}
 	if err := t.Build(ctx, module, command, out); err != nil {
 		return err
 	}

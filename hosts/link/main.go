@@ -5,10 +5,10 @@
 //	go run ./hosts/link DIR build ./...      # runs go build ./... in DIR, with Tenure
 //	go run ./hosts/link DIR test ./...
 //
-// DIR has a Go module that requires k8s.io/apiserver, and is not changed. Copies of the modules of Kubernetes that the
-// program is made of, also of forked ones, are patched as those of kube-apiserver are, and a go.mod beside them, for
-// the flag -modfile of the go command, replaces the modules by the copies. All other modules keep their versions. The
-// program has the modes upstream, shadow and tenure. See doc/embedding.md.
+// DIR has a Go module that requires k8s.io/apiserver v0.34 or newer, and is not changed. Copies of the modules of
+// Kubernetes that the program is made of, also of forked ones, are patched as those of kube-apiserver are, and a go.mod
+// beside them, for the flag -modfile of the go command, replaces the modules by the copies. All other modules keep
+// their versions. The program has the modes upstream, shadow and tenure. See doc/embedding.md.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"os/exec"
@@ -26,6 +27,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenure-ssa/tenure/hosts/engine"
 	"github.com/tenure-ssa/tenure/hosts/internal/seam"
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 )
@@ -33,15 +35,15 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	f := flag.NewFlagSet("link", flag.ContinueOnError)
-	work := f.String("out", "", "`folder` for the copies (default: one for the module in the user's cache)")
+	work := f.String("out", "", "`folder` for the copies (default: one for DIR in the user's cache)")
 	root := f.String("tenure", "", "`folder` of Tenure (default: that of the workspace)")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -49,129 +51,208 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if f.NArg() == 0 {
 		return errors.New("expected the folder of a Go module, and what go is to do there")
 	}
-	p, err := open(ctx, f.Arg(0))
+	dir, err := filepath.Abs(f.Arg(0))
 	if err != nil {
 		return err
 	}
-	name := "linked-" + strings.ReplaceAll(p.modules[0].Path, "/", "-")
+	hash := fnv.New32a()
+	_, _ = io.WriteString(hash, dir)
+	name := fmt.Sprintf("linked-%s-%08x", filepath.Base(dir), hash.Sum32())
 	if err := tree.Defaults(work, root, name); err != nil {
 		return err
 	}
-	patched, err := p.link(ctx, *work, *root)
+	p := &program{dir: dir, work: *work, messages: messages}
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	patched, err := p.link(ctx, *root)
 	if err != nil {
 		return err
 	}
 	if f.NArg() > 1 {
-		return p.goCommand(ctx, out, f.Args()[1:]...)
+		if err := p.command(ctx, out, f.Args()[1:]...); err != nil {
+			return err
+		}
+		for _, m := range patched {
+			fmt.Fprintf(messages, "with Tenure: %s %s\n", m.Module.Path, m.Version)
+		}
+		fmt.Fprintf(messages, "%s sets the mode; the metric tenure_field_management_mode shows it\n", engine.ModeVariable)
+		return nil
 	}
 	tree.PrintPatches(out, patched)
-	fmt.Fprintf(out, "\ncd %s\nexport GOWORK=off GOFLAGS='%s'\ngo build ./...\n", p.dir, p.flags())
+	fmt.Fprintf(out, "\ncd %s\nexport GOWORK=off GOFLAGS=%s\ngo build ./...\n", quoted(p.dir), quoted(p.flags))
 	return nil
 }
 
+// quoted returns a text as one word of a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
 // A program is a Go module that is built with Tenure.
 type program struct {
-	dir     string
-	modules []module // of its build, the module itself first
-	modfile string   // in the place of its go.mod
+	dir, work string
+	messages  io.Writer // what the go command says beside its output
+	modules   []module  // of its build, the module itself first
+	flags     string    // for the go command: those of the user, and a go.mod in work in the place of the program's
 }
 
-// A module is what go list -m prints of one.
+// A module is what go list -m prints about it.
 type module struct {
 	Path, Version, Dir string
-	Replace            *struct{ Version string }
+	Replace            *module
 }
 
-func open(ctx context.Context, dir string) (*program, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
+// version returns the version of what the module is made of: of a fork, the fork's.
+func (m module) version() string {
+	switch r := m.Replace; {
+	case r == nil:
+		return m.Version
+	case r.Version == "":
+		return filepath.Base(r.Path) // a folder
+	case r.Path == m.Path:
+		return r.Version
+	default:
+		return r.Path + "@" + r.Version
 	}
-	p := &program{dir: dir}
+}
+
+// open finds the flags of the go command and the modules of the program.
+func (p *program) open(ctx context.Context) error {
+	var flags bytes.Buffer
+	if err := p.command(ctx, &flags, "env", "GOFLAGS"); err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(strings.Fields(flags.String()), func(flag string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		return name == "mod" || name == "modfile"
+	})
+	p.flags = strings.Join(append(kept, "-mod=mod", "-modfile="+filepath.Join(p.work, "linked.mod")), " ")
+	err := p.write(ctx, nil)
+	if err == nil {
+		p.modules, err = p.list(ctx)
+	}
+	return err
+}
+
+// write writes the go.mod and go.sum of the program into the work folder, the former with changes.
+func (p *program) write(ctx context.Context, edit []string) error {
+	if err := os.MkdirAll(p.work, 0o755); err != nil {
+		return err
+	}
+	for _, kind := range []string{"mod", "sum"} {
+		data, err := os.ReadFile(filepath.Join(p.dir, "go."+kind))
+		if err != nil && (kind == "mod" || !errors.Is(err, os.ErrNotExist)) {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(p.work, "linked."+kind), data, 0o644); err != nil {
+			return err
+		}
+	}
+	if len(edit) == 0 {
+		return nil
+	}
+	return p.command(ctx, io.Discard, slices.Concat([]string{"mod", "edit"}, edit,
+		[]string{filepath.Join(p.work, "linked.mod")})...)
+}
+
+// list returns the modules of the build, or some of them.
+func (p *program) list(ctx context.Context, paths ...string) (modules []module, err error) {
+	if len(paths) == 0 {
+		paths = []string{"all"}
+	}
 	var list bytes.Buffer
-	if err := p.command(ctx, &list, "-mod=readonly", "list", "-m", "-json", "all"); err != nil {
+	if err := p.command(ctx, &list, append([]string{"list", "-m", "-json"}, paths...)...); err != nil {
 		return nil, err
 	}
 	for decoder := json.NewDecoder(&list); ; {
 		var m module
 		if err := decoder.Decode(&m); err == io.EOF {
-			return p, nil
+			return modules, nil
 		} else if err != nil {
 			return nil, err
 		}
-		p.modules = append(p.modules, m)
+		modules = append(modules, m)
 	}
 }
 
-// find returns a module of the build.
-func (p *program) find(path string) (module, bool) {
-	i := slices.IndexFunc(p.modules, func(m module) bool { return m.Path == path })
-	if i < 0 {
-		return module{}, false
+// find returns a module of the program; nil for none.
+func (p *program) find(path string) *module {
+	if i := slices.IndexFunc(p.modules, func(m module) bool { return m.Path == path }); i >= 0 {
+		return &p.modules[i]
 	}
-	return p.modules[i], true
+	return nil
 }
 
-// link patches copies of modules in the folder work, and writes the go.mod that replaces modules by them. Tenure's
+// link patches copies of modules in the work folder, and writes the go.mod that replaces modules by them. Tenure's
 // modules are in the folder root.
-func (p *program) link(ctx context.Context, work, root string) ([]tree.Patched, error) {
-	server, ok := p.find("k8s.io/apiserver")
-	if !ok {
+func (p *program) link(ctx context.Context, root string) ([]tree.Patched, error) {
+	if p.find("k8s.io/apiserver") == nil {
 		return nil, fmt.Errorf("%s: expected a module that requires k8s.io/apiserver", p.dir)
 	}
-	seams, err := seam.Modules(server.Version)
-	if err != nil {
-		return nil, fmt.Errorf("k8s.io/apiserver: %w", err)
-	}
-	edit := []string{"mod", "edit"}
-	for _, m := range p.modules[1:] { // which Tenure's requirements must not raise
-		if m.Replace == nil {
-			edit = append(edit, fmt.Sprintf("-replace=%s=%s@%s", m.Path, m.Path, m.Version))
-		}
-	}
+	var edit []string
 	for _, folder := range []string{"", "hosts"} {
 		path := strings.TrimSuffix("github.com/tenure-ssa/tenure/"+folder, "/")
 		edit = append(edit, "-require="+path+"@v0.0.0", "-replace="+path+"="+filepath.Join(root, folder))
 	}
+	copies := filepath.Join(p.work, "modules")
+	if err := os.RemoveAll(copies); err != nil {
+		return nil, err
+	}
 	var patched []tree.Patched
-	for _, s := range seams {
-		m, ok := p.find(s.Path)
-		if !ok {
+	for _, s := range seam.Modules() {
+		m := p.find(s.Path)
+		if m == nil {
 			continue // no custom resources
 		}
-		to := filepath.Join(work, strings.ReplaceAll(strings.TrimPrefix(s.Path, "k8s.io/"), "/", "-"))
+		if m.Dir == "" { // it is not in the module cache
+			if err := p.command(ctx, io.Discard, "mod", "download", s.Path); err != nil {
+				return nil, err
+			}
+			listed, err := p.list(ctx, s.Path)
+			if err != nil {
+				return nil, err
+			}
+			m = &listed[0]
+		}
+		// The name of the copy has the version, and go version -m prints it.
+		to := filepath.Join(copies, strings.NewReplacer("/", "-", "@", "-").Replace(s.Path+"-"+m.version()+"+tenure"))
 		changes, err := tree.Patch(m.Dir, to, s.Steps)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.Path, err)
+			return nil, fmt.Errorf("%s %s: %w", s.Path, m.version(), err)
 		}
-		patched = append(patched, tree.Patched{Module: s, Version: m.Version, Changes: changes})
+		patched = append(patched, tree.Patched{Module: s, Version: m.version(), Changes: changes})
 		edit = append(edit, "-replace="+s.Path+"="+to)
 	}
-	p.modfile = filepath.Join(work, "linked.mod")
-	for from, to := range map[string]string{"go.mod": "linked.mod", "go.sum": "linked.sum"} {
-		data, err := os.ReadFile(filepath.Join(p.dir, from))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(work, to), data, 0o644)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return patched, p.command(ctx, io.Discard, "", append(edit, p.modfile)...)
+	return patched, p.pin(ctx, edit)
 }
 
-func (p *program) flags() string { return "-mod=mod -modfile=" + p.modfile }
-
-// goCommand runs the go command with Tenure.
-func (p *program) goCommand(ctx context.Context, out io.Writer, args ...string) error {
-	return p.command(ctx, out, p.flags(), args...)
+// pin writes the go.mod, and excludes the versions to which Tenure's requirements would raise modules of the program.
+func (p *program) pin(ctx context.Context, edit []string) error {
+	for done := -1; done != len(edit); {
+		done = len(edit)
+		if err := p.write(ctx, edit); err != nil {
+			return err
+		}
+		modules, err := p.list(ctx)
+		if err != nil {
+			return err
+		}
+		for _, m := range modules {
+			if was := p.find(m.Path); was != nil && was.Version != m.Version {
+				edit = append(edit, "-exclude="+m.Path+"@"+m.Version)
+			}
+		}
+	}
+	return nil
 }
 
 // command runs the go command in the folder of the program, outside of any workspace.
-func (p *program) command(ctx context.Context, out io.Writer, flags string, args ...string) error {
+func (p *program) command(ctx context.Context, out io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, out, os.Stderr
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+flags)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, out, p.messages
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if p.flags != "" {
+		cmd.Env = append(cmd.Env, "GOFLAGS="+p.flags)
+	}
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go %s in %s: %w", args[0], p.dir, err)
 	}

@@ -2,6 +2,7 @@
 // controller-runtime's.
 //
 //	go run ./hosts/run-all --quick
+//	go run ./hosts/run-all --versions   # the command's tests on kube-apiservers of many versions instead
 //
 // The tests are those of the module cache, unmodified. The modules that they test are patched
 // as those of kube-apiserver are, see package seam. See doc/embedding.md.
@@ -59,7 +60,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	f.BoolVar(&r.read, "read", false, "print the table of the logs of an earlier run, which --logs has")
 	f.StringVar(&r.tags, "tags", "", "build `tags` of the suites, separated by commas")
 	quick := f.Bool("quick", false, "only suites of small modules, which take a minute")
-	only := f.String("only", "", "`pattern` of the suites to run")
+	only := f.String("only", "", "`pattern` of the suites, or the versions, to run")
+	isVersions := f.Bool("versions", false, "test the command on kube-apiservers of many versions instead")
+	seeds := f.String("seeds", "1:50", "`FIRST:COUNT` of the random clusters of --versions")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -69,6 +72,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if err := r.defaults(); err != nil {
 		return err
+	}
+	if *isVersions {
+		return r.tryVersions(ctx, pattern, *seeds, out)
 	}
 	fmt.Fprintf(out, "Mode %s, %s. Kubernetes %s, libraries %s, controller-runtime %s.\n\n",
 		r.mode, time.Now().UTC().Format(time.DateOnly), r.version, librariesVersion, required[controllerRuntime])

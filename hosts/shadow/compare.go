@@ -172,7 +172,9 @@ func (a *answers) differences(w *write) []difference {
 	case a.upstreamErr != nil && a.tenureErr != nil:
 		if detail := compareErrors(a.upstreamErr, a.tenureErr); detail != "" {
 			number := unexplained
-			if apierrors.IsConflict(a.tenureErr) { // in what upstream does not take, Tenure may find conflicts
+			if apierrors.IsConflict(a.upstreamErr) && a.explainConflicts(w) {
+				number = "25"
+			} else if apierrors.IsConflict(a.tenureErr) { // in what upstream does not take, Tenure may find conflicts
 				number = a.numberOfUpstreamError(a.upstreamErr)
 			}
 			return []difference{{ofError, number, detail}}
@@ -180,7 +182,7 @@ func (a *answers) differences(w *write) []difference {
 		return nil
 	case a.upstreamErr != nil || a.tenureErr != nil:
 		detail := fmt.Sprintf("upstream: %v; Tenure: %v", a.upstreamErr, a.tenureErr)
-		return []difference{{ofError, a.numberOfError(), detail}}
+		return []difference{{ofError, a.numberOfError(w), detail}}
 	}
 	var out []difference
 	if paths := differingPaths(withoutEntries(a.upstream), withoutEntries(a.tenure)); len(paths) > 0 {
@@ -188,8 +190,8 @@ func (a *answers) differences(w *write) []difference {
 	}
 	upstream, tenure := entriesOf(a.upstream), entriesOf(a.tenure)
 	if !sameJSON(upstream, tenure) {
-		detail := fmt.Sprintf("upstream: %s; Tenure: %s", text(upstream), text(tenure))
-		out = append(out, difference{ofManagedFields, a.numberOfEntries(out), detail})
+		detail := "managed fields differ at " + describe(differingPaths(upstream, tenure))
+		out = append(out, difference{ofManagedFields, a.numberOfEntries(w, out), detail})
 	}
 	return out
 }
@@ -216,7 +218,7 @@ func causes(err error) []string {
 	}
 	var out []string
 	for _, c := range status.Status().Details.Causes {
-		out = append(out, fmt.Sprintf("%s %s %s", c.Type, c.Field, c.Message))
+		out = append(out, fmt.Sprintf("%s %s %s", c.Field, c.Type, c.Message))
 	}
 	slices.Sort(out)
 	return out

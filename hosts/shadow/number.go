@@ -6,9 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // unexplained is the number of a difference that doc/differences.md does not have.
@@ -18,14 +23,157 @@ const unexplained = "unexplained"
 // reason in the write itself: what looks like a known difference without one is unexplained.
 
 // numberOfError is the number of an error that one engine has and the other has not.
-func (a *answers) numberOfError() string {
-	if a.upstreamErr == nil {
-		if strings.Contains(a.tenureErr.Error(), "at most") {
-			return "20"
-		}
-		return unexplained
+func (a *answers) numberOfError(w *write) string {
+	isConflict := apierrors.IsConflict(a.upstreamErr) || apierrors.IsConflict(a.tenureErr)
+	switch {
+	case isConflict && a.explainConflicts(w):
+		return "25"
+	case a.upstreamErr != nil:
+		return a.numberOfUpstreamError(a.upstreamErr)
+	case strings.Contains(a.tenureErr.Error(), "at most"):
+		return "20"
 	}
-	return a.numberOfUpstreamError(a.upstreamErr)
+	return unexplained
+}
+
+// lost are the fields of an intent that are not the same after a conversion to the versions of entries and back, each as
+// the names that lead to it, up to a list.
+type lost [][]string
+
+// lostFields returns what upstream lost when it converted what it merged, to remove what the manager dropped: difference
+// 25. It is nil if upstream did not convert.
+func (a *answers) lostFields(w *write) (out lost) {
+	if !a.prunesElsewhere(w) {
+		return nil
+	}
+	t, err := apimachinery.Types(w.of.kind.Types).Type(w.of.kind.Kind)
+	back := w.throughVersions(a)
+	if err != nil || back == nil {
+		return nil
+	}
+	for path := range t.FieldSet(a.obj).Leaves().All() {
+		applied, _ := t.Get(a.obj, path)
+		if kept, ok := t.Get(back, path); !ok || !typed.Equal(applied, kept) {
+			out = append(out, names(path))
+		}
+	}
+	return out
+}
+
+// names returns the names of fields at the start of a path.
+func names(path fieldpath.Path) (out []string) {
+	for _, e := range path {
+		name, ok := e.Field()
+		if !ok {
+			break
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// around reports whether a field is at, in or around one of l.
+func (l lost) around(field []string) bool {
+	return slices.ContainsFunc(l, func(one []string) bool {
+		n := min(len(one), len(field))
+		return slices.Equal(one[:n], field[:n])
+	})
+}
+
+// explainConflicts reports whether all conflicts that one of two errors has are over fields that were lost.
+func (a *answers) explainConflicts(w *write) bool {
+	isOther := func(err error) bool { return err != nil && !apierrors.IsConflict(err) }
+	l := a.lostFields(w)
+	if len(l) == 0 || isOther(a.upstreamErr) || isOther(a.tenureErr) {
+		return false
+	}
+	theirs, ours := causes(a.upstreamErr), causes(a.tenureErr)
+	return !slices.ContainsFunc(slices.Concat(theirs, ours), func(c string) bool {
+		path, _, _ := strings.Cut(c, " "+string(metav1.CauseTypeFieldManagerConflict))
+		at, err := fieldpath.ParsePath(path)
+		isBoth := slices.Contains(theirs, c) && slices.Contains(ours, c)
+		_, isApplied := valueAt(a.obj, names(at))
+		return !isBoth && err == nil && isApplied && !l.around(names(at)) // others are of another version
+	})
+}
+
+// explainOwners reports whether what entries of the write's version own differs in nothing but fields that were lost.
+func (a *answers) explainOwners(w *write) bool {
+	l := a.lostFields(w)
+	upstream, err1 := managedfields.DecodeTree(entriesOf(a.upstream))
+	tenure, err2 := managedfields.DecodeTree(entriesOf(a.tenure))
+	if len(l) == 0 || err1 != nil || err2 != nil {
+		return false
+	}
+	for _, pair := range [][2]managedfields.Entries{{upstream, tenure}, {tenure, upstream}} {
+		for _, e := range pair[0] {
+			if e.APIVersion != w.of.kind.Kind.GroupVersion().String() {
+				continue
+			}
+			var others *fieldpath.Set
+			if other := pair[1].Get(e.Key); other != nil {
+				others = other.Owned()
+			}
+			for path := range e.Owned().Difference(others).All() {
+				if !l.around(names(path)) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// isDefault reports whether Tenure's object has at a place what nobody applied, and live did not have.
+func (a *answers) isDefault(p differing) bool {
+	_, isApplied := at(a.obj, p.path)
+	before, _ := at(a.live, p.path)
+	return !isApplied && isNothing(before) && isNothing(p.upstream)
+}
+
+func valueAt(tree any, names []string) (any, bool) {
+	path := make([]any, len(names))
+	for i, name := range names {
+		path[i] = name
+	}
+	return at(tree, path)
+}
+
+// prunesElsewhere reports whether upstream converts what it merged, to remove what the manager dropped.
+func (a *answers) prunesElsewhere(w *write) bool {
+	if _, ok := applied(a.live, w.manager); w.operation != apply || !ok {
+		return false
+	}
+	return slices.ContainsFunc(entriesOf(a.live), func(e any) bool {
+		entry, _ := e.(map[string]any)
+		return entry["apiVersion"] != w.of.kind.Kind.GroupVersion().String()
+	})
+}
+
+// throughVersions returns the intent as it is after conversions to the versions of entries and back; nil if they fail.
+func (w *write) throughVersions(a *answers) map[string]any {
+	kind := w.of.kind
+	obj := copyOf(w.obj)
+	versions := []schema.GroupVersion{kind.Hub}
+	for _, e := range entriesOf(a.live) {
+		entry, _ := e.(map[string]any)
+		text, _ := entry["apiVersion"].(string)
+		if gv, err := schema.ParseGroupVersion(text); err == nil && !slices.Contains(versions, gv) {
+			versions = append(versions, gv, kind.Hub)
+		}
+	}
+	for _, version := range versions {
+		converted, err := kind.Converter.ConvertToVersion(obj, version)
+		if err != nil {
+			return nil
+		}
+		obj = converted
+	}
+	tree, err := kind.tree(obj)
+	if err != nil {
+		return nil
+	}
+	return tree
 }
 
 // upstreamErrors are parts of upstream's errors for what Tenure takes.
@@ -57,19 +205,29 @@ func (a *answers) numberOfObject(w *write, paths []differing) string {
 	if w.operation != apply {
 		return unexplained // an update changes managed fields alone
 	}
-	emptied, applied, defaults := true, true, true
+	emptied, applied, defaults, converted := true, true, true, true
+	l := a.lostFields(w)
 	for _, p := range paths {
 		defaults = defaults && a.lacksItemOfDefaults(p)
 		emptied = emptied && isNothing(p.upstream) && isEmptyContainer(p.tenure)
 		want, ok := at(a.obj, p.path)
 		applied = applied && ok && sameJSON(want, p.tenure)
+		var field []string
+		for _, step := range p.path {
+			name, isName := step.(string)
+			if !isName {
+				break
+			}
+			field = append(field, name)
+		}
+		converted = converted && (l.around(field) || len(l) > 0 && a.isDefault(p))
 	}
 	switch {
 	case applied && a.dropsNothing(w.manager), defaults:
 		return "15"
 	case emptied:
 		return "1"
-	case applied:
+	case applied, converted:
 		return "25"
 	}
 	return unexplained
@@ -96,9 +254,12 @@ func (a *answers) lacksItemOfDefaults(p differing) bool {
 }
 
 // numberOfEntries is the number of managed fields that differ, beside other differences.
-func (a *answers) numberOfEntries(others []difference) string {
+func (a *answers) numberOfEntries(w *write, others []difference) string {
 	if len(others) > 0 {
 		return others[0].number // who owns what follows from what the object has
+	}
+	if a.explainOwners(w) {
+		return "25"
 	}
 	if number := a.numberOfUpstreamError(a.upstreamUntracked); number != "" {
 		return number

@@ -52,7 +52,9 @@ func (host) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 // widgetSchema is the schema of a Widget, with a field of each topology.
 const widgetSchema = `
 type: object
-x-kubernetes-group-version-kind: [{group: shop.example, version: v1, kind: Widget}]
+x-kubernetes-group-version-kind:
+- {group: shop.example, version: v1, kind: Widget}
+- {group: shop.example, version: v2, kind: Widget}
 properties:
   apiVersion: {type: string}
   kind: {type: string}
@@ -102,14 +104,16 @@ type server struct {
 	fault           func(*write) // changes the record of a write, never the answer; nil for none
 }
 
-func newServer(t *testing.T, o Options) *server {
+func newServer(t *testing.T, o Options) *server { return newServerOf(t, o, host{}) }
+
+func newServerOf(t *testing.T, o Options, objects runtime.ObjectConvertor) *server {
 	o.Folder = t.TempDir()
 	recorder, err := New(o)
 	require.NoError(t, err)
 	converter := types(t)
 	theirs, err := upstream.NewDefaultCRDFieldManager(
 		converter,
-		host{},
+		objects,
 		host{},
 		host{},
 		kind,
@@ -119,9 +123,9 @@ func newServer(t *testing.T, o Options) *server {
 	)
 	require.NoError(t, err)
 	writer, err := recorder.Wrap(theirs, func(options ...func(*fieldmanager.Options)) (Writer, error) {
-		return apimachinery.NewDefaultCRDFieldManager(converter, host{}, host{}, host{}, kind, kind.GroupVersion(), "",
+		return apimachinery.NewDefaultCRDFieldManager(converter, objects, host{}, host{}, kind, kind.GroupVersion(), "",
 			map[fieldpath.APIVersion]fieldpath.Filter{}, options...)
-	}, Kind{Kind: kind, Hub: kind.GroupVersion(), Custom: true, Converter: host{}, Types: converter})
+	}, Kind{Kind: kind, Hub: kind.GroupVersion(), Custom: true, Converter: objects, Types: converter})
 	require.NoError(t, err)
 	differences.Reset()
 	writes.Reset()
@@ -486,6 +490,64 @@ func TestNumbers(t *testing.T) {
 			require.Empty(t, s.traces(t), "upstream takes it as well")
 		}
 	})
+}
+
+// lossy converts to another version as Go structs that omit empty fields do.
+type lossy struct{ host }
+
+func (lossy) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	from := obj.GetObjectKind().GroupVersionKind()
+	gvk, _ := to.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
+	if gvk == from {
+		return obj, nil
+	}
+	u := obj.DeepCopyObject().(*unstructured.Unstructured)
+	u.SetGroupVersionKind(gvk)
+	fields, _ := u.Object["spec"].(map[string]any)
+	for name, v := range fields {
+		if v == nil || isEmptyContainer(v) {
+			delete(fields, name)
+		}
+	}
+	return u, nil
+}
+
+// TestLostByConversion: what upstream loses of an intent by a conversion to the version of an entry has the number 25,
+// and nothing else has it.
+func TestLostByConversion(t *testing.T) {
+	entry := func(manager, version, fields string) string {
+		return fmt.Sprintf("{manager: %s, operation: Apply, apiVersion: shop.example/%s, fieldsType: FieldsV1, "+
+			"time: 2026-01-01T00:00:00Z, fieldsV1: {f:spec: {%s: {}}}}", manager, version, fields)
+	}
+	for _, row := range []struct {
+		name, bob, applied, number string
+	}{
+		{"an empty list", "v2", "{args: []}", "25"},
+		{"a null", "v2", "{args: null}", "25"},
+		{"at one version", "v1", "{args: []}", ""},
+		{"a value that is kept", "v2", "{args: ['1']}", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newServerOf(t, Options{Rate: 1, Queue: 100, Traces: 10}, lossy{})
+			live := widget(t, "spec: {args: ['0'], tags: [x]}")
+			var entries []any
+			for _, text := range []string{entry("carol", "v1", "f:args"), entry("bob", row.bob, `f:tags: {}, "f:x"`)} {
+				var e map[string]any
+				require.NoError(t, yaml.Unmarshal([]byte(text), &e))
+				entries = append(entries, e)
+			}
+			live.Object["metadata"].(map[string]any)["managedFields"] = entries
+			_, _ = s.writer.Apply(stored(live), widget(t, "spec: "+row.applied), "bob", false)
+			s.drain()
+			for _, number := range []string{"25", unexplained} {
+				want := 0.0
+				if number == row.number {
+					want = 1
+				}
+				require.Equal(t, want, count(t, number, apply, ofError), number)
+			}
+		})
+	}
 }
 
 // TestTwoErrors: a conflict of Tenure in what upstream fails has the number of upstream's error.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // trace is a trace in the form that `cmd/replay` takes: one write, after a read that shows
@@ -83,8 +86,8 @@ func (w *write) trace(a *answers, now time.Time) trace {
 		Name:   fmt.Sprintf("%s of a %s at %s", w.operation, kind.Kind.Kind, w.at.UTC().Format(time.RFC3339Nano)),
 		Server: "recorded beside upstream", // by which cmd/replay knows that no server has responded
 	}
-	if kind.Custom {
-		t.CRD = kind.definition()
+	if openapi.Builtin().TypeFor(kind.Kind) == nil {
+		t.CRD = kind.definition(entriesOf(a.live))
 	}
 	path := w.path(a)
 	clock := now.UTC().Format(time.RFC3339)
@@ -189,16 +192,33 @@ func withoutTimes(entries []any) []any {
 }
 
 // definition returns a CustomResourceDefinition of the kind with the topology of its type, as
-// far as field management sees it: validation and defaults are not part of that.
-func (k *Kind) definition() map[string]any {
+// far as field management sees it: validation and defaults are not part of that. It has the version of the write and
+// those of entries.
+func (k *Kind) definition(entries []any) map[string]any {
 	plural, singular := meta.UnsafeGuessKindToResource(k.Kind)
-	t, _ := apimachinery.Types(k.Types).Type(k.Kind) // nil without one
-	version := map[string]any{
-		"name": k.Kind.Version, "served": true, "storage": true,
-		"schema": map[string]any{"openAPIV3Schema": schemaOf(t)},
+	names := []string{k.Kind.Version}
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		text, _ := entry["apiVersion"].(string)
+		if gv, err := schema.ParseGroupVersion(text); err == nil && gv.Group == k.Kind.Group &&
+			!slices.Contains(names, gv.Version) {
+			names = append(names, gv.Version)
+		}
 	}
-	if k.Subresource == "status" || len(k.ResetFields) > 0 {
-		version["subresources"] = map[string]any{"status": map[string]any{}}
+	var versions []any
+	for _, name := range names {
+		t, err := apimachinery.Types(k.Types).Type(k.Kind.GroupKind().WithVersion(name))
+		if err != nil && name != k.Kind.Version {
+			continue // it is gone
+		}
+		version := map[string]any{
+			"name": name, "served": true, "storage": name == k.Kind.Version,
+			"schema": map[string]any{"openAPIV3Schema": schemaOf(t)},
+		}
+		if k.Subresource == "status" || len(k.ResetFields) > 0 {
+			version["subresources"] = map[string]any{"status": map[string]any{}}
+		}
+		versions = append(versions, version)
 	}
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -206,7 +226,7 @@ func (k *Kind) definition() map[string]any {
 		"spec": map[string]any{
 			"group": k.Kind.Group, "scope": "Namespaced",
 			"names":    map[string]any{"plural": plural.Resource, "singular": singular.Resource, "kind": k.Kind.Kind},
-			"versions": []any{version},
+			"versions": versions,
 		},
 	}
 }

@@ -58,7 +58,7 @@ var changes = []attack{
 					return fmt.Errorf("expected %d conflicts, got %w", n, errOr(err))
 				}
 				_, _ = c.Status(), c.Error()
-				return conflictreport.Report{Manager: "alice", Conflicts: c}.Render(discard{}, conflictreport.Style{})
+				return conflictreport.Of("", "alice", c).Render(discard{}, conflictreport.Style{})
 			}
 		},
 	},

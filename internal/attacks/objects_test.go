@@ -15,10 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	upstreamv4 "sigs.k8s.io/structured-merge-diff/v4/typed"
 	upstreamv6 "sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/compat/csaupgrade"
 	"github.com/tenure-ssa/tenure/compat/smdv4"
 	"github.com/tenure-ssa/tenure/compat/smdv6"
 	"github.com/tenure-ssa/tenure/conflicts"
@@ -409,6 +411,11 @@ func everyFunction() map[string]func(odd) {
 			t.Observe(o.tree(), time.Unix(2, 0))
 			t.Observe(good.Object, time.Unix(3, 0))
 		},
+		"ownership/fights.Tracker.ObserveWrite": func(o odd) {
+			t := fights.New(fights.Options{IdleWrites: 1})
+			t.ObserveWrite(o.tree(), fights.Side{Manager: "m"}, time.Unix(1, 0))
+			t.ObserveWrite(o.tree(), fights.Side{Manager: "m"}, time.Unix(2, 0))
+		},
 		"ownership/fights.Tracker.ObserveScale": func(o odd) {
 			fights.New(fights.Options{}).ObserveScale(o.tree(), "a", time.Unix(2, 0))
 		},
@@ -428,6 +435,13 @@ func everyFunction() map[string]func(odd) {
 		}),
 		"upgrade.ToServerSide": live(func(a, b runtime.Object) {
 			_, _ = upgrade.ToServerSide(ctx, a, upgrade.ServerSideOptions{Types: types{thing}, Manager: "m", Intent: b})
+		}),
+
+		"compat/csaupgrade.UpgradeManagedFields": live(func(a, _ runtime.Object) {
+			_ = csaupgrade.UpgradeManagedFields(a, sets.New("m", "n"), "m")
+		}),
+		"compat/csaupgrade.UpgradeManagedFieldsPatch": live(func(a, _ runtime.Object) {
+			_, _ = csaupgrade.UpgradeManagedFieldsPatch(a, sets.New("m", "n"), "m")
 		}),
 
 		"compat/apimachinery.ExtractInto": live(func(a, _ runtime.Object) {

@@ -2,6 +2,8 @@
 package defaulted
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -11,7 +13,9 @@ import (
 )
 
 // Without returns those of the fields of object that a server would not set again, to the same value, if the object came
-// without them: the defaults of the type, and those that defaulter sets in code; nil for none. Nothing is changed.
+// without them: the defaults of the type, and those that defaulter sets in code; nil for none. Nor does it return nulls,
+// which servers set for Go structs that are empty: Kubernetes before 1.35 stores creationTimestamp: null in every template.
+// Nothing is changed.
 func Without(
 	t *typed.Type, object map[string]any, fields *fieldpath.Set, defaulter func(runtime.Object),
 ) *fieldpath.Set {
@@ -27,5 +31,16 @@ func Without(
 		defaulter(filled)
 	}
 	c := t.Compare(filled.Object, object)
-	return fields.Intersection(c.Added.Union(c.Modified))
+	return fields.Intersection(c.Added.Union(c.Modified)).Difference(nulls(t, object, fields))
+}
+
+// nulls returns the fields whose value in object is null.
+func nulls(t *typed.Type, object map[string]any, fields *fieldpath.Set) *fieldpath.Set {
+	var out []fieldpath.Path
+	for path := range fields.Leaves().All() {
+		if value, ok := t.Get(object, path); ok && value == nil {
+			out = append(out, slices.Clone(path))
+		}
+	}
+	return fieldpath.NewSet(out...)
 }

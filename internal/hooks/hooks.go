@@ -17,4 +17,7 @@ var (
 	// SetEncoded makes fieldsV1 the fields of a *managedfields.Entry that NewEntry returned, without decoding them. They
 	// must be as this project writes them: any other text would own other fields. The entry shares them.
 	SetEncoded func(entry any, fieldsV1 *metav1.FieldsV1)
+	// BeAsUpstream makes a *fieldmanager.FieldManager accept all names of managers that upstream accepts, and refuse
+	// objects with upstream's texts.
+	BeAsUpstream func(fieldManager any)
 )

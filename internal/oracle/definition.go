@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -29,14 +30,21 @@ type Definition struct {
 	HasStatus bool // as a subresource
 	Upstream  managedfields.TypeConverter
 	Tenure    *openapi.Registry
-	// Prune removes from an object what its version does not declare, as a server does to what it reads.
+	// Prune removes from an object what its version does not declare, as a server does to what it reads; nil for
+	// histories that a server does.
 	Prune func(version string, object map[string]any)
+	// Server begins a new object on a server that does the writes, too; nil for none.
+	Server func() Server
 }
 
 // History is what came of writes to one object, the first of which creates it.
 type History struct {
 	Writes []Write
-	Stored int // how many of them upstream did not refuse
+	Stored int // how many of them upstream, or the server, did not refuse
+	// Refused counts the writes that a server refused, but for conflicts, by the reason.
+	Refused map[string]int
+	// Uncompared is how many writes were sent only, as entries of other versions have to be converted.
+	Uncompared int
 	// Met counts the differences that have a number in doc/differences.md, by it.
 	Met map[int]int
 	// Err is the difference without a number, or the panic, at which the history ended with its last write.
@@ -46,27 +54,46 @@ type History struct {
 // Random does random writes, the same for the same seed.
 func (d *Definition) Random(seed uint64) History {
 	g := NewGen(Random(seed))
-	g.Validated = true
-	w := d.world()
-	for version, s := range d.Schemas {
-		w.parts[version] = some(s, seed, "", nil)
+	if g.Validated, g.served = true, d.Server != nil; g.served {
+		g.Profile = profiles["small"] // so that what differs can be read
 	}
-	h := History{Met: map[int]int{}}
-	for len(h.Writes) < maxSteps && !g.Done() && h.Err == nil {
-		w.write(g.write(w), &h)
-	}
-	return h
+	return d.play(func(w *World, h *History) {
+		if g.served && seed%3 > 0 { // so that most writes can be compared
+			w.only = d.Versions[int(seed/3)%len(d.Versions)]
+		}
+		for version, s := range d.Schemas {
+			if g.served {
+				s = sendable(s)
+			}
+			w.parts[version] = some(s, seed, "", nil)
+		}
+		for len(h.Writes) < maxSteps && !g.Done() && h.Err == nil {
+			w.write(g.write(w), h)
+		}
+	})
 }
 
 // Replay does writes.
 func (d *Definition) Replay(writes []Write) History {
-	w, h := d.world(), History{Met: map[int]int{}}
-	for _, write := range writes {
-		write.Object.SetGroupVersionKind(w.kind(write.Version)) // if it was left out, it is back
-		if w.write(write, &h); h.Err != nil {
-			break
+	return d.play(func(w *World, h *History) {
+		for _, write := range writes {
+			write.Object.SetGroupVersionKind(w.kind(write.Version)) // if it was left out, it is back
+			if w.write(write, h); h.Err != nil {
+				break
+			}
 		}
+	})
+}
+
+// play does writes to a new object.
+func (d *Definition) play(do func(w *World, h *History)) (h History) {
+	w := d.world()
+	h.Met, h.Refused = map[int]int{}, map[string]int{}
+	if d.Server != nil {
+		w.server = d.Server()
+		defer func() { h.Err = errors.Join(h.Err, w.server.Close()) }()
 	}
+	do(w, &h)
 	return h
 }
 
@@ -80,12 +107,18 @@ func (d *Definition) world() *World {
 
 // write has both engines do a write, and stores its object.
 func (w *World) write(write Write, h *History) {
-	h.Writes = append(h.Writes, write)
+	if w.server == nil {
+		h.Writes = append(h.Writes, write)
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			h.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	if w.server != nil {
+		w.serve(write, h)
+		return
+	}
 	out, met, err := w.both(write)
 	for _, number := range met {
 		h.Met[number]++
@@ -111,7 +144,7 @@ func (w *World) fields(version string) map[string]*spec.Schema {
 }
 
 func (w *World) prune(version string, object map[string]any) {
-	if w.defined != nil {
+	if w.defined != nil && w.defined.Prune != nil {
 		w.defined.Prune(version, object)
 	}
 }

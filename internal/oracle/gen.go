@@ -24,6 +24,7 @@ type Gen struct {
 	nulls    bool // nulls come up often
 	strict   bool // no value is null, as those of metadata, which a server decodes into Go structs
 	fixed    bool // the type does not change
+	served   bool // a server gets the writes, which validates names and labels
 	outlived bool // a version may cease to exist, and its entries stay
 	size     int  // of most large lists: those of one world are about as large
 	room     int  // how many items large lists may still have in the value that is being made
@@ -142,6 +143,9 @@ var (
 	texts      = []string{"", "a", "b", "<&>", "\"q\"", "1"}
 	numbers    = []any{int64(0), int64(1), int64(-3), 1.5, float64(2)}
 
+	plainNames   = []string{"a", "b", "c", "d"}
+	plainNumbers = []any{int64(0), int64(1), int64(2), int64(3)}
+
 	oddNames   = []string{"a", "b", "", ".", "f:a", "é", "name"}
 	oddTexts   = []string{"", "a", "\u00e9", "\u2028", "\x7f", "{\"a\":1}", "1", "\x01"}
 	oddNumbers = []any{int64(0), int64(1), float64(1), int64(2), float64(2), 1.5, 0.1, int64(100_000), 1e21, float64(0)}
@@ -151,6 +155,9 @@ func (g *Gen) name() string {
 	if g.odd {
 		return oddNames[g.Intn(len(oddNames))]
 	}
+	if g.served {
+		return plainNames[g.Intn(len(plainNames))]
+	}
 	return fieldNames[g.Intn(len(fieldNames))]
 }
 
@@ -158,12 +165,18 @@ func (g *Gen) text() string {
 	if g.odd {
 		return oddTexts[g.Intn(len(oddTexts))]
 	}
+	if g.served {
+		return plainNames[g.Intn(len(plainNames))]
+	}
 	return texts[g.Intn(len(texts))]
 }
 
 func (g *Gen) number() any {
 	if g.odd {
 		return oddNumbers[g.Intn(len(oddNumbers))]
+	}
+	if g.served {
+		return plainNumbers[g.Intn(len(plainNumbers))]
 	}
 	return numbers[g.Intn(len(numbers))]
 }

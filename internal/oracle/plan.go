@@ -285,7 +285,7 @@ func (w *World) compareWays(
 				continue // it goes with a struct of which all else was dropped, as upstream has it
 			}
 			if (had == nil || wanted == nil) && keepsLastApplied(write.Manager, live) &&
-				strings.HasPrefix(c.Path.String(), ".metadata.annotations.") {
+				len(c.Path) == 3 && c.Path[:2].Equal(fieldpath.Fields("metadata", "annotations")) {
 				continue // a null beside the annotation of client-side apply becomes an empty text
 			}
 			inItem := false // that the manager owned at another version, where it may go (spec rule 6.3)

@@ -99,6 +99,7 @@ func (g *Gen) run() error {
 func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, err error) {
 	up, now, upErr := w.Upstream(write)
 	own, ownErr := w.Tenure(write, now)
+	w.answers = [2]answer{{up, upErr}, {own, ownErr}}
 	if errors.Is(ownErr, ErrChangedInput) {
 		return nil, nil, ownErr
 	}

@@ -51,6 +51,10 @@ type World struct {
 	isVaried bool         // versions may have different topologies
 	upstream managedfields.TypeConverter
 	types    *openapi.Registry
+	server   Server                       // nil for none
+	sent     []*unstructured.Unstructured // to the server
+	only     string                       // the version of all writes, if they have one
+	answers  [2]answer                    // of upstream and of Tenure, to the last write
 }
 
 // SetSpec changes the type, for both engines.

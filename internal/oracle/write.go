@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,19 +159,26 @@ func (g *Gen) metadata(metadata, old map[string]any, dup int) {
 		g.items = 0 // the spec is what counts
 	}
 	defer func() { g.strict, g.items = was, items }()
-	edited := map[string]any{}
-	for name := range Metadata.Properties {
+	edited, schema := map[string]any{}, Metadata
+	if g.served { // others have a meaning for a cluster
+		schema.Properties = map[string]spec.Schema{
+			"labels": Metadata.Properties["labels"], "annotations": Metadata.Properties["annotations"],
+		}
+	}
+	for name := range schema.Properties {
 		if v, ok := old[name]; ok {
 			edited[name] = v
 		}
 		delete(metadata, name)
 	}
 	if len(edited) == 0 {
-		edited, _ = g.Value(&Metadata, dup).(map[string]any)
+		edited, _ = g.Value(&schema, dup).(map[string]any)
 	} else {
-		edited, _ = g.Edit(edited, &Metadata, dup).(map[string]any)
+		edited, _ = g.Edit(edited, &schema, dup).(map[string]any)
 	}
-	maps.Copy(metadata, edited)
+	if maps.Copy(metadata, edited); g.served {
+		return
+	}
 	// An accessor reads a null among annotations as an empty text.
 	if annotations, ok := metadata["annotations"].(map[string]any); ok && g.Chance(3) {
 		annotations[g.name()] = nil
@@ -182,7 +190,7 @@ func (g *Gen) metadata(metadata, old map[string]any, dup int) {
 func (g *Gen) write(w *World) Write {
 	write := Write{
 		Apply:   g.Intn(3) > 0 || w.Live == nil && g.Intn(2) == 1,
-		Version: g.version(w.versions()),
+		Version: cmp.Or(w.only, g.version(w.versions())),
 		Manager: g.Manager(),
 		Force:   g.Intn(2) == 0,
 	}
@@ -193,8 +201,11 @@ func (g *Gen) write(w *World) Write {
 		write.Subresource = "status"
 	}
 	fields := w.fields(write.Version)
-	if g.Intn(3) != 0 && write.Subresource == "" {
+	if (g.Intn(3) != 0 || g.served) && write.Subresource == "" {
 		delete(fields, "status")
+	}
+	if g.served && write.Subresource == "status" {
+		maps.DeleteFunc(fields, func(name string, _ *spec.Schema) bool { return name != "status" })
 	}
 	var live map[string]any
 	if w.Live != nil {
@@ -282,7 +293,7 @@ func (g *Gen) editManagedFields(metadata map[string]any) {
 	case 1:
 		metadata["managedFields"] = []any{map[string]any{}}
 	case 2:
-		if len(list) > 0 {
+		if len(list) > 1 || len(list) > 0 && !g.served { // servers differ in what an empty list says
 			metadata["managedFields"] = list[1:]
 		}
 	case 3:

@@ -30,7 +30,8 @@ type Finder interface {
 	// Find returns the child that e selects in v, the first one if it selects several, and how many it selects.
 	Find(t *typed.Type, v any, e fieldpath.Element) (child any, times int)
 	// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values that old and now have at
-	// the path; nil for none. The path is valid until the next one; clone it to keep it.
+	// the path; nil for none. The value of duplicate items is a list of them. The path is valid until the next one; clone
+	// it to keep it.
 	Pairs(t *typed.Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any]
 }
 

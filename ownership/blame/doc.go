@@ -9,8 +9,9 @@
 //   - A line shows one field, or several: `- name: web` begins a list item, and holds its first field. Both have owners
 //     of their own, because a manager can own an item without its fields, and the other way round (spec rule 4.3). All
 //     lines of a long string show one field.
-//   - The owner of an atomic list or map owns everything in it ([Whole]). A struct itself has no owner, only its fields
-//     have ([Parent]).
+//   - The owner of an atomic list or map owns everything in it ([Whole]). So does the owner of duplicate items, if its
+//     entry has nothing below their element: they are compared as one leaf (spec rule 5.4). A struct itself has no
+//     owner, only its fields have ([Parent]).
 //   - Fields that identify an object, and those that only the server sets, never have an owner ([Exempt],
 //     spec rule 2.7). Every other field without an owner is [Unowned].
 //   - No schema is needed: the entries show which lists are keyed and which are sets. A schema helps where they can't:

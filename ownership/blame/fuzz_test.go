@@ -41,6 +41,9 @@ func FuzzNew(f *testing.F) {
 			{"manager":"n\u001b]0;x\u0007\u202e</script>","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1",
 			"fieldsV1":{"f:spec":{".":{},"f:l":{},"f:gone":{"f:x":{}}}}},
 			{"manager":"broken"},7]}}`,
+		`{"spec":{"l":[{"name":"a","v":[1]},{"name":"a","v":{"w":1}}]},"metadata":{"managedFields":[
+			{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{
+			"f:l":{"k:{\"name\":\"a\"}":{}}}}}]}}`,
 		`{"metadata":{"managedFields":{},"name":"</script><img src=x onerror=alert(1)>"}}`,
 	} {
 		f.Add([]byte(s))
@@ -146,7 +149,7 @@ func checkOwners(t *testing.T, root *node, obj map[string]any) {
 	cursors := r.decode(any(list), time.Time{})
 	r.attribute(root, nil, cursors)
 
-	want := map[*node][]int{}
+	want, twice := map[*node][]int{}, map[*node][]int{}
 	for i, c := range cursors {
 		lost := 0
 		for path := range c.below.All() {
@@ -154,6 +157,10 @@ func checkOwners(t *testing.T, root *node, obj map[string]any) {
 			for _, n := range found {
 				if !slices.Contains(want[n], i) {
 					want[n] = append(want[n], i)
+				}
+				isTwice := c.below.Leaves().Has(path) && len(selected(n.parent, path[len(path)-1])) > 1
+				if isTwice && !slices.Contains(twice[n], i) {
+					twice[n] = append(twice[n], i)
 				}
 			}
 			several := false // items on the way
@@ -166,18 +173,31 @@ func checkOwners(t *testing.T, root *node, obj map[string]any) {
 		}
 		require.Equal(t, lost, r.Entries[i].AbsentCount, "paths of entry %d that lead nowhere", i)
 	}
-	var visit func(n *node)
-	visit = func(n *node) {
-		if n.state == Owned {
+	var visit func(n *node, whole []int)
+	visit = func(n *node, whole []int) {
+		switch {
+		case n.state == Owned:
 			require.Equal(t, want[n], n.entries, "%s", n.path())
-		} else {
+		case len(whole) > 0:
+			require.Equal(t, Whole, n.state, "%s", n.path())
+			require.Equal(t, whole, n.entries, "%s", n.path())
+		default:
+			require.NotEqual(t, Whole, n.state, "%s", n.path())
+		}
+		if n.state != Owned {
 			require.Empty(t, want[n], "%s", n.path())
 		}
+		switch {
+		case n.kind == Atomic && n.state == Owned:
+			whole = n.entries
+		case len(twice[n]) > 0:
+			whole = twice[n]
+		}
 		for _, child := range n.children {
-			visit(child)
+			visit(child, whole)
 		}
 	}
-	visit(root)
+	visit(root, nil)
 }
 
 // search is the naive twin of attribute: it looks at every child of every node that a path leads through.

@@ -30,6 +30,7 @@ type node struct {
 	kind    Kind
 	state   State
 	entries []int // whose paths end here, ascending
+	twice   []int // those of them that own n and its duplicates as one leaf (spec rule 5.4)
 	cursors []cursor
 }
 

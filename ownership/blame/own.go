@@ -22,7 +22,7 @@ type cursor struct {
 
 // place is what a node inherits from its parents.
 type place struct {
-	whole []int // the entries that own it through an atomic list or map around it
+	whole []int // the entries that own it through an atomic list or map around it, or through one of duplicate items
 	// exempt reports that it never has an owner. below has the paths in it that never have one; if it is exempt and
 	// below is nil, nothing in it has one.
 	exempt bool
@@ -42,8 +42,11 @@ func (r *Report) visit(n *node, at place) bool {
 	kind, names := n.kindOf()
 	n.kind = kind
 	inside := at.whole
-	if n.kind == Atomic && len(n.entries) > 0 {
+	switch {
+	case n.kind == Atomic && len(n.entries) > 0:
 		inside = n.entries
+	case len(n.twice) > 0:
+		inside = slices.Compact(n.twice)
 	}
 	owned := false
 	for i, child := range n.children {
@@ -92,6 +95,9 @@ func (r *Report) distribute(n *node) {
 				}
 				if held.Member {
 					child.entries = append(child.entries, c.entry)
+				}
+				if len(targets) > 1 && held.Below == nil {
+					child.twice = append(child.twice, c.entry)
 				}
 				if held.Below != nil {
 					child.cursors = append(child.cursors, cursor{c.entry, held.Below, c.several || len(targets) > 1})

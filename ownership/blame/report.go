@@ -119,8 +119,8 @@ type Field struct {
 	Kind Kind `json:"kind"`
 	// State is how it is owned.
 	State State `json:"state"`
-	// Owners own it: directly if State is Owned, through the atomic list or map
-	// around it if it is Whole. They are those of Report.Entries, in their order.
+	// Owners own it: directly if State is Owned, through the atomic list or map,
+	// or the item, around it if it is Whole. They are those of Report.Entries, in their order.
 	Owners []*Owner `json:"owners,omitempty"`
 }
 
@@ -148,7 +148,7 @@ type State string
 const (
 	// Owned: an entry has exactly this path.
 	Owned State = "owned"
-	// Whole: it is inside an atomic list or map that is owned.
+	// Whole: it is inside an atomic list or map that is owned, or inside one of duplicate items that are owned.
 	Whole State = "whole"
 	// Parent: it is not owned itself, but something in it is.
 	Parent State = "parent"

@@ -52,7 +52,7 @@ func ExampleNew() {
 	//   FIELD        OWNER            THEIR VALUE  YOUR VALUE  SINCE
 	//   .data.color  "alice" (Apply)  "red"        "blue"      2026-01-02T03:04:05Z
 	// Ways out:
-	//   force    apply again with --force-conflicts: your values, and the fields become yours alone
+	//   force    apply again, and force it: your values, and the fields become yours alone
 	//            "alice" loses:
 	//              .data.color
 	//   give up  leave the fields out of your manifest: their values stay, and so does the owner

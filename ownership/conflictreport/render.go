@@ -3,12 +3,12 @@ package conflictreport
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
 // The limits of a table. A column is as wide as its widest cell, so one long text would make every row long.
@@ -28,6 +28,8 @@ type Style struct {
 	Theirs, Yours func(string) string
 	// Way is for the names of the ways out.
 	Way func(string) string
+	// Line returns the line of the command that does what is suggested; nil to print none.
+	Line func(advice.Suggestion) string
 }
 
 // Render writes the report for people: a table of the fields, their owners, both values and times, and the ways out,
@@ -42,50 +44,30 @@ func (r Report) Render(w io.Writer, style Style) error {
 		fmt.Fprintf(&b, "  and %d more\n", more)
 	}
 	b.WriteString("Ways out:\n")
-	for _, way := range r.WayTexts() {
-		name := printable.Cell{Text: fmt.Sprintf("%-8s", way.Name), Style: style.Way}
-		fmt.Fprintf(&b, "  %s %s\n", name, way.Text)
-		for _, known := range r.Ways {
-			if known.Way == way.Way {
-				renderLosses(&b, known.Losses, style)
-			}
+	for _, way := range r.Ways {
+		name := printable.Cell{Text: fmt.Sprintf("%-8s", way.Name()), Style: style.Way}
+		if way.Refused != "" {
+			fmt.Fprintf(&b, "  %s the server refuses it: %s\n", name, printable.Text(way.Refused))
+			continue
+		}
+		fmt.Fprintf(&b, "  %s %s\n", name, way.Why)
+		renderLosses(&b, way.Losses, style)
+	}
+	for _, s := range r.Suggestions {
+		fmt.Fprintf(&b, "  %s %s\n", printable.Cell{Text: "move    ", Style: style.Way}, printable.Text(s.Why))
+		if style.Line != nil {
+			fmt.Fprintf(&b, "           %s\n", printable.Text(style.Line(s)))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// WayText says what a way out does, for people.
-type WayText struct {
-	Way        conflicts.Way
-	Name, Text string
-}
+// wayNames are the names of the ways out, for people.
+var wayNames = map[conflicts.Way]string{conflicts.Force: "force", conflicts.GiveUp: "give up", conflicts.Share: "share"}
 
-// WayTexts returns the ways out that there are for the conflicts of the report.
-func (r Report) WayTexts() []WayText {
-	force, share := "your values, and the fields become yours alone", "both of you own the fields from then on"
-	absent := 0
-	if !slices.ContainsFunc(r.Conflicts, func(c conflicts.Conflict) bool { return !c.Equal }) {
-		force = "no value changes, and the fields become yours alone"
-	}
-	for _, c := range r.Conflicts {
-		if c.Live == nil {
-			absent++
-		}
-	}
-	if absent > 0 {
-		share = "both of you own what is there; you leave out what is absent"
-	}
-	out := []WayText{
-		{conflicts.Force, "force", "apply again with --force-conflicts: " + force},
-		{conflicts.GiveUp, "give up", "leave the fields out of your manifest: their values stay, and so does the owner"},
-		{conflicts.Share, "share", "put their values into your manifest: " + share},
-	}
-	if absent == len(r.Conflicts) {
-		return out[:2] // there is nothing to share
-	}
-	return out
-}
+// Name returns the name of the way out, for people.
+func (w *WayOut) Name() string { return wayNames[w.Way] }
 
 // rows returns the table of the conflicts.
 func (r Report) rows(style Style) [][]printable.Cell {

@@ -14,12 +14,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 func applier(name string) managedfields.Key {
@@ -34,9 +40,9 @@ func on(owner managedfields.Key, path ...string) conflicts.Conflict {
 	return conflicts.Conflict{Path: fieldpath.Fields(path...), Owner: owner}
 }
 
-// render writes conflicts without ways out.
+// render writes conflicts of which no more is known.
 func render(w io.Writer, what, manager string, all ...conflicts.Conflict) error {
-	report := conflictreport.Report{Object: what, Manager: manager, Conflicts: all}
+	report := conflictreport.Of(what, manager, all)
 	return report.Render(w, conflictreport.Style{})
 }
 
@@ -59,7 +65,7 @@ func TestRender(t *testing.T) {
   .spec.map       "b" (Apply)                                            {"a":[1]}    "x"         unknown
   .spec.odd       "b" (Apply)                                            NaN          true        2026-01-02T03:04:05Z
 Ways out:
-  force    apply again with --force-conflicts: your values, and the fields become yours alone
+  force    apply again, and force it: your values, and the fields become yours alone
   give up  leave the fields out of your manifest: their values stay, and so does the owner
   share    put their values into your manifest: both of you own the fields from then on
 `, b.String())
@@ -119,6 +125,31 @@ func TestRenderedValues(t *testing.T) {
 			require.Equal(t, row.want, strings.TrimRight(cell, " "), row.why)
 		})
 	}
+}
+
+// TestDuplicates shows a conflict with the owner of duplicate items: all of them are the live value, and no intent may
+// have that.
+func TestDuplicates(t *testing.T) {
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	m, err := fieldmanager.New(gvk, openapi.Builtin(), fieldmanager.Options{})
+	require.NoError(t, err)
+	pod := func(env ...any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a"},
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "env": env}}},
+		}}
+	}
+	foo := func(value string) any { return map[string]any{"name": "FOO", "value": value} }
+	live, err := writetest.Update(m, nil, pod(foo("one"), foo("two")), "creator")
+	require.NoError(t, err)
+	report, err := conflictreport.New(t.Context(), m, live, pod(foo("two")), "pod/a", plans.Options{Manager: "me"})
+	require.NoError(t, err)
+	require.Len(t, report.Conflicts, 1)
+	require.Equal(t, []any{foo("one"), foo("two")}, report.Conflicts[0].Live)
+	var b strings.Builder
+	require.NoError(t, report.Render(&b, conflictreport.Style{}))
+	require.Contains(t, b.String(), `  [{"name":"FOO","value":"one"},{"name":"FOO","va…  {"name":"FOO","value":"two"}  `)
+	require.NotContains(t, b.String(), "share")
 }
 
 // TestStyle shows that a style decorates every part and moves none.

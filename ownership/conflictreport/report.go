@@ -9,6 +9,7 @@ package conflictreport
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -30,16 +32,21 @@ type Report struct {
 	Message string `json:"message,omitempty"`
 	// Conflicts are the conflicts; there may be none.
 	Conflicts conflicts.Conflicts `json:"conflicts"`
-	// Ways are the ways out, if they are known.
+	// Ways are the ways out.
 	Ways []WayOut `json:"ways,omitempty"`
+	// Suggestions are what else ends the conflicts.
+	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
 }
 
 // WayOut is one way out of all conflicts of an apply: apply Intent instead of the intent that conflicted, with Force.
 type WayOut struct {
+	advice.Suggestion
 	Way conflicts.Way `json:"way"`
-	// Intent shares memory with the intent that conflicted.
-	Intent *unstructured.Unstructured `json:"intent"`
+	// Intent shares memory with the intent that conflicted; nil if that is not known.
+	Intent *unstructured.Unstructured `json:"intent,omitempty"`
 	Force  bool                       `json:"force"`
+	// Refused is why the server refuses Intent; empty if it does not, or was not asked.
+	Refused string `json:"refused,omitempty"`
 	// Losses are what each owner loses, in the order of the conflicts.
 	Losses []Loss `json:"losses,omitempty"`
 }
@@ -56,20 +63,41 @@ type Loss struct {
 // not exist is left out, see [plans.Resolve].
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
 	options plans.Options) (Report, error) {
-	report := Report{Object: what, Manager: options.Manager, Conflicts: conflicts.Conflicts{}}
 	options.Force = false
 	plan, err := plans.New(ctx, m, live, applied, options)
 	if err != nil || plan.Outcome != plans.Conflict {
-		return report, err
+		return Report{Object: what, Manager: options.Manager, Conflicts: conflicts.Conflicts{}}, err
 	}
-	report.Conflicts, report.Message = plan.Conflicts, plan.Conflicts.Error()
-	for _, way := range [...]conflicts.Way{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
-		r, err := plans.Resolve(ctx, m, live, applied, func(conflicts.Conflict) conflicts.Way { return way }, options)
+	report := Of(what, options.Manager, plan.Conflicts)
+	report.Message = plan.Conflicts.Error()
+	ways := report.Ways[:0]
+	for _, way := range report.Ways {
+		r, err := plans.Resolve(ctx, m, live, applied, func(conflicts.Conflict) conflicts.Way { return way.Way }, options)
 		if err == nil {
-			report.Ways = append(report.Ways, WayOut{way, r.Intent, r.Force, losses(r.Forced)})
+			way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r.Forced)
+			way.Promise.Keeps = way.Promise.Keeps && !takes(r.Plan, options.Manager)
+			ways = append(ways, way)
 		}
 	}
+	report.Ways = ways
 	return report, nil
+}
+
+// Of returns the report of conflicts of which no more is known, such as those of a server's answer.
+func Of(what, manager string, found conflicts.Conflicts) Report {
+	report := Report{Object: what, Manager: manager, Conflicts: found, Suggestions: advice.OwnUpdates(manager, found)}
+	for _, s := range advice.WaysOut(found) {
+		report.Ways = append(report.Ways, WayOut{Suggestion: s, Way: s.Action.(advice.Resolve).Way})
+	}
+	return report
+}
+
+// takes reports whether another manager loses a field by an apply. Without force, this is what kubectl last applied
+// client-side: its first server-side apply takes it without a conflict.
+func takes(plan *plans.Plan, manager string) bool {
+	return slices.ContainsFunc(plan.Ownership, func(change plans.OwnershipChange) bool {
+		return change.Manager.Manager != manager && !change.Loses.Empty()
+	})
 }
 
 // losses returns what each owner loses if conflicts, which are sorted by owner, are forced.

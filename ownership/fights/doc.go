@@ -1,4 +1,4 @@
-// Package fights finds field managers that undo each other's writes.
+// Package fights finds field managers that undo each other's writes, or their own.
 //
 //	t := fights.New(fights.Options{})
 //	for event := range events { // a watch, or an audit log
@@ -34,10 +34,40 @@
 //   - a handover, in which one side writes after another and stays;
 //   - sides that take turns and set new values each time, such as the holders of a Lease.
 //
+// # What a flap is
+//
+// Two sources that write under the name of one manager are one side: two replicas of a controller with
+// different configurations, or two Kustomizations that have the same object. No entry tells them
+// apart, and nobody conflicts. But the value goes back and forth within one turn.
+//
+// A write reverts when its turn goes on, and it sets the field to the value that the same side had set
+// before its last write. A field flaps when the last Options.Returns writes of a turn, or more, revert,
+// one after the other, and that many of them are within the window.
+//
+//	side        writes   reverts
+//	controller  a
+//	controller  b
+//	controller  a        1
+//	controller  b        2
+//	controller  a        3       it flaps
+//	controller  c                a third value ends it
+//
+// So a manager that goes through several values, such as an autoscaler, does not flap, and neither does
+// one that changes a field and back once, or slowly. A status may go back and forth with what it
+// describes: fields below .status and writes to a status subresource do not flap. Components of
+// Kubernetes do not either, because their writes, such as the readiness in an EndpointSlice, are a status
+// as well, nor do Leases and Events.
+//
 // # What else is found
 //
 // An idle writer writes at least Options.IdleWrites times within the window without changing a value
-// other than times. Leases and Events are left out: to write times is what they are for.
+// other than times. Leases and Events are left out: to write times is what they are for. An applier that
+// repeats its intent every few minutes is below that rate.
+//
+// A write that changes nothing at all, not even a time, leaves the object at its version. A watch of
+// objects has no event for it, so [Tracker.Observe] can't count it. An audit log has a response for each
+// request: [Tracker.ObserveWrite] counts it, as a write of the manager of the request. Dry runs are no
+// writes; the caller leaves them out.
 //
 // Managed fields grow when they have more entries, and more bytes by half, than when the object was
 // first observed, and at least a KiB more.
@@ -45,7 +75,7 @@
 // # Bounds
 //
 // For each object the tracker keeps the last version that it observed, at most Options.Fields fields
-// that were written by more than one side, each with at most 16 turns, and the times of idle writes.
+// that were written, each with at most 16 turns, and the times of reverts and of idle writes.
 // The fields that were written the longest ago are forgotten first. Values are kept as text of at most
 // 64 bytes, and compared by a hash.
 //

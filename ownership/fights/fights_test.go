@@ -3,10 +3,12 @@ package fights_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -98,6 +100,10 @@ func deployment(replicas int, image string) string {
 		replicas,
 		image,
 	)
+}
+
+func data(key, value string) string {
+	return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {%s: %q}}`, key, value)
 }
 
 const withoutReplicas = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default},
@@ -259,6 +265,17 @@ func TestHistories(t *testing.T) {
 			},
 		},
 		{
+			name: "a lease that goes back and forth", why: "replicas of one program write to it under one name",
+			kind: leases, step: 10 * time.Second,
+			writes: func(c *cluster) {
+				c.apply("a", `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: l, namespace: ns},
+					spec: {leaseDurationSeconds: 1}}`)
+				for i := range 10 {
+					c.set("manager", fmt.Sprint("pod-", i%2), "spec", "holderIdentity")
+				}
+			},
+		},
+		{
 			name: "an idle writer", why: "only a time changes",
 			kind: configMaps, step: 10 * time.Second,
 			writes: func(c *cluster) {
@@ -277,6 +294,101 @@ func TestHistories(t *testing.T) {
 				c.apply("owner", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {k: v}}`)
 				for i := range 30 {
 					c.set("counter", fmt.Sprint(i), "data", "n")
+				}
+			},
+		},
+		{
+			name: "two sources under one name", why: "no entry tells them apart, and the value goes back and forth",
+			kind: configMaps,
+			writes: func(c *cluster) {
+				for i := range 5 {
+					c.apply("flux", data("k", []string{"a", "b"}[i%2]))
+					c.set("counter", fmt.Sprint(i), "data", "n")
+				}
+			},
+			want: []string{`ns/ConfigMap/a: .data.k: flux (apply) sets "a" and "b" by turns; reverted its own value 3 times`},
+		},
+		{
+			name: "two sources, one without the field", why: "to be absent is a value",
+			kind: configMaps,
+			writes: func(c *cluster) {
+				for range 3 {
+					c.apply("flux", data("k", "v"))
+					c.apply("flux", data("other", "v"))
+				}
+			},
+			want: []string{
+				`.data.k: flux (apply) sets (absent) and "v" by turns; reverted its own value 4 times`,
+				`.data.other: flux (apply) sets "v" and (absent) by turns; reverted its own value 3 times`,
+			},
+		},
+		{
+			name: "two replicas of an updater", why: "an update reverts as an apply does",
+			kind: configMaps,
+			writes: func(c *cluster) {
+				c.apply("owner", data("k", "v"))
+				for i := range 6 {
+					c.set("controller", fmt.Sprint(i%2), "data", "n")
+				}
+			},
+			want: []string{`.data.n: controller sets "1" and "0" by turns; reverted its own value 4 times`},
+		},
+		{
+			name: "sources that another manager interrupts", why: "the turn before is a flap of its own",
+			kind: configMaps,
+			writes: func(c *cluster) {
+				for i := range 5 {
+					c.apply("flux", data("k", []string{"a", "b"}[i%2]))
+				}
+				c.set("kubectl-edit", "mine", "data", "k")
+			},
+			want: []string{`.data.k: flux (apply) sets "a" and "b" by turns; reverted its own value 3 times`},
+		},
+		{
+			name: "a change and back", why: "a revert or two is no flap",
+			kind: configMaps,
+			writes: func(c *cluster) {
+				for i := range 4 {
+					c.apply("flux", data("k", []string{"a", "b"}[i%2]))
+				}
+			},
+		},
+		{
+			name: "back and forth, slowly", why: "less than three reverts are within the window",
+			kind: configMaps, step: 5 * time.Minute,
+			writes: func(c *cluster) {
+				for i := range 10 {
+					c.apply("flux", data("k", []string{"a", "b", "b"}[i%3]))
+				}
+			},
+		},
+		{
+			name: "an autoscaler that hesitates", why: "a third value ends what began as reverts",
+			kind: deployments, step: 10 * time.Second,
+			writes: func(c *cluster) {
+				c.apply("argocd", withoutReplicas)
+				for _, n := range []int64{2, 3, 2, 3, 4, 3, 4, 5, 4, 3, 4, 3, 2, 3, 2} {
+					c.set("hpa", n, "spec", "replicas")
+				}
+			},
+		},
+		{
+			name: "a status that goes back and forth", why: "so does what it describes",
+			kind: deployments, step: 10 * time.Second,
+			writes: func(c *cluster) {
+				c.apply("argocd", deployment(3, "i"))
+				for i := range 20 {
+					c.set("operator", int64(1+i%2), "status", "readyReplicas")
+				}
+			},
+		},
+		{
+			name: "a component", why: "it writes what it observes, elsewhere than in a status, too",
+			kind: configMaps, step: 10 * time.Second,
+			writes: func(c *cluster) {
+				c.apply("owner", data("k", "v"))
+				for i := range 20 {
+					c.set("kube-controller-manager", fmt.Sprint(i%2), "data", "ready")
 				}
 			},
 		},
@@ -400,4 +512,138 @@ func TestRandomHistories(t *testing.T) {
 		}
 		require.Equal(t, want, found, "seed %d", seed)
 	}
+}
+
+// TestWritesWithoutChange has requests that leave the object at its version, as an audit log shows them, and a watch of
+// objects does not.
+func TestWritesWithoutChange(t *testing.T) {
+	update := fights.Side{Manager: "operator", Operation: metav1.ManagedFieldsOperationUpdate}
+	patch := func(manager string) fights.Side { return fights.Side{Manager: manager} }
+	lease := `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: l, namespace: ns},
+		spec: {holderIdentity: h}}`
+	for _, row := range []struct {
+		name, why string
+		kind      schema.GroupVersionKind
+		object    string
+		side      fights.Side
+		step      time.Duration
+		want      string
+	}{
+		{"updates", "each is a request to the server", configMaps, data("k", "v"), update, time.Second,
+			"ns/ConfigMap/a: operator wrote 30 times without changing anything"},
+		{"applies", "a patch of who has applied is an apply", configMaps, data("k", "v"), patch("owner"), time.Second,
+			"ns/ConfigMap/a: owner (apply) wrote 30 times without changing anything"},
+		{"patches", "a patch of who has not applied is an update", configMaps, data("k", "v"), patch("other"), time.Second,
+			"ns/ConfigMap/a: other wrote 30 times without changing anything"},
+		{"of a subresource", "it is another side", configMaps, data("k", "v"),
+			fights.Side{Manager: "owner", Subresource: "status"}, time.Second,
+			"ns/ConfigMap/a: owner/status wrote 30 times without changing anything"},
+		{"applies every two minutes", "it is what GitOps tools do", configMaps, data("k", "v"), patch("owner"),
+			2 * time.Minute, ""},
+		{"of a Lease", "to be written is what it is for", leases, lease, update, time.Second, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := newCluster(t, row.kind, row.step, fights.Options{})
+			c.apply("owner", row.object)
+			var last []fights.Finding
+			for range 30 {
+				last = c.tracker.ObserveWrite(c.live.Object, row.side, c.now)
+				require.Empty(t, c.tracker.Observe(c.live.Object, c.now), "a watch may begin again")
+				c.now = c.now.Add(row.step)
+			}
+			var got string
+			for _, f := range c.tracker.Findings(c.now) {
+				got += f.String()
+			}
+			require.Equal(t, row.want, got, row.why)
+			require.Equal(t, row.want != "", len(last) == 1, "what is found is told as it is found")
+		})
+	}
+
+	c := newCluster(t, configMaps, time.Second, fights.Options{})
+	c.apply("owner", data("k", "v"))
+	for i := range 30 {
+		c.live.SetResourceVersion(fmt.Sprint("other-", i))
+		require.Empty(t, c.tracker.ObserveWrite(c.live.Object, update, c.now), "there is another version each time")
+	}
+	require.Empty(t, fights.New(fights.Options{}).ObserveWrite(c.live.Object, update, c.now), "the object is new")
+}
+
+// wrote is a change of a field, for the naive twin.
+type wrote struct {
+	side, value string
+	at          time.Time
+}
+
+// naiveFlap is what doc.go says of the writes of one field: the side of the last turn that flaps, and how many reverts
+// it has in the window.
+func naiveFlap(writes []wrote, now time.Time) (side string, reverts int) {
+	for end := len(writes); end > 0; {
+		begin := end - 1
+		for begin > 0 && writes[begin-1].side == writes[begin].side {
+			begin--
+		}
+		turn := writes[begin:end]
+		reverts = 0
+		for i := len(turn) - 1; i >= 2 && turn[i].value == turn[i-2].value; i-- {
+			if now.Sub(turn[i].at) <= 10*time.Minute {
+				reverts++
+			}
+		}
+		if reverts >= 3 {
+			return turn[0].side, reverts
+		}
+		end = begin
+	}
+	return "", 0
+}
+
+// TestFlapsAtRandom compares the flaps and idle writers of random histories with a naive twin.
+func TestFlapsAtRandom(t *testing.T) {
+	flaps, idlers := 0, 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		c := newCluster(t, configMaps, time.Second, fights.Options{IdleWrites: 4})
+		c.apply("owner", data("k", "v"))
+		fields, idle := map[string][]wrote{}, map[string][]time.Time{}
+		values := 2 + int(seed%2)
+		for range 60 {
+			side, name, value := fmt.Sprint("side-", r.IntN(8)/7), fmt.Sprint("f", r.IntN(2)), fmt.Sprint(r.IntN(values))
+			if r.IntN(3) == 0 {
+				idle[side] = append(idle[side], c.now)
+				c.tracker.ObserveWrite(c.live.Object, fights.Side{Manager: side}, c.now)
+				c.now = c.now.Add(time.Second)
+			}
+			if w := fields[name]; len(w) == 0 || w[len(w)-1].value != value {
+				fields[name] = append(w, wrote{side, value, c.now})
+				c.set(side, value, "data", name)
+			}
+			c.now = c.now.Add(time.Duration(r.IntN(80)) * time.Second)
+		}
+		want, got := map[string]int{}, map[string]int{}
+		for name, writes := range fields {
+			if side, reverts := naiveFlap(writes, c.now); reverts > 0 {
+				want[".data."+name+" "+side] = reverts
+				flaps++
+			}
+		}
+		for side, times := range idle {
+			times = slices.DeleteFunc(times, func(at time.Time) bool { return c.now.Sub(at) > 10*time.Minute })
+			if len(times) >= 4 {
+				want[side] = len(times)
+				idlers++
+			}
+		}
+		for _, f := range c.tracker.Findings(c.now) {
+			switch f.Kind {
+			case fights.Flap:
+				got[f.Path.String()+" "+f.Sides[0].Manager] = f.Returns
+			case fights.IdleWriter:
+				got[f.Sides[0].Manager] = f.Returns
+			}
+		}
+		require.Equal(t, want, got, "seed %d", seed)
+	}
+	require.Greater(t, flaps, 10)
+	require.Greater(t, idlers, 10)
 }

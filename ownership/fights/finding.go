@@ -13,10 +13,11 @@ import (
 // Kind is what was found.
 type Kind string
 
-// What is found: a fight over a field, a side that writes without changing anything, and managed
-// fields that grow.
+// What is found: a fight over a field, a side that reverts its own values of a field, a side that writes
+// without changing anything, and managed fields that grow.
 const (
 	Fight      Kind = "Fight"
+	Flap       Kind = "Flap"
 	IdleWriter Kind = "IdleWriter"
 	Growth     Kind = "Growth"
 )
@@ -25,12 +26,13 @@ const (
 type Finding struct {
 	Kind Kind `json:"kind"`
 	Object
-	// Path is the field that is fought over; nil for the other kinds.
+	// Path is the field that is fought over, or flaps; nil for the other kinds.
 	Path fieldpath.Path `json:"field,omitempty"`
-	// Sides are who fights, in the order of their names, or the one idle writer.
+	// Sides are who fights, in the order of their names; the one side that flaps, with each of its two
+	// values, the last one first; or the one idle writer.
 	Sides []Participant `json:"sides,omitempty"`
-	// Turns and Returns are how many there were in the window; Returns is, for an idle writer, how
-	// many writes changed nothing.
+	// Turns and Returns are how many there were in the window; Returns is, for a flap, how many writes
+	// reverted, and for an idle writer, how many changed nothing.
 	Turns   int `json:"-"`
 	Returns int `json:"returns,omitempty"`
 	// Since and Last are when the first and the last of the writes that count were.
@@ -77,6 +79,9 @@ func (f Finding) String() string {
 		where = f.Object.Namespace + "/" + where
 	}
 	switch f.Kind {
+	case Flap:
+		return fmt.Sprintf("%s: %s: %s sets %s and %s by turns; reverted its own value %d times", where, f.Path,
+			f.Sides[0].Side, f.Sides[0].Value, f.Sides[1].Value, f.Returns)
 	case IdleWriter:
 		return fmt.Sprintf("%s: %s wrote %d times without changing anything", where, f.Sides[0].Side, f.Returns)
 	case Growth:
@@ -91,7 +96,7 @@ func (f Finding) String() string {
 }
 
 func (f Finding) compare(o Finding) int {
-	order := []Kind{Fight, IdleWriter, Growth}
+	order := []Kind{Fight, Flap, IdleWriter, Growth}
 	return cmp.Or(
 		cmp.Compare(slices.Index(order, f.Kind), slices.Index(order, o.Kind)),
 		cmp.Compare(o.Returns, f.Returns),
@@ -129,6 +134,15 @@ func (h *history) fight(f *field, at time.Time, o Options) Finding {
 	}
 	slices.SortFunc(out.Sides, func(a, b Participant) int { return a.Side.compare(b.Side) })
 	return out
+}
+
+// flap makes the finding of a field that flaps in a turn; reverts are in the window.
+func (h *history) flap(f *field, t *turn, reverts []time.Time) Finding {
+	return Finding{
+		Kind: Flap, Object: h.last.object, Path: slices.Clone(f.path),
+		Sides: []Participant{{Side: t.side, Value: t.value.text}, {Side: t.side, Value: t.previous.text}},
+		Since: reverts[0], Last: reverts[len(reverts)-1], Returns: len(reverts),
+	}
 }
 
 func (h *history) idleFinding(side Side, times []time.Time) Finding {

@@ -19,7 +19,8 @@ var replicas = fieldpath.Fields("spec", "replicas")
 // ObserveScale is [Tracker.Observe] for a write of a manager to the scale subresource of an object, with the
 // Scale that the server returned: the object that was observed last, with the replicas and the resourceVersion
 // of the Scale. A Scale of kube-apiserver has no managed fields: if the replicas changed, the manager owns them
-// by an update, and nobody else does any more (spec rule 2.8).
+// by an update, and nobody else does any more (spec rule 2.8). A Scale of the version that was observed last is a write
+// without a change, as for [Tracker.ObserveWrite].
 //
 // It finds nothing if the object was not observed, if it has no .spec.replicas (a custom resource may have them
 // elsewhere), and if its managed fields can't be read.
@@ -27,8 +28,12 @@ func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Tim
 	u := &unstructured.Unstructured{Object: scale}
 	object, isKnown := t.byUID[string(u.GetUID())]
 	h := t.objects[object]
-	if !isKnown || u.GetResourceVersion() == h.last.version {
+	if !isKnown {
 		return nil
+	}
+	key := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationUpdate, h.last.object.APIVersion, "scale")
+	if u.GetResourceVersion() == h.last.version {
+		return h.idleWrite(Side{key.Manager, key.Operation, key.Subresource}, at, t.options)
 	}
 	live := &unstructured.Unstructured{Object: h.last.tree}
 	wanted, _ := scale["spec"].(map[string]any)
@@ -49,7 +54,6 @@ func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Tim
 		for i := range list {
 			list[i].Subtract(written)
 		}
-		key := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationUpdate, live.GetAPIVersion(), "scale")
 		owned := list.Get(key).Owned().Union(written)
 		mine := managedfields.NewEntry(key, live.GetAPIVersion(), &metav1.Time{Time: at}, owned)
 		tree = managedfields.With(tree, append(list.Without(key), mine).EncodeTree())

@@ -8,14 +8,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/ownership/internal/components"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Options bound what a Tracker keeps, and say when it reports. A zero field has its default.
 type Options struct {
-	// Window is how far back returns and idle writes count; 10 minutes.
+	// Window is how far back returns, reverts and idle writes count; 10 minutes.
 	Window time.Duration
-	// Returns is how many returns make a fight; 3.
+	// Returns is how many returns make a fight, and how many reverts a flap; 3.
 	Returns int
 	// IdleWrites is how many writes without a change make an idle writer; 10.
 	IdleWrites int
@@ -76,13 +77,38 @@ type turn struct {
 	first, last time.Time
 	isReturn    bool
 	isForced    bool // it began with a forced apply that took the field
+
+	previous    value // what the side had set before value
+	hasPrevious bool
+	reverts     []time.Time // of the last writes, as many of them as reverted one after the other
 }
 
 // Observe takes the next version of an object, which was written at a time, and returns what is
-// found by it: fights that begin or go on, idle writers and growth. A version that was observed
-// already finds nothing. obj is kept until the next version, and must not be changed.
+// found by it: fights and flaps that begin or go on, idle writers and growth. A version that was
+// observed already finds nothing. obj is kept until the next version, and must not be changed.
 func (t *Tracker) Observe(obj map[string]any, at time.Time) []Finding {
+	return t.observe(newSnapshot(obj), at)
+}
+
+// ObserveWrite is [Tracker.Observe] for the object that a server returned to a write of a side, as an audit log has it.
+// If the object has the version that was observed last, the write changed nothing, and counts as an idle write. The
+// side of a patch may lack its operation: it is an apply if the side has applied to the object.
+func (t *Tracker) ObserveWrite(obj map[string]any, side Side, at time.Time) []Finding {
 	next := newSnapshot(obj)
+	h := t.objects[next.object]
+	if h == nil || next.version == "" || next.version != h.last.version {
+		return t.observe(next, at)
+	}
+	if side.Operation == "" {
+		side.Operation = metav1.ManagedFieldsOperationApply
+		if !slices.ContainsFunc(next.entries, func(e ownedEntry) bool { return e.side == side }) {
+			side.Operation = metav1.ManagedFieldsOperationUpdate
+		}
+	}
+	return h.idleWrite(side, at, t.options)
+}
+
+func (t *Tracker) observe(next *snapshot, at time.Time) []Finding {
 	h := t.objects[next.object]
 	if h == nil {
 		t.objects[next.object] = &history{
@@ -101,14 +127,12 @@ func (t *Tracker) Observe(obj map[string]any, at time.Time) []Finding {
 	h.last = next
 	var found []Finding
 	for _, c := range changes {
-		if f := h.write(c, at, t.options); f != nil && f.isFight(at, t.options) {
-			found = append(found, h.fight(f, at, t.options))
+		if f := h.write(c, at, t.options); f != nil {
+			found = append(found, h.fieldFindings(f, at, t.options)...)
 		}
 	}
-	if isIdle && !writesTimes[next.object.Kind] && len(touched) > 0 {
-		if times := h.idleWrite(touched[0], at, t.options); len(times) >= t.options.IdleWrites {
-			found = append(found, h.idleFinding(touched[0], times))
-		}
+	if isIdle && len(touched) > 0 {
+		found = append(found, h.idleWrite(touched[0], at, t.options)...)
 	}
 	if now := next.size(); !h.grown && h.first.growsTo(now) {
 		h.grown = true
@@ -134,9 +158,7 @@ func (t *Tracker) Findings(at time.Time) []Finding {
 	var out []Finding
 	for _, h := range t.objects {
 		for _, f := range h.fields {
-			if f.isFight(at, t.options) {
-				out = append(out, h.fight(f, at, t.options))
-			}
+			out = append(out, h.fieldFindings(f, at, t.options)...)
 		}
 		for side, times := range h.idle {
 			if times = within(times, at, t.options.Window); len(times) >= t.options.IdleWrites {
@@ -151,7 +173,7 @@ func (t *Tracker) Findings(at time.Time) []Finding {
 	return out
 }
 
-// writesTimes are the kinds whose purpose is to write times.
+// writesTimes are the kinds whose purpose is to be written again and again.
 var writesTimes = map[string]bool{"Lease": true, "Event": true}
 
 // write adds a change of a field to its turns. It returns nil when nobody is known to have written.
@@ -170,11 +192,13 @@ func (h *history) write(c change, at time.Time, o Options) *field {
 		}
 	}
 	if n := len(f.turns); n > 0 && f.turns[n-1].side == c.side {
-		last := &f.turns[n-1]
-		last.value, last.last = c.new, at
+		f.turns[n-1].goOn(c.new, at, o)
 		return f
 	}
 	next := turn{side: c.side, value: c.new, first: at, last: at, isForced: c.isForced}
+	if len(f.turns) == 0 && only(c.before) == c.side {
+		next.previous, next.hasPrevious = c.old, true
+	}
 	for i := len(f.turns) - 1; i >= 0; i-- {
 		if f.turns[i].side == c.side {
 			next.isReturn = f.turns[i].value.hash == c.new.hash
@@ -186,6 +210,17 @@ func (h *history) write(c change, at time.Time, o Options) *field {
 	}
 	f.turns = append(f.turns, next)
 	return f
+}
+
+// goOn adds a write of the side to its turn.
+func (t *turn) goOn(v value, at time.Time, o Options) {
+	if t.hasPrevious && v.hash == t.previous.hash {
+		t.reverts = append(t.reverts, at)
+		t.reverts = t.reverts[max(0, len(t.reverts)-10*o.Returns):] // more are not needed to tell the rate
+	} else {
+		t.reverts = nil
+	}
+	t.previous, t.hasPrevious, t.value, t.last = t.value, true, v, at
 }
 
 // makeRoom forgets the field that was written the longest ago when there are as many as may be. Of
@@ -212,17 +247,39 @@ func (f *field) returns(at time.Time, window time.Duration) (n int) {
 	return n
 }
 
-func (f *field) isFight(at time.Time, o Options) bool { return f.returns(at, o.Window) >= o.Returns }
+// fieldFindings returns the fight over a field, and its last flap.
+func (h *history) fieldFindings(f *field, at time.Time, o Options) (found []Finding) {
+	if f.returns(at, o.Window) >= o.Returns {
+		found = append(found, h.fight(f, at, o))
+	}
+	for i := len(f.turns) - 1; i >= 0; i-- {
+		t := &f.turns[i]
+		reverts := within(t.reverts, at, o.Window)
+		if len(reverts) >= o.Returns && !isStatus(t.side, f.path) && !writesTimes[h.last.object.Kind] {
+			return append(found, h.flap(f, t, reverts))
+		}
+	}
+	return found
+}
 
-// idleWrite adds a write that changed nothing, and returns the times of those in the window.
-func (h *history) idleWrite(side Side, at time.Time, o Options) []time.Time {
-	if h.idle[side] == nil && len(h.idle) == maxSides {
+// isStatus reports whether a side writes to a field what it observes, which may go back and forth.
+func isStatus(side Side, path fieldpath.Path) bool {
+	first, _ := path[0].Field()
+	return first == "status" || side.Subresource == "status" || components.Has(side.Manager)
+}
+
+// idleWrite adds a write that changed nothing, and returns the finding if there are as many as it takes.
+func (h *history) idleWrite(side Side, at time.Time, o Options) []Finding {
+	if writesTimes[h.last.object.Kind] || h.idle[side] == nil && len(h.idle) == maxSides {
 		return nil
 	}
 	times := append(within(h.idle[side], at, o.Window), at)
 	// More are not needed to tell the rate.
 	h.idle[side] = times[max(0, len(times)-10*o.IdleWrites):]
-	return h.idle[side]
+	if len(times) < o.IdleWrites {
+		return nil
+	}
+	return []Finding{h.idleFinding(side, h.idle[side])}
 }
 
 // within returns the times that are in the window, which are the last of them.

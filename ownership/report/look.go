@@ -87,7 +87,7 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 	m.ManagedFields += size
 	l.fields += fields
 	l.kind.managers[e.Manager] = true
-	if e.Time != nil {
+	if hasTime(e) {
 		at := e.Time.UTC()
 		if m.LastWrite == nil || at.After(*m.LastWrite) {
 			m.LastWrite = &at
@@ -98,7 +98,7 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 		a := &r.total.Ancient
 		a.ManagedFields += size
 		r.ancient[l.example.Kind] = true
-		if e.Time != nil && (a.Oldest == nil || e.Time.Time.Before(*a.Oldest)) {
+		if hasTime(e) && (a.Oldest == nil || e.Time.Time.Before(*a.Oldest)) {
 			at := e.Time.UTC()
 			a.Oldest = &at
 		}
@@ -106,6 +106,9 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 	l.addVersion(e, fields)
 	return m
 }
+
+// hasTime reports whether an entry tells when it was written. A server whose clock is stopped at zero does not.
+func hasTime(e *managedfields.Entry) bool { return e.Time != nil && e.Time.Unix() > 0 }
 
 // addVersion counts an entry whose version is not served.
 func (l *look) addVersion(e *managedfields.Entry, fields int) {

@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Options configure a report. The zero Options, but for Now and CommandLine, are those of the command.
+// Options configure a report. The zero Options, but for Now, are those of the command.
 type Options struct {
 	// Now is the time of the report.
 	Now time.Time
@@ -28,9 +28,6 @@ type Options struct {
 	IsServed func(schema.GroupVersionKind) bool
 	// Applier is the manager that client-side objects would move to; kubectl, if it is empty.
 	Applier string
-	// CommandLine returns the text of a suggested command, for a shell, with what it needs to find the objects. If it
-	// is nil, suggestions have no commands.
-	CommandLine func(Command) string
 }
 
 const (

@@ -46,10 +46,7 @@ func encoded(t *testing.T, v any) string {
 
 func options() report.Options {
 	isServed := func(gvk schema.GroupVersionKind) bool { return openapi.Builtin().TypeFor(gvk) != nil }
-	commandLine := func(c report.Command) string {
-		return c.Verb + " " + strings.Join(c.Kinds, ",") + " " + strings.Join(c.Flags, " ")
-	}
-	return report.Options{Now: now, IsServed: isServed, CommandLine: commandLine}
+	return report.Options{Now: now, IsServed: isServed}
 }
 
 func summarize(o report.Options, objects ...report.Object) *report.Summary {
@@ -94,6 +91,59 @@ func TestReportOrder(t *testing.T) {
 	r.Add(context.Background(), objects[1])
 	require.Equal(t, 1, first.Objects)
 	require.Equal(t, 2, r.Summary().Objects)
+}
+
+// TestSuggestedDrops shows for which managers a report asks whether they are gone.
+func TestSuggestedDrops(t *testing.T) {
+	for _, row := range []struct {
+		manager, time, why string
+		isSilent, isAsked  bool
+	}{
+		{"old-controller", "2022-01-01T00:00:00Z", "its last write is years ago", true, true},
+		{"my-kubelet-exporter", "2022-01-01T00:00:00Z", "only its name resembles a component's", true, true},
+		{"kube-apiserver", "2022-01-01T00:00:00Z", "who has nothing to change is not gone", true, false},
+		{"kube-controller-manager", "2022-01-01T00:00:00Z", "a component, as above", true, false},
+		{"kube-scheduler", "2022-01-01T00:00:00Z", "a component", true, false},
+		{"kubelet", "2022-01-01T00:00:00Z", "a component", true, false},
+		{"kube-proxy", "2022-01-01T00:00:00Z", "a component", true, false},
+		{"aws-cloud-controller-manager", "2022-01-01T00:00:00Z", "a component of a provider", true, false},
+		{"k3s", "2022-01-01T00:00:00Z", "all components in one process", true, false},
+		{"stopped-clock", "1970-01-01T00:00:00Z", "a clock at zero does not tell the time", false, false},
+		{"before-zero", "0001-01-01T00:00:01Z", "as above", false, false},
+		{"fast-clock", "2031-01-01T00:00:00Z", "a time in the future is no silence", false, false},
+		{"no-time", "", "nothing tells when it wrote", false, false},
+		{"active", "2026-06-30T00:00:00Z", "it wrote yesterday", false, false},
+	} {
+		t.Run(row.manager, func(t *testing.T) {
+			entry := map[string]any{
+				"manager": row.manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+				"fieldsV1": map[string]any{"f:data": map[string]any{"f:a": map[string]any{}}},
+			}
+			if row.time != "" {
+				entry["time"] = row.time
+			}
+			tree := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "1"},
+				"metadata": map[string]any{"name": "a", "managedFields": []any{entry}}}
+			s := summarize(options(), report.Object{Tree: tree, Types: openapi.Builtin()})
+			require.Equal(t, row.isSilent, s.Managers[0].Silent, row.why)
+			require.Equal(t, row.isAsked, strings.Contains(encoded(t, s.Suggestions), "is it gone?"), row.why)
+		})
+	}
+}
+
+// TestUnownedNulls: a null that nobody owns is no field that anybody set, and other values are.
+func TestUnownedNulls(t *testing.T) {
+	tree := map[string]any{}
+	require.NoError(t, yaml.Unmarshal([]byte(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    metadata: {creationTimestamp: null, labels: {app: web}}
+`), &tree))
+	s := summarize(options(), report.Object{Tree: tree, Types: openapi.Builtin()})
+	require.Equal(t, report.Count{Objects: 1, Fields: 1}, s.Unowned)
 }
 
 // Objects that a server would not return are counted, and are no panic.

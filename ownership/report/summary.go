@@ -2,6 +2,8 @@ package report
 
 import (
 	"time"
+
+	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
 // Summary is a report. Its lists are sorted by what weighs most, then by name.
@@ -22,8 +24,8 @@ type Summary struct {
 	// Twofold are fields that a manager owns by an Update of the object, and not by its Apply: no apply removes them.
 	Twofold Count `json:"twofold"`
 
-	Examples    []Example    `json:"examples"`
-	Suggestions []Suggestion `json:"suggestions"`
+	Examples    []Example           `json:"examples"`
+	Suggestions []advice.Suggestion `json:"suggestions"`
 }
 
 // Totals are the figures of some objects. Size and ManagedFields are bytes of JSON.
@@ -62,7 +64,7 @@ type Manager struct {
 	ManagedFields int      `json:"managedFields"`
 	// Kinds are the kinds of its objects, sorted, at most 20 of them.
 	Kinds []string `json:"kinds"`
-	// LastWrite is nil if no entry has a time.
+	// LastWrite is nil if no entry has a time after 1970-01-01T00:00:00Z.
 	LastWrite *time.Time `json:"lastWrite,omitempty"`
 	Silent    bool       `json:"silent,omitempty"`
 	// Twofold are its fields that are [Summary.Twofold].
@@ -152,10 +154,4 @@ type Example struct {
 	Shared        int       `json:"shared,omitempty"`
 
 	version string
-}
-
-// Suggestion is a command, and why to run it.
-type Suggestion struct {
-	Why     string `json:"why"`
-	Command string `json:"command,omitempty"`
 }

@@ -44,7 +44,7 @@ const (
 // fightFields are the fields that the two controllers fight over.
 var fightFields = []string{
 	"web-0 .spec.replicas",
-	"web-1 .metadata.annotations.example.com/owner",
+	`web-1 .metadata.annotations["example.com/owner"]`,
 	`web-2 .spec.template.spec.containers[name="main"].image`,
 }
 

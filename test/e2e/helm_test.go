@@ -38,6 +38,8 @@ func TestHelm(t *testing.T) {
 		config = start(t, apiserver.Options{}).Config()
 	}
 	h := newHelm(t, config)
+	testHelmRows(t, h)
+	t.Run("random-charts", func(t *testing.T) { testHelmAtRandom(t, h) })
 	for _, row := range []struct{ namespace, install, upgrade string }{
 		{"serverside", "--server-side=true", "--server-side=true"},
 		{"clientside", "--server-side=false", "--server-side=auto"}, // as releases of Helm 3
@@ -95,11 +97,12 @@ func TestHelm(t *testing.T) {
 
 // helmRelease is a release in a namespace.
 type helmRelease struct {
-	t               *testing.T
-	client          kubernetes.Interface
-	folder, program string
-	namespace       string
-	env             []string
+	t                        *testing.T
+	server                   *rest.Config
+	client                   kubernetes.Interface
+	folder, program, plugins string
+	namespace                string
+	env                      []string
 }
 
 // program copies a program to a path. Unlike go build, go run links it only when something has changed.
@@ -110,19 +113,27 @@ func program(t testing.TB, name, path string) {
 
 // newHelm builds Helm and its plugins, and returns a folder with them, the chart and policies.
 func newHelm(t *testing.T, config *rest.Config) helmRelease {
-	h := helmRelease{t: t, folder: t.TempDir()}
+	h := helmRelease{t: t, server: config, folder: t.TempDir()}
 	var err error
 	h.client, err = kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	h.program = filepath.Join(h.folder, "helm")
 	program(t, "helm.sh/helm/v4/cmd/helm", h.program)
-	plugins := filepath.Join(h.folder, "plugins")
-	require.NoError(t, os.CopyFS(plugins, os.DirFS("../../cmd/kubectl-tenure/helm")))
-	program(t, "github.com/tenure-ssa/tenure/cmd/kubectl-tenure", filepath.Join(plugins, "kubectl-tenure"))
+	h.plugins = filepath.Join(h.folder, "plugins")
+	require.NoError(t, os.CopyFS(h.plugins, os.DirFS("../../cmd/kubectl-tenure/helm")))
+	program(t, "github.com/tenure-ssa/tenure/cmd/kubectl-tenure", filepath.Join(h.plugins, "kubectl-tenure"))
 	require.NoError(t, os.CopyFS(h.folder, os.DirFS("testdata/helm")))
 	require.NoError(t, os.WriteFile(filepath.Join(h.folder, "nothing.yaml"),
 		[]byte("apiVersion: tenure-ssa.github.io/v1alpha1\nkind: ConflictPolicy\nrules: []\n"), 0o600))
-	kubeconfig := filepath.Join(h.folder, "kubeconfig")
+	h.env = append(os.Environ(), "KUBECONFIG="+writeKubeconfig(t, config, h.folder), "HELM_PLUGINS="+h.plugins,
+		"HELM_CACHE_HOME="+h.folder+"/cache",
+		"HELM_CONFIG_HOME="+h.folder+"/config", "HELM_DATA_HOME="+h.folder+"/data", "TENURE_POLICY=")
+	return h
+}
+
+// writeKubeconfig writes the kubeconfig of a server into a folder.
+func writeKubeconfig(t *testing.T, config *rest.Config, folder string) string {
+	kubeconfig := filepath.Join(folder, "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
 		CurrentContext: "it",
 		Contexts:       map[string]*clientcmdapi.Context{"it": {Cluster: "it", AuthInfo: "it"}},
@@ -131,9 +142,7 @@ func newHelm(t *testing.T, config *rest.Config) helmRelease {
 		}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"it": {Token: config.BearerToken}},
 	}, kubeconfig))
-	h.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_PLUGINS="+plugins, "HELM_CACHE_HOME="+h.folder+"/cache",
-		"HELM_CONFIG_HOME="+h.folder+"/config", "HELM_DATA_HOME="+h.folder+"/data", "TENURE_POLICY=")
-	return h
+	return kubeconfig
 }
 
 // helm runs helm, which ends with a status.

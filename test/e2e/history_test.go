@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -16,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
+	"github.com/tenure-ssa/tenure/apiserver/storage/etcdtest"
 )
 
 // keys is the prefix of the keys of ConfigMaps.
@@ -153,6 +157,38 @@ func readHistory(t *testing.T, store storage.Store, from, to string) *history {
 		}
 		if version >= last {
 			return h
+		}
+	}
+	require.Fail(t, "the watch ended")
+	return h
+}
+
+// readEtcd reads the history from etcd itself, as readHistory does from a store.
+func readEtcd(t *testing.T, e *etcdtest.Etcd, from, to string) *history {
+	client, err := clientv3.New(etcdOptions(e.Endpoint, patience).Config)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	h := newHistory()
+	for r := range client.Watch(ctx, etcd.DefaultPrefix+keys+"/default/", clientv3.WithPrefix(), clientv3.WithPrevKV(),
+		clientv3.WithRev(number(from)+1)) {
+		require.NoError(t, r.Err())
+		for _, e := range r.Events {
+			kind, value := watch.Modified, e.Kv.Value
+			switch {
+			case e.IsCreate():
+				kind = watch.Added
+			case e.Type == clientv3.EventTypeDelete:
+				kind, value = watch.Deleted, e.PrevKv.Value
+			}
+			m := &corev1.ConfigMap{}
+			_, _, err := scheme.Codecs.UniversalDeserializer().Decode(value, nil, m)
+			require.NoError(t, err)
+			h.add(kind, m.Name, strconv.FormatInt(e.Kv.ModRevision, 10), m.Data)
+			if e.Kv.ModRevision >= number(to) {
+				return h
+			}
 		}
 	}
 	require.Fail(t, "the watch ended")

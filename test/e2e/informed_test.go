@@ -26,7 +26,6 @@ type informed struct {
 
 	lock   sync.Mutex
 	events []seen
-	from   int64 // the last version of its first list
 	faults []string
 }
 
@@ -66,17 +65,9 @@ func (i *informed) add(kind watch.EventType, obj any, isFirst bool) {
 	for member, value := range m.Data {
 		e.sum ^= sumOf(member, value)
 	}
-	if isFirst {
-		i.from = max(i.from, e.version)
-	} else {
+	if !isFirst {
 		i.events = append(i.events, e)
 	}
-}
-
-// requireSame waits until the informer holds what the history ends with, and requires that it told the whole history.
-func (i *informed) requireSame(t *testing.T, want *history) {
-	i.requireState(t, want)
-	want.requireSame(t, &history{events: i.events}, i.from, "", "an informer")
 }
 
 // requireState waits until the informer holds what the history ends with. An informer whose server is killed in the

@@ -51,7 +51,7 @@ func Key(fields ...KeyField) Element {
 	var space [4]KeyField
 	sorted := space[:0]
 	for _, f := range fields {
-		sorted = append(sorted, KeyField{Name: f.Name, Value: canonicalValue(f.Value)})
+		sorted = append(sorted, KeyField{Name: canonicalString(f.Name), Value: canonicalValue(f.Value)})
 	}
 	slices.SortStableFunc(sorted, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
 	var text [128]byte
@@ -140,14 +140,23 @@ func (e Element) Compare(o Element) int {
 	return plain.Compare(e.text, o.text)
 }
 
-// String returns e as in the path of a conflict: .name, [name="a",port=80], [="a"], [3].
-func (e Element) String() string {
-	return string(e.appendString(nil))
-}
+// String returns e as in [Path.String]: .name, ["a.name"], [name="a",port=80], [="a"], [3].
+func (e Element) String() string { return string(e.appendText(nil, pathText)) }
 
-func (e Element) appendString(b []byte) []byte {
+// style is how a path is written: as [Path.String] or [Path.CauseText] does.
+type style bool
+
+const (
+	pathText  style = false
+	causeText style = true
+)
+
+func (e Element) appendText(b []byte, s style) []byte {
 	switch e.kind {
 	case fieldKind:
+		if s == pathText && !isBare(e.text) {
+			return append(appendQuoted(append(b, '['), e.text, s), ']')
+		}
 		b = append(b, '.')
 		return append(b, e.text...)
 	case keyKind:
@@ -156,14 +165,18 @@ func (e Element) appendString(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(b, f.Name...)
+			if s == pathText && !isBare(f.Name) {
+				b = appendQuoted(b, f.Name, s)
+			} else {
+				b = append(b, f.Name...)
+			}
 			b = append(b, '=')
-			b = appendReadable(b, f.Value)
+			b = appendReadable(b, f.Value, s)
 		}
 		return append(b, ']')
 	case valueKind:
 		b = append(b, "[="...)
-		b = appendReadable(b, valueOf(e.text))
+		b = appendReadable(b, valueOf(e.text), s)
 		return append(b, ']')
 	case indexKind:
 		b = append(b, '[')

@@ -60,6 +60,36 @@ func ExampleSet_All() {
 	// .a.b
 }
 
+func ExampleParsePath() {
+	path, err := fieldpath.ParsePath(`.data["tls.crt"]`)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(path.Equal(fieldpath.Fields("data", "tls.crt")))
+	fmt.Println(path)
+	fmt.Println(path.CauseText())
+
+	_, err = fieldpath.ParsePath(`.data..tls`)
+	fmt.Println(err)
+	// Output:
+	// true
+	// .data["tls.crt"]
+	// .data.tls.crt
+	// path ".data..tls", byte 6: expected a name; one that is empty, or has dots or brackets, is written as ["name"]
+}
+
+func ExampleSet_Find() {
+	set := fieldpath.NewSet(fieldpath.Fields("data", ".hidden"), fieldpath.Fields("data", "plain"))
+	fmt.Println(set.Find(`.data[".hidden"]`))
+	fmt.Println(set.Find(`.data..hidden`)) // as a server names it in a conflict
+	fmt.Println(set.Find(`data`))
+	// Output:
+	// [.data[".hidden"]]
+	// [.data[".hidden"]]
+	// [.data]
+}
+
 func ExamplePath_String() {
 	path := append(fieldpath.Fields("spec", "ports"),
 		fieldpath.Key(

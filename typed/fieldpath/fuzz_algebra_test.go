@@ -123,12 +123,21 @@ func (n naive) leaves() naive {
 	})
 }
 
+// causeTexts returns the paths of a set as upstream writes them.
+func causeTexts(s *fieldpath.Set) string {
+	var lines []string
+	for p := range s.All() {
+		lines = append(lines, p.CauseText())
+	}
+	return strings.Join(lines, "\n")
+}
+
 // requireSame holds a set against its twin and against upstream's.
 func requireSame(t *testing.T, what string, want naive, theirs *upstream.Set, got *fieldpath.Set) {
 	t.Helper()
 	require.NoError(t, fieldpath.CheckInvariants(got), what)
 	require.Equal(t, upstreamJSON(theirs), string(got.AppendJSON(nil)), what)
-	require.Equal(t, theirs.String(), got.String(), what)
+	require.Equal(t, theirs.String(), causeTexts(got), what)
 	require.Equal(t, len(want), got.Len(), what)
 	require.Equal(t, theirs.Size(), got.Len(), what)
 	require.Equal(t, len(want) == 0, got.Empty(), what)

@@ -9,12 +9,19 @@ import (
 // empty path is the object itself, which no set holds.
 type Path []Element
 
-// String returns p as conflicts show it, such as .spec.containers[name="a"].image.
-func (p Path) String() string {
+// String returns p as a text that [ParsePath] reads, such as .spec.containers[name="a"].image or .data["tls.crt"]. No
+// other path has this text, and all of it can be printed.
+func (p Path) String() string { return p.text(pathText) }
+
+// CauseText returns p as kube-apiserver writes it into the causes of conflicts, such as .data.tls.crt (spec rule 15.2).
+// Several paths may have one such text; [Set.Find] tells which.
+func (p Path) CauseText() string { return p.text(causeText) }
+
+func (p Path) text(s style) string {
 	var space [128]byte
 	b := space[:0]
 	for _, e := range p {
-		b = e.appendString(b)
+		b = e.appendText(b, s)
 	}
 	return string(b)
 }
@@ -37,10 +44,10 @@ func (p Path) Short() string {
 	}
 	var head, tail []byte
 	for i := 0; i < len(p) && len(head) < shortPath/2; i++ {
-		head = p[i].appendString(head)
+		head = p[i].appendText(head, pathText)
 	}
 	for i := len(p) - 1; i >= 0 && len(tail) < shortPath/2; i-- {
-		tail = append(p[i].appendString(nil), tail...)
+		tail = append(p[i].appendText(nil, pathText), tail...)
 	}
 	head = head[:min(len(head), shortPath/2)]
 	tail = tail[max(0, len(tail)-shortPath/2):]

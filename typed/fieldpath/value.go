@@ -89,27 +89,36 @@ func canonicalFloat(f float64) any {
 }
 
 // appendReadable appends v as it reads in a path: strings are quoted as in Go.
-func appendReadable(b []byte, v any) []byte {
+func appendReadable(b []byte, v any, s style) []byte {
 	switch t := v.(type) {
 	case nil:
 		return append(b, "null"...)
 	case string:
-		return strconv.AppendQuote(b, t)
+		return appendQuoted(b, t, s)
 	case []any:
 		b = append(b, '[')
 		for i, item := range t {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendReadable(b, item)
+			b = appendReadable(b, item, s)
 		}
 		return append(b, ']')
 	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(t)) {
-			b = append(append(b, k...), '=')
-			b = appendReadable(b, t[k])
+		if s == causeText {
+			for _, k := range slices.Sorted(maps.Keys(t)) {
+				b = appendReadable(append(append(b, k...), '='), t[k], s)
+			}
+			return b
 		}
-		return b
+		b = append(b, '{')
+		for i, k := range slices.Sorted(maps.Keys(t)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendReadable(append(appendQuoted(b, k, s), ':'), t[k], s)
+		}
+		return append(b, '}')
 	}
 	return fmt.Append(b, v)
 }

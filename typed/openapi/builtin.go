@@ -42,7 +42,9 @@ func newBuiltin() *Registry {
 		types := sync.OnceValue(func() *Registry {
 			data, err := readBuiltin(document)
 			must(err)
-			types, err := CompileV3(data)
+			models, err := decodeV3(data)
+			must(err)
+			types, err := Compile(models, false)
 			must(err)
 			return types
 		})
@@ -51,7 +53,7 @@ func newBuiltin() *Registry {
 			must(err)
 			for _, kind := range kinds {
 				gvk := gv.WithKind(kind)
-				r.kinds[gvk] = func() *typed.Type { return types().TypeFor(gvk) }
+				r.kinds[gvk] = entry{load: func() *typed.Type { return types().TypeFor(gvk) }}
 			}
 		}
 	}
@@ -82,6 +84,9 @@ const objectMetaModel = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 // lease is a kind of one of the smallest documents. The model of metadata is the same in all of them.
 var lease = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
+
+// ObjectMeta returns the type of the metadata of objects, which is that of built-in kinds.
+func ObjectMeta() *typed.Type { return objectMeta(false) }
 
 // objectMeta returns the type of metadata. It accepts unknown fields if preserve is true.
 func objectMeta(preserve bool) *typed.Type {

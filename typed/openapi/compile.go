@@ -35,7 +35,11 @@ const (
 // x-kubernetes-group-version-kind; of several models of a kind, the last by name counts. preserveUnknownFields makes
 // all structs accept undeclared fields. The error joins a [SchemaError] for each fault.
 func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Registry, error) {
-	c := compileModels(models, nil, preserveUnknownFields)
+	return compileKinds(models, nil, compiler{preserve: preserveUnknownFields})
+}
+
+func compileKinds(models map[string]*spec.Schema, known map[string]*typed.Type, how compiler) (*Registry, error) {
+	c := compileModels(models, known, how)
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
 	}
@@ -54,6 +58,9 @@ func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Regis
 // and to themselves, in any order. A use of a model that overrides its map type needs a copy of the compiled model;
 // the copies are made at the end. It costs O(models), plus one copy for each such use.
 type compiler struct {
+	preserve bool // all structs accept undeclared fields
+	isWhole  bool // a reference to a missing model is a fault
+
 	order []string // names of models, sorted: the order of errors
 	named map[string]*typed.Type
 	// overrides are the copies, empty until the end.
@@ -75,12 +82,10 @@ type override struct {
 }
 
 // compileModels returns the compiler of models after its work. They may refer to known types.
-func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type, preserve bool) *compiler {
-	c := &compiler{
-		order:     slices.Sorted(maps.Keys(models)),
-		named:     make(map[string]*typed.Type, len(models)+len(known)),
-		overrides: map[override]*typed.Type{},
-	}
+func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type, c compiler) *compiler {
+	c.order = slices.Sorted(maps.Keys(models))
+	c.named = make(map[string]*typed.Type, len(models)+len(known))
+	c.overrides = map[override]*typed.Type{}
 	maps.Copy(c.named, known)
 	for _, name := range c.order {
 		c.named[name] = &typed.Type{}
@@ -97,13 +102,13 @@ func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type,
 		case name == rawExtensionModel:
 			*c.named[name] = *typed.UntypedAtomic()
 		default:
-			*c.named[name] = c.shapes(m, preserve)
+			*c.named[name] = c.shapes(m, c.preserve)
 		}
 	}
 	for o, t := range c.overrides {
 		*t = overridden(c.refer(o.name), o.atomic)
 	}
-	return c
+	return &c
 }
 
 // overridden returns t as a use of it that is atomic or granular. That concerns the map, and the list only if there
@@ -138,6 +143,9 @@ func (c *compiler) refer(name string) *typed.Type {
 // use returns the type of the schema of a field, an item or an entry, and whether a map of such entries is untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
 	if name := modelOf(m); name != "" {
+		if c.isWhole && c.named[name] == nil {
+			c.fail("$ref", "no schema %q in the document", name)
+		}
 		return c.useOf(name, m.Extensions), name == deducedModel
 	}
 	shapes := c.shapes(m, preserve)
@@ -319,7 +327,7 @@ func (c *compiler) fail(keyword, format string, args ...any) {
 	if keyword != "" && path != "" {
 		path += "."
 	}
-	c.errs = append(c.errs, &SchemaError{Model: c.model, Path: path + keyword, Reason: fmt.Sprintf(format, args...)})
+	c.errs = append(c.errs, &SchemaError{Model: c.model, Path: path + keyword, Detail: fmt.Sprintf(format, args...)})
 }
 
 // scalars are the types of plain scalars, shared by all uses.
@@ -345,14 +353,14 @@ type SchemaError struct {
 	// Path is the path from the model to the fault, such as properties.spec.items.x-kubernetes-list-type; empty for the
 	// model itself.
 	Path string
-	// Reason states what was found and what was expected.
-	Reason string
+	// Detail states what was found and what was expected.
+	Detail string
 }
 
 // Error returns "model: path: reason".
 func (e *SchemaError) Error() string {
 	if e.Path == "" {
-		return e.Model + ": " + e.Reason
+		return e.Model + ": " + e.Detail
 	}
-	return e.Model + ": " + e.Path + ": " + e.Reason
+	return e.Model + ": " + e.Path + ": " + e.Detail
 }

@@ -87,7 +87,7 @@ func TestTopologyOfSchemas(t *testing.T) {
 	for _, row := range schemasOf(t, false) {
 		t.Run(row.Name, func(t *testing.T) {
 			models := modelsOf(t, string(row.Models))
-			c := compileModels(models, nil, row.Preserve)
+			c := compileModels(models, nil, compiler{preserve: row.Preserve})
 			require.Empty(t, c.errs)
 			if want := wants[row.Name]; want != nil {
 				require.Equal(t, want, c.refer("M"), row.Why)

@@ -40,6 +40,9 @@ type definition struct {
 			Schema struct {
 				OpenAPIV3Schema map[string]any `json:"openAPIV3Schema"`
 			} `json:"schema"`
+			Subresources struct {
+				Status map[string]any `json:"status"`
+			} `json:"subresources"`
 		} `json:"versions"`
 	} `json:"spec"`
 }
@@ -65,7 +68,7 @@ func CompileCRD(crd map[string]any) (*Registry, error) {
 	err = utiljson.Unmarshal(data, &d)
 	d.Metadata.Name = cmp.Or(d.Metadata.Name, crdKind)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.Metadata.Name, err)
+		return nil, fmt.Errorf("%s: %w", d.Metadata.Name, inWords(err))
 	}
 	return d.compile()
 }
@@ -73,7 +76,7 @@ func CompileCRD(crd map[string]any) (*Registry, error) {
 func (d *definition) compile() (*Registry, error) {
 	var errs []error
 	fail := func(path, format string, args ...any) {
-		errs = append(errs, &SchemaError{Model: d.Metadata.Name, Path: path, Reason: fmt.Sprintf(format, args...)})
+		errs = append(errs, &SchemaError{Model: d.Metadata.Name, Path: path, Detail: fmt.Sprintf(format, args...)})
 	}
 	// Objects that a program builds often have no apiVersion and kind.
 	if d.APIVersion != "" && d.APIVersion != crdAPIVersion {
@@ -97,7 +100,7 @@ func (d *definition) compile() (*Registry, error) {
 		path := fmt.Sprintf("spec.versions[%d]", i)
 		required(path+".name", version.Name)
 		gvk := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
-		if types.kinds[gvk] != nil {
+		if types.kinds[gvk].load != nil {
 			fail(path+".name", "version %q is listed twice", version.Name)
 		}
 		path += ".schema.openAPIV3Schema"
@@ -119,12 +122,13 @@ func (d *definition) compile() (*Registry, error) {
 		}
 		preserve := d.Spec.PreserveUnknownFields
 		c := compileModels(map[string]*spec.Schema{version.Name: model},
-			map[string]*typed.Type{objectMetaModel: objectMeta(preserve)}, preserve)
+			map[string]*typed.Type{objectMetaModel: objectMeta(preserve)}, compiler{preserve: preserve})
 		for _, err := range c.errs {
 			e := err.(*SchemaError)
-			fail(path+"."+e.Path, "%s", e.Reason)
+			fail(path+"."+e.Path, "%s", e.Detail)
 		}
 		types.add(gvk, c.refer(version.Name))
+		types.setStatus(gvk, version.Subresources.Status != nil)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

@@ -274,7 +274,7 @@ func TestCompileCRDErrors(t *testing.T) {
 		{
 			"wrong types", "the decoder's error, with the name of the definition",
 			`{"metadata": {"name": "things"}, "spec": {"group": 1}}`,
-			`things: json: cannot unmarshal number into Go struct field .spec.group of type string`,
+			`things: spec.group: got number, want a string`,
 		},
 		{
 			"a version twice", "one would hide the other",

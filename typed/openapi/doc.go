@@ -33,7 +33,7 @@
 //
 // # Caveats
 //
-// A $ref to a missing model is no error, because documents are often cut down: such a field has a type without any
-// shape, so only objects that use the field are rejected. The same holds for a map type beside a $ref to a scalar,
-// and for a model that is only a $ref.
+// A $ref to a missing model is no error without the option Complete, because documents are often cut down: such a field
+// has a type without any shape, so only objects that use the field are rejected. The same holds for a map type beside a
+// $ref to a scalar, and for a model that is only a $ref.
 package openapi

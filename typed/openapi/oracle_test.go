@@ -33,7 +33,7 @@ func requireSame(t testing.TB, models map[string]*spec.Schema, preserve bool) {
 	t.Helper()
 	theirs, err := schemaconv.ToSchemaFromOpenAPI(models, preserve)
 	require.NoError(t, err, "upstream refuses the models")
-	c := compileModels(models, nil, preserve)
+	c := compileModels(models, nil, compiler{preserve: preserve})
 	require.Empty(t, c.errs)
 	o := oracle{schema: theirs, met: map[pair]bool{}}
 	for _, name := range c.order {

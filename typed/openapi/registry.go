@@ -16,26 +16,56 @@ import (
 // Registry holds the types of kinds. It never changes and is safe for concurrent use. The zero Registry, and a nil
 // one, have no kinds.
 type Registry struct {
-	// kinds has what returns the type of a kind: the first call may compile it.
-	kinds map[schema.GroupVersionKind]func() *typed.Type
+	kinds map[schema.GroupVersionKind]entry
+}
+
+// entry is what is known of a kind.
+type entry struct {
+	// load returns its type: the first call may compile it.
+	load func() *typed.Type
+	// hasStatus reports whether its status is a subresource; nil if the document does not say it.
+	hasStatus *bool
 }
 
 // add adds a compiled type.
 func (r *Registry) add(gvk schema.GroupVersionKind, t *typed.Type) {
-	r.kinds[gvk] = func() *typed.Type { return t }
+	r.kinds[gvk] = entry{load: func() *typed.Type { return t }}
+}
+
+// setStatus says whether the status of a kind is a subresource.
+func (r *Registry) setStatus(gvk schema.GroupVersionKind, hasStatus bool) {
+	if k, ok := r.kinds[gvk]; ok {
+		k.hasStatus = &hasStatus
+		r.kinds[gvk] = k
+	}
 }
 
 // TypeFor returns the type of gvk, nil if the kind is unknown. It does not allocate, except for the first kind of a
 // built-in group version, whose document it compiles.
 func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
-	if load := r.loaders()[gvk]; load != nil {
-		return load()
+	if k, ok := r.all()[gvk]; ok {
+		return k.load()
 	}
 	return nil
 }
 
-// loaders returns what returns the types, also of a nil registry.
-func (r *Registry) loaders() map[schema.GroupVersionKind]func() *typed.Type {
+// HasStatus reports whether the status of a kind is a subresource: a definition says it for each version, and the paths
+// of a server's OpenAPI document do. Without either, as for built-in kinds, the objects that have metadata and a status
+// have the subresource.
+func (r *Registry) HasStatus(gvk schema.GroupVersionKind) bool {
+	k, ok := r.all()[gvk]
+	switch {
+	case !ok:
+		return false
+	case k.hasStatus != nil:
+		return *k.hasStatus
+	}
+	t := k.load()
+	return t.Map != nil && t.Map.Field("metadata").Type != nil && t.Map.Field("status").Type != nil
+}
+
+// all returns the kinds, also of a nil registry.
+func (r *Registry) all() map[schema.GroupVersionKind]entry {
 	if r == nil {
 		return nil
 	}
@@ -52,7 +82,7 @@ func (r *Registry) Type(gvk schema.GroupVersionKind) (*typed.Type, error) {
 
 // Kinds returns all kinds, sorted by group, version and kind.
 func (r *Registry) Kinds() []schema.GroupVersionKind {
-	return slices.SortedFunc(maps.Keys(r.loaders()), compareKinds)
+	return slices.SortedFunc(maps.Keys(r.all()), compareKinds)
 }
 
 func compareKinds(a, b schema.GroupVersionKind) int {
@@ -64,7 +94,7 @@ func compareKinds(a, b schema.GroupVersionKind) int {
 // others.
 func (r *Registry) Versions(gk schema.GroupKind) []string {
 	var out []string
-	for gvk := range r.loaders() {
+	for gvk := range r.all() {
 		if gvk.GroupKind() == gk {
 			out = append(out, gvk.Version)
 		}
@@ -76,9 +106,9 @@ func (r *Registry) Versions(gk schema.GroupKind) []string {
 // Union returns a registry with the kinds of all registries; if several have a kind, the last one counts. It compiles
 // nothing.
 func Union(registries ...*Registry) *Registry {
-	out := &Registry{kinds: map[schema.GroupVersionKind]func() *typed.Type{}}
+	out := &Registry{kinds: map[schema.GroupVersionKind]entry{}}
 	for _, r := range registries {
-		maps.Copy(out.kinds, r.loaders())
+		maps.Copy(out.kinds, r.all())
 	}
 	return out
 }

@@ -1,34 +1,86 @@
 package openapi
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/internal/expansion"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
-// CompileV3 compiles an OpenAPI v3 document in JSON, such as that at /openapi/v3/api/v1. Its references are within it;
-// see [Union] for several documents.
-func CompileV3(document []byte) (*Registry, error) {
-	models, err := decodeV3(document)
+// V3Option is an option of [CompileV3].
+type V3Option uint8
+
+// Complete is for a document of objects that are not those of a Kubernetes API server. Kinds get the fields of all
+// objects, whatever their schemas say: apiVersion, kind, and metadata of the type [ObjectMeta]. A reference to a schema
+// that is not in the document is an error, and so is a document without kinds.
+const Complete V3Option = 1
+
+// CompileV3 compiles an OpenAPI v3 document in JSON or YAML, such as that at /openapi/v3/api/v1. Its references are
+// within it; see [Union] for several documents. A schema is one of a kind if its extension
+// x-kubernetes-group-version-kind says so.
+func CompileV3(document []byte, options ...V3Option) (*Registry, error) {
+	parsed, err := parseV3(document)
 	if err != nil {
 		return nil, err
 	}
-	return Compile(models, false)
+	models, err := decodeModels(parsed.Components.Schemas)
+	if err != nil {
+		return nil, err
+	}
+	var known map[string]*typed.Type
+	how := compiler{isWhole: slices.Contains(options, Complete)}
+	if how.isWhole {
+		known = map[string]*typed.Type{objectMetaModel: ObjectMeta()}
+		for _, m := range models {
+			if m != nil && len(declaredKinds(m.Extensions)) > 0 {
+				completeObject(m)
+			}
+		}
+	}
+	types, err := compileKinds(models, known, how)
+	switch {
+	case err != nil:
+		return nil, err
+	case how.isWhole && len(types.kinds) == 0:
+		return nil, errors.New("components.schemas: no kind, want a schema with x-kubernetes-group-version-kind")
+	case len(parsed.Paths) > 0:
+		types.setStatuses(parsed.Paths)
+	}
+	return types, nil
 }
 
-// decodeV3 returns the models of an OpenAPI v3 document.
-func decodeV3(document []byte) (map[string]*spec.Schema, error) {
-	var parsed *struct {
-		Swagger    string `json:"swagger"`
-		Components struct {
-			Schemas map[string]json.RawMessage `json:"schemas"`
-		} `json:"components"`
+// document is the part of an OpenAPI v3 document that determines types and subresources.
+type document struct {
+	Swagger    string `json:"swagger"`
+	Components struct {
+		Schemas map[string]json.RawMessage `json:"schemas"`
+	} `json:"components"`
+	Paths map[string]json.RawMessage `json:"paths"`
+}
+
+// parseV3 returns an OpenAPI v3 document.
+func parseV3(data []byte) (parsed *document, err error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		if err = expansion.Check(data); err == nil {
+			data, err = yaml.YAMLToJSON(data)
+		}
 	}
-	if err := json.Unmarshal(document, &parsed); err != nil {
+	if err == nil {
+		err = inWords(json.Unmarshal(data, &parsed))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("not an OpenAPI v3 document: %w", err)
 	}
 	switch {
@@ -37,7 +89,45 @@ func decodeV3(document []byte) (map[string]*spec.Schema, error) {
 	case parsed.Swagger != "":
 		return nil, fmt.Errorf("got an OpenAPI v2 document (swagger %s), want OpenAPI v3", parsed.Swagger)
 	}
+	return parsed, nil
+}
+
+// decodeV3 returns the models of an OpenAPI v3 document.
+func decodeV3(data []byte) (map[string]*spec.Schema, error) {
+	parsed, err := parseV3(data)
+	if err != nil {
+		return nil, err
+	}
 	return decodeModels(parsed.Components.Schemas)
+}
+
+// inWords returns a decoder's error about a value of another type without the Go type that it has.
+func inWords(err error) error {
+	var t *json.UnmarshalTypeError
+	if !errors.As(err, &t) {
+		return err
+	}
+	want := map[reflect.Kind]string{reflect.Slice: "a list", reflect.String: "a string", reflect.Bool: "true or false"}
+	path := strings.TrimPrefix(t.Field+": ", ": ")
+	return fmt.Errorf("%sgot %s, want %s", path, t.Value, cmp.Or(want[t.Type.Kind()], "an object"))
+}
+
+// setStatuses says which kinds have a status subresource, by the paths of a server's document.
+func (r *Registry) setStatuses(paths map[string]json.RawMessage) {
+	for gvk := range r.kinds {
+		r.setStatus(gvk, false)
+	}
+	for path, operations := range paths {
+		var status struct {
+			Get struct {
+				Kind schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+			} `json:"get"`
+		}
+		// The path of something else that ends in the same words names no kind.
+		if strings.HasSuffix(path, "/{name}/status") && json.Unmarshal(operations, &status) == nil {
+			r.setStatus(status.Get.Kind, true)
+		}
+	}
 }
 
 // decodeModels decodes models one by one, so an error has the name of its model. A null model is nil.
@@ -50,7 +140,7 @@ func decodeModels(schemas map[string]json.RawMessage) (map[string]*spec.Schema, 
 			// Calling it directly saves a parse, which is most of the cost.
 			models[name] = new(spec.Schema)
 			if err := models[name].UnmarshalJSON(raw); err != nil {
-				errs = append(errs, &SchemaError{Model: name, Reason: "cannot decode: " + err.Error()})
+				errs = append(errs, &SchemaError{Model: name, Detail: "cannot decode: " + err.Error()})
 			}
 		}
 	}

@@ -2,8 +2,11 @@ package rbac
 
 import (
 	"context"
+	"maps"
+	"path"
 	"strings"
 	"sync"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -34,15 +38,18 @@ type opened struct {
 	prefix string
 }
 
-// A list is all objects of a resource, by namespace and name. They are read again after one was written.
+// A list is all objects of a resource, by namespace and name. It is read once, and then updated object by object: what
+// this server wrote before the response to the write, what others wrote when the watch receives it.
 type list[T metav1.Object] struct {
 	ctx     context.Context
 	storage opened
 	kind    string
 
-	lock   sync.Mutex
-	known  map[string]map[string]T // nil: to be read
-	writes int
+	refreshing sync.Mutex // one object at a time, so that the last one that is read is the last one that is kept
+	lock       sync.Mutex
+	known      map[string]map[string]T // nil: to be read. Maps in it are not changed, but replaced
+	changes    int                     // while it was not known
+	stop       func()                  // ends the watch
 }
 
 // open opens the storage of a resource.
@@ -101,18 +108,89 @@ func (o *opener) createOne(ctx context.Context, obj *unstructured.Unstructured) 
 	return nil
 }
 
-// change makes the next get read the objects.
-func (l *list[T]) change() {
+// forget makes the next get read the objects.
+func (l *list[T]) forget() {
 	l.lock.Lock()
 	defer l.lock.Unlock()
+	if l.known != nil {
+		l.stop()
+	}
 	l.known = nil
-	l.writes++
+	l.changes++
+}
+
+// version returns the resourceVersion of a known object, and whether the objects are known.
+func (l *list[T]) version(namespace, name string) (version string, isKnown bool) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if object, ok := l.known[namespace][name]; ok {
+		version = object.GetResourceVersion()
+	}
+	return version, l.known != nil
+}
+
+// maxRefresh is how long it may take to read an object again.
+const maxRefresh = 10 * time.Second
+
+// refresh reads an object again after it was written or deleted.
+func (l *list[T]) refresh(ctx context.Context, namespace, name string) {
+	l.refreshing.Lock()
+	defer l.refreshing.Unlock()
+	if _, isKnown := l.version(namespace, name); !isKnown {
+		l.forget()
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxRefresh)
+	defer cancel()
+	object, err := l.readOne(ctx, namespace, name)
+	if err != nil && !storage.IsNotFound(err) {
+		l.forget()
+		return
+	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.known == nil {
+		l.changes++
+		return
+	}
+	in := maps.Clone(l.known[namespace])
+	if err != nil {
+		delete(in, name)
+	} else {
+		in = with(in, name, object)
+	}
+	l.known = with(maps.Clone(l.known), namespace, in)
+}
+
+// with adds an entry to a map, which may be nil.
+func with[V any](m map[string]V, name string, value V) map[string]V {
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[name] = value
+	return m
+}
+
+func (l *list[T]) readOne(ctx context.Context, namespace, name string) (out T, err error) {
+	object, err := legacyscheme.Scheme.New(rbac.SchemeGroupVersion.WithKind(l.kind))
+	if err != nil {
+		return out, err
+	}
+	key := path.Join(l.storage.prefix, namespace, name)
+	if err := l.storage.Get(ctx, key, storage.GetOptions{}, object); err != nil {
+		return out, err
+	}
+	object, err = legacyscheme.Scheme.ConvertToVersion(object, rbacv1.SchemeGroupVersion)
+	if err != nil {
+		return out, err
+	}
+	return object.(T), nil
 }
 
 // get returns the objects. Callers must not change them.
 func (l *list[T]) get(ctx context.Context) (map[string]map[string]T, error) {
 	l.lock.Lock()
-	known, writes := l.known, l.writes
+	known, changes := l.known, l.changes
 	l.lock.Unlock()
 	if known != nil {
 		return known, nil
@@ -123,10 +201,8 @@ func (l *list[T]) get(ctx context.Context) (map[string]map[string]T, error) {
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	if l.writes == writes && l.known == nil {
-		if w := l.watch(revision); w {
-			l.known = known
-		}
+	if l.changes == changes && l.known == nil && l.watch(revision) {
+		l.known = known
 	}
 	return known, nil
 }
@@ -152,10 +228,7 @@ func (l *list[T]) read(ctx context.Context) (map[string]map[string]T, string, er
 			return nil, "", err
 		}
 		o := obj.(T)
-		if out[o.GetNamespace()] == nil {
-			out[o.GetNamespace()] = map[string]T{}
-		}
-		out[o.GetNamespace()][o.GetName()] = o
+		out[o.GetNamespace()] = with(out[o.GetNamespace()], o.GetName(), o)
 	}
 	m, err := meta.ListAccessor(all)
 	if err != nil {
@@ -164,7 +237,8 @@ func (l *list[T]) read(ctx context.Context) (map[string]map[string]T, string, er
 	return out, m.GetResourceVersion(), nil
 }
 
-// watch calls change after the next write, by this server or another. It returns false if there is no watch.
+// watch refreshes what is written, by this server or another, until forget is called. It returns false if there is no
+// watch.
 func (l *list[T]) watch(revision string) bool {
 	ctx, cancel := context.WithCancel(l.ctx)
 	w, err := l.storage.Watch(ctx, strings.TrimSuffix(l.storage.prefix, "/")+"/", storage.ListOptions{
@@ -174,11 +248,27 @@ func (l *list[T]) watch(revision string) bool {
 		cancel()
 		return false
 	}
+	l.stop = cancel
 	go func() {
-		defer cancel()
-		<-w.ResultChan() // an event, an error, or the end
-		w.Stop()
-		l.change()
+		defer w.Stop()
+		for event := range w.ResultChan() {
+			if shared, ok := event.Object.(runtime.CacheableObject); ok {
+				event.Object = shared.GetObject()
+			}
+			object, err := meta.Accessor(event.Object)
+			if err != nil || event.Type == watch.Error {
+				break
+			}
+			namespace, name := object.GetNamespace(), object.GetName()
+			known, _ := l.version(namespace, name)
+			isDone := known == object.GetResourceVersion() || known == "" && event.Type == watch.Deleted
+			if !isDone {
+				l.refresh(ctx, namespace, name)
+			}
+		}
+		if ctx.Err() == nil {
+			l.forget()
+		}
 	}()
 	return true
 }

@@ -70,20 +70,20 @@ func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
 	return a, err
 }
 
-// Written reads the objects of a resource again after a write to one of them.
-func (a *Authorizer) Written(_ context.Context, group, resource string) {
-	if group != rbacv1.GroupName {
+// Written reads an object of this package again after it was written or deleted.
+func (a *Authorizer) Written(ctx context.Context, resource schema.GroupResource, namespace, name string) {
+	if resource.Group != rbacv1.GroupName {
 		return
 	}
-	switch resource {
+	switch resource.Resource {
 	case "roles":
-		a.roles.change()
+		a.roles.refresh(ctx, namespace, name)
 	case "clusterroles":
-		a.clusterRoles.change()
+		a.clusterRoles.refresh(ctx, namespace, name)
 	case "rolebindings":
-		a.roleBindings.change()
+		a.roleBindings.refresh(ctx, namespace, name)
 	case "clusterrolebindings":
-		a.clusterRoleBindings.change()
+		a.clusterRoleBindings.refresh(ctx, namespace, name)
 	}
 }
 

@@ -2,6 +2,7 @@ package rbac_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apistorage "k8s.io/apiserver/pkg/storage"
@@ -155,7 +157,7 @@ func TestFollows(t *testing.T) {
 	binding, err := bindings.Get(t.Context(), "all", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NoError(t, bindings.Delete(t.Context(), "all", metav1.DeleteOptions{}))
-	a.Written(t.Context(), rbacv1.GroupName, "clusterrolebindings")
+	a.Written(t.Context(), schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}, "", "all")
 	require.False(t, allowed(), "what this server writes counts at once")
 	binding.ResourceVersion, binding.UID = "", ""
 	_, err = bindings.Create(t.Context(), binding, metav1.CreateOptions{})
@@ -213,6 +215,47 @@ func TestDeniedRequestsReadNothing(t *testing.T) {
 		require.NoError(t, err)
 		denied()
 	}
+	require.Equal(t, before, count.lists.Load())
+}
+
+// TestWritesReadOneObject holds that after a write to a binding only that one is read, and counts at once.
+func TestWritesReadOneObject(t *testing.T) {
+	store := open(t)
+	count := &counted{Store: store}
+	a, err := rbac.New(t.Context(), count)
+	require.NoError(t, err)
+	server, err := apiserver.New(t.Context(), apiserver.Options{Store: store, Authorizer: a})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	client, err := kubernetes.NewForConfig(server.LoopbackConfig())
+	require.NoError(t, err)
+	mayGet := func(name string) bool {
+		decision, _, err := a.Authorize(t.Context(), authorizer.AttributesRecord{
+			User: &user.DefaultInfo{Name: name}, Verb: "get", Resource: "pods", Namespace: "default", ResourceRequest: true,
+		})
+		require.NoError(t, err)
+		return decision == authorizer.DecisionAllow
+	}
+	var before int64
+	bindings := client.RbacV1().RoleBindings("default")
+	for i := range 20 {
+		name := fmt.Sprintf("u%d", i)
+		_, err := bindings.Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.True(t, mayGet(name))
+		if i == 0 {
+			before = count.lists.Load()
+		}
+		if i%2 == 0 {
+			require.NoError(t, bindings.Delete(t.Context(), name, metav1.DeleteOptions{}))
+			require.False(t, mayGet(name))
+		}
+	}
+	require.True(t, mayGet("u1"))
 	require.Equal(t, before, count.lists.Load())
 }
 

@@ -20,13 +20,13 @@ import (
 	"k8s.io/kubernetes/pkg/util/parsers"
 	"sigs.k8s.io/randfill"
 
-	"github.com/tenure-ssa/tenure/apiserver/defaults"
+	"github.com/tenure-ssa/tenure/strategy"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// The oracle: for random objects of every built-in kind, apiserver/defaults and k8s.io/kubernetes have the same
+// The oracle: for random objects of every built-in kind, package strategy and k8s.io/kubernetes have the same
 // defaults.
 //
 //	SEEDS=1000:200000 go test ./apiserver/internal/builtin -run TestOracle
@@ -51,12 +51,12 @@ func fuzz(t *testing.T, number int64, compare func(seed int64)) {
 // subject is a built-in kind at one version.
 type subject struct{ *resources.Resource }
 
-// subjects returns the kinds that apiserver/defaults knows, but for those that a conversion changes.
+// subjects returns the kinds that package strategy knows, but for those that a conversion changes.
 func subjects(t *testing.T) (out []subject) {
 	for _, g := range builtin.Groups(builtin.Options{}) {
 		for _, v := range g.Versions {
 			for _, r := range v.Resources {
-				if _, ok := defaults.New(r.GVK()); ok && r.Prefix != "" && r.Stored == r.GVK() {
+				if _, ok := strategy.NewObject(r.GVK()); ok && r.Prefix != "" && r.Stored == r.GVK() {
 					out = append(out, subject{r})
 				}
 			}
@@ -142,7 +142,7 @@ func filler(seed int64) *randfill.Filler {
 func (s subject) random(t *testing.T, seed int64) runtime.Object {
 	obj := s.zero(t)
 	filler(seed).Fill(obj)
-	replaceStrings(reflect.ValueOf(obj), rand.New(rand.NewSource(seed)))
+	vary(reflect.ValueOf(obj), rand.New(rand.NewSource(seed)))
 	obj.GetObjectKind().SetGroupVersionKind(s.GVK())
 	obj.SetName("n")
 	if s.Namespaced {
@@ -156,20 +156,28 @@ func (s subject) random(t *testing.T, seed int64) runtime.Object {
 	return out
 }
 
-// replaceStrings replaces all strings of types with names of their own by words; a filler makes them of any letters.
-func replaceStrings(v reflect.Value, r *rand.Rand) {
+// vary replaces all strings of types with names of their own by words, since a filler makes them of any letters. It
+// clears pointers, since a filler calls functions for pointers too and leaves none of them nil. It keeps times: a
+// server sets one that is missing to the time of the request.
+func vary(v reflect.Value, r *rand.Rand) {
 	switch v.Kind() {
 	case reflect.Pointer:
+		if v.CanSet() && v.Type() != reflect.TypeFor[*metav1.Time]() && r.Intn(3) == 0 {
+			v.SetZero()
+		}
 		if !v.IsNil() {
-			replaceStrings(v.Elem(), r)
+			vary(v.Elem(), r)
 		}
 	case reflect.Struct:
+		if strings.HasPrefix(v.Type().Name(), "RollingUpdate") {
+			return // kube-apiserver's conversion sets fields of strategies of other types, which its validation refuses
+		}
 		for i := range v.NumField() {
-			replaceStrings(v.Field(i), r)
+			vary(v.Field(i), r)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			replaceStrings(v.Index(i), r)
+			vary(v.Index(i), r)
 		}
 	case reflect.String:
 		if v.CanSet() && v.Len() > 0 && v.Type() != reflect.TypeFor[string]() {
@@ -208,7 +216,7 @@ func difference(want, got string) string {
 		return ""
 	}
 	out, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(want), B: difflib.SplitLines(got),
-		FromFile: "kube-apiserver", ToFile: "apiserver/defaults", Context: 6})
+		FromFile: "kube-apiserver", ToFile: "strategy", Context: 6})
 	return out
 }
 
@@ -219,7 +227,7 @@ func TestOracleDefaults(t *testing.T) {
 			fuzz(t, 60, func(seed int64) {
 				obj := s.random(t, seed)
 				ours := obj.DeepCopyObject()
-				defaults.Set(ours)
+				strategy.SetDefaults(ours)
 				require.Empty(t, difference(s.text(t, s.decoded(t, obj)), s.text(t, ours)), "seed %d", seed)
 			})
 		})
@@ -241,6 +249,8 @@ func TestOracleImages(t *testing.T) {
 		if tag == "latest" {
 			want = corev1.PullAlways
 		}
-		require.Equal(t, want, defaults.PullPolicyOf(image), "seed %d: %q", seed, image)
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: image}}}}
+		strategy.SetDefaults(pod)
+		require.Equal(t, want, pod.Spec.Containers[0].ImagePullPolicy, "seed %d: %q", seed, image)
 	})
 }

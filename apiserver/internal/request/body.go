@@ -2,18 +2,20 @@
 package request
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/internal/expansion"
 )
 
 // Limits limit a request body.
@@ -22,8 +24,8 @@ type Limits struct {
 	Nesting int // of lists and maps
 }
 
-// Body reads the body of a request.
-func Body(r *http.Request, limits Limits) ([]byte, error) {
+// Body reads the body of a request that is decoded into a target.
+func Body(r *http.Request, limits Limits, target Target) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
@@ -40,92 +42,101 @@ func Body(r *http.Request, limits Limits) ([]byte, error) {
 	case err != nil:
 		return nil, apierrors.NewBadRequest("error reading the body: " + err.Error())
 	}
-	if deeper(r.Header.Get("Content-Type"), data, limits.Nesting) {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body of the request is nested too deep: expected at most %d "+
-			"levels", limits.Nesting))
-	}
-	return data, nil
+	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return data, limits.check(strings.ToLower(strings.TrimSpace(contentType)), data, target)
 }
 
-// deeper reports whether JSON or protobuf is nested deeper than limit. Decoding, conversion,
-// comparison and encoding are recursive, and not all of them have a limit. The decoders of
-// YAML and CBOR do.
-func deeper(contentType string, data []byte, limit int) bool {
-	mediaType, _, err := mime.ParseMediaType(contentType)
+// check returns an error if a body is nested too deep or becomes too much memory. Decoding, conversion, comparison and
+// encoding are recursive, and not all of them have a limit.
+func (l Limits) check(mediaType string, data []byte, target Target) error {
+	if mediaType == runtime.ContentTypeProtobuf {
+		return target.checkProto(data, l.Nesting)
+	}
+	// An applied configuration that is JSON is decoded as such.
+	if strings.HasSuffix(mediaType, "yaml") && !(strings.HasSuffix(mediaType, "patch+yaml") && json.Valid(data)) {
+		var err error
+		if data, err = l.CheckYAML(data); err != nil {
+			return err
+		}
+	} else if deepest, _ := nesting(data); deepest > l.Nesting {
+		return apierrors.NewBadRequest(fmt.Sprintf(tooDeep, l.Nesting))
+	}
+	return target.CheckJSON(data)
+}
+
+const tooDeep = "the body of the request is nested too deep: expected at most %d levels"
+
+// minIndicators is how many indicators any YAML may have. A body may have one more for each bytesPerIndicator of its
+// bytes: a parser takes up to 400 bytes for what an indicator begins. Objects in block style have about one in 12
+// bytes, and what is denser can be sent as JSON.
+const (
+	minIndicators     = 64 << 10
+	bytesPerIndicator = 4
+)
+
+// CheckYAML returns the outline of YAML, see package expansion, or an error if parsing it takes too much memory, or
+// what its aliases become.
+func (l Limits) CheckYAML(data []byte) ([]byte, error) {
+	if limit := minIndicators + len(data)/bytesPerIndicator; indicators(data) > limit {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"YAML of %d bytes may have %d indicators such as , and [, got more", len(data), limit))
+	}
+	out, err := expansion.Outline(data, int(l.Bytes))
+	var tooLarge *expansion.TooLargeError
 	switch {
-	case mediaType == runtime.ContentTypeProtobuf:
-		return deeperProto(data, limit)
-	case err != nil, strings.HasSuffix(mediaType, "json"):
-		return deeperJSON(data, limit)
+	case errors.As(err, &tooLarge):
+		return nil, apierrors.NewRequestEntityTooLargeError(err.Error())
+	case err != nil:
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	return false
+	return out, nil
 }
 
-// deeperJSON counts brackets outside of strings. For invalid JSON it may return either result.
-func deeperJSON(data []byte, limit int) bool {
-	depth := 0
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '{', '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case '}', ']':
-			depth--
-		case '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
+// indicators returns how many bytes in YAML may begin a value. A value is at most two nodes of a parser.
+func indicators(data []byte) (n int) {
+	for i, c := range data {
+		switch c {
+		case ',', '[', '{':
+			n++
+		case '-', ':', '?': // before a blank or a line break, some of which are not ASCII
+			if i+1 == len(data) || data[i+1] <= ' ' || data[i+1] >= utf8.RuneSelf {
+				n++
 			}
 		}
 	}
-	return false
+	return n
+}
+
+// nesting returns how deep JSON is nested, and the size of all its lists and maps with what is in them. For invalid
+// JSON it may return anything.
+func nesting(data []byte) (deepest, size int) {
+	depth, inText := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '"':
+			inText = !inText
+		case inText && c == '\\':
+			size += depth
+			i++
+		case !inText && (c == '{' || c == '['):
+			depth++
+			deepest = max(deepest, depth)
+		case !inText && (c == '}' || c == ']'):
+			depth--
+		}
+		size += depth
+	}
+	return deepest, size
+}
+
+// NestedSize returns the size of all lists and maps in JSON, with what is in them.
+func NestedSize(data []byte) int {
+	_, size := nesting(data)
+	return size
 }
 
 // envelope is the prefix of Kubernetes' protobuf encoding.
 var envelope = []byte("k8s\x00")
-
-// deeperProto counts how deep messages are nested. It has no schema, so it treats every
-// length-delimited field as a message as long as it parses as one; strings and bytes that
-// happen to parse go a few levels deep at most. It accepts everything that the decoders of
-// k8s.io/api accept, such as non-canonical varints and unterminated groups. It reads each byte
-// once.
-func deeperProto(data []byte, limit int) bool {
-	data = bytes.TrimPrefix(data, envelope)
-	// The unread rests of the enclosing messages.
-	var around [][]byte
-	for {
-		for len(data) == 0 {
-			if len(around) == 0 {
-				return false
-			}
-			data, around = around[len(around)-1], around[:len(around)-1]
-		}
-		var tag, length uint64
-		tag, data = varint(data)
-		switch tag & 7 {
-		case 0:
-			_, data = varint(data)
-		case 1:
-			data = data[min(8, len(data)):]
-		case 2:
-			if length, data = varint(data); length > uint64(len(data)) {
-				data = nil
-				continue
-			}
-			if around = append(around, data[length:]); len(around) > limit {
-				return true
-			}
-			data = data[:length]
-		case 3, 4: // the fields of a group belong to the message
-		case 5:
-			data = data[min(4, len(data)):]
-		default:
-			data = nil
-		}
-	}
-}
 
 // varint reads a varint of at most ten bytes and returns the rest, which is empty if it is
 // invalid.

@@ -52,6 +52,8 @@ type Resource struct {
 	// Definition reads the CustomResourceDefinition of a custom resource. What it returns may be newer than the resource.
 	Definition func() (*apiextensionsv1.CustomResourceDefinition, error) `json:"-"`
 
+	routing sync.Once
+	routes  map[form]*Route
 	opening sync.Mutex
 	opened  atomic.Pointer[map[string]*Endpoint]
 }

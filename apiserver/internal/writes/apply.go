@@ -68,6 +68,9 @@ func (p *patcher) decodeIntent() (*intent, error) {
 	if strict, err := kjson.UnmarshalStrict(p.body, &tree); err == nil && len(strict) == 0 && tree != nil {
 		wholeNumbers(tree) // most bodies are JSON, which needs no YAML parser
 	} else {
+		if _, err := p.Limits.CheckYAML(p.body); err != nil { // it may be JSON with duplicate keys
+			return nil, err
+		}
 		tree = map[string]any{}
 		data, err := yaml.YAMLToJSON(p.body) // its decoder keeps integers as int64
 		if err == nil {

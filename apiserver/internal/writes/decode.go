@@ -42,7 +42,7 @@ func (c *call) decode(validation string, into runtime.Object) (runtime.Object, e
 	if err != nil {
 		return nil, err
 	}
-	body, err := request.Body(c.request, c.Limits)
+	body, err := request.Body(c.request, c.Limits, request.Kinds(s.Creater, s.Kind))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -69,7 +70,12 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 		return nil, err
 	}
 	p := &patcher{call: c, patchType: of, options: &metav1.PatchOptions{}}
-	if p.body, err = request.Body(c.request, c.Limits); err != nil {
+	// A patch has a part of an object of the kind, whatever kind it names.
+	target := request.As(request.Kinds(c.Scope.Creater, c.Scope.Kind)(schema.GroupVersionKind{}))
+	if of == types.JSONPatchType {
+		target = request.As(reflect.TypeFor[[]operation]())
+	}
+	if p.body, err = request.Body(c.request, c.Limits, target); err != nil {
 		return nil, err
 	}
 	validate := func() field.ErrorList { return validation.ValidatePatchOptions(p.options, of) }
@@ -185,6 +191,9 @@ func (p *patcher) patchEncoded(ctx context.Context, live runtime.Object) (runtim
 	if err != nil {
 		return nil, err
 	}
+	if err := request.Kinds(s.Creater, s.Kind).CheckJSON(after); err != nil {
+		return nil, err
+	}
 	obj := p.Storage.New()
 	decoder := s.Serializer.DecoderToVersion(serializer(info, p.validation), s.HubGroupVersion)
 	if err := runtime.DecodeInto(decoder, after, obj); err != nil {
@@ -209,6 +218,10 @@ func (p *patcher) patchJSON(before []byte) (after []byte, faults []error, err er
 		}
 	}
 	if p.patchType == types.MergePatchType {
+		unfolded := request.NestedSize(before) + request.NestedSize(p.body)
+		if err := checkUnfolded(unfolded, len(before)+len(p.body)); err != nil {
+			return nil, nil, err
+		}
 		after, err = jsonpatch.MergePatch(before, p.body)
 		if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
 			err = apierrors.NewBadRequest(err.Error())
@@ -226,10 +239,62 @@ func (p *patcher) patchJSON(before []byte) (after []byte, faults []error, err er
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(patch)))
 	}
-	if after, err = patch.Apply(before); err != nil {
+	if err := checkPaths(patch, len(before)+len(p.body)); err != nil {
+		return nil, nil, err
+	}
+	if after, err = applyOperations(patch, before); err != nil {
 		return nil, nil, unprocessable(err)
 	}
 	return after, faults, nil
+}
+
+// The library keeps a copy of each value that it looks into, so that a text is copied for each level that it is nested.
+// These limit how many bytes a patch copies, besides those of maxCopied, by the size of the object and the patch.
+const (
+	minUnfolded     = 16 << 20
+	unfoldedPerByte = 32
+)
+
+// checkPaths rejects operations whose paths are too long for an object and a patch of a size. Those that move or copy
+// nest values deeper.
+func checkPaths(patch jsonpatch.Patch, size int) error {
+	longest, nested := 0, 0
+	for _, op := range patch {
+		path, _ := op.Path()
+		from, _ := op.From()
+		longest = max(longest, strings.Count(path, "/"), strings.Count(from, "/"))
+		if from != "unknown" {
+			nested += strings.Count(path, "/")
+		}
+	}
+	return checkUnfolded((longest+nested)*size, size)
+}
+
+func checkUnfolded(unfolded, size int) error {
+	if limit := minUnfolded + unfoldedPerByte*size; unfolded > limit {
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("values that the patch changes are nested too deep for "+
+			"their size: expected at most %d bytes in all levels, got %d", limit, unfolded))
+	}
+	return nil
+}
+
+// applyOperations is patch.Apply, with an error in the place of a panic.
+func applyOperations(patch jsonpatch.Patch, before []byte) (after []byte, err error) {
+	for _, op := range patch {
+		if _, ok := op["value"]; op != nil && !ok {
+			if path, err := op.Path(); err == nil && path == "" {
+				op["value"] = nil // as null: the library has an error for a null document
+			}
+		}
+	}
+	// What else it does not expect depends on what the operations before have done: null in a list that it compares, and
+	// paths into a copy of null.
+	defer func() {
+		if p := recover(); p != nil {
+			after, err = nil, errors.New("the JSON patch can't be applied to null")
+		}
+	}()
+	return patch.Apply(before)
 }
 
 // operation is an operation of a JSON Patch.

@@ -7,6 +7,9 @@
 // It is k8s.io/apiserver's etcd3 storage, with one client for all resources. The etcd key of an object is the prefix of
 // the store followed by its key. resourceVersions are etcd's revisions, so other writes to the same etcd increase them
 // too. All reads are linearizable.
+//
+// One watch of etcd reads all writes, and the watches of clients share its events: a history of up to 64 MiB and 50,000
+// revisions, which begins with Open. Watches from before get 410 Expired, and clients list again.
 package etcd
 
 import (
@@ -14,13 +17,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -62,8 +65,8 @@ type Store struct {
 	client    *kubernetes.Client
 	compactor compactor
 	options   Options
-	ctx       context.Context // canceled by Close
-	end       context.CancelFunc
+	objects   *objects.Store
+	closed    atomic.Bool
 }
 
 type compactor interface {
@@ -100,7 +103,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, errors.Join(err, client.Close())
 	}
 	s.compactor = etcd3.NewCompactor(client.Client, max(0, options.CompactEvery), clock.RealClock{}, nil)
-	s.ctx, s.end = context.WithCancel(context.Background())
+	if s.objects, err = objects.NewRemote(ctx, client, s.compactor, options.Prefix); err != nil {
+		s.compactor.Stop()
+		return nil, errors.Join(err, client.Close())
+	}
 	return s, nil
 }
 
@@ -115,15 +121,7 @@ func orElse(d, otherwise time.Duration) time.Duration {
 func (s *Store) Open(
 	config *storagebackend.ConfigForResource, resourcePrefix string, newFunc, newListFunc func() runtime.Object,
 ) (storage.Interface, factory.DestroyFunc, error) {
-	own := *config
-	own.Prefix, own.LeaseManagerConfig = s.options.Prefix, etcd3.NewDefaultLeaseManagerConfig()
-	decoder := etcd3.NewDefaultDecoder(config.Codec, storage.APIObjectVersioner{})
-	opened, _, err := objects.Open(s.client, s.compactor, &own, resourcePrefix, newFunc, newListFunc, decoder)
-	if err != nil {
-		return nil, nil, err
-	}
-	ctx, destroy := context.WithCancel(s.ctx)
-	return &resource{opened, ctx}, factory.DestroyFunc(destroy), nil
+	return s.objects.Open(config, resourcePrefix, newFunc, newListFunc)
 }
 
 // Ready implements stores.Store.
@@ -138,40 +136,15 @@ func (s *Store) Ready(ctx context.Context) error {
 
 // Close implements stores.Store.
 func (s *Store) Close() error {
-	if s.ctx.Err() != nil {
+	if s.closed.Swap(true) {
 		return nil
 	}
-	s.end()
 	s.compactor.Stop()
+	if err := s.objects.Close(); err != nil {
+		return err
+	}
 	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("etcd: %w", err)
 	}
 	return nil
 }
-
-// resource ends its watches when it is destroyed, which etcd3 leaves to the client of the resource.
-type resource struct {
-	storage.Interface
-	ctx context.Context
-}
-
-// Watch implements storage.Interface.
-func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(r.ctx, cancel)
-	context.AfterFunc(ctx, func() { stop() })
-	w, err := r.Interface.Watch(ctx, key, opts)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	return &watching{w, cancel}, nil
-}
-
-type watching struct {
-	watch.Interface
-	cancel context.CancelFunc
-}
-
-// Stop implements watch.Interface.
-func (w *watching) Stop() { w.cancel() }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
@@ -73,8 +74,8 @@ conflict or any other error. The other documents are applied all the same.`,
 
 // decided returns the intent of a document as a policy decides its conflicts, and whether it has to be forced; nil if
 // it could not be planned, which was reported. A conflict that is refused is left to the apply.
-func (f *writeFlags) decided(p place.Place, doc manifest.Document) (intent map[string]any, force bool) {
-	planned, _ := f.planDocuments(p, []manifest.Document{doc})
+func (f *writeFlags) decided(p place.Place, doc document.Document) (intent map[string]any, force bool) {
+	planned, _ := f.planDocuments(p, []document.Document{doc})
 	for _, one := range planned {
 		for _, d := range one.Decided {
 			fmt.Fprintf(f.env.Stderr, "%s: %s %s of %s, by %s\n",
@@ -112,8 +113,8 @@ func (f *writeFlags) writeDocuments(isApply bool) (err error) {
 	if f.dryRun {
 		missing = process.EmptyStore
 	}
-	return f.withIntents(missing, func(p place.Place, docs []manifest.Document) error {
-		w := &place.Writer{Env: f.env, Place: p, Apply: isApply, Options: cluster.WriteOptions{
+	return f.withIntents(missing, func(p place.Place, docs []document.Document) error {
+		w := &place.Writer{Now: f.env.Now, Place: p, Apply: isApply, Options: cluster.WriteOptions{
 			Manager: f.manager, Force: f.force, DryRun: f.dryRun, Subresource: f.subresource,
 		}}
 		return f.writeIn(w, docs)
@@ -121,7 +122,7 @@ func (f *writeFlags) writeDocuments(isApply bool) (err error) {
 }
 
 // writeIn is writeDocuments in a place.
-func (f *writeFlags) writeIn(w *place.Writer, docs []manifest.Document) (err error) {
+func (f *writeFlags) writeIn(w *place.Writer, docs []document.Document) (err error) {
 	env := f.env
 	if f.live != nil {
 		// The result is the next live object, which needs its managed fields.
@@ -209,12 +210,13 @@ are stored all the same.`,
 }
 
 // changesOf returns the plans that change something.
-func changesOf(planned []view.Planned) []view.Planned {
-	return slices.DeleteFunc(slices.Clone(planned), func(one view.Planned) bool { return one.Outcome == plans.Unchanged })
+func changesOf(planned []planning.Planned) []planning.Planned {
+	isUnchanged := func(one planning.Planned) bool { return one.Outcome == plans.Unchanged }
+	return slices.DeleteFunc(slices.Clone(planned), isUnchanged)
 }
 
 // applyPlans asks, and applies what was planned: each object as it was when it was planned, or not at all.
-func (f *planFlags) applyPlans(p place.Place, changes []view.Planned, deleted []view.Pruned) error {
+func (f *planFlags) applyPlans(p place.Place, changes []planning.Planned, deleted []view.Pruned) error {
 	env := f.env
 	if len(changes)+len(deleted) == 0 {
 		return nil
@@ -225,7 +227,7 @@ func (f *planFlags) applyPlans(p place.Place, changes []view.Planned, deleted []
 		return err
 	}
 	// Others may be of these kinds or in these namespaces.
-	slices.SortStableFunc(changes, func(a, b view.Planned) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(changes, func(a, b planning.Planned) int { return cmp.Compare(rank(a), rank(b)) })
 	options := cluster.WriteOptions{Manager: f.manager, Subresource: f.subresource}
 	failed, stdout := 0, env.Stdout
 	if f.format != "" { // objects are printed there
@@ -259,7 +261,7 @@ func (f *planFlags) applyPlans(p place.Place, changes []view.Planned, deleted []
 	return nil
 }
 
-func rank(p view.Planned) int {
+func rank(p planning.Planned) int {
 	if gk := p.Kind.GroupKind(); gk == place.DefinitionKind || gk == place.NamespaceKind {
 		return 0
 	}

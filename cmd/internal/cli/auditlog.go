@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,11 +13,14 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
 // auditEvent is what is read of an event of audit.k8s.io/v1.
@@ -35,19 +39,35 @@ type auditEvent struct {
 
 // isWrite reports whether the event is a write that was carried out, of an object, its status or its scale.
 func (e *auditEvent) isWrite() bool {
-	return e.Stage == "ResponseComplete" && len(e.Response) > 0 &&
+	return e.Stage == "ResponseComplete" && len(e.Response) > 0 && !e.query().Has("dryRun") &&
 		slices.Contains([]string{"", "status", "scale"}, e.ObjectRef.Subresource) &&
 		slices.Contains([]string{"create", "update", "patch", "apply", "delete"}, e.Verb)
 }
 
+// query returns the parameters of the request.
+func (e *auditEvent) query() url.Values {
+	u, err := url.ParseRequestURI(e.URI)
+	if err != nil {
+		return nil
+	}
+	return u.Query()
+}
+
 // manager returns the field manager of a write: that of the request, or what a server makes of the user agent.
 func (e *auditEvent) manager() string {
-	if u, err := url.ParseRequestURI(e.URI); err == nil {
-		if manager := u.Query().Get("fieldManager"); manager != "" {
-			return manager
-		}
+	return cmp.Or(e.query().Get("fieldManager"), managedfields.ManagerFromUserAgent(e.Agent))
+}
+
+// side returns who wrote. The event does not tell which kind of patch it was.
+func (e *auditEvent) side() fights.Side {
+	side := fights.Side{Manager: e.manager(), Subresource: e.ObjectRef.Subresource}
+	switch e.Verb {
+	case "create", "update":
+		side.Operation = metav1.ManagedFieldsOperationUpdate
+	case "apply":
+		side.Operation = metav1.ManagedFieldsOperationApply
 	}
-	return managedfields.ManagerFromUserAgent(e.Agent)
+	return side
 }
 
 // readAuditLogs observes the writes of audit logs.
@@ -89,8 +109,8 @@ func (w *watcher) readAuditLog(file string) (err error) {
 
 func (w *watcher) readAuditEvent(line []byte) error {
 	var e auditEvent
-	if err := json.Unmarshal(line, &e); err != nil {
-		return err
+	if json.Unmarshal(line, &e) != nil {
+		return errors.New("expected an Event of audit.k8s.io in JSON") // what it is may be a Secret
 	}
 	if e.Kind != "Event" {
 		return fmt.Errorf("expected an Event of audit.k8s.io, got kind %q", e.Kind)
@@ -100,15 +120,18 @@ func (w *watcher) readAuditEvent(line []byte) error {
 	}
 	obj := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(e.Response, &obj.Object); err != nil {
-		return fmt.Errorf(".responseObject: %w", err)
+		return errors.New(".responseObject: expected an object")
 	}
 	// A Status is the answer to a write that failed, or to a deletion.
 	if obj.Object == nil || obj.GetKind() == "Status" || obj.GetName() == "" {
 		return nil
 	}
-	if e.ObjectRef.Subresource == "scale" {
-		return w.observeScale(obj.Object, e.manager(), e.Time)
+	switch {
+	case e.ObjectRef.Subresource == "scale":
+		return w.tell(e.Time, func() []fights.Finding { return w.tracker.ObserveScale(obj.Object, e.manager(), e.Time) })
+	case e.Verb == "delete": // of an object that is being deleted, another one changes nothing and is no idle write
+		return w.observe(cluster.Event{Object: obj, IsDeleted: obj.GetDeletionTimestamp() == nil}, e.Time)
 	}
-	isDeleted := e.Verb == "delete" && obj.GetDeletionTimestamp() == nil
-	return w.observe(cluster.Event{Object: obj, IsDeleted: isDeleted}, e.Time)
+	tree := secrets.Shown(obj.Object)
+	return w.tell(e.Time, func() []fights.Finding { return w.tracker.ObserveWrite(tree, e.side(), e.Time) })
 }

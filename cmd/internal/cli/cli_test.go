@@ -2,13 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -74,7 +77,8 @@ func TestScripts(t *testing.T) {
 }
 
 // TestClusterScripts runs the scripts in testdata/cluster, each against a cluster of
-// its own. They say nothing that does not hold for every API server.
+// its own. They say nothing that does not hold for every API server. Lines with the condition [before:1.N] run on
+// a kube-apiserver of an older Kubernetes only.
 func TestClusterScripts(t *testing.T) { runScripts(t, "testdata/cluster") }
 
 func runScripts(t *testing.T, dir string) {
@@ -91,6 +95,9 @@ func runScripts(t *testing.T, dir string) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
+			if version, ok := strings.CutPrefix(name, "before:"); ok {
+				return isBefore(version), nil
+			}
 			if name != "kube-apiserver" {
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
@@ -98,7 +105,7 @@ func runScripts(t *testing.T, dir string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"tenure": runTenure, "clock": setClock, "hold": holdStore,
-			"exits": runExits, "soon": runSoon, "answers": runAnswers, "cluster": startCluster,
+			"exits": runExits, "follow": follow, "soon": runSoon, "answers": runAnswers, "cluster": startCluster,
 			"secretive": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value(worldKey{}).(*world).cluster.noDefinitions = true
 			},
@@ -123,6 +130,29 @@ func runExits(ts *testscript.TestScript, _ bool, args []string) {
 	if status := fmt.Sprint(run(ts, args[1:], nil)); status != args[0] {
 		ts.Fatalf("tenure ended with exit status %s, expected %s", status, args[0])
 	}
+}
+
+// follow does what the last command suggested. A pattern matches the suggestion, or the line before it.
+func follow(ts *testscript.TestScript, neg bool, args []string) {
+	pattern, before := regexp.MustCompile("(?m)"+args[0]), ""
+	for line := range strings.Lines(ts.ReadFile("stdout") + ts.ReadFile("stderr")) {
+		isMeant := pattern.MatchString(before + line)
+		before = line
+		_, command, ok := strings.Cut(line, "tenure ")
+		if !isMeant || !ok {
+			continue
+		}
+		words, err := exec.CommandContext(context.Background(), "sh", "-c",
+			`tenure() { printf '%s\0' "$@"; }; tenure `+command).Output()
+		ts.Check(err)
+		args := strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
+		if args[0] != "blame" {
+			args = append(args, "--yes")
+		}
+		runTenure(ts, neg, args)
+		return
+	}
+	ts.Fatalf("nothing is suggested that matches %s", args[0])
 }
 
 // runSoon runs a command until a text is in its output: a server may take a while until a policy has an effect.

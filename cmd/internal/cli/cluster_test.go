@@ -18,16 +18,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/server"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 const testToken = "test"
@@ -113,7 +115,7 @@ current-context: test
 }
 
 func testWriter(p *place.Store, manager string) *place.Writer {
-	return &place.Writer{Env: p.Env, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: manager}}
+	return &place.Writer{Now: testEnv().Now, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: manager}}
 }
 
 func testEnv() *process.Env {
@@ -130,6 +132,25 @@ func testEnv() *process.Env {
 //	go run ./hosts/kube-apiserver build --only stock
 //	KUBE_APISERVER=PATH go test ./cmd/internal/cli -run TestClusterScripts -v
 const realServer = "KUBE_APISERVER"
+
+// isBefore reports whether the server is a kube-apiserver of a Kubernetes before a version, such as 1.36.
+func isBefore(version string) bool {
+	of := realVersion()
+	return of != nil && of.LessThan(utilversion.MustParseGeneric(version))
+}
+
+// realVersion returns the version of the kube-apiserver that [realServer] names; nil without one.
+var realVersion = sync.OnceValue(func() *utilversion.Version {
+	binary := os.Getenv(realServer)
+	if binary == "" {
+		return nil
+	}
+	out, err := exec.Command(binary, "--version").Output()
+	if err != nil {
+		panic(err)
+	}
+	return utilversion.MustParseGeneric(strings.TrimSpace(strings.TrimPrefix(string(out), "Kubernetes ")))
+})
 
 // startRealServer starts an etcd and a kube-apiserver for a script, and returns what passes requests to it, as an
 // administrator.

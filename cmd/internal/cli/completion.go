@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -143,7 +143,7 @@ func (f *objectFlags) completeOwners() {
 		for i := range list {
 			if fields, err := list[i].Fields(); err == nil {
 				for path := range fields.Leaves().All() {
-					out = append(out, path.Short())
+					out = append(out, path.String())
 				}
 			}
 		}

@@ -5,19 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 type conflictsFlags struct {
@@ -113,21 +114,38 @@ func (f *conflictsFlags) rulesOfFlags() (*policy.Policy, error) {
 		return &policy.Policy{Rules: []policy.Rule{{Decision: decisions[f.resolve]}}}, nil
 	}
 	out := &policy.Policy{}
-	for _, text := range f.fields { // the first dot is optional
-		if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
-			text = "." + text
-		}
+	for _, text := range f.fields {
 		out.Rules = append(out.Rules, policy.Rule{Fields: []string{text}, Decision: decisions[f.resolve]})
 	}
 	out.Rules = append(out.Rules, policy.Rule{Decision: decisions[f.others]})
+	f.rulesFor = f.withReadings
 	return out, nil
+}
+
+// withReadings returns the rules in which each --field that names fields in conflict names one field, and nothing else.
+func (f *conflictsFlags) withReadings(found conflicts.Conflicts) (*policy.Policy, error) {
+	var known []fieldpath.Path
+	for _, c := range found {
+		known = append(known, c.Path)
+	}
+	set, rules := fieldpath.NewSet(known...), slices.Clone(f.rules.Rules)
+	for i, text := range f.fields {
+		switch named := set.Find(text); len(named) {
+		case 0: // it may be a pattern
+		case 1:
+			rules[i].Fields = []string{policy.Exactly(named[0])}
+		default:
+			return nil, &fieldError{text, named}
+		}
+	}
+	return &policy.Policy{Rules: rules}, nil
 }
 
 func (f *conflictsFlags) showOrResolve() error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	return f.withIntents(process.NoStore, func(p place.Place, docs []manifest.Document) error {
+	return f.withIntents(process.NoStore, func(p place.Place, docs []document.Document) error {
 		planned, failed := f.planDocuments(p, docs)
 		if f.resolve == "" {
 			return f.print(planned, failed)
@@ -172,7 +190,7 @@ func (f *conflictsFlags) check() (err error) {
 // isOnlyShown says that --resolve applies nothing.
 func (f *conflictsFlags) isOnlyShown() bool { return f.dryRun || f.live != nil }
 
-func (f *conflictsFlags) print(planned []view.Planned, failed int) (err error) {
+func (f *conflictsFlags) print(planned []planning.Planned, failed int) (err error) {
 	if slices.Contains(view.IgnoreFormats, f.format) {
 		err = view.WriteIgnoreRules(f.env, f.format, planned)
 	} else {
@@ -183,15 +201,15 @@ func (f *conflictsFlags) print(planned []view.Planned, failed int) (err error) {
 		return err
 	case failed > 0:
 		return exitWith(statusFailed)
-	case slices.ContainsFunc(planned, func(p view.Planned) bool { return p.Outcome == plans.Conflict }):
+	case slices.ContainsFunc(planned, func(p planning.Planned) bool { return p.Outcome == plans.Conflict }):
 		return exitWith(statusConflict)
 	}
 	return nil
 }
 
-func (f *conflictsFlags) printConflicts(planned []view.Planned, failed int) error {
+func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) error {
 	ctx, env := f.env.Context, f.env
-	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: f.suggest}
+	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: f.suggest()}
 	documents, calm := len(planned)+failed, 0
 	var values []any
 	for _, one := range planned {
@@ -203,11 +221,11 @@ func (f *conflictsFlags) printConflicts(planned []view.Planned, failed int) erro
 		switch hasConflict := one.Outcome == plans.Conflict; {
 		case f.format == "json":
 			var report conflictreport.Report
-			report, err = one.Report(ctx)
+			report, err = shown.ReportOf(ctx, &one)
 			values = append(values, struct {
 				conflictreport.Report
 				Decisions []view.DecidedJSON `json:"decisions,omitempty"`
-			}{report, one.DecidedJSON()})
+			}{report, view.DecidedOf(&one)})
 		case f.format == "status" && !hasConflict:
 			values = append(values, metav1.Status{Status: metav1.StatusSuccess})
 		case f.format == "status":
@@ -240,7 +258,7 @@ func (f *conflictsFlags) printConflicts(planned []view.Planned, failed int) erro
 
 // resolveConflicts shows what the ways out do, asks and applies them unless they are only shown, and prints the
 // intents.
-func (f *conflictsFlags) resolveConflicts(p place.Place, planned []view.Planned, failed int) error {
+func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Planned, failed int) error {
 	env := f.env
 	if failed > 0 {
 		return exitWith(statusFailed)
@@ -280,10 +298,10 @@ func (f *conflictsFlags) resolveConflicts(p place.Place, planned []view.Planned,
 
 // checkFields returns an error for each --field that is in no conflict. With several documents, it does not have to be
 // in each.
-func (f *conflictsFlags) checkFields(planned []view.Planned) (err error) {
+func (f *conflictsFlags) checkFields(planned []planning.Planned) (err error) {
 	for i, text := range f.fields {
-		isMet := slices.ContainsFunc(planned, func(one view.Planned) bool {
-			return slices.ContainsFunc(one.Decided, func(d view.Decided) bool { return d.Rule == i })
+		isMet := slices.ContainsFunc(planned, func(one planning.Planned) bool {
+			return slices.ContainsFunc(one.Decided, func(d planning.Decided) bool { return d.Rule == i })
 		})
 		if !isMet {
 			err = errors.Join(err, &fieldError{text: text})

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -67,7 +67,7 @@ func extracted(env *process.Env, t *place.Target, of managedfields.Key) (map[str
 	if !found {
 		return nil, fmt.Errorf("%w: manager %q has no such entry", errNothing, of.Manager)
 	}
-	m, err := t.Manager(env, "")
+	m, err := t.Manager(env.Now, "")
 	if err != nil {
 		return nil, err
 	}

@@ -4,41 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// namedFields returns the paths that texts name among those of a set and those
-// above them: .spec.replicas, or .spec for everything in it. A text is a path as blame and
-// conflicts print it; the first dot and the quotes in brackets are optional. Texts are
-// looked up, not parsed, because names may contain dots and brackets.
+// namedFields returns the paths that texts name among those of a set and those above them: .spec.replicas, or .spec for
+// everything in it.
 func namedFields(texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 	var paths []fieldpath.Path
 	for _, text := range texts {
-		want := withoutQuotes(text)
-		if !strings.HasPrefix(want, ".") && !strings.HasPrefix(want, "[") {
-			want = "." + want
+		found := known.Find(text)
+		if len(found) != 1 {
+			return nil, &fieldError{text, found}
 		}
-		found := findPaths(known, want, nil)
-		if i := slices.IndexFunc(found, func(path fieldpath.Path) bool { return path.String() == text }); i >= 0 {
-			found = found[i : i+1]
-		}
-		switch len(found) {
-		case 0:
-			return nil, &fieldError{text: text}
-		case 1:
-			paths = append(paths, found[0])
-		default:
-			return nil, &fieldError{text: text, found: found}
-		}
+		paths = append(paths, found[0])
 	}
 	return fieldpath.NewSet(paths...), nil
 }
@@ -54,28 +40,18 @@ func (e *fieldError) Error() string {
 		return fmt.Sprintf("--field: no field %q found; expected a path such as .spec.replicas, as blame -o json prints it",
 			e.text)
 	}
-	return fmt.Sprintf("--field: %q matches %d fields: %s and %s", e.text, len(e.found), e.found[0].Short(),
-		e.found[1].Short())
-}
-
-func withoutQuotes(text string) string { return strings.ReplaceAll(text, `"`, "") }
-
-// findPaths returns the paths of set, below prefix, that are written as rest.
-func findPaths(set *fieldpath.Set, rest string, prefix fieldpath.Path) (found []fieldpath.Path) {
-	for elem, entry := range set.Level() {
-		after, ok := strings.CutPrefix(rest, withoutQuotes(fieldpath.Path{elem}.String()))
-		if !ok {
-			continue
+	readings := ""
+	for i, path := range e.found[:min(len(e.found), maxReadings)] {
+		if i > 0 {
+			readings += ", "
 		}
-		path := append(prefix[:len(prefix):len(prefix)], elem)
-		if after == "" {
-			found = append(found, path)
-		} else if entry.Below != nil {
-			found = append(found, findPaths(entry.Below, after, path)...)
-		}
+		readings += path.Short()
 	}
-	return found
+	return fmt.Sprintf("--field: %q names %d fields; expected one of %s", e.text, len(e.found), readings)
 }
+
+// maxReadings is how many fields that a text might mean are listed.
+const maxReadings = 10
 
 // keyFlags are the flags that select entries of a manager.
 type keyFlags struct {
@@ -193,7 +169,7 @@ func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*field
 	if f.all {
 		return nil, nil
 	}
-	m, err := t.Manager(env, "")
+	m, err := t.Manager(env.Now, "")
 	if err != nil {
 		return nil, err
 	}

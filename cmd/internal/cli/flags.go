@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -127,7 +128,7 @@ func (f *inputFlags) add(cmd *cobra.Command, what string) {
 }
 
 // read reads the documents with some labels, at least one.
-func (f *inputFlags) read(env *process.Env, selector string) ([]manifest.Document, error) {
+func (f *inputFlags) read(env *process.Env, selector string) ([]document.Document, error) {
 	of, err := labels.Parse(selector)
 	if err != nil {
 		return nil, fmt.Errorf("-l: %w", err)
@@ -136,7 +137,7 @@ func (f *inputFlags) read(env *process.Env, selector string) ([]manifest.Documen
 	if err != nil {
 		return nil, err
 	}
-	docs = slices.DeleteFunc(docs, func(doc manifest.Document) bool {
+	docs = slices.DeleteFunc(docs, func(doc document.Document) bool {
 		object := unstructured.Unstructured{Object: doc.Tree}
 		return doc.Err == nil && !of.Matches(labels.Set(object.GetLabels()))
 	})
@@ -189,8 +190,8 @@ func (f *objectFlags) withObjects(
 	switch hasInputs := !f.inputs.Empty(); {
 	case hasInputs && (len(args) > 0 || f.all || f.selector != "" || f.fields != ""):
 		return errors.New("expected objects in manifests (-f, -k), or by name, -l and -A, got both")
-	case f.live != nil && (len(args) > 0 || f.all || f.fields != ""):
-		return errors.New("--live stands for all objects in it: expected no names, -A or --field-selector")
+	case f.live != nil && (f.all || f.fields != ""):
+		return errors.New("--live chooses objects by kind, name and label: expected no -A and no --field-selector")
 	case f.live == nil && !hasInputs && len(args) == 0:
 		return errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, manifests with -f, or --live")
 	}

@@ -7,9 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 func newGet(env *process.Env) *cobra.Command {
@@ -100,7 +101,7 @@ Exit status: 0 if the objects were deleted, 1 if one does not exist or on any er
 // deleteTarget deletes an object as it was read.
 func deleteTarget(env *process.Env, p place.Place, t *place.Target) error {
 	err := p.Delete(env.Context, t, func(deleted *place.Target) {
-		fmt.Fprintf(env.Stdout, "%s %q deleted\n", place.Resource(deleted.Kind.GroupKind()), deleted.Name)
+		fmt.Fprintf(env.Stdout, "%s %q deleted\n", document.Resource(deleted.Kind.GroupKind()), deleted.Name)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.Title(), place.ServerError(err))

@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/ownership"
 )
 
@@ -68,11 +69,11 @@ func (f *handoverFlags) handOverDocument() error {
 			return err
 		}
 	}
-	return f.withIntents(process.NoStore, func(p place.Place, docs []manifest.Document) error {
+	return f.withIntents(process.NoStore, func(p place.Place, docs []document.Document) error {
 		if len(docs) != 1 {
 			return fmt.Errorf("-f: expected one document, got %d", len(docs))
 		}
-		w, err := f.readDesired(p, docs[0])
+		w, err := f.options().Read(f.env.Context, p, docs[0])
 		if err == nil {
 			err = f.handOver(p, w)
 		}
@@ -100,7 +101,7 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	shown := view.PlanView{Palette: view.PaletteFor(env, out)}
 	for i, step := range steps {
 		fmt.Fprintf(out, "%s: apply %d of %d, of %q: %s\n", w.Title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
-		shown.WriteEffects(out, view.Planned{Desired: w, Plan: step.Plan})
+		shown.WriteEffects(out, planning.Planned{Desired: w, Plan: step.Plan})
 	}
 	if f.dryRun {
 		return nil
@@ -138,7 +139,7 @@ func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
 		return nil, err
 	}
 	live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
-	return w.Mover(f.env).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
+	return w.Mover(f.env.Now).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
 }
 
 // applySteps applies the steps one after the other.

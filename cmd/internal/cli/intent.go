@@ -8,14 +8,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
-	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 // intentFlags are the flags for an intent and the place of its live object.
@@ -68,11 +66,11 @@ func (f *intentFlags) readPolicy() (*policy.Policy, error) {
 }
 
 // kubectlManager is the default manager of all commands: a plan for a manager that applies nothing would be wrong.
-const kubectlManager = view.KubectlManager
+const kubectlManager = planning.KubectlManager
 
 // withIntents reads the intents, opens the place, and closes it after do.
 func (f *intentFlags) withIntents(
-	missing process.MissingStore, do func(p place.Place, docs []manifest.Document) error,
+	missing process.MissingStore, do func(p place.Place, docs []document.Document) error,
 ) error {
 	if f.inputs.Empty() {
 		return errors.New("no input: expected files with -f or -k")
@@ -82,52 +80,6 @@ func (f *intentFlags) withIntents(
 		return err
 	}
 	return f.withPlace(missing, func(p place.Place) error { return do(p, docs) })
-}
-
-// learnDefinitions adds the kinds that documents define and the namespaces that they create, so that
-// documents before them can use these. Errors are reported when it is the turn of a document.
-func (f *intentFlags) learnDefinitions(p place.Place, docs []manifest.Document) {
-	for _, kind := range []schema.GroupKind{place.DefinitionKind, place.NamespaceKind} {
-		for _, doc := range docs {
-			if gvk, err := manifest.GVKOf(doc.Tree); doc.Err == nil && err == nil && gvk.GroupKind() == kind {
-				_, _ = f.readDesired(p, doc)
-			}
-		}
-	}
-}
-
-// readAllDesired reads the intents of documents and their live objects, by lists where that is cheaper, each with the
-// error that it could not be read. Documents may use kinds that others define.
-func (f *intentFlags) readAllDesired(p place.Place, docs []manifest.Document) (all []view.Planned, errs []error) {
-	if !p.InOrder() {
-		f.learnDefinitions(p, docs)
-	}
-	intents := make([]map[string]any, 0, len(docs))
-	for _, doc := range docs {
-		if doc.Err == nil {
-			intents = append(intents, doc.Tree)
-		}
-	}
-	p.Prefetch(f.env.Context, intents, f.concurrency)
-	all, errs = make([]view.Planned, len(docs)), make([]error, len(docs))
-	sources := map[objectKey]string{}
-	for i, doc := range docs {
-		w, err := f.readDesired(p, doc)
-		all[i].Desired, errs[i] = w, err
-		if err != nil {
-			continue
-		}
-		key := keyOf(w.Target)
-		if source, ok := sources[key]; ok {
-			fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
-				w.Where, w.Title(), source)
-		}
-		sources[key] = w.Where
-		if f.live != nil && w.Object != nil && manifest.ManagedFields(w.Object) == nil {
-			noteUnmanaged(f.env, w.Target)
-		}
-	}
-	return all, errs
 }
 
 // noteUnmanaged notes that an object of a file has no managed fields, which kubectl get leaves out.
@@ -144,41 +96,14 @@ func takesManifests(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// readDesired reads the intent of a document. A result with an error has the place of the document,
-// and the object if it is known.
-func (f *intentFlags) readDesired(p place.Place, doc manifest.Document) (*place.Desired, error) {
-	w := &place.Desired{Where: doc.Source, Given: doc.Tree, Manager: f.manager}
-	if doc.Err != nil {
-		return w, doc.Err
+// options returns how documents are planned.
+func (f *intentFlags) options() planning.Options {
+	return planning.Options{
+		Manager: f.manager, Subresource: f.subresource, Force: f.force, Plain: f.plain, Tries: maxTries,
+		Concurrency: f.concurrency, Now: f.env.Now,
+		Parallel: func(what string, workers, count int, do func(i int)) { inParallel(f.env, what, workers, count, do) },
 	}
-	var err error
-	if err = w.Read(f.env.Context, p); err != nil {
-		return w, err
-	}
-	if f.subresource == place.Scale {
-		scale, desired, err := w.Target.Scale(w.Tree)
-		if err != nil {
-			return w, err
-		}
-		w.Target, w.Tree = scale, desired
-	}
-	w.Fields, err = w.Target.Manager(f.env, f.subresource)
-	if err == nil && w.Kind.GroupKind() == place.DefinitionKind && f.subresource == "" {
-		err = f.defineKind(p, w)
-	}
-	return w, err
 }
 
-// defineKind adds the kind that an intent defines, unless the intent is in conflict.
-func (f *intentFlags) defineKind(p place.Place, w *place.Desired) error {
-	options := plans.Options{Manager: w.Manager, Force: f.force}
-	plan, err := plans.New(f.env.Context, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
-	if err != nil || plan.Outcome == plans.Conflict {
-		return err
-	}
-	d, err := place.Define(place.Unwrap(plan.Object))
-	if err == nil {
-		p.Define(d)
-	}
-	return err
-}
+// maxTries is how many dry runs a command sends for what it suggests.
+const maxTries = 32

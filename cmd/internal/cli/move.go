@@ -13,9 +13,10 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -99,10 +100,16 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 			return next, err
 		}
 	}
-	if !typed.Equal(stored.Object, result.Object) {
-		next.moved = result.Moved
+	if typed.Equal(stored.Object, result.Object) {
+		return next, nil
 	}
-	return next, nil
+	next.moved = result.Moved
+	if _, ok := m.place.(*place.Cluster); ok { // the result would have no managed fields at all
+		if drop, undecodable := planning.Undecodable(t, result.Object); undecodable != nil {
+			err = m.undecodable(undecodable, drop)
+		}
+	}
+	return next, err
 }
 
 // writePreview writes the previews of the moves that change something.
@@ -258,11 +265,11 @@ func (m *moving) storeMove(ctx context.Context, next *pending) error {
 		if !errors.Is(err, place.ErrStale) || attempt == place.Attempts {
 			return err
 		}
-		uid := manifest.TextAt(next.Target.Object, "uid")
+		uid := document.TextAt(next.Target.Object, "uid")
 		if err := m.place.Reload(ctx, next.Target); err != nil {
 			return err
 		}
-		if manifest.TextAt(next.Target.Object, "uid") != uid {
+		if document.TextAt(next.Target.Object, "uid") != uid {
 			return fmt.Errorf("%w: it was deleted, and another one was created: run the command again", place.ErrStale)
 		}
 		now, err := m.planMove(next.Target)

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -244,7 +244,7 @@ func (f *moveFlags) moveObjects(args []string, done string, move moverFunc) erro
 
 // makeMove makes a move on a target.
 func (f *moveFlags) makeMove(t *place.Target, move ownership.Move) (moveResult, error) {
-	result, err := t.Mover(f.env).Do(f.env.Context, place.Wrap(t.Object), move)
+	result, err := t.Mover(f.env.Now).Do(f.env.Context, place.Wrap(t.Object), move)
 	if err != nil {
 		return moveResult{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,11 +16,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
 // placeFlags are the flags for the place of objects, and the command that has them.
@@ -30,6 +34,10 @@ type placeFlags struct {
 	live    []string
 	schemas []string
 	cluster *genericclioptions.ConfigFlags
+	// documents is how many the command plans.
+	documents int
+	// anyNamespace is true if objects may name another namespace than the one of the command line.
+	anyNamespace bool
 }
 
 // shownClusterFlags are the kubeconfig flags that the help shows. The others work too; kubectl hides
@@ -83,21 +91,41 @@ func (f *placeFlags) open(missing process.MissingStore) (place.Place, error) {
 	if i := slices.IndexFunc(clusterFlags(), f.cmd.Flags().Changed); i >= 0 {
 		return nil, fmt.Errorf("--%s is for a cluster, but the objects are in files", clusterFlags()[i])
 	}
-	if f.live != nil {
-		c := place.NewCatalog()
-		if err := c.AddSchemas(f.env, f.schemas); err != nil {
-			return nil, err
-		}
-		return place.NewFiles(f.env, c, f.live, f.namespace())
-	}
-	p, err := place.OpenStore(f.env, f.store, f.namespace(), missing)
+	schemas, err := manifest.ReadSchemas(f.env, f.schemas)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.AddSchemas(f.schemas); err != nil {
+	if f.live != nil {
+		c := place.NewCatalog()
+		if err := c.AddSchemas(schemas); err != nil {
+			return nil, err
+		}
+		docs, err := manifest.ReadFiles(f.env, f.live...)
+		if err != nil {
+			return nil, err
+		}
+		return place.NewFiles(f.env.Now, c, f.live, docs, f.namespace())
+	}
+	p, err := openStore(f.env, f.store, f.namespace(), missing)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.AddSchemas(schemas); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// openStore opens a store. Objects without a namespace are in the given one, or in default if it is empty.
+func openStore(env *process.Env, file, namespace string, missing process.MissingStore) (*place.Store, error) {
+	if env.Server == nil {
+		return nil, fmt.Errorf("--store %s: this program contains no API server; use the command tenure", file)
+	}
+	server, err := env.Server.OpenStore(env, file, missing)
+	if err != nil {
+		return nil, err
+	}
+	return place.NewStore(env.Context, server, file, namespace, env.Stderr)
 }
 
 // withPlace opens the place, and closes it after do.
@@ -121,20 +149,37 @@ func (f *placeFlags) openCluster() (place.Place, error) {
 		return nil, errors.New("--schema does not go with a cluster, which has its own schemas")
 	}
 	f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
-		config.WarningHandlerWithContext = place.Warnings(f.env)
+		config.WarningHandlerWithContext = place.Warnings(f.env.Stderr)
 		return config
 	}
 	c, err := cluster.New(f.cluster)
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {
-			err = f.withoutCluster(err)
+			return nil, f.withoutCluster(err)
 		}
-		return nil, err
+		return nil, kubeconfigError(err)
 	}
 	if err := f.checkReachable(c); err != nil {
 		return nil, err
 	}
-	return place.NewCluster(f.env, c, f.namespace()), nil
+	if f.anyNamespace {
+		return place.NewCluster(c, ""), nil
+	}
+	return place.NewCluster(c, f.namespace()), nil
+}
+
+var ofKubeconfig = regexp.MustCompile(`(?s)^(error loading config file ".+?": )(.*)$`)
+
+// kubeconfigError returns the error of a kubeconfig without what could not be read in it.
+func kubeconfigError(err error) error {
+	errs := manifest.Several(err)
+	for i, err := range errs {
+		found := ofKubeconfig.FindStringSubmatch(err.Error())
+		if found != nil && !strings.HasPrefix(found[2], "open ") && !strings.HasPrefix(found[2], "read ") {
+			errs[i] = fmt.Errorf("%s%w", found[1], secrets.Unreadable(errors.New(found[2]), 0, "a kubeconfig"))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // checkReachable returns an error with a hint if no cluster answers. It asks once, so that a command with many
@@ -165,30 +210,36 @@ func (f *placeFlags) withoutCluster(err error) error {
 	return fmt.Errorf("%w\nhint: without a cluster, use %s", err, hint)
 }
 
-// commandLine returns a command with arguments, for a shell. A token is not printed: its place is.
+// commandLine returns a command with arguments, for a shell.
 func commandLine(env *process.Env, args []string) string {
 	return programName(env) + shellArguments(args)
 }
 
 func shellArguments(args []string) (text string) {
-	for i, arg := range args {
-		switch {
-		case i > 0 && args[i-1] == "--token":
-			arg = "TOKEN"
-		case strings.HasPrefix(arg, "--token="):
-			arg = "--token=TOKEN"
-		}
+	for _, arg := range withoutToken(args) {
 		text += " " + printable.ShellQuoted(arg)
 	}
 	return text
 }
 
-// suggest returns the command line of another command that acts where this one does: it gets all flags that choose the
-// place, but for the namespace. All commands that are suggested are made by it.
-func (f *placeFlags) suggest(args ...string) string {
-	known := append(clusterFlags(), "store", "live", "schema")
-	given := flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
-	return commandLine(f.env, append(args, given...))
+// withoutToken returns arguments that may be printed: TOKEN is in the place of a token.
+func withoutToken(args []string) []string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		switch {
+		case i > 0 && args[i-1] == "--token":
+			args[i] = "TOKEN"
+		case strings.HasPrefix(arg, "--token="):
+			args[i] = "--token=TOKEN"
+		}
+	}
+	return args
+}
+
+// undecodable returns the error of an entry that can't be decoded, with the command that removes the entry.
+func (f *placeFlags) undecodable(err error, drop advice.Suggestion) error {
+	suggest := f.suggest()
+	return fmt.Errorf("%w; %s; to remove it: %s", err, drop.Why, suggest.Line(suggest.Arguments(drop)))
 }
 
 // flagsOf returns the flags of a command line that are wanted, as arguments.

@@ -3,18 +3,18 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
@@ -29,15 +29,13 @@ type planFlags struct {
 	summary       bool
 	format        string
 	rules         *policy.Policy
-	moves         bool                 // plan what the manager updated as it is after it moved to server-side apply
-	prepare       func(map[string]any) // completes an intent before it is planned
-	removed       []map[string]any     // objects that are deleted unless they are in the input
-	planned       []view.Planned       // after it ran
+	// rulesFor returns the rules for some conflicts; nil if they are rules for all.
+	rulesFor func(conflicts.Conflicts) (*policy.Policy, error)
+	moves    bool // plan what the manager updated as it is after it moved to server-side apply
 }
 
-func newPlan(env *process.Env) *cobra.Command { return newPlanWith(env, &planFlags{}) }
-
-func newPlanWith(env *process.Env, flags *planFlags) *cobra.Command {
+func newPlan(env *process.Env) *cobra.Command {
+	var flags planFlags
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
 		Short: "Show what an apply would do, and whether it would do anything",
@@ -157,14 +155,14 @@ func (f *planFlags) printPlans() error {
 	if f.rules, err = f.readPolicy(); err != nil {
 		return err
 	}
-	return f.withIntents(process.NoStore, func(p place.Place, docs []manifest.Document) error {
+	return f.withIntents(process.NoStore, func(p place.Place, docs []document.Document) error {
 		return f.planIn(p, docs, candidates, prunes)
 	})
 }
 
 // planIn is printPlans in a place.
 func (f *planFlags) planIn(
-	p place.Place, docs []manifest.Document, candidates place.Candidates, prunes bool,
+	p place.Place, docs []document.Document, candidates place.Candidates, prunes bool,
 ) (err error) {
 	var set *applySet
 	if f.pruning.applySet != "" {
@@ -175,14 +173,8 @@ func (f *planFlags) planIn(
 			return fmt.Errorf("--applyset: %w", err)
 		}
 	}
-	for _, doc := range docs {
-		if f.prepare != nil && doc.Err == nil {
-			f.prepare(doc.Tree)
-		}
-	}
+	var deleted []view.Pruned
 	plans, failed := f.planDocuments(p, docs)
-	f.planned = plans
-	deleted := f.findRemoved(p, plans)
 	switch {
 	case prunes && failed > 0:
 		fmt.Fprintln(f.env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
@@ -192,6 +184,10 @@ func (f *planFlags) planIn(
 	}
 	if err != nil {
 		return err
+	}
+	if prunes && set == nil && len(deleted) > 0 && !f.apply {
+		fmt.Fprintln(f.env.Stderr, "note: kubectl apply --server-side --prune prunes ApplySets only; plan --apply deletes "+
+			"what is listed as pruned")
 	}
 	if err := f.writePlans(plans, deleted, failed); err != nil {
 		return err
@@ -205,22 +201,11 @@ func (f *planFlags) planIn(
 	return f.applyPlans(p, changes, deleted)
 }
 
-// findRemoved returns the objects of f.removed that exist and are not in the input.
-func (f *planFlags) findRemoved(p place.Place, planned []view.Planned) (out []view.Pruned) {
-	inInput := keysOf(planned)
-	for _, tree := range f.removed {
-		if t, _, err := p.Live(f.env.Context, tree); err == nil && t.Object != nil && !inInput[keyOf(t)] {
-			out = append(out, view.Pruned{Target: t, By: f.manager})
-		}
-	}
-	return out
-}
-
 // writePlans writes the plans in the format of --output.
-func (f *planFlags) writePlans(planned []view.Planned, deleted []view.Pruned, failed int) error {
+func (f *planFlags) writePlans(planned []planning.Planned, deleted []view.Pruned, failed int) error {
 	out := f.env.Stdout
 	v := view.PlanView{Palette: view.PaletteFor(f.env, out), ManagedFields: f.managedFields,
-		Unchanged: f.unchanged, Pruned: deleted, Suggest: f.suggest}
+		Unchanged: f.unchanged, Pruned: deleted, Suggest: f.suggest()}
 	switch {
 	case f.summary && f.format != "":
 		return view.Encode(out, f.format, v.Summary(planned, failed))
@@ -229,7 +214,7 @@ func (f *planFlags) writePlans(planned []view.Planned, deleted []view.Pruned, fa
 	case f.format == "diff":
 		return v.WriteDiff(f.env, planned)
 	case f.format == "html":
-		return v.WritePage(out, planned, f.env.Now())
+		return v.WritePage(f.env.Context, out, planned, f.env.Now())
 	case f.format != "":
 		return view.Encode(out, f.format, v.Data(planned))
 	}
@@ -237,7 +222,7 @@ func (f *planFlags) writePlans(planned []view.Planned, deleted []view.Pruned, fa
 }
 
 // exitStatus returns the exit status of the plans.
-func (f *planFlags) exitStatus(planned []view.Planned, deleted []view.Pruned, failed int) int {
+func (f *planFlags) exitStatus(planned []planning.Planned, deleted []view.Pruned, failed int) int {
 	if failed > 0 {
 		return statusFailed
 	}
@@ -258,105 +243,75 @@ func (f *planFlags) exitStatus(planned []view.Planned, deleted []view.Pruned, fa
 }
 
 // planDocuments plans every document. It reports errors on stderr, and returns their number.
-func (f *planFlags) planDocuments(p place.Place, docs []manifest.Document) (planned []view.Planned, failed int) {
-	ctx, env := f.env.Context, f.env
-	all, errs := f.readAllDesired(p, docs)
-	for i := range all {
-		if f.moves && errs[i] == nil {
-			errs[i] = moveToApply(ctx, &all[i])
-		}
+func (f *planFlags) planDocuments(p place.Place, docs []document.Document) (planned []planning.Planned, failed int) {
+	o, env := f.options(), f.env
+	f.documents = len(docs)
+	o.Offline, o.MoveUpdates, o.Policy = f.offline, f.moves, f.rulesFor
+	if o.Policy == nil {
+		o.Policy = func(conflicts.Conflicts) (*policy.Policy, error) { return f.rules, nil }
 	}
-	inParallel(env, "planning", runtime.GOMAXPROCS(0), len(docs), func(i int) {
-		one := &all[i]
-		if errs[i] != nil {
-			return
+	all, untried := planning.Documents(env.Context, p, docs, o)
+	f.noteRead(all)
+	f.noteUnasked(all)
+	for i := range all {
+		d := &all[i]
+		if d.Undecodable != nil {
+			fmt.Fprintf(env.Stderr, "note: %s: %s\n", d.Title(), printable.Text(f.undecodable(d.Undecodable, d.Drop).Error()))
 		}
-		one.Options = one.PlanOptions(f.plain)
-		one.Options.Force = f.force
-		one.Plan, errs[i] = plans.New(ctx, one.Fields, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Options)
-		if errs[i] == nil && one.Outcome == plans.Unchanged {
-			errs[i] = one.CheckDecodes()
-		}
-	})
-	f.askServer(p, all, errs)
-	for i, err := range errs {
-		if err == nil {
-			err = all[i].Decide(ctx, p, f.rules, f.subresource)
-		}
-		if err == nil && all[i].Desired.Object != nil && f.subresource == "" {
-			err = all[i].FindLeftovers(ctx)
-		}
-		if err != nil {
+		if d.Err != nil {
 			failed++
-			view.ExplainDesired(env, all[i].Desired, err)
-			f.explainRefusal(all[i])
+			view.ExplainDesired(env, d.Desired, d.Err)
+			for _, way := range d.Ways {
+				f.suggest().Write(env.Stderr, way)
+			}
 			continue
 		}
-		one := all[i]
-		if one.Served == nil && one.Outcome != plans.Unchanged && one.Outcome != plans.Conflict && !f.force {
-			if err := one.Uncompared(); err != nil {
+		if d.Served == nil && d.Outcome != plans.Unchanged && d.Outcome != plans.Conflict && !f.force {
+			if err := d.Uncompared(); err != nil {
 				env.NoteUnread(err)
 			}
 		}
-		planned = append(planned, one)
+		planned = append(planned, d.Planned)
+	}
+	if untried > 0 {
+		fmt.Fprintf(env.Stderr, "note: the server was asked about %d ways out, and not about %d others\n", maxTries, untried)
 	}
 	return planned, failed
 }
 
-// explainRefusal shows, for an apply that the server refuses, the list items that it leaves without required fields,
-// because others own the items. It prints the commands that let the apply remove these items.
-func (f *planFlags) explainRefusal(one view.Planned) {
-	env := f.env
-	halves := one.Halves()
-	if len(halves) == 0 {
-		return
-	}
-	fmt.Fprintln(env.Stderr, "  the apply removes these fields of list items that stay, because others own the items:")
-	view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}.WriteEffects(env.Stderr, one)
-	for _, half := range halves {
-		fmt.Fprintf(env.Stderr, "  to remove %s as a whole, let %q own it: %s\n", half.Item.Short(), one.Desired.Manager,
-			f.suggest("transfer", one.Reference(), "-n", one.Namespace, "--from", half.Owner.Manager,
-				"--to", one.Desired.Manager, "--field", half.Item.String()))
+// noteRead prints what is odd in what was read.
+func (f *planFlags) noteRead(all []planning.Document) {
+	for i := range all {
+		d := &all[i]
+		if d.Twice != "" {
+			fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
+				d.Where, d.Title(), d.Twice)
+		}
+		if f.live != nil && d.Fields != nil && d.Desired.Object != nil && document.ManagedFields(d.Desired.Object) == nil {
+			noteUnmanaged(f.env, d.Target)
+		}
 	}
 }
 
-// askServer sends a dry run of each apply that is not planned as unchanged. The result of the server replaces the plan,
-// or its error.
-func (f *planFlags) askServer(p place.Place, all []view.Planned, errs []error) {
-	env := f.env
-	var asked []int
-	unasked := 0
+// noteUnasked prints for what the server was not asked.
+func (f *planFlags) noteUnasked(all []planning.Document) {
+	count := map[planning.Unasked]int{}
 	for i := range all {
-		if all[i].Fields == nil || errs[i] == nil && all[i].Outcome == plans.Unchanged {
-			continue
-		}
-		switch isServed, canDryRun := all[i].IsServed(); {
-		case all[i].Moved:
-			fmt.Fprintf(env.Stderr, "note: %s: what %q updated moves to its applies first; planned without the server\n",
+		count[all[i].Unasked]++
+		if all[i].Unasked == planning.HasMoved {
+			fmt.Fprintf(f.env.Stderr, "note: %s: what %q updated moves to its applies first; planned without the server\n",
 				all[i].Title(), f.manager)
-		case isServed && canDryRun && !f.offline:
-			asked = append(asked, i)
-		case isServed && errs[i] == nil:
-			unasked++
 		}
 	}
-	var forbidden atomic.Int32
-	inParallel(env, "asking the server", f.concurrency, len(asked), func(i int) {
-		one, err := &all[asked[i]], &errs[asked[i]]
-		isAllowed, refused := one.Ask(env.Context, p, f.subresource)
-		if *err = refused; !isAllowed {
-			forbidden.Add(1)
-		}
-	})
-	if n := int(forbidden.Load()); n > 0 {
-		env.NoteUnread(fmt.Errorf("you may not apply %s: planned without the server, which may refuse or change them",
+	if n := count[planning.IsForbidden]; n > 0 {
+		f.env.NoteUnread(fmt.Errorf("you may not apply %s: planned without the server, which may refuse or change them",
 			printable.Counted(n, "object", "objects")))
 	}
-	switch {
-	case unasked > 0 && f.offline:
-		fmt.Fprintf(env.Stderr, "note: --offline: the server may refuse or change what is not unchanged\n")
-	case unasked > 0:
-		fmt.Fprintf(env.Stderr, "note: the server was not asked for %s whose kind or namespace does not exist yet\n",
-			printable.Counted(unasked, "object", "objects"))
+	if count[planning.IsOffline] > 0 {
+		fmt.Fprintf(f.env.Stderr, "note: --offline: the server may refuse or change what is not unchanged\n")
+	}
+	if n := count[planning.IsNew]; n > 0 {
+		fmt.Fprintf(f.env.Stderr, "note: the server was not asked for %s whose kind or namespace does not exist yet\n",
+			printable.Counted(n, "object", "objects"))
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -24,6 +24,9 @@ import (
 
 // readPolicy reads a policy. Each of its errors names the file and the line.
 func readPolicy(env *process.Env, file string) (*policy.Policy, error) {
+	if err := env.CheckInside(env.Path(file)); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
 	data, err := os.ReadFile(env.Path(file))
 	if err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
@@ -56,8 +59,8 @@ the same file.
 
 A rule matches conflicts by managers, operation and subresource of the owner, by
 kinds, namespaces, names and labelSelector of the object, and by fields: paths as
-conflicts name them, with a * for any characters of one name or one pair of
-brackets. The first rule that matches decides:
+conflicts print them, with a * for any characters of one name or one pair of
+brackets, and \* for a * itself. The first rule that matches decides:
 
   force    take the field from its owners
   giveUp   leave it out: value and owners stay
@@ -146,7 +149,7 @@ func (f *policyTestFlags) testExamples(out io.Writer) (status int) {
 }
 
 // decide decides the conflicts of manifests.
-func (f *policyTestFlags) decide(p place.Place, docs []manifest.Document) error {
+func (f *policyTestFlags) decide(p place.Place, docs []document.Document) error {
 	planned, failed := f.planDocuments(p, docs)
 	for _, one := range planned {
 		for _, d := range one.Decided {
@@ -230,7 +233,7 @@ func (s *starter) add(tree map[string]any) {
 // generalized returns a path with a * for what differs between objects: items, and the names in annotations and data.
 func generalized(path fieldpath.Path) (text string) {
 	for _, e := range path {
-		if _, isField := e.Field(); isField {
+		if e.IsField() {
 			text += e.String()
 		} else {
 			text += "[*]"
@@ -248,10 +251,12 @@ func (s *starter) write(w io.Writer) error {
 	for _, manager := range slices.Sorted(maps.Keys(s.fields)) {
 		fields := slices.Sorted(maps.Keys(s.fields[manager]))
 		if isByHand(manager) {
-			people = append(people, manager)
+			people = append(people, policy.Quote(manager))
 			continue
 		}
-		r := policy.Rule{Managers: []string{manager}, Fields: fields, Decision: policy.GiveUp, Reason: manager + " sets them"}
+		r := policy.Rule{
+			Managers: []string{policy.Quote(manager)}, Fields: fields, Decision: policy.GiveUp, Reason: manager + " sets them",
+		}
 		if len(fields) > maxFields {
 			r.Fields, r.Decision = nil, policy.Refuse
 			r.Reason = fmt.Sprintf("%s owns %d fields beside %s: decide which", manager, len(fields), s.manager)

@@ -7,13 +7,18 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // printing are commands that print what others wrote, on the objects of files.
@@ -50,6 +55,32 @@ var printing = []string{
 	"test scenario.txtar",
 	"replay trace.json",
 	"replay --verbose trace.json",
+	"report --live followed.json",
+	"report --live followed.json -o json",
+	"report --live TEXT.json --silent 1h",
+	"watch --audit-log followed.log",
+	"watch --audit-log followed.log -o json",
+	"plan -f followed-intent.json --live TEXT.json --field-manager TEXT",
+}
+
+// argumentsOf returns the arguments of a line of printing: TEXT stands for the text that others write.
+func argumentsOf(line, text string) []string {
+	args := strings.Fields(line)
+	for i, arg := range args {
+		arg = strings.Replace(arg, "TEXT.json", fileOf(text), 1)
+		args[i] = strings.Replace(arg, "TEXT", text, 1)
+	}
+	return args
+}
+
+// fileOf returns the name of a file with a text in it.
+func fileOf(text string) string {
+	name := strings.NewReplacer("/", "_", "\x00", "_").Replace(text)
+	for len(name) > 100 {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	return "x" + name + ".json"
 }
 
 // FuzzPrinting puts a text wherever others can write one: in names, keys, values,
@@ -60,7 +91,8 @@ var printing = []string{
 func FuzzPrinting(f *testing.F) {
 	sequences := printingSequences()
 	for _, text := range []string{
-		"plain", "a\x1b[2J\x1b]0;title\ab", "\u009b31m", "\u202etxt.exe\u2066", "a\u200bb",
+		"plain", "$(touch pwned)", "`touch pwned`", "a;b|c&d>e<f", "*?[a]{b,c}~!", "../..", "<b>&amp;[a](b)", "# a", "-o",
+		"a b", "%s", "=a", "a\x1b[2J\x1b]0;title\ab", "\u009b31m", "\u202etxt.exe\u2066", "a\u200bb",
 		"two\nlines\r\t\u2028", "\U000e0041", "\\u202e", "{", `"'\`, "\x1b[31mred\x1b[0m",
 	} {
 		for i := range sequences {
@@ -73,7 +105,9 @@ func FuzzPrinting(f *testing.F) {
 			return
 		}
 		dir := hostileFolder(t, text)
-		for _, args := range sequences[int(command)%len(sequences)] {
+		for _, line := range sequences[int(command)%len(sequences)] {
+			args := argumentsOf(line, text)
+			requireFollowable(t, dir, line, text)
 			for _, terminal := range []bool{false, true} {
 				if i := slices.Index(args, "--store"); terminal && i >= 0 && args[0] != "get" {
 					continue // once is enough
@@ -81,7 +115,8 @@ func FuzzPrinting(f *testing.F) {
 				_, out, errs := output(process.Env{Dir: dir, Terminal: func(any) bool { return terminal }}, args...)
 				require.NotEmpty(t, out+errs, "%v", args)
 				requireHarmless(t, args, out+errs, terminal)
-				if len(text) > 0 && errs == "" && (slices.Contains(args, "yaml") || slices.Contains(args, "json")) {
+				isDocument := slices.Contains(args, "yaml") || slices.Contains(args, "json") && args[0] != "watch"
+				if len(text) > 0 && errs == "" && isDocument {
 					requireText(t, args, []byte(out), text)
 				}
 			}
@@ -91,24 +126,64 @@ func FuzzPrinting(f *testing.F) {
 
 // printingSequences returns the commands of printing, each by itself; those that use the
 // store are one sequence, because the later ones print what the earlier ones wrote.
-func printingSequences() [][][]string {
-	var alone [][][]string
-	var stored [][]string
+func printingSequences() [][]string {
+	var alone [][]string
+	var stored []string
 	for _, line := range printing {
-		args := strings.Fields(line)
-		if slices.Contains(args, "--store") {
-			stored = append(stored, args)
+		if strings.Contains(line, "--store") {
+			stored = append(stored, line)
 		} else {
-			alone = append(alone, [][]string{args})
+			alone = append(alone, []string{line})
 		}
 	}
 	return append(alone, stored)
 }
 
+// plainName is a text that means nothing to anybody.
+const plainName = "plainname"
+
+// suggestedForPlain are the arguments of the commands that a line of printing suggests for plainName.
+var suggestedForPlain sync.Map
+
+// requireFollowable checks that a shell passes on what is suggested as it is meant: the arguments are those for a name
+// that needs no quotes, with the text in its place. The names that policy init proposes are patterns, which is known.
+func requireFollowable(t *testing.T, dir, line, text string) {
+	t.Helper()
+	isShown := printable.Text(text) == text && strings.TrimSpace(text) != "" && !strings.ContainsAny(text, "\n\t")
+	if !isShown || strings.Contains(line, "--store") {
+		return
+	}
+	suggested := func(dir, text string) (all [][]string) {
+		_, out, errs := output(process.Env{Dir: dir}, argumentsOf(line, text)...)
+		for _, command := range suggestedIn(out + errs) {
+			all = append(all, shellWords(t, command))
+		}
+		return all
+	}
+	known, ok := suggestedForPlain.Load(line)
+	if !ok {
+		known, _ = suggestedForPlain.LoadOrStore(line, suggested(hostileFolder(t, plainName), plainName))
+	}
+	var want [][]string
+	for _, words := range known.([][]string) {
+		words = slices.Clone(words)
+		want = append(want, words)
+		for i := range words {
+			words[i] = strings.NewReplacer("."+plainName, fieldpath.Field(text).String(), fileOf(plainName), fileOf(text),
+				plainName, text).Replace(words[i])
+		}
+	}
+	if want != nil {
+		require.ElementsMatch(t, want, suggested(dir, text), "%q: %s", text, line)
+	}
+}
+
 // hostileFolder returns a folder of the files with a text.
 func hostileFolder(t *testing.T, text string) (dir string) {
 	dir = t.TempDir()
-	for name, file := range hostileFiles(text) {
+	files := hostileFiles(text)
+	files[fileOf(text)] = files["followed.json"]
+	for name, file := range files {
 		data, ok := file.([]byte)
 		if !ok {
 			var err error
@@ -141,6 +216,21 @@ func hostileFiles(text string) map[string]any {
 		}
 	}
 	live := object("a", text, entry(text, "Apply", ""), entry("plain", "Apply", ""), entry(text, "Update", text))
+	followed := object("a", text, entry(text, "Apply", ""), entry(text, "Update", ""),
+		entry("another manager", "Apply", ""))
+	var audit []byte
+	for i := range 10 {
+		at, manager := time.Unix(int64(i), 0).UTC().Format(time.RFC3339), fmt.Sprint(text, i%2)
+		fight := object("a", manager, map[string]any{
+			"manager": manager, "operation": "Apply", "apiVersion": "v1", "time": at, "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"f:data": map[string]any{"f:" + text: map[string]any{}}},
+		})
+		fight["metadata"].(map[string]any)["namespace"] = "shop"
+		fight["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(i)
+		audit = append(audit, jsonText(map[string]any{
+			"kind": "Event", "stage": "ResponseComplete", "verb": "patch", "stageTimestamp": at, "responseObject": fight,
+		})+"\n"...)
+	}
 	step := map[string]any{
 		"request": map[string]any{
 			"method": "PATCH", "path": "/api/v1/namespaces/default/configmaps/a", "query": "fieldManager=a",
@@ -161,6 +251,10 @@ func hostileFiles(text string) map[string]any {
 		}
 	}
 	return map[string]any{
+		"followed.json": followed, "followed.log": audit, "followed-intent.json": map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
+			"data": map[string]any{"other": text + text},
+		},
 		"live.json": live, "intent.json": object("a", text+"2"), "role.json": role("a"), "named.json": role("b" + text),
 		"broken.json": map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, text: text,
@@ -223,7 +317,7 @@ func TestMemoryOfCommands(t *testing.T) {
 		dir := hostileFolder(t, fmt.Sprint("text ", i))
 		for _, line := range printing {
 			commands++
-			output(process.Env{Dir: dir}, strings.Fields(line)...)
+			output(process.Env{Dir: dir}, argumentsOf(line, fmt.Sprint("text ", i))...)
 		}
 	}
 	used := func() uint64 {

@@ -19,10 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -79,19 +80,11 @@ func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err er
 	return c, true, nil
 }
 
-// objectKey names an object.
-type objectKey struct {
-	kind            schema.GroupKind
-	namespace, name string
-}
-
-func keyOf(t *place.Target) objectKey { return objectKey{t.Kind.GroupKind(), t.Namespace, t.Name} }
-
 // keysOf returns the keys of what is planned.
-func keysOf(planned []view.Planned) map[objectKey]bool {
-	keys := map[objectKey]bool{}
+func keysOf(planned []planning.Planned) map[place.Key]bool {
+	keys := map[place.Key]bool{}
 	for i := range planned {
-		keys[keyOf(planned[i].Target)] = true
+		keys[place.KeyOf(planned[i].Target)] = true
 	}
 	return keys
 }
@@ -99,7 +92,7 @@ func keysOf(planned []view.Planned) map[objectKey]bool {
 // pruned returns the objects that were applied and are not in the input: the members of the ApplySet; without one,
 // those with the annotation of kubectl apply, and those with an Apply entry of the manager.
 func pruned(
-	ctx context.Context, p place.Place, c place.Candidates, set *applySet, plans []view.Planned, manager string,
+	ctx context.Context, p place.Place, c place.Candidates, set *applySet, plans []planning.Planned, manager string,
 ) ([]view.Pruned, error) {
 	if set != nil {
 		set.limit(&c)
@@ -115,7 +108,7 @@ func pruned(
 	targets, err := p.Candidates(ctx, c)
 	var out []view.Pruned
 	for _, t := range targets {
-		if inInput[keyOf(t)] {
+		if inInput[place.KeyOf(t)] {
 			continue
 		}
 		if set != nil {
@@ -205,7 +198,7 @@ func readApplySet(ctx context.Context, p place.Place, ref, namespace string) (*a
 	if !isNamespaced {
 		namespace = ""
 	}
-	s := &applySet{parent: place.Reference(gk, name)}
+	s := &applySet{parent: document.Reference(gk, name)}
 	sum := sha256.Sum256([]byte(strings.Join([]string{name, namespace, gk.Kind, gk.Group}, ".")))
 	s.id = "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 	if t == nil {
@@ -220,12 +213,6 @@ func readApplySet(ctx context.Context, p place.Place, ref, namespace string) (*a
 // findParent returns an object by its resource and name; nil if it does not exist.
 func findParent(ctx context.Context, p place.Place, resource, name, namespace string) (*place.Target, error) {
 	found, err := p.Find(ctx, place.Selection{Args: []string{resource + "/" + name}, Namespace: namespace})
-	// Files find all of their objects.
-	if _, ok := p.(*place.Files); ok {
-		found = slices.DeleteFunc(slices.Clone(found), func(t *place.Target) bool {
-			return t.Name != name || !isCalled(t.Kind.GroupKind(), resource) || t.Namespace != "" && t.Namespace != namespace
-		})
-	}
 	switch {
 	case err == nil && len(found) == 0 || errors.Is(err, cluster.ErrNotFound) || apierrors.IsNotFound(err):
 		return nil, nil
@@ -233,13 +220,6 @@ func findParent(ctx context.Context, p place.Place, resource, name, namespace st
 		return nil, err
 	}
 	return found[0], nil
-}
-
-// isCalled reports whether a kind is called so, without a server that knows its names: by kind or regular plural.
-func isCalled(gk schema.GroupKind, name string) bool {
-	given := schema.ParseGroupResource(name)
-	kind := strings.ToLower(gk.Kind)
-	return (given.Resource == kind || given.Resource == kind+"s") && (given.Group == "" || given.Group == gk.Group)
 }
 
 // readParent reads what the parent says about its members.
@@ -279,7 +259,7 @@ func (s *applySet) readParent(parent *unstructured.Unstructured) error {
 }
 
 // addMembers gives intents the label of the members, as kubectl does before it applies them.
-func (s *applySet) addMembers(docs []manifest.Document) error {
+func (s *applySet) addMembers(docs []document.Document) error {
 	for i := range docs {
 		if docs[i].Err != nil {
 			continue

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/report"
 )
 
@@ -71,26 +72,28 @@ func (f *reportFlags) printReport(args []string) error {
 		return fmt.Errorf("--silent: expected a duration above 0, got %s", f.silent)
 	}
 	var r *report.Report
+	in := ""
 	err := f.visit(args, func(namespace string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
-		r = report.New(f.options(namespace, isServed))
+		in = namespace
+		r = report.New(f.options(isServed))
 		return func(t *place.Target) { r.Add(f.env.Context, objectOf(t)) }
 	})
 	if r == nil {
 		return err
 	}
 	summary := r.Summary()
+	suggest := f.suggestFor(func(o advice.Objects) []string { return f.selected(in, o) })
 	if f.format == "json" {
-		return errors.Join(view.Encode(f.env.Stdout, f.format, summary), err)
+		return errors.Join(view.Encode(f.env.Stdout, f.format, view.ReportData(suggest, summary)), err)
 	}
-	return errors.Join(view.WriteReport(f.env, f.env.Stdout, summary), err)
+	return errors.Join(view.WriteReport(f.env, f.env.Stdout, suggest, summary), err)
 }
 
 // options returns the options of a report. isServed may be called again and again.
-func (f *reportFlags) options(namespace string, isServed func(schema.GroupVersionKind) bool) report.Options {
+func (f *reportFlags) options(isServed func(schema.GroupVersionKind) bool) report.Options {
 	known := map[schema.GroupVersionKind]bool{}
 	return report.Options{
 		Now: f.env.Now(), Silent: f.silent, Applier: f.applier,
-		CommandLine: func(c report.Command) string { return f.commandLine(namespace, c) },
 		IsServed: func(gvk schema.GroupVersionKind) bool {
 			served, ok := known[gvk]
 			if !ok {
@@ -102,34 +105,29 @@ func (f *reportFlags) options(namespace string, isServed func(schema.GroupVersio
 	}
 }
 
-// commandLine returns the text of a suggested command. namespace is that of the report, empty for all.
-func (f *reportFlags) commandLine(namespace string, c report.Command) string {
-	args := []string{c.Verb}
+// selected returns the arguments that choose objects of the report. namespace is that of the report, empty for all.
+func (f *reportFlags) selected(namespace string, o advice.Objects) (args []string) {
 	switch {
-	case f.live != nil: // --live, which suggest adds, is all objects of its files
-	case c.Object == nil && (f.named != nil || !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-")):
-		args = append(append(args, f.named...), flagsOf(f.cmd, func(name string) bool {
+	case f.live != nil: // --live, which every suggestion gets, is all objects of its files
+	case o.Name != "":
+		return objectArguments(o)
+	case f.named != nil || !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-"):
+		args = append(slices.Clone(f.named), flagsOf(f.cmd, func(name string) bool {
 			return slices.Contains([]string{"filename", "kustomize", "recursive", "namespace"}, name)
 		})...)
-	case c.Object != nil:
-		args = append(args, c.Object.Kind+"/"+c.Object.Name)
-		if c.Object.Namespace != "" {
-			args = append(args, "-n", c.Object.Namespace)
-		}
 	default:
-		if args = append(args, strings.Join(c.Kinds, ",")); namespace == "" {
+		o.Namespace = namespace
+		if args = objectArguments(o); namespace == "" {
 			args = append(args, "-A")
-		} else {
-			args = append(args, "-n", namespace)
 		}
 		if f.fields != "" {
 			args = append(args, "--field-selector", f.fields)
 		}
 	}
-	if c.Object == nil && f.selector != "" {
+	if o.Name == "" && f.selector != "" {
 		args = append(args, "-l", f.selector)
 	}
-	return f.suggest(append(args, c.Flags...)...)
+	return args
 }
 
 func objectOf(t *place.Target) report.Object {

@@ -164,7 +164,8 @@ func (c *talkative) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	said := "weak"
 	if strings.HasSuffix(r.URL.Path, "/secrets/c") {
-		said = fmt.Sprintf("%s, %q, %s", liveValue, encoded(liveValue), shortValue)
+		said = fmt.Sprintf("%s, %q, %s, %s", liveValue, encoded(liveValue), shortValue,
+			encoded(jsonText(map[string]any{"password": liveValue})))
 	}
 	if bytes.Contains(body, []byte(intentValue)) {
 		said += fmt.Sprintf(", %q, %s", intentValue, encoded(intentValue))

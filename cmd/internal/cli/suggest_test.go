@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,13 +21,20 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/server"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
 // shellWords returns the arguments that a shell passes to tenure.
 func shellWords(t *testing.T, line string) []string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", `tenure() { printf '%s\0' "$@"; }; `+line).Output()
+	sh := exec.CommandContext(t.Context(), "sh", "-c", `tenure() { printf '%s\0' "$@"; }; `+line)
+	sh.Dir, sh.Env = t.TempDir(), []string{"PATH=/nowhere"} // a name that is not quoted runs nothing
+	out, err := sh.Output()
 	require.NoError(t, err, line)
+	made, err := os.ReadDir(sh.Dir)
+	require.NoError(t, err)
+	require.Empty(t, made, line)
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
@@ -128,7 +137,7 @@ func TestSuggestions(t *testing.T) {
 				for _, line := range lines {
 					require.NotContains(t, line, " secret")
 					words := shellWords(t, strings.ReplaceAll(line, "MANIFEST", "mine.yaml"))
-					if words[0] == "handover" {
+					if words[0] != "blame" {
 						words = append(words, "--dry-run")
 					}
 					status, ran := run(words)
@@ -145,16 +154,43 @@ func TestSuggestions(t *testing.T) {
 
 // suggestedIn returns the commands of an output, as a shell takes them.
 func suggestedIn(out string) (lines []string) {
-	for line := range strings.Lines(out) {
-		line = strings.TrimSuffix(strings.TrimSpace(line), ",")
-		if text, ok := strings.CutPrefix(line, `"command": `); ok {
-			line = strings.Trim(strings.ReplaceAll(text, `\\`, `\`), `"`)
+	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
+		var value any
+		if decoder.Decode(&value) != nil {
+			break
 		}
-		if _, advice, ok := strings.Cut(line, `stays with\n    `); ok {
-			advice, _, _ = strings.Cut(advice, `\n`)
-			line = strings.TrimSuffix(strings.ReplaceAll(advice, `\\`, `\`), `"}`)
+		lines = append(lines, argumentsIn(value)...)
+	}
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if _, command, ok := strings.Cut(line, ": tenure "); ok {
+			line = "tenure " + command
 		}
 		if strings.HasPrefix(line, "tenure ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// argumentsIn returns the commands of the suggestions in a value of JSON.
+func argumentsIn(value any) (lines []string) {
+	switch value := value.(type) {
+	case []any:
+		for _, one := range value {
+			lines = append(lines, argumentsIn(one)...)
+		}
+	case map[string]any:
+		for name, one := range value {
+			args, ok := one.([]any)
+			if name != "arguments" || !ok {
+				lines = append(lines, argumentsIn(one)...)
+				continue
+			}
+			line := "tenure"
+			for _, arg := range args {
+				line += " " + printable.ShellQuoted(arg.(string))
+			}
 			lines = append(lines, line)
 		}
 	}
@@ -177,7 +213,9 @@ func TestSuggestedFlags(t *testing.T) {
 		}
 		require.NoError(t, cmd.Flags().Set(flag.Name, value))
 	})
-	words := shellWords(t, f.suggest("blame", "x"))
+	suggest := f.suggest()
+	look := advice.Inspect(advice.Objects{Kinds: []string{"x"}, Name: "y"}, "")
+	words := shellWords(t, suggest.Line(suggest.Arguments(look)))
 	again := &cobra.Command{}
 	var g placeFlags
 	g.add(env, again)
@@ -192,4 +230,31 @@ func TestSuggestedFlags(t *testing.T) {
 			require.Equal(t, cmd.Flags().Lookup(flag.Name).Value.String(), flag.Value.String(), flag.Name)
 		}
 	})
+}
+
+// All suggestions are made in one package, all commands of them in one file, and no library names a flag.
+func TestOneMaker(t *testing.T) {
+	made, verbs := regexp.MustCompile(`(^|[^]])advice\.Suggestion\{`), regexp.MustCompile(`case advice\.\w+:`)
+	flags := regexp.MustCompile("[\"` ]--[a-z]")
+	for _, root := range []string{"ownership", "conflicts", "fieldmanager", "upgrade", "cmd/internal"} {
+		err := filepath.WalkDir(filepath.Join(projectRoot, root), func(path string, entry os.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			for line := range strings.Lines(string(data)) {
+				code, _, _ := strings.Cut(line, "//")
+				require.NotRegexp(t, made, code, path)
+				if root != "cmd/internal" {
+					require.NotRegexp(t, flags, code, path)
+				}
+				if filepath.Base(path) != "suggest.go" {
+					require.NotRegexp(t, verbs, code, path)
+				}
+			}
+			return nil
+		})
+		require.NoError(t, err)
+	}
 }

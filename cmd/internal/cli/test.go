@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
+	"github.com/tenure-ssa/tenure/internal/expansion"
 	"github.com/tenure-ssa/tenure/internal/folder"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
@@ -157,7 +158,7 @@ func printFailure(e *process.Env, file string, err error) {
 	var trees []map[string]any
 	for _, section := range txtar.Parse(text).Files {
 		var tree map[string]any
-		if yaml.Unmarshal(section.Data, &tree) != nil || len(tree) == 0 {
+		if expansion.Check(section.Data) != nil || yaml.Unmarshal(section.Data, &tree) != nil || len(tree) == 0 {
 			continue
 		}
 		if tree["kind"] == nil && len(trees) > 0 { // what is left out is that of the first object

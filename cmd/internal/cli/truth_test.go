@@ -22,12 +22,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 // TestPlansAreTrue plans documents of every built-in kind, as new objects and as changes of existing ones, with dry
@@ -45,11 +45,11 @@ func TestPlansAreTrue(t *testing.T) {
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := cluster.Local(config)
 	require.NoError(t, err)
-	p := place.NewCluster(env, client, "")
-	plan := func(tree map[string]any, isOffline bool) *view.Planned {
+	p := place.NewCluster(client, "")
+	plan := func(tree map[string]any, isOffline bool) *planning.Planned {
 		return planOf(t, env, p, tree, "web", false, isOffline)
 	}
-	w := place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: "web"}}
+	w := place.Writer{Now: env.Now, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: "web"}}
 	kinds, taken, refused := 0, 0, 0
 	check := func(tree map[string]any) {
 		text, err := json.Marshal(tree)
@@ -115,10 +115,10 @@ func documents(t *testing.T, name string) (out []map[string]any) {
 // planOf plans the apply of a document; nil if it is refused.
 func planOf(
 	t *testing.T, env *process.Env, p place.Place, tree map[string]any, manager string, force, isOffline bool,
-) *view.Planned {
+) *planning.Planned {
 	f := planFlags{offline: isOffline}
 	f.env, f.cmd, f.manager, f.force, f.concurrency = env, &cobra.Command{}, manager, force, 1
-	plans, failed := f.planDocuments(p, []manifest.Document{{Tree: tree}})
+	plans, failed := f.planDocuments(p, []document.Document{{Tree: tree}})
 	require.Equal(t, 1, len(plans)+failed)
 	if failed > 0 {
 		return nil
@@ -132,8 +132,8 @@ func planOf(
 // in the place of the server of this module.
 func TestAppliedIsUnchanged(t *testing.T) {
 	env, client := testEnv(), serverForTruth(t)
-	p := place.NewCluster(env, client, "")
-	w := place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: "web"}}
+	p := place.NewCluster(client, "")
+	w := place.Writer{Now: env.Now, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: "web"}}
 	kinds, err := client.Kinds()
 	require.NoError(t, err)
 	served := map[string]bool{}
@@ -161,7 +161,7 @@ func TestAppliedIsUnchanged(t *testing.T) {
 		out, err := w.Write(t.Context(), tree)
 		require.NoError(t, err, "%v", tree)
 		before, after := one.Stored().Target, out.Object
-		if manifest.ManagedFields(before.Object) == nil && manifest.ManagedFields(after) != nil {
+		if document.ManagedFields(before.Object) == nil && document.ManagedFields(after) != nil {
 			// Nobody owned anything, so what is there without an intent has an owner from the second apply on.
 			require.Equal(t, plans.OwnershipOnly, one.Outcome, "%v", tree)
 			continue

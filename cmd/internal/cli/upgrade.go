@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/planning/kinds"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -39,13 +40,14 @@ func newUpgrade(env *process.Env) *cobra.Command {
 		Short: "Move from client-side to server-side apply",
 		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
 Apply entry of a manager, so that its next apply removes what is no longer applied.
-It moves the fields in the last-applied annotation. Defaults, and fields that
-webhooks added, stay with their manager. The preview is a line for each object, with
---details all fields. doc/ownership.md explains them.
+It moves the fields in the last-applied annotation, those that the manager applies
+already, and those of --intent, the next intent. Defaults, and fields that webhooks
+added, stay with their manager. The preview is a line for each object; --details
+lists all fields. doc/ownership.md explains them.
 
 --restarted-at also moves the annotation that kubectl rollout restart left, which no
-apply removes otherwise; --also moves fields of your choice. --intent is the next
-intent, for the preview and for objects without the annotation.
+apply removes otherwise; --also moves fields of your choice. --everything moves all
+fields of --from: the next apply removes those that its intent lacks.
 ` + moveHelp,
 		Example: `  # look, then upgrade
   tenure upgrade deployment/web -n shop --field-manager flux --dry-run
@@ -55,7 +57,7 @@ intent, for the preview and for objects without the annotation.
   tenure upgrade --live live.yaml --field-manager flux -o patch`,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
 			if flags.intent != "" {
-				flags.next, err = place.NewFiles(env, place.NewCatalog(), []string{flags.intent}, "")
+				flags.next, err = readIntents(env, flags.intent)
 			}
 			if err != nil {
 				return err
@@ -69,7 +71,7 @@ intent, for the preview and for objects without the annotation.
 	set.StringArrayVar(&flags.options.From, "from", nil,
 		"`NAME` of a manager whose fields move (default: the owners of the annotation); may be given several times")
 	set.StringVar(&flags.options.Subresource, "subresource", "", "`NAME` of the entries' subresource")
-	set.StringVar(&flags.intent, "intent", "", "`FILE` with the next intent")
+	set.StringVar(&flags.intent, "intent", "", "`FILE` with the next intent, whose fields move too")
 	set.StringArrayVar(&flags.also, "also", nil,
 		"also move the field at `PATH`, and all fields in it, from every updater; may be given several times")
 	set.BoolVar(&flags.details, "details", false, "list the fields that move, that stay, and that the next apply removes")
@@ -102,8 +104,13 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	}
 	o.Also = o.Also.Union(also)
 	result, err := upgrade.ToServerSide(f.env.Context, place.Wrap(t.Object), o)
-	if err == nil && !result.Changed && len(o.From) == 0 && t.Asked {
+	switch {
+	case err != nil || result.Changed || !t.Asked:
+	case len(o.From) == 0:
 		f.nameUpdaters(t)
+	case len(result.Preview.Left) > 0:
+		fmt.Fprintf(f.env.Stderr, "note: %s: no field of --from is known to be applied: name the next manifest with "+
+			"--intent, or move all fields with --everything\n", t.Title())
 	}
 	moved, err := upgradeResult(t, result, o.Manager, err)
 	if !f.details {
@@ -211,4 +218,13 @@ by kubectl-client-side-apply.
 	cmd.Flags().StringVar(&o.To, "to", upgrade.ClientSideManager, "`NAME` of the client-side manager")
 	flags.completeOwners()
 	return cmd
+}
+
+// readIntents reads the objects of a file.
+func readIntents(env *process.Env, file string) (*place.Files, error) {
+	docs, err := manifest.ReadFiles(env, file)
+	if err != nil {
+		return nil, err
+	}
+	return place.NewFiles(env.Now, place.NewCatalog(), []string{file}, docs, "")
 }

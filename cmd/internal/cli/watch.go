@@ -17,10 +17,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/fights"
@@ -49,8 +49,10 @@ the values, since when, and what to do about it. A field is fought over when
 managers put back what others changed --returns times within --window. An
 autoscaler that scales, a rollout that progresses and a handover are no fights.
 
-It also reports managers that write without changing anything but times, and
-managed fields that grow.
+It also reports flaps: fields that one manager sets to two values by turns, because
+two replicas, or two manifests, write under its name; managers that write without
+changing anything but times; and managed fields that grow. Writes without any change
+are only in an audit log: a watch has no events for them.
 
 Without KIND it watches all kinds that can be listed; in the namespace of the
 kubeconfig, or in all with -A. With --audit-log it reads the past from an audit log
@@ -80,7 +82,7 @@ without a fight if something could not be watched, which is named on stderr.`,
 		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
 	f.StringVar(&flags.metricsListen, "metrics-listen", "", "serve Prometheus metrics at http://`ADDRESS`/metrics")
 	f.DurationVar(&flags.tracker.Window, "window", 10*time.Minute, "how far back writes count")
-	f.IntVar(&flags.tracker.Returns, "returns", 3, "how often a value is put back in a fight")
+	f.IntVar(&flags.tracker.Returns, "returns", 3, "how often a value is put back in a fight or a flap")
 	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10, "how many writes without a change are reported")
 	addFormat(env, cmd, &flags.format, "json")
 	flags.placeFlags.add(env, cmd)
@@ -93,7 +95,7 @@ func (f *watchFlags) watchObjects(args []string) error {
 		return err
 	}
 	env := f.env
-	w := &watcher{env: env, suggest: f.suggest, screen: view.NewScreen(env.Stdout), isJSON: f.format == "json",
+	w := &watcher{env: env, suggest: f.suggest(), screen: view.NewScreen(env.Stdout), isJSON: f.format == "json",
 		tracker: fights.New(f.tracker), told: map[string]bool{}}
 	w.isLive = !w.isJSON && f.auditLogs == nil && env.Terminal(env.Stdout)
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
@@ -243,9 +245,9 @@ func (w *watcher) watch(
 
 // observe takes a version of an object.
 func (w *watcher) observe(e cluster.Event, at time.Time) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if e.IsDeleted {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		u := e.Object
 		w.tracker.Forget(fights.Object{
 			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
@@ -253,24 +255,18 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 		})
 		return nil
 	}
-	if at.After(w.latest) {
-		w.latest = at
-	}
-	return w.tellAll(w.tracker.Observe(secrets.Shown(e.Object.Object), at))
+	tree := secrets.Shown(e.Object.Object)
+	return w.tell(at, func() []fights.Finding { return w.tracker.Observe(tree, at) })
 }
 
-// observeScale takes the Scale of an object after a write to it.
-func (w *watcher) observeScale(scale map[string]any, manager string, at time.Time) error {
+// tell has the tracker observe what happened at a time, and reports what it finds.
+func (w *watcher) tell(at time.Time, observe func() []fights.Finding) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if at.After(w.latest) {
 		w.latest = at
 	}
-	return w.tellAll(w.tracker.ObserveScale(scale, manager, at))
-}
-
-func (w *watcher) tellAll(found []fights.Finding) error {
-	for _, f := range found {
+	for _, f := range observe() {
 		f = view.HideFinding(f)
 		w.fought = w.fought || f.Kind == fights.Fight
 		if err := w.printFinding(f); err != nil {
@@ -360,6 +356,9 @@ var (
 	fightReturns = prometheus.NewDesc("tenure_fight_returns",
 		"How often managers put back the value of a field within the window, for fields that are fought over.",
 		[]string{"api_version", "kind", "namespace", "name", "field"}, nil)
+	flapReverts = prometheus.NewDesc("tenure_flap_reverts",
+		"How often a manager reverted its own value of a field within the window, for fields that flap.",
+		[]string{"api_version", "kind", "namespace", "name", "field"}, nil)
 	idleWrites = prometheus.NewDesc("tenure_idle_writes",
 		"How often a manager wrote without changing anything within the window.",
 		[]string{"api_version", "kind", "namespace", "name", "manager"}, nil)
@@ -369,6 +368,7 @@ var (
 // Describe is prometheus.Collector's.
 func (w *watcher) Describe(out chan<- *prometheus.Desc) {
 	out <- fightReturns
+	out <- flapReverts
 	out <- idleWrites
 	out <- watchedObjects
 }
@@ -383,8 +383,12 @@ func (w *watcher) Collect(out chan<- prometheus.Metric) {
 	for _, f := range findings {
 		o := f.Object
 		switch f.Kind {
-		case fights.Fight:
-			out <- prometheus.MustNewConstMetric(fightReturns, prometheus.GaugeValue, float64(f.Returns),
+		case fights.Fight, fights.Flap:
+			desc := fightReturns
+			if f.Kind == fights.Flap {
+				desc = flapReverts
+			}
+			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(f.Returns),
 				o.APIVersion, o.Kind, o.Namespace, o.Name, f.Path.String())
 		case fights.IdleWriter:
 			// Two sides may have one manager.

@@ -107,8 +107,9 @@ func fightsIn(t *testing.T, out string) (fields []string) {
 			break // it is being written
 		}
 		var f struct {
-			Kind, Name, Field, Advice string
-			Sides                     []any
+			Kind, Name, Field string
+			Sides             []any
+			Suggestions       []struct{ Arguments []string }
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &f), line)
 		require.Equal(t, "Fight", f.Kind, line)
@@ -116,7 +117,7 @@ func fightsIn(t *testing.T, out string) (fields []string) {
 			seen[field] = true
 			fields = append(fields, field)
 			require.Len(t, f.Sides, 2)
-			require.Contains(t, f.Advice, "--field-manager red --field .data.color")
+			require.Contains(t, strings.Join(f.Suggestions[1].Arguments, " "), "--field-manager red --field .data.color")
 		}
 	}
 	return fields
@@ -171,4 +172,38 @@ func TestWatch(t *testing.T) {
 	const advice = "tenure handover -f MANIFEST --field-manager blue --field .data.color -n default\n"
 	require.Contains(t, table, "\n    "+advice)
 	require.Contains(t, past("kubectl-tenure"), "\n    kubectl "+advice)
+}
+
+// TestWatchOfRequests reads an audit log in which one manager reverts its own values, and one writes without a change.
+func TestWatchOfRequests(t *testing.T) {
+	var log strings.Builder
+	second, version := 0, 0
+	write := func(verb, uri, object, value, managers string) {
+		second++
+		fmt.Fprintf(&log, `{"kind":"Event","stage":"ResponseComplete","verb":%q,"stageTimestamp":"2026-01-01T00:00:%02dZ",`+
+			`"requestURI":"/api/v1/namespaces/default/configmaps/%s?%s","objectRef":{"resource":"configmaps"},`+
+			`"responseObject":{"apiVersion":"v1","kind":"ConfigMap","data":{"a":%q},"metadata":{"name":%q,"uid":%q,`+
+			`"namespace":"default","resourceVersion":"%d","managedFields":[{"manager":%q,"operation":"Apply",`+
+			`"apiVersion":"v1","time":"2026-01-01T00:00:%02dZ","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:a":{}}}}]}}}`+
+			"\n", verb, second, object, uri, value, object, object, version, managers, second)
+	}
+	for i := range 5 {
+		version++
+		write("patch", "fieldManager=flux&force=true", "flapping", fmt.Sprint(i%2), "flux")
+		write("patch", "fieldManager=flux&force=true&dryRun=All", "flapping", "dry", "flux")
+	}
+	for range 13 {
+		write("update", "fieldManager=operator", "idle", "x", "owner")
+		write("update", "fieldManager=tester&dryRun=All", "idle", "x", "owner")
+		write("get", "", "idle", "x", "owner")
+	}
+	stdin := strings.NewReader(log.String())
+	status, out, errs := output(process.Env{Name: "tenure", Stdin: stdin}, "watch", "--audit-log", "-")
+	require.Equal(t, 0, status, "%s: only fights set the status", errs)
+	require.Contains(t, out, `default/ConfigMap/flapping: .data.a: flux (apply) sets "0" and "1" by turns; reverted`)
+	require.Regexp(t, `(?m)^Flap +default +configmap/flapping +\.data\.a +flux \(apply\)="0" flux \(apply\)="1" +3 `, out)
+	require.Contains(t, out, "\nconfigmap/flapping -n default, .data.a: find what writes as flux twice: ")
+	require.Regexp(t, `(?m)^IdleWriter +default +configmap/idle +- +operator +12 `, out)
+	require.NotContains(t, out, "tester")
+	require.NotContains(t, out, "dry")
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 func testStore(t *testing.T) *place.Store {
 	t.Helper()
-	p, err := place.OpenStore(testEnv(), filepath.Join(t.TempDir(), "none"), "", process.EmptyStore)
+	p, err := openStore(testEnv(), filepath.Join(t.TempDir(), "none"), "", process.EmptyStore)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -27,8 +28,8 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -44,9 +45,11 @@ type DefinitionsOptions struct {
 
 // Definitions are CustomResourceDefinitions, and what came of random writes to their objects by both engines.
 type Definitions struct {
-	all   []*checked
-	total checked
-	bad   []error
+	all      []*checked
+	total    checked
+	bad      []error
+	isServed bool     // a server does the writes, too
+	skipped  []string // resources of the server, with the reason
 }
 
 // checked is a definition and the sum of its histories.
@@ -54,6 +57,8 @@ type checked struct {
 	oracle.Definition
 	name                                   string
 	histories, writes, stored, unexplained int
+	uncompared                             int
+	refused                                map[string]int  // by a server, by reason
 	met                                    map[int]int     // by the number of the difference
 	first                                  *oracle.History // that fails, by its seed
 	seed                                   uint64          // of first
@@ -61,12 +66,12 @@ type checked struct {
 
 // NewDefinitions reads CustomResourceDefinitions out of documents, and passes over other kinds. A document that can't
 // be read, and a definition that kube-apiserver would not serve, is among the bad ones.
-func NewDefinitions(documents []manifest.Document) *Definitions {
+func NewDefinitions(documents []document.Document) *Definitions {
 	return newDefinitions(documents, openapi.CompileCRD)
 }
 
 func newDefinitions(
-	documents []manifest.Document, compile func(map[string]any) (*openapi.Registry, error),
+	documents []document.Document, compile func(map[string]any) (*openapi.Registry, error),
 ) *Definitions {
 	d := &Definitions{total: checked{met: map[int]int{}}}
 	for _, document := range documents {
@@ -87,7 +92,7 @@ func newDefinitions(
 }
 
 // ListDefinitions returns the CustomResourceDefinitions of a cluster.
-func ListDefinitions(ctx context.Context, config *rest.Config) (out []manifest.Document, err error) {
+func ListDefinitions(ctx context.Context, config *rest.Config) (out []document.Document, err error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -98,12 +103,12 @@ func ListDefinitions(ctx context.Context, config *rest.Config) (out []manifest.D
 		return nil, err
 	}
 	for _, item := range list.Items {
-		out = append(out, manifest.Document{Tree: item.Object})
+		out = append(out, document.Document{Tree: item.Object})
 	}
 	return out, nil
 }
 
-func newChecked(document manifest.Document) (out *checked, err error) {
+func newChecked(document document.Document) (out *checked, err error) {
 	if document.Err != nil {
 		return nil, document.Err
 	}
@@ -189,8 +194,12 @@ func (d *Definitions) add(c *checked, h oracle.History, seed uint64) {
 		sum.histories++
 		sum.writes += len(h.Writes)
 		sum.stored += h.Stored
+		sum.uncompared += h.Uncompared
 		for number, n := range h.Met {
 			sum.met[number] += n
+		}
+		for reason, n := range h.Refused {
+			sum.refused[reason] += n
 		}
 		if h.Err != nil {
 			sum.unexplained++
@@ -243,13 +252,27 @@ func (d *Definitions) Run(ctx context.Context, options DefinitionsOptions) {
 // the error says that there are bad definitions, or none.
 func (d *Definitions) Write(w io.Writer) (failed bool, err error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "DEFINITION\tVERSIONS\tHISTORIES\tWRITES\tSTORED\tNUMBERED DIFFERENCES\tUNEXPLAINED")
+	title, more := "DEFINITION", ""
 	d.total.name = printable.Counted(len(d.all), "definition", "definitions")
+	if d.isServed {
+		title, more = "RESOURCE", "REFUSED\tNOT COMPARED\t"
+		d.total.name = printable.Counted(len(d.all), "resource", "resources")
+	}
+	fmt.Fprintf(table, "%s\tVERSIONS\tHISTORIES\tWRITES\tSTORED\t%sNUMBERED DIFFERENCES\tUNEXPLAINED\n", title, more)
 	for _, c := range append(slices.Clone(d.all), &d.total) {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%d\n", c.name, strings.Join(c.Versions, ","), c.histories, c.writes,
-			c.stored, strings.Trim(fmt.Sprint(c.met), "map[]"), c.unexplained)
+		if d.isServed {
+			more = fmt.Sprintf("%d\t%d\t", sum(c.refused), c.uncompared)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s%s\t%d\n", c.name, strings.Join(c.Versions, ","), c.histories, c.writes,
+			c.stored, more, strings.Trim(fmt.Sprint(c.met), "map[]"), c.unexplained)
+		if reason := c.mostRefused(); c.stored == 0 && reason != "" && c != &d.total {
+			d.skipped = append(d.skipped, c.name+": every write was refused, most of them by "+reason)
+		}
 	}
 	err = table.Flush()
+	for _, skipped := range d.skipped {
+		fmt.Fprintln(w, "skipped", printable.Text(skipped))
+	}
 	for _, bad := range d.bad {
 		fmt.Fprintf(w, "bad: %s\n", printable.Text(bad.Error()))
 	}
@@ -267,8 +290,27 @@ func (d *Definitions) Write(w io.Writer) (failed bool, err error) {
 	case err != nil:
 	case len(d.bad) > 0:
 		err = errors.New(printable.Counted(len(d.bad), "bad definition", "bad definitions"))
+	case len(d.all) == 0 && d.isServed:
+		err = errors.New("no resources that can be written to")
 	case len(d.all) == 0:
 		err = errors.New("no CustomResourceDefinitions")
 	}
 	return d.total.unexplained > 0, err
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// mostRefused returns the most frequent reason of refusals; "" for none.
+func (c *checked) mostRefused() string {
+	reasons := slices.Sorted(maps.Keys(c.refused))
+	slices.SortStableFunc(reasons, func(a, b string) int { return c.refused[b] - c.refused[a] })
+	if len(reasons) == 0 {
+		return ""
+	}
+	return reasons[0]
 }

@@ -14,10 +14,11 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-func readDefinitions(t *testing.T, names ...string) []manifest.Document {
+func readDefinitions(t *testing.T, names ...string) []document.Document {
 	documents, err := manifest.ReadFiles(&process.Env{Stderr: io.Discard}, names...)
 	require.NoError(t, err)
 	return documents
@@ -115,7 +116,7 @@ func TestDefinitionsPanic(t *testing.T) {
 
 // TestNoDefinitions: a folder without definitions is an error, not a success.
 func TestNoDefinitions(t *testing.T) {
-	d := NewDefinitions([]manifest.Document{{Tree: map[string]any{"kind": "ConfigMap"}}})
+	d := NewDefinitions([]document.Document{{Tree: map[string]any{"kind": "ConfigMap"}}})
 	d.Run(t.Context(), DefinitionsOptions{Count: 1})
 	_, failed, err := printed(t, d)
 	require.EqualError(t, err, "no CustomResourceDefinitions")

@@ -24,6 +24,8 @@ import (
 type Report struct {
 	Server  string
 	Version apiversion.Info
+	// Missing is what the server lacks, so that all traces of custom resources are skipped; empty for nothing.
+	Missing string
 	At      time.Time
 	Results []Result
 }
@@ -135,6 +137,9 @@ func named(rule string) string {
 //	75 traces: 73 passed, 1 failed, 1 skipped
 func (r *Report) Write(w io.Writer, isVerbose bool) error {
 	var out strings.Builder
+	if r.Missing != "" {
+		fmt.Fprintf(&out, "missing: %s\n", r.Missing)
+	}
 	fmt.Fprintf(&out, "%s, %s\n\n", r.Server, r.Version.GitVersion)
 	tally := map[string]int{}
 	for _, result := range r.Results {

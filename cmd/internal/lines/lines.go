@@ -42,7 +42,7 @@ func lineOf(l *blame.Line) Line {
 	if f == nil {
 		return out
 	}
-	out.Path, out.State = printable.Text(f.Path.String()), f.State
+	out.Path, out.State = f.Path.String(), f.State
 	owners := l.Owners()
 	for _, o := range owners[:min(len(owners), blame.MaxOwners)] {
 		out.Owners = append(out.Owners, Owner{

@@ -7,34 +7,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/expansion"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/managedfields"
 )
-
-// Document is one object of an input, or the error that something could not be read.
-type Document struct {
-	Source string // the file as the user named it; empty if the error names it
-	Tree   map[string]any
-	Err    error
-}
-
-// Wrap adds the source of the document to an error.
-func (d *Document) Wrap(err error) error {
-	if err == nil || d.Source == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", d.Source, err)
-}
 
 // Inputs are where documents come from, as kubectl has them: files, folders, URLs, patterns, - for standard input, and
 // a kustomization.
@@ -47,142 +31,119 @@ const standardInput = "standard input"
 
 // Read reads all documents with the builder of kubectl. Items of lists are documents of their own. What could not be
 // read is a document with an error; if there is nothing else, it is the error.
-func (in *Inputs) Read(env *process.Env) (out []Document, err error) {
+func (in *Inputs) Read(env *process.Env) (out []document.Document, err error) {
 	if len(in.Filenames) > 0 && in.Kustomize != "" {
 		return nil, errors.New("only one of -f or -k can be specified")
 	}
-	builder := resource.NewLocalBuilder().Unstructured().ContinueOnError().Flatten()
+	builder := resource.NewLocalBuilder().Unstructured().ContinueOnError()
+	r := &reader{env: env, texts: map[string][]byte{}, wrong: map[string][]position{}}
 	for _, name := range in.Filenames {
 		switch {
 		case name == "":
 			return nil, errors.New("the name of a file is empty")
 		case name == "-" && env.Stdin != nil:
-			var given bytes.Buffer
-			builder.Stream(io.TeeReader(env.Stdin, &given), standardInput)
-			defer func() { noteTwice(env.Stderr, standardInput, given.Bytes()) }()
+			given, err := io.ReadAll(env.Stdin)
+			if err == nil {
+				err = expansion.Check(given)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", standardInput, err)
+			}
+			r.texts[standardInput] = given
+			builder.Stream(bytes.NewReader(given), standardInput)
 			continue
 		case !isURL(name) && name != "-":
 			name = env.Path(name)
+			if err := checkFiles(env, name, in.Recursive); err != nil {
+				return nil, err
+			}
+			if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // it can be read only once
+				given, err := readFile(env, name)
+				if err != nil {
+					return nil, err
+				}
+				r.texts[name] = given
+				builder.Stream(bytes.NewReader(given), name)
+				continue
+			}
 		}
 		builder.FilenameParam(false, &resource.FilenameOptions{Filenames: []string{name}, Recursive: in.Recursive})
 	}
 	if in.Kustomize != "" {
-		builder.FilenameParam(false, &resource.FilenameOptions{Kustomize: env.Path(in.Kustomize)})
+		text, err := build(env, in.Kustomize)
+		if err != nil {
+			return nil, err
+		}
+		builder.Stream(bytes.NewReader(text), env.Path(in.Kustomize))
 	}
 	infos, err := builder.Do().Infos()
-	read := map[string]bool{}
+	var errs []error
+	noted := map[string]bool{}
 	for _, info := range infos {
-		if !read[info.Source] && in.Kustomize == "" {
-			read[info.Source] = true
-			if data, err := os.ReadFile(info.Source); err == nil { // not a URL
-				noteTwice(env.Stderr, env.Relative(info.Source), data)
-			}
+		source := env.Relative(info.Source)
+		if !noted[info.Source] && in.Kustomize == "" {
+			noted[info.Source] = true
+			noteTwice(env.Stderr, source, r.text(info.Source))
 		}
-		if object, ok := info.Object.(*unstructured.Unstructured); ok {
-			out = append(out, Document{Source: env.Relative(info.Source), Tree: object.Object})
-		}
+		out, errs = flatten(source, "", info.Object, out, errs)
 	}
-	if err == nil || len(out) == 0 {
-		return out, userError(env, err)
+	for _, err := range Several(err) {
+		errs = append(errs, r.userError(err))
 	}
-	var several utilerrors.Aggregate
-	if !errors.As(err, &several) {
-		several = utilerrors.NewAggregate([]error{err})
+	if len(out) == 0 {
+		return nil, errors.Join(errs...)
 	}
-	for _, one := range several.Errors() {
-		out = append(out, Document{Err: userError(env, one)})
+	for _, err := range errs {
+		out = append(out, document.Document{Err: err})
 	}
 	return out, nil
 }
 
+// flatten adds an object, or the items of a list at a path, to documents and errors.
+func flatten(
+	source, path string, object runtime.Object, out []document.Document, errs []error,
+) ([]document.Document, []error) {
+	tree, _ := object.(runtime.Unstructured)
+	if tree == nil || !tree.IsList() {
+		return append(out, document.Document{Source: source, Tree: tree.UnstructuredContent()}), errs
+	}
+	i := 0
+	err := tree.EachListItem(func(item runtime.Object) error {
+		at := fmt.Sprintf("%s.items[%d]", path, i)
+		i++
+		if item.GetObjectKind().GroupVersionKind().Kind == "" {
+			errs = append(errs, fmt.Errorf("%s: %s.kind: missing", source, at))
+			return nil
+		}
+		out, errs = flatten(source, at, item, out, errs)
+		return nil
+	})
+	if err != nil {
+		errs = append(errs, fmt.Errorf("%s: %s.items: expected objects", source, path))
+	}
+	return out, errs
+}
+
+// Several returns the errors that an error consists of.
+func Several(err error) []error {
+	var all utilerrors.Aggregate
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &all):
+		return all.Errors()
+	}
+	return []error{err}
+}
+
 // ReadFiles reads all documents of files, folders at any depth, URLs and - for standard input.
-func ReadFiles(env *process.Env, names ...string) ([]Document, error) {
+func ReadFiles(env *process.Env, names ...string) ([]document.Document, error) {
 	in := Inputs{resource.FilenameOptions{Filenames: names, Recursive: true}}
 	return in.Read(env)
 }
 
 func isURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
-}
-
-// quotes are what errors of the YAML parser quote of a document, which may be a Secret: anchors, scalars and keys.
-var quotes = regexp.MustCompile("(?s)(anchor |cannot decode !!\\w+ |invalid map key: )('.*'|`.*`|.*)")
-
-// userError returns an error of the builder with paths as the user wrote them, and without values.
-func userError(env *process.Env, err error) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(quotes.ReplaceAllString(env.Relative(err.Error()), "${1}***"))
-}
-
-// Describe names the kind of a JSON value.
-func Describe(v any) string {
-	switch v.(type) {
-	case nil:
-		return "nothing"
-	case string:
-		return "a string"
-	case bool:
-		return "true or false"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "an object"
-	}
-	return "a number"
-}
-
-// ManagedFields returns metadata.managedFields; nil if there are none.
-func ManagedFields(tree map[string]any) any {
-	list, _ := managedfields.Of(tree)
-	return list
-}
-
-// GVKOf returns the kind of an object; an error names the invalid field.
-func GVKOf(tree map[string]any) (schema.GroupVersionKind, error) {
-	apiVersion, err := Text(tree, "", "apiVersion")
-	if err != nil {
-		return schema.GroupVersionKind{}, err
-	}
-	kind, err := Text(tree, "", "kind")
-	if err != nil {
-		return schema.GroupVersionKind{}, err
-	}
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || gv.Version == "" {
-		return schema.GroupVersionKind{}, fmt.Errorf(".apiVersion: expected GROUP/VERSION or VERSION, got %q", apiVersion)
-	}
-	return gv.WithKind(kind), nil
-}
-
-// Text returns a required string.
-func Text(tree map[string]any, parent, name string) (string, error) {
-	s, err := OptionalText(tree, parent, name)
-	if err == nil && s == "" {
-		err = fmt.Errorf("%s.%s: missing", parent, name)
-	}
-	return s, err
-}
-
-// OptionalText returns a string; "" if it is missing.
-func OptionalText(tree map[string]any, parent, name string) (string, error) {
-	v := tree[name]
-	s, ok := v.(string)
-	if v != nil && !ok {
-		return "", fmt.Errorf("%s.%s: expected a string, got %s", parent, name, Describe(v))
-	}
-	return s, nil
-}
-
-// NameOf returns metadata.name; "" if it is missing.
-func NameOf(tree map[string]any) string { return TextAt(tree, "name") }
-
-// TextAt returns a string of an object's metadata; "" if it is missing.
-func TextAt(tree map[string]any, name string) string {
-	metadata, _ := tree["metadata"].(map[string]any)
-	s, _ := metadata[name].(string)
-	return s
 }
 
 // noteTwice warns of duplicate keys in a YAML file: the last one counts, as in kubectl. Text that is not YAML is left

@@ -187,7 +187,7 @@ func outcomeOf(p *fieldmanagertest.Played) Outcome {
 func (s *Step) addConflicts(p *fieldmanagertest.Played) {
 	for _, c := range p.Conflicts[:min(len(p.Conflicts), maxRows)] {
 		row := ConflictRow{
-			Field: pathText(c.Path), Owner: printable.Text(c.Owner.Manager), How: how(c.Owner),
+			Field: c.Path.String(), Owner: printable.Text(c.Owner.Manager), How: how(c.Owner),
 			Live: valueText(c.Live), Applied: valueText(c.Applied),
 		}
 		if c.Since != nil {
@@ -199,7 +199,7 @@ func (s *Step) addConflicts(p *fieldmanagertest.Played) {
 		w := Way{Way: way.Way.String(), Force: way.Force, Intent: yamlOf(way.Intent.Object)}
 		for _, loss := range way.Losses {
 			for _, path := range loss.Fields[:min(len(loss.Fields), maxRows)] {
-				w.Losses = append(w.Losses, printable.Text(loss.Owner.Manager)+" loses "+pathText(path))
+				w.Losses = append(w.Losses, printable.Text(loss.Owner.Manager)+" loses "+path.String())
 			}
 		}
 		s.Ways = append(s.Ways, w)
@@ -228,12 +228,10 @@ func paths(set *fieldpath.Set) []string {
 		if len(out) == maxRows {
 			return append(out, "…")
 		}
-		out = append(out, pathText(path))
+		out = append(out, path.String())
 	}
 	return out
 }
-
-func pathText(path fieldpath.Path) string { return printable.Text(path.String()) }
 
 // how returns the operation of an entry with its subresource, such as Update/status.
 func how(key managedfields.Key) string {

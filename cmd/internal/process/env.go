@@ -11,11 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
-	"github.com/tenure-ssa/tenure/typed/openapi"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 // Env is the environment of a command. Tests replace parts of it.
@@ -72,6 +69,31 @@ func (e *Env) Path(given string) string {
 	return filepath.Join(e.Dir, given)
 }
 
+// RootVariable is the variable with the folder that all inputs have to be in. The Action sets it, because a pull
+// request may add links to any file of the runner.
+const RootVariable = "TENURE_ROOT"
+
+// CheckInside returns an error for a file that is outside of the folder of RootVariable once its links are followed.
+func (e *Env) CheckInside(path string) error {
+	if e.Getenv == nil || e.Getenv(RootVariable) == "" {
+		return nil
+	}
+	root, err := filepath.EvalSymlinks(e.Getenv(RootVariable))
+	if err != nil {
+		return fmt.Errorf("%s: %w", RootVariable, err)
+	}
+	file, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil // there is nothing to read
+	}
+	if file, err = filepath.Abs(file); err == nil {
+		if within, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(within) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: not read, because it leads out of %s", e.Relative(path), root)
+}
+
 // Relative returns a text with paths as the user wrote them, relative to Dir.
 func (e *Env) Relative(text string) string {
 	if e.Dir == "" {
@@ -87,26 +109,7 @@ type Server struct {
 	// Program returns the program to run under a name, or nil for the command itself.
 	Program func(name string) func(*Env, []string) int
 	// OpenStore opens a store. Without Env.Server, there are none.
-	OpenStore func(e *Env, file string, missing MissingStore) (Store, error)
-}
-
-// Store is an API server of this process on the objects in a file, without a listener. Close closes the file too.
-type Store interface {
-	// LoopbackConfig leads to the server.
-	LoopbackConfig() *rest.Config
-	// Define serves the kind of a definition without storing the definition. Its types are those of the schema if nil.
-	Define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry) error
-	// Resources returns the resources of which objects are stored, in the order of their keys.
-	Resources() ([]Resource, error)
-	Close() error
-}
-
-// A Resource is a resource of which objects are stored.
-type Resource struct {
-	Group, Plural string // the group is empty for the core group
-	Namespaced    bool
-	First         string // the key of the first object
-	Kind          metav1.TypeMeta
+	OpenStore func(e *Env, file string, missing MissingStore) (place.Server, error)
 }
 
 // MissingStore says what OpenStore does if the file does not exist.

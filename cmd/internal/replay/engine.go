@@ -18,11 +18,13 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // besideUpstream is the server of the traces of package hosts/shadow. They have one write to an object as it was found,
@@ -30,35 +32,54 @@ import (
 const besideUpstream = "recorded beside upstream"
 
 // engine is a server for such a trace that does what a field manager does, and nothing else. All that is asked before,
-// such as for the version, succeeds.
+// such as for the version, succeeds. For the trace of a server it makes the metadata that every server makes.
 type engine struct {
-	env   *process.Env
-	place place.Place
-	kind  schema.GroupVersionKind
-	found map[string]any // nil for no object
+	env     *process.Env
+	catalog *place.Catalog
+	place   place.Place
+	kind    schema.GroupVersionKind
+	found   map[string]any // nil for no object
+	served  bool           // the trace is one of a server
 }
 
-func newEngine(env *process.Env, trace *recorded.Trace) (e *engine, err error) {
-	e = &engine{env: env}
-	catalog := place.NewCatalog()
+// isUnknown reports whether the server in this process does not have the kind of a trace.
+func isUnknown(trace *recorded.Trace) (bool, error) {
+	for _, step := range trace.Steps {
+		if body, ok := step.Request.Body.(map[string]any); ok && body["kind"] != nil {
+			kind, err := document.GVKOf(body)
+			return err == nil && openapi.Builtin().Versions(kind.GroupKind()) == nil, err
+		}
+	}
+	return false, nil
+}
+
+func newEngine(env *process.Env, trace *recorded.Trace, schemas []string) (e *engine, err error) {
+	e = &engine{env: env, catalog: place.NewCatalog(), served: trace.Server != besideUpstream}
+	inputs, err := manifest.ReadSchemas(env, schemas)
+	if err == nil {
+		err = e.catalog.AddSchemas(inputs)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if trace.CRD != nil {
 		d, err := place.Define(trace.CRD)
 		if err != nil {
 			return nil, err
 		}
-		catalog.Define(d)
+		e.catalog.Define(d)
 	}
 	if first := trace.Steps[0]; first.Request.Method == http.MethodGet {
 		e.found = first.Response.Body
 	}
-	if e.place, err = place.NewMemory(env, catalog, e.found); err != nil {
+	if e.place, err = place.NewMemory(env.Now, e.catalog, e.found); err != nil {
 		return nil, err
 	}
 	known := e.found
 	if known == nil {
 		known, _ = trace.Steps[len(trace.Steps)-1].Request.Body.(map[string]any)
 	}
-	e.kind, err = manifest.GVKOf(known)
+	e.kind, err = document.GVKOf(known)
 	return e, err
 }
 
@@ -96,7 +117,7 @@ func (e *engine) write(q *http.Request, given map[string]any) (code int, _ map[s
 		return 0, nil, err
 	}
 	t = t.Stored()
-	m, err := t.Manager(e.env, target.Subresource)
+	m, err := t.Manager(e.env.Now, target.Subresource)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -105,6 +126,8 @@ func (e *engine) write(q *http.Request, given map[string]any) (code int, _ map[s
 	if isApply := q.Header.Get("Content-Type") == string(types.ApplyPatchType); isApply {
 		options := fieldmanager.ApplyOptions{Manager: query.Get("fieldManager"), Force: query.Has("force")}
 		out, err = m.Apply(q.Context(), place.Wrap(t.Object), place.Wrap(given), options)
+	} else if e.served {
+		return 0, nil, recorded.Unfit("the engine alone does no other writes than applies to kinds of --schema")
 	} else {
 		options := fieldmanager.UpdateOptions{Manager: query.Get("fieldManager")}
 		out, err = m.Update(q.Context(), place.Wrap(t.Object), place.Wrap(given), options)
@@ -117,14 +140,43 @@ func (e *engine) write(q *http.Request, given map[string]any) (code int, _ map[s
 	case err != nil:
 		return 0, nil, err
 	case t.Object == nil:
-		return http.StatusCreated, object, nil
+		return http.StatusCreated, object, e.store(q, object)
 	case managedfields.Equal(place.Wrap(t.Object), place.Wrap(object), true) &&
 		typed.Equal(managedfields.With(t.Object, nil), managedfields.With(object, nil)):
 		return http.StatusOK, t.Object, nil // a server writes nothing if only times differ
 	}
 	u.Object = object
 	u.SetResourceVersion(u.GetResourceVersion() + "0")
-	return http.StatusOK, object, nil
+	return http.StatusOK, object, e.store(q, object)
+}
+
+// store keeps an object for the next step, with the metadata that a server makes.
+func (e *engine) store(q *http.Request, object map[string]any) (err error) {
+	if !e.served {
+		return nil
+	}
+	content := func(object map[string]any) map[string]any {
+		out := maps.Clone(object)
+		delete(out, "metadata")
+		delete(out, "status")
+		return out
+	}
+	u := &unstructured.Unstructured{Object: object}
+	switch {
+	case e.found == nil:
+		u.SetUID("00000000-0000-4000-8000-000000000000")
+		u.SetCreationTimestamp(metav1.NewTime(e.env.Now()))
+		u.SetResourceVersion("1")
+		u.SetGeneration(1)
+	case !typed.Equal(content(e.found), content(object)):
+		u.SetGeneration(u.GetGeneration() + 1)
+	}
+	if q.URL.Query().Has("dryRun") {
+		return nil
+	}
+	e.found = object
+	e.place, err = place.NewMemory(e.env.Now, e.catalog, object)
+	return err
 }
 
 // withDefaults returns an object with its defaults, which are those of Go code for a built-in kind.
@@ -149,8 +201,8 @@ func statusOf(err error) (int, map[string]any, error) {
 }
 
 // planOnEngine makes the planner send its requests to the engine.
-func (p *planner) planOnEngine(trace *recorded.Trace) error {
-	e, err := newEngine(p.env, trace)
+func (p *planner) planOnEngine(trace *recorded.Trace, schemas []string) error {
+	e, err := newEngine(p.env, trace, schemas)
 	if err != nil {
 		return err
 	}

@@ -18,12 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/strategy"
 )
 
 // What a server does with an apply, besides the outcomes of plans.
@@ -138,13 +138,13 @@ func (p *planner) plan(ctx context.Context, path string, query url.Values, body 
 		u.SetName(target.Name)
 		object = u.Object
 	}
-	switch gvk, err := manifest.GVKOf(intent); {
+	switch gvk, err := document.GVKOf(intent); {
 	case err != nil:
 		return nil, nil, err
 	case gvk != expected:
 		return nil, nil, fmt.Errorf("kind: expected %s, got %s", expected, gvk)
-	case manifest.NameOf(intent) != target.Name:
-		return nil, nil, fmt.Errorf("metadata.name: expected %q, got %q", target.Name, manifest.NameOf(intent))
+	case document.NameOf(intent) != target.Name:
+		return nil, nil, fmt.Errorf("metadata.name: expected %q, got %q", target.Name, document.NameOf(intent))
 	}
 	if live, _, err = p.place(target.Namespace).Live(ctx, object); err != nil {
 		return nil, nil, err
@@ -155,7 +155,7 @@ func (p *planner) plan(ctx context.Context, path string, query url.Values, body 
 		}
 	}
 	live = live.Stored()
-	m, err := live.Manager(p.env, target.Subresource)
+	m, err := live.Manager(p.env.Now, target.Subresource)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,7 +169,7 @@ func (p *planner) plan(ctx context.Context, path string, query url.Values, body 
 
 // decodes returns the validation of a plan of a built-in kind: its Go type can hold the object.
 func decodes(kind schema.GroupVersionKind) func(merged, live runtime.Object) error {
-	into, ok := defaults.New(kind)
+	into, ok := strategy.NewObject(kind)
 	if !ok {
 		return nil
 	}
@@ -198,8 +198,8 @@ func served(live *place.Target, isDryRun bool, code int, body map[string]any) st
 	}
 	outcome := live.ServedOutcome(body)
 	if !isDryRun {
-		switch version := manifest.TextAt(body, "resourceVersion"); {
-		case version == manifest.TextAt(live.Object, "resourceVersion"):
+		switch version := document.TextAt(body, "resourceVersion"); {
+		case version == document.TextAt(live.Object, "resourceVersion"):
 			outcome = plans.Unchanged
 		case outcome == plans.Unchanged:
 			outcome = plans.OwnershipOnly // the resourceVersion says that it was written

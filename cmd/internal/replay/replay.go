@@ -25,9 +25,9 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -46,13 +46,14 @@ type Result struct {
 	Plan *Plan
 }
 
-// Run replays a trace on a new server. The error says that it can't run.
-func Run(ctx context.Context, trace *recorded.Trace) ([]Result, error) {
-	return run(ctx, trace, func(server http.RoundTripper) http.RoundTripper { return server })
+// Run replays a trace on a new server, or by the engine alone if only files of schemas have its kind. The error says that
+// it can't run.
+func Run(ctx context.Context, trace *recorded.Trace, schemas []string) ([]Result, error) {
+	return run(ctx, trace, schemas, func(server http.RoundTripper) http.RoundTripper { return server })
 }
 
 // run replays a trace on what change makes of a new server.
-func run(ctx context.Context, trace *recorded.Trace, change func(http.RoundTripper) http.RoundTripper) (
+func run(ctx context.Context, trace *recorded.Trace, schemas []string, change func(http.RoundTripper) http.RoundTripper) (
 	[]Result, error) {
 	var now atomic.Int64
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
@@ -65,8 +66,14 @@ func run(ctx context.Context, trace *recorded.Trace, change func(http.RoundTripp
 		return nil, err
 	}
 	p, url := &planner{env: env}, ""
-	if trace.Server == besideUpstream {
-		if err := p.planOnEngine(trace); err != nil {
+	isForEngine, err := trace.Server == besideUpstream, error(nil)
+	if !isForEngine && trace.CRD == nil && len(schemas) > 0 {
+		if isForEngine, err = isUnknown(trace); err != nil {
+			return nil, err
+		}
+	}
+	if isForEngine {
+		if err := p.planOnEngine(trace, schemas); err != nil {
 			return nil, err
 		}
 		undefined := *trace
@@ -117,7 +124,7 @@ func (p *planner) planOn(config *rest.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	p.place = func(namespace string) place.Place { return place.NewCluster(p.env, client, namespace) }
+	p.place = func(namespace string) place.Place { return place.NewCluster(client, namespace) }
 	p.kindOf = func(target recorded.Target) (schema.GroupVersionKind, error) {
 		return client.KindFor(schema.GroupVersionResource{
 			Group: target.Group, Version: target.Version, Resource: target.Resource,

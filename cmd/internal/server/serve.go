@@ -28,12 +28,14 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/envtest"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/internal/expansion"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
@@ -270,7 +272,7 @@ func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err
 			if doc.Err != nil {
 				return nil, fmt.Errorf("--crd: %w", doc.Wrap(doc.Err))
 			}
-			if gvk, err := manifest.GVKOf(doc.Tree); err == nil && gvk.GroupKind() == place.DefinitionKind {
+			if gvk, err := document.GVKOf(doc.Tree); err == nil && gvk.GroupKind() == place.DefinitionKind {
 				out, found = append(out, doc.Tree), true
 			}
 		}
@@ -288,7 +290,7 @@ func applyDefinitions(ctx context.Context, config *rest.Config, definitions []ma
 		return err
 	}
 	for _, tree := range definitions {
-		gvk, err := manifest.GVKOf(tree)
+		gvk, err := document.GVKOf(tree)
 		if err != nil {
 			return err
 		}
@@ -297,7 +299,7 @@ func applyDefinitions(ctx context.Context, config *rest.Config, definitions []ma
 			_, err = c.Apply(ctx, kind, "", tree, cluster.WriteOptions{Manager: "kubectl", Force: true})
 		}
 		if err != nil {
-			return fmt.Errorf("--crd: %s: %w", place.Reference(place.DefinitionKind, manifest.NameOf(tree)), err)
+			return fmt.Errorf("--crd: %s: %w", document.Reference(place.DefinitionKind, document.NameOf(tree)), err)
 		}
 	}
 	return nil
@@ -335,8 +337,15 @@ func openAuditLog(env *process.Env, f *serveFlags) (audit apiserver.Audit, close
 	}
 	rules := writesOnly
 	if f.auditPolicy != "" {
-		if rules, err = policy.LoadPolicyFromFile(env.Path(f.auditPolicy)); err != nil {
+		data, err := os.ReadFile(env.Path(f.auditPolicy))
+		if err != nil {
 			return audit, nil, fmt.Errorf("--audit-policy-file: %w", err)
+		}
+		if err = expansion.Check(data); err == nil {
+			rules, err = policy.LoadPolicyFromBytes(data)
+		}
+		if err != nil {
+			return audit, nil, fmt.Errorf("--audit-policy-file: %s: expected a Policy of audit.k8s.io/v1", f.auditPolicy)
 		}
 	}
 	out, closeLog := env.Stdout, func() error { return nil }

@@ -25,6 +25,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 // DefaultTimeout is how long Open waits for another process to close the file: long enough for another
@@ -38,13 +39,13 @@ type Local interface {
 	Each(do func(key string, value []byte) error) error
 }
 
-// Open opens the store in a file. If the file may only be read, writes fail with [bbolt.ErrReadOnly].
+// Open opens the store in a file. If the file, or its file system, may only be read, writes fail with [bbolt.ErrReadOnly].
 func Open(path string, options bbolt.Options) (*bbolt.Store, error) {
 	if options.Timeout == 0 {
 		options.Timeout = DefaultTimeout
 	}
 	records, err := bbolt.Open(path, options)
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		records, err = bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, ReadOnly: true})
 	}
 	if err != nil {
@@ -104,7 +105,7 @@ func typeOf(value []byte) (out metav1.TypeMeta, err error) {
 }
 
 // Resources returns the resources of which objects are stored, in the order of their keys.
-func Resources(records Local) (out []process.Resource, err error) {
+func Resources(records Local) (out []place.StoredResource, err error) {
 	err = records.Each(func(key string, value []byte) error {
 		r, ok := resourceOf(key)
 		if n := len(out); !ok || n > 0 && out[n-1].Group == r.Group && out[n-1].Plural == r.Plural {
@@ -120,13 +121,13 @@ func Resources(records Local) (out []process.Resource, err error) {
 }
 
 // resourceOf returns the resource of a key; ok is false for what is no object, such as the allocated addresses.
-func resourceOf(key string) (r process.Resource, ok bool) {
+func resourceOf(key string) (r place.StoredResource, ok bool) {
 	group, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
 	plural, name, ok := strings.Cut(rest, "/")
 	if group == "core" {
 		group = ""
 	}
-	return process.Resource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: key}, ok
+	return place.StoredResource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: key}, ok
 }
 
 // OpenRecords opens the storage of a store. closeRecords closes it, removes a created file in which nothing was stored,
@@ -172,13 +173,13 @@ type served struct {
 }
 
 // Resources implements [process.Store].
-func (s *served) Resources() ([]process.Resource, error) { return Resources(s.records) }
+func (s *served) Resources() ([]place.StoredResource, error) { return Resources(s.records) }
 
 // Close implements [process.Store].
 func (s *served) Close() error { return errors.Join(s.Server.Close(), s.close()) }
 
 // OpenAndServe opens a store and serves it. It is [process.Server].OpenStore.
-func OpenAndServe(env *process.Env, file string, missing process.MissingStore) (process.Store, error) {
+func OpenAndServe(env *process.Env, file string, missing process.MissingStore) (place.Server, error) {
 	records, closeRecords, err := OpenRecords(env, file, missing)
 	if err != nil {
 		return nil, err

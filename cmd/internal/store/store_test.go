@@ -13,8 +13,8 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
-	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 // put stores an object under a prefix.
@@ -45,7 +45,7 @@ func TestResources(t *testing.T) {
 	got, err := store.Resources(records)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
-	for i, want := range []process.Resource{
+	for i, want := range []place.StoredResource{
 		{Plural: "configmaps", Namespaced: true, First: "/core/configmaps/ns/a"},
 		{Plural: "nodes", First: "/core/nodes/a"},
 		{Group: "example.com", Plural: "things", Namespaced: true, First: "/example.com/things/ns/a"},
@@ -86,7 +86,12 @@ func TestReadOnly(t *testing.T) {
 		require.NoError(t, f.Close())
 		t.Skip("this user may write to every file")
 	}
-	s, err = store.Open(path, bbolt.Options{})
+	onlyReads(t, path)
+}
+
+// onlyReads requires that a store of one resource can be read, and not written.
+func onlyReads(t *testing.T, path string) {
+	s, err := store.Open(path, bbolt.Options{})
 	require.NoError(t, err)
 	got, err := store.Resources(s)
 	require.NoError(t, err)

@@ -13,12 +13,10 @@ import (
 
 	"github.com/fatih/color"
 	"github.com/pmezard/go-difflib/difflib"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -35,10 +33,10 @@ type version struct {
 
 // WriteDiff writes a unified diff of the objects that change, or runs the program of KUBECTL_EXTERNAL_DIFF. Conflicts
 // are explained on stderr.
-func (v PlanView) WriteDiff(env *process.Env, all []Planned) error {
+func (v PlanView) WriteDiff(env *process.Env, all []planning.Planned) error {
 	external := env.Getenv("KUBECTL_EXTERNAL_DIFF")
 	var live, merged []version
-	compare := func(t *place.Target, before, after map[string]any, file string) error {
+	compare := func(t *planning.Target, before, after map[string]any, file string) error {
 		name := strings.TrimPrefix(strings.Join([]string{
 			t.Kind.Group, t.Kind.Version, t.Kind.Kind, t.Namespace, t.Name,
 		}, "."), ".")
@@ -62,7 +60,7 @@ func (v PlanView) WriteDiff(env *process.Env, all []Planned) error {
 			}
 			continue
 		}
-		if err := compare(p.Target, p.Desired.Object, p.objectAfter(), p.Where); err != nil {
+		if err := compare(p.Target, p.Desired.Object, p.ObjectAfter(), p.Where); err != nil {
 			return err
 		}
 	}
@@ -160,24 +158,4 @@ func runDiff(env *process.Env, program string, live, merged []version) error {
 		return fmt.Errorf("KUBECTL_EXTERNAL_DIFF: %w", err)
 	}
 	return nil
-}
-
-// objectAfter returns the object after the apply: that of the server's dry run, or else as the plan expects it.
-func (p *Planned) objectAfter() map[string]any {
-	if p.Served != nil {
-		return p.Served
-	}
-	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true}
-	after := r.Reset(p.Desired.Object, place.Unwrap(p.Plan.Object))
-	if p.Options.Defaults {
-		if tree, ok := p.Kind.Typ.Default(after).(map[string]any); ok {
-			after = tree
-		}
-	}
-	if p.Options.Defaulter != nil {
-		stored := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(after)}
-		p.Options.Defaulter(stored)
-		after = stored.Object
-	}
-	return after
 }

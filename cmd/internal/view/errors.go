@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
@@ -30,7 +30,7 @@ func Report(e *process.Env, err error) {
 }
 
 // ExplainDesired writes to stderr why an intent can't be applied or planned.
-func ExplainDesired(e *process.Env, w *place.Desired, err error) {
+func ExplainDesired(e *process.Env, w *planning.Desired, err error) {
 	ref := ""
 	if w.Target != nil {
 		ref = w.Reference()
@@ -43,7 +43,7 @@ func ExplainDesired(e *process.Env, w *place.Desired, err error) {
 func Explain(e *process.Env, err error, where, reference, manager string) {
 	var conflicting conflicts.Conflicts
 	if errors.As(err, &conflicting) {
-		report := conflictreport.Report{Object: reference, Manager: manager, Conflicts: HideConflicts(conflicting)}
+		report := conflictreport.Of(reference, manager, HideConflicts(conflicting))
 		if err := report.Render(e.Stderr, conflictreport.Style{}); err != nil {
 			Report(e, err)
 		}

@@ -7,17 +7,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
-
-// Suggest returns the command line of a command with arguments, in the place where this command acts.
-type Suggest func(args ...string) string
 
 // Findings prints what was found as a table, with what to do about each fight below it.
 func Findings(w io.Writer, suggest Suggest, findings []fights.Finding, now time.Time) error {
@@ -33,11 +31,16 @@ func Findings(w io.Writer, suggest Suggest, findings []fights.Finding, now time.
 		return err
 	}
 	for _, f := range findings {
-		if advice := fightAdvice(suggest, f); advice != "" {
-			fmt.Fprintln(w)
-			for line := range strings.Lines(advice) {
-				if _, err := fmt.Fprintln(w, printable.Text(strings.TrimSuffix(line, "\n"))); err != nil {
-					return err
+		what := printable.Text(title(f.Object) + ", " + f.Path.String())
+		switch f.Kind {
+		case fights.Flap:
+			fmt.Fprintf(w, "\n%s: %s\n", what, printable.Text(fightAdvice(f)[0].Why))
+		case fights.Fight:
+			fmt.Fprintf(w, "\n%s: decide who keeps the field.\n", what)
+			for _, s := range fightAdvice(f) {
+				fmt.Fprintf(w, "  - %s\n", printable.Text(s.Why))
+				if line := suggest.line(s); line != "" {
+					fmt.Fprintf(w, "    %s\n", printable.Text(line))
 				}
 			}
 		}
@@ -47,12 +50,12 @@ func Findings(w io.Writer, suggest Suggest, findings []fights.Finding, now time.
 
 func objectOf(o fights.Object) string {
 	gv, _ := schema.ParseGroupVersion(o.APIVersion)
-	return place.Reference(schema.GroupKind{Group: gv.Group, Kind: o.Kind}, o.Name)
+	return document.Reference(schema.GroupKind{Group: gv.Group, Kind: o.Kind}, o.Name)
 }
 
 func fieldOf(f fights.Finding) string {
 	switch f.Kind {
-	case fights.Fight:
+	case fights.Fight, fights.Flap:
 		return f.Path.String()
 	case fights.Growth:
 		return ".metadata.managedFields"
@@ -64,7 +67,7 @@ func sidesOf(f fights.Finding) string {
 	var out []string
 	for _, s := range f.Sides {
 		text := s.Side.String()
-		if f.Kind == fights.Fight {
+		if f.Kind != fights.IdleWriter {
 			text += "=" + s.Value
 		}
 		out = append(out, text)
@@ -92,47 +95,43 @@ func rateOf(f fights.Finding) string {
 
 func ago(now, at time.Time) string { return duration.HumanDuration(now.Sub(at)) + " ago" }
 
-// fightAdvice returns what to do about a fight: the ways out of a conflict, for the managers that are
-// in it. It is empty for other findings.
-func fightAdvice(suggest Suggest, f fights.Finding) string {
-	if f.Kind != fights.Fight {
-		return ""
+// title returns the name of an object with its namespace, as arguments.
+func title(o fights.Object) string {
+	if o.Namespace != "" {
+		return objectOf(o) + " -n " + o.Namespace
 	}
-	object, field := objectOf(f.Object), f.Path.String()
-	if f.Object.Namespace != "" {
-		object += " -n " + f.Object.Namespace
-	}
-	var appliers, updaters []string
-	for _, s := range f.Sides {
-		switch {
-		case s.Side == fights.Nobody:
-		case s.Operation == metav1.ManagedFieldsOperationApply:
-			appliers = append(appliers, s.Manager)
-		default:
-			updaters = append(updaters, s.Manager)
+	return objectOf(o)
+}
+
+// fightAdvice returns what to do about a finding.
+func fightAdvice(f fights.Finding) []advice.Suggestion {
+	gv, _ := schema.ParseGroupVersion(f.Object.APIVersion)
+	kind := document.Resource(schema.GroupKind{Group: gv.Group, Kind: f.Object.Kind})
+	switch f.Kind {
+	case fights.Flap:
+		return []advice.Suggestion{advice.Separate(f.Sides[0].Manager)}
+	case fights.Fight:
+		var sides []managedfields.Key
+		for _, s := range f.Sides {
+			if s.Side != fights.Nobody {
+				sides = append(sides, managedfields.Key{Manager: s.Manager, Operation: s.Operation})
+			}
 		}
+		o := advice.Objects{Kinds: []string{kind}, Namespace: f.Object.Namespace, Name: f.Object.Name}
+		return advice.Decide(o, f.Path, sides)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s: decide who keeps the field.\n", object, field)
-	for _, manager := range appliers {
-		args := []string{"handover", "-f", "MANIFEST", "--field-manager", manager, "--field", field}
-		if f.Object.Namespace != "" {
-			args = append(args, "-n", f.Object.Namespace)
-		}
-		fmt.Fprintf(&b, "  - not %s: take it out of what it applies; its value stays with\n    %s\n", manager,
-			suggest(args...))
-	}
-	for _, manager := range updaters {
-		fmt.Fprintf(&b, "  - not %s: turn off what makes it write the field\n", manager)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return nil
 }
 
 // FindingJSON returns a finding as it is printed in JSON, on one line of a stream.
 func FindingJSON(suggest Suggest, f fights.Finding) any {
-	return struct {
+	out := struct {
 		fights.Finding
-		Rate   float64 `json:"perMinute,omitempty"`
-		Advice string  `json:"advice,omitempty"`
-	}{f, f.Rate(), fightAdvice(suggest, f)}
+		Rate        float64             `json:"perMinute,omitempty"`
+		Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
+	}{f, f.Rate(), fightAdvice(f)}
+	for i, s := range out.Suggestions {
+		out.Suggestions[i] = suggest.with(s)
+	}
+	return out
 }

@@ -7,17 +7,17 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // left returns the fields that a policy leaves to their owners: those that an apply gives up or takes the value of.
-func (p *Planned) left() (paths []fieldpath.Path) {
+func left(p *planning.Planned) (paths []fieldpath.Path) {
 	for _, d := range p.Decided {
 		isThere := slices.ContainsFunc(paths, d.Path.Equal)
 		if (d.Decision == policy.GiveUp || d.Decision == policy.Share) && !isThere {
@@ -32,12 +32,12 @@ func (p *Planned) left() (paths []fieldpath.Path) {
 var IgnoreFormats = []string{"argocd", "flux", "flux-kustomization"}
 
 // WriteIgnoreRules writes what a policy leaves to others, in one of [IgnoreFormats].
-func WriteIgnoreRules(env *process.Env, format string, all []Planned) error {
+func WriteIgnoreRules(env *process.Env, format string, all []planning.Planned) error {
 	rules := []any{}
 	for _, p := range all {
 		fields := map[string]any{}
-		for _, path := range p.left() {
-			if key, text := p.ignored(env.Stderr, format, path); text != "" {
+		for _, path := range left(&p) {
+			if key, text := ignored(&p, env.Stderr, format, path); text != "" {
 				texts, _ := fields[key].([]string)
 				fields[key] = append(texts, text)
 			}
@@ -70,48 +70,20 @@ func WriteIgnoreRules(env *process.Env, format string, all []Planned) error {
 // ignored returns the text of a field in an ignore rule, and the list of the rule that it is in. A Kustomization takes
 // the live value at a pointer into what it applies, at the same pointer: an item that has another index in the manifest
 // than in the live object cannot be ignored, and is named on notes.
-func (p *Planned) ignored(notes io.Writer, format string, path fieldpath.Path) (list, text string) {
+func ignored(p *planning.Planned, notes io.Writer, format string, path fieldpath.Path) (list, text string) {
 	if format == "argocd" {
 		if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
 			return "jqPathExpressions", jq(p.Kind.Typ, path) // an item is found by its key, wherever it is in the list
 		}
-		return "jsonPointers", pointer(p.Kind.Typ, path, nil)
+		return "jsonPointers", planning.Pointer(p.Kind.Typ, path, nil)
 	}
-	text = pointer(p.Kind.Typ, path, p.Desired.Object)
-	if format == "flux-kustomization" && text != pointer(p.Kind.Typ, path, p.Given) {
+	text = planning.Pointer(p.Kind.Typ, path, p.Desired.Object)
+	if format == "flux-kustomization" && text != planning.Pointer(p.Kind.Typ, path, p.Given) {
 		fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n",
 			p.Title(), path.Short())
 		return "", ""
 	}
 	return "paths", text
-}
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-// pointer returns a path as a JSON pointer (RFC 6901). An item of a list has the index that it has in the object; the
-// pointer is that of the list for one that the object does not have.
-func pointer(t *typed.Type, path fieldpath.Path, value any) (text string) {
-	for _, e := range path {
-		if name, ok := e.Field(); ok {
-			text += "/" + pointerEscapes.Replace(name)
-		} else {
-			items, _ := value.([]any)
-			i, isIndex := e.Index()
-			if !isIndex {
-				i = slices.IndexFunc(items, func(item any) bool {
-					_, ok := t.Get([]any{item}, fieldpath.Path{e})
-					return ok
-				})
-			}
-			if i < 0 || i >= len(items) {
-				return text
-			}
-			text += "/" + strconv.Itoa(i)
-		}
-		value, _ = t.Get(value, fieldpath.Path{e})
-		t = childType(t, e)
-	}
-	return text
 }
 
 // childType returns the type of a child; an empty one, of which no item is found, if the schema does not know it.

@@ -6,14 +6,14 @@ import (
 
 	"github.com/fatih/color"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // PreviewMove writes what a move changes, and what the next applies then do.
-func PreviewMove(w io.Writer, p Palette, t *place.Target, result *ownership.Result) error {
+func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.Result) error {
 	fmt.Fprintln(w, p.paint(t.Title(), color.Bold))
 	list := func(head string, fields *fieldpath.Set, attribute color.Attribute) {
 		if fields.Empty() {
@@ -39,8 +39,8 @@ func PreviewMove(w io.Writer, p Palette, t *place.Target, result *ownership.Resu
 			fmt.Fprintf(w, "  the next apply of %s is not known: %s\n", who, printable.Text(next.Err.Error()))
 			continue
 		}
-		list("the next apply of "+who+" deletes, if its manifest stays as it was", next.Deletes, color.FgRed)
-		list("the next apply of "+who+" takes back, if its manifest stays as it was", next.Regains, color.FgYellow)
+		list("the next apply of "+who+" deletes, or sets to the value that its manifest has", next.Deletes, color.FgRed)
+		list("the next apply of "+who+" takes back, if its manifest still has it", next.Regains, color.FgYellow)
 	}
 	return nil
 }

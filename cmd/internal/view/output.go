@@ -14,8 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
@@ -31,11 +30,11 @@ type Output struct {
 func (o *Output) Print(w io.Writer, objects []map[string]any, list bool) error {
 	if o.Format == "name" {
 		for _, obj := range objects {
-			gvk, err := manifest.GVKOf(obj)
+			gvk, err := document.GVKOf(obj)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(w, printable.Text(place.Reference(gvk.GroupKind(), manifest.NameOf(obj))))
+			fmt.Fprintln(w, printable.Text(document.Reference(gvk.GroupKind(), document.NameOf(obj))))
 		}
 		return nil
 	}
@@ -90,17 +89,17 @@ func Table(w io.Writer, objects []map[string]any, now time.Time, wide, mixed boo
 	}
 	fmt.Fprintln(tw, header)
 	for _, obj := range objects {
-		name := manifest.NameOf(obj)
-		if gvk, err := manifest.GVKOf(obj); mixed && err == nil {
-			name = place.Reference(gvk.GroupKind(), name)
+		name := document.NameOf(obj)
+		if gvk, err := document.GVKOf(obj); mixed && err == nil {
+			name = document.Reference(gvk.GroupKind(), name)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s", orDash(manifest.TextAt(obj, "namespace")), printable.Text(name),
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s", orDash(document.TextAt(obj, "namespace")), printable.Text(name),
 			orDash(managers(obj)), age(obj, now))
 		if wide {
 			metadata, _ := obj["metadata"].(map[string]any)
 			for _, value := range []any{
 				obj["apiVersion"], metadata["generation"],
-				manifest.TextAt(obj, "resourceVersion"), manifest.TextAt(obj, "uid"),
+				document.TextAt(obj, "resourceVersion"), document.TextAt(obj, "uid"),
 			} {
 				fmt.Fprintf(tw, "\t%s", printable.Text(fmt.Sprint(value)))
 			}
@@ -119,7 +118,7 @@ func orDash(s string) string {
 
 // managers returns the names of an object's managers, each once, sorted.
 func managers(obj map[string]any) string {
-	list, _ := manifest.ManagedFields(obj).([]any)
+	list, _ := document.ManagedFields(obj).([]any)
 	var names []string
 	for _, item := range list {
 		entry, _ := item.(map[string]any)
@@ -132,7 +131,7 @@ func managers(obj map[string]any) string {
 }
 
 func age(obj map[string]any, now time.Time) string {
-	created, err := time.Parse(time.RFC3339, manifest.TextAt(obj, "creationTimestamp"))
+	created, err := time.Parse(time.RFC3339, document.TextAt(obj, "creationTimestamp"))
 	if err != nil {
 		return "-"
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/lines"
 	"github.com/tenure-ssa/tenure/cmd/internal/page"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
@@ -31,13 +33,13 @@ func aboutObjects(all []page.Object) string {
 }
 
 // WritePage writes plans as a page: of an object in conflict the live lines, of the others those after the apply.
-func (v PlanView) WritePage(w io.Writer, all []Planned, now time.Time) error {
+func (v PlanView) WritePage(ctx context.Context, w io.Writer, all []planning.Planned, now time.Time) error {
 	objects := []page.Object{}
 	for i := range all {
 		if all[i].Outcome == plans.Unchanged && !v.Unchanged && len(all) > 1 {
 			continue
 		}
-		one, err := all[i].page(now)
+		one, err := v.pageOf(ctx, &all[i], now)
 		if err != nil {
 			return err
 		}
@@ -50,24 +52,24 @@ func (v PlanView) WritePage(w io.Writer, all []Planned, now time.Time) error {
 	return page.Write(w, "Plan", aboutObjects(objects), objects)
 }
 
-func (p *Planned) page(now time.Time) (page.Object, error) {
+func (v PlanView) pageOf(ctx context.Context, p *planning.Planned, now time.Time) (page.Object, error) {
 	out := page.Object{Title: p.Title(), Outcome: p.Outcome.String(), Marks: map[string]page.Mark{}}
 	tree := p.Desired.Object
 	if p.Outcome != plans.Conflict {
-		tree = p.objectAfter()
+		tree = p.ObjectAfter()
 	}
 	changes := page.Table{Title: "What changes", Head: []string{"Change", "Field", "Before", "After"}}
 	for change := range p.Changes() {
 		change = hideChange(change)
 		before, after := conflictreport.Texts(change.Before, change.After)
 		changes.Rows = append(changes.Rows, []string{string(change.Kind), change.Path.Short(), before, after})
-		out.Marks[printable.Text(change.Path.String())] = page.Changed
+		out.Marks[change.Path.String()] = page.Changed
 	}
 	conflicts := page.Table{Title: "Conflicts", Head: []string{"Field", "Owner", "Live value", "Applied value"}}
 	for _, c := range HideConflicts(p.Conflicts) {
 		live, applied := conflictreport.Texts(c.Live, c.Applied)
 		conflicts.Rows = append(conflicts.Rows, []string{c.Path.Short(), describeKey(c.Owner), live, applied})
-		out.Marks[printable.Text(c.Path.String())] = page.Conflict
+		out.Marks[c.Path.String()] = page.Conflict
 	}
 	decided := page.Table{Title: "Decided by the policy", Head: []string{"Decision", "Field", "Owner", "By"}}
 	for _, d := range p.Decided {
@@ -77,8 +79,16 @@ func (p *Planned) page(now time.Time) (page.Object, error) {
 	}
 	ways := page.Table{Title: "Ways out", Head: []string{"Way", "What it does"}}
 	if p.Outcome == plans.Conflict {
-		for _, way := range (conflictreport.Report{Conflicts: HideConflicts(p.Conflicts)}).WayTexts() {
-			ways.Rows = append(ways.Rows, []string{way.Name, way.Text})
+		report, err := v.ReportOf(ctx, p)
+		if err != nil {
+			return out, err
+		}
+		for _, way := range report.Ways {
+			text := way.Why
+			if way.Refused != "" {
+				text = "the server refuses it: " + way.Refused
+			}
+			ways.Rows = append(ways.Rows, []string{way.Name(), printable.Text(text)})
 		}
 	}
 	for _, t := range []page.Table{changes, conflicts, decided, ways} {

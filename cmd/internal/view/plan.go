@@ -5,45 +5,17 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 
 	"github.com/fatih/color"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
-	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
-
-// Planned is an intent with its plan.
-type Planned struct {
-	*place.Desired
-	*plans.Plan
-	Options plans.Options
-	// Served is the object after a dry run of the apply on the server; nil if there was none.
-	Served map[string]any
-	// Leftovers are fields that stay, see [Planned.FindLeftovers].
-	Leftovers []Leftover
-	// Migration are the changes of a second apply by kubectl, when it takes over what it applied client-side.
-	Migration []plans.Change
-	// Decided are the conflicts that a policy decided, see [Planned.Decide].
-	Decided []Decided
-	// Moved is true if the plan is for the live object as it will be after its fields moved to server-side apply. The
-	// server does not have that object yet, so it gets no dry run.
-	Moved bool
-}
-
-// Changes returns the fields that change: those of the dry run, or else those of the plan.
-func (p *Planned) Changes() iter.Seq[plans.Change] {
-	if p.Served != nil {
-		return p.Target.Changes(p.Desired.Object, p.Served)
-	}
-	return p.Plan.Changes()
-}
 
 // PlanView prints plans.
 type PlanView struct {
@@ -51,14 +23,13 @@ type PlanView struct {
 	ManagedFields bool // in diffs
 	Unchanged     bool // list the unchanged ones of several
 	// Pruned are objects that would be deleted.
-	Pruned []Pruned
-	// Suggest returns the line of a command.
-	Suggest func(args ...string) string
+	Pruned  []Pruned
+	Suggest Suggest
 }
 
 // Pruned is an object that would be deleted, and who applied it, or the parent of the ApplySet that it is in.
 type Pruned struct {
-	*place.Target
+	*planning.Target
 	By       string
 	ApplySet string
 }
@@ -80,7 +51,7 @@ func (p *Pruned) reason() string {
 const manyFields = 10
 
 // WriteText writes plans for a person, and a summary if there are several.
-func (v PlanView) WriteText(ctx context.Context, w io.Writer, all []Planned, failed int) error {
+func (v PlanView) WriteText(ctx context.Context, w io.Writer, all []planning.Planned, failed int) error {
 	counts, leftovers := map[plans.Outcome]int{}, 0
 	for _, p := range all {
 		counts[p.Outcome]++
@@ -122,7 +93,7 @@ func (v PlanView) writeCounts(w io.Writer, counts map[plans.Outcome]int, planned
 }
 
 // WriteActions writes a table of what is done to each object.
-func (v PlanView) WriteActions(w io.Writer, all []Planned) {
+func (v PlanView) WriteActions(w io.Writer, all []planning.Planned) {
 	rows := [][]cell{headings("ACTION", "OBJECT")}
 	actions := map[plans.Outcome]string{
 		plans.Changed: "change", plans.OwnershipOnly: "ownership only",
@@ -152,7 +123,7 @@ var outcomeColors = map[plans.Outcome]color.Attribute{
 }
 
 // writePlan writes one plan.
-func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
+func (v PlanView) writePlan(ctx context.Context, w io.Writer, p planning.Planned) error {
 	if p.Outcome == plans.Conflict {
 		return v.WriteConflicts(ctx, w, &p)
 	}
@@ -175,7 +146,7 @@ var changeColors = map[plans.ChangeKind]color.Attribute{
 }
 
 // WriteEffects writes tables of the fields that change, and of those that managers gain and lose.
-func (v PlanView) WriteEffects(w io.Writer, p Planned) {
+func (v PlanView) WriteEffects(w io.Writer, p planning.Planned) {
 	v.writeChanges(w, p.Changes())
 	v.writeOwnership(w, p)
 }
@@ -203,22 +174,21 @@ func (v PlanView) writeChanges(w io.Writer, changes iter.Seq[plans.Change]) {
 }
 
 // writeOwnership writes a table of the fields that managers gain and lose.
-func (v PlanView) writeOwnership(w io.Writer, p Planned) {
+func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 	rows := [][]cell{headings("MANAGER", "OWNERSHIP", "FIELD")}
 	for _, change := range p.Ownership {
 		who := cell{describeKey(change.Manager), managerColor(change.Manager.Manager)}
 		if change.From != "" {
 			rows = append(rows, []cell{who, {"moves", 0}, {change.From + " -> " + change.Version, color.Faint}})
 		}
-		gains := change.Gains.Difference(change.Shares)
-		loses := change.Loses.Difference(change.Removes)
+		removed, stay := p.Fate(change)
 		for _, part := range []struct {
 			word     string
 			fields   *fieldpath.Set
 			listsAll bool
 		}{
-			{"gains", gains, false}, {"shares", change.Shares, false},
-			{"loses", loses, true}, {"removes", change.Removes, true},
+			{"gains", change.Gains.Difference(change.Shares), false}, {"shares", change.Shares, false},
+			{"removes", removed, true},
 		} {
 			leaves := part.fields.Leaves()
 			if n := leaves.Len(); n > manyFields && !part.listsAll {
@@ -229,76 +199,32 @@ func (v PlanView) writeOwnership(w io.Writer, p Planned) {
 				rows = append(rows, []cell{who, {part.word, 0}, {path.Short(), color.FgCyan}})
 			}
 		}
+		for _, one := range stay {
+			row := []cell{who, {"loses", 0}, {one.Field.Short(), color.FgCyan}}
+			if fate := fateOf(one); fate != "" {
+				rows[0] = headings("MANAGER", "OWNERSHIP", "FIELD", "VALUE")
+				row = append(row, cell{fate, color.Faint})
+			}
+			rows = append(rows, row)
+		}
 	}
 	if len(rows) > 1 {
 		v.Palette.table(w, "  ", rows)
 	}
 }
 
-// describeKey returns the name of an entry as in conflicts.
-func describeKey(k managedfields.Key) string {
-	s := fmt.Sprintf("%q (%s", k.Manager, k.Operation)
-	if k.Subresource != "" {
-		s += fmt.Sprintf(" through %q", k.Subresource)
+// fateOf says what becomes of the value of a field that a manager loses.
+func fateOf(one planning.Loss) string {
+	switch {
+	case one.Absent:
+		return ""
+	case len(one.Owners) == 0:
+		return "stays with nobody: no apply removes it"
+	case one.Changes:
+		return "is set by " + describeKey(one.Owners[0])
 	}
-	return printable.Text(s + ")")
+	return "stays with " + describeKey(one.Owners[0])
 }
 
-// Ask sends a dry run of the apply to the server. The result replaces the plan, or its error: Plan may be nil. The
-// error is why the server refuses the apply. isAllowed is false, and the plan stays, if the user may not apply.
-func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (isAllowed bool, err error) {
-	var known conflicts.Conflicts
-	plan := plans.Plan{}
-	if p.Plan != nil {
-		plan, known = *p.Plan, p.Plan.Conflicts
-	}
-	answer, err := p.Desired.Ask(ctx, at, p.Options.Force, subresource, known)
-	if apierrors.IsForbidden(err) && p.Plan != nil && !p.MayWrite(ctx, at, subresource) {
-		return false, nil
-	}
-	if err != nil {
-		return true, place.ServerError(err)
-	}
-	p.Options.Found, plan.Conflicts = answer.Conflicts, answer.Conflicts
-	if len(answer.Conflicts) > 0 {
-		plan.Outcome = plans.Conflict
-	} else {
-		plan.Outcome, p.Served = p.ServedOutcome(answer.Object), answer.Object
-	}
-	p.Plan = &plan
-	return true, nil
-}
-
-// Half is a list item that stays, because another manager owns it, when an apply removes fields from it.
-type Half struct {
-	Owner managedfields.Key
-	Item  fieldpath.Path
-}
-
-// Halves returns the list items of which the plan removes fields, and which stay because others own them.
-func (p *Planned) Halves() (out []Half) {
-	if p.Plan == nil || p.Desired.Object == nil {
-		return nil
-	}
-	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
-	if err != nil {
-		return nil
-	}
-	seen := map[string]bool{}
-	for change := range p.Plan.Changes() {
-		for n := len(change.Path) - 1; change.Kind == plans.Removed && n > 0; n-- {
-			item := change.Path[:n]
-			if !item[n-1].IsKey() || seen[item.String()] {
-				continue
-			}
-			for i := range list {
-				if e := &list[i]; e.Key.Manager != p.Desired.Manager && e.Owned().Has(item) {
-					seen[item.String()] = true
-					out = append(out, Half{e.Key, slices.Clone(item)})
-					break
-				}
-			}
-		}
-	}
-	return out
-}
+// describeKey returns the name of an entry.
+func describeKey(k managedfields.Key) string { return printable.Text(advice.Owner(k)) }

@@ -12,10 +12,12 @@ import (
 	"github.com/fatih/color"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -32,17 +34,11 @@ type planJSON struct {
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
 	Decisions []DecidedJSON       `json:"decisions,omitempty"`
 	// Leftovers are fields of earlier updaters that stay.
-	Leftovers []leftoverJSON `json:"leftovers,omitempty"`
+	Leftovers []advice.Suggestion `json:"leftovers,omitempty"`
 	// StringData are the keys that the stringData of a Secret overwrites, and those that stay.
 	StringData []stringDataJSON `json:"stringData,omitempty"`
 	// Migration are the changes that kubectl apply --server-side makes after the apply.
 	Migration []plans.Change `json:"migration,omitempty"`
-}
-
-type leftoverJSON struct {
-	Manager string   `json:"manager"`
-	Fields  []string `json:"fields"`
-	Command string   `json:"command"`
 }
 
 // prunedJSON is an object that would be deleted, for programs.
@@ -61,12 +57,15 @@ type ownershipJSON struct {
 	From        string                            `json:"fromAPIVersion,omitempty"`
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
-	Loses       []string                          `json:"loses,omitempty"`
-	Removes     []string                          `json:"removes,omitempty"`
+	// Loses are the fields that it no longer owns, and that stay; Abandons are those of them that nobody owns. Removes are
+	// the fields that the object loses.
+	Loses    []string `json:"loses,omitempty"`
+	Abandons []string `json:"abandons,omitempty"`
+	Removes  []string `json:"removes,omitempty"`
 }
 
 // Data returns plans for programs.
-func (v PlanView) Data(all []Planned) any {
+func (v PlanView) Data(all []planning.Planned) any {
 	out := struct {
 		Objects []planJSON   `json:"objects"`
 		Pruned  []prunedJSON `json:"pruned,omitempty"`
@@ -78,15 +77,14 @@ func (v PlanView) Data(all []Planned) any {
 		one := planJSON{
 			File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
 			Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(&p),
-			Decisions: p.DecidedJSON(),
+			Decisions: DecidedOf(&p),
 		}
 		one.Changes, one.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
 		for _, l := range p.Leftovers {
-			one.Leftovers = append(one.Leftovers,
-				leftoverJSON{l.Manager.Manager, pathTexts(l.Fields), v.Suggest(l.command(&p)...)})
+			one.Leftovers = append(one.Leftovers, v.Suggest.with(l))
 		}
 		for _, change := range p.Ownership {
-			one.Ownership = append(one.Ownership, ownershipJSONOf(change))
+			one.Ownership = append(one.Ownership, ownershipJSONOf(&p, change))
 		}
 		out.Objects = append(out.Objects, one)
 	}
@@ -101,12 +99,21 @@ func shownChanges(changes iter.Seq[plans.Change]) (out []plans.Change) {
 	return out
 }
 
-func ownershipJSONOf(c plans.OwnershipChange) ownershipJSON {
-	return ownershipJSON{
+func ownershipJSONOf(p *planning.Planned, c plans.OwnershipChange) ownershipJSON {
+	out := ownershipJSON{
 		Manager: c.Manager.Manager, Operation: c.Manager.Operation, Subresource: c.Manager.Subresource,
 		APIVersion: cmp.Or(c.Version, c.Manager.APIVersion), From: c.From,
-		Gains: pathTexts(c.Gains), Shares: pathTexts(c.Shares), Loses: pathTexts(c.Loses), Removes: pathTexts(c.Removes),
+		Gains: pathTexts(c.Gains), Shares: pathTexts(c.Shares),
 	}
+	removed, stay := p.Fate(c)
+	out.Removes = pathTexts(removed)
+	for _, one := range stay {
+		out.Loses = append(out.Loses, one.Field.String())
+		if len(one.Owners) == 0 {
+			out.Abandons = append(out.Abandons, one.Field.String())
+		}
+	}
+	return out
 }
 
 func pathTexts(set *fieldpath.Set) (out []string) {
@@ -126,7 +133,7 @@ type planCounts struct {
 	Conflicts int `json:"conflicts"`
 }
 
-func (c *planCounts) add(p *Planned) {
+func (c *planCounts) add(p *planning.Planned) {
 	c.Objects++
 	switch {
 	case p.Outcome == plans.Conflict:
@@ -151,12 +158,12 @@ type summaryJSON struct {
 }
 
 // summarize counts plans, also by the resource that kubectl prints.
-func (v PlanView) summarize(all []Planned, failed int) summaryJSON {
+func (v PlanView) summarize(all []planning.Planned, failed int) summaryJSON {
 	out := summaryJSON{Failed: failed, Pruned: len(v.Pruned), Kinds: map[string]*planCounts{}}
 	out.Objects = failed
 	for i := range all {
 		p := &all[i]
-		kind := place.Resource(p.Kind.GroupKind())
+		kind := document.Resource(p.Kind.GroupKind())
 		if out.Kinds[kind] == nil {
 			out.Kinds[kind] = &planCounts{}
 		}
@@ -167,7 +174,7 @@ func (v PlanView) summarize(all []Planned, failed int) summaryJSON {
 }
 
 // WriteSummary writes how many objects of each kind have which outcome.
-func (v PlanView) WriteSummary(w io.Writer, all []Planned, failed int) error {
+func (v PlanView) WriteSummary(w io.Writer, all []planning.Planned, failed int) error {
 	s := v.summarize(all, failed)
 	rows := [][]cell{headings("KIND", "OBJECTS", "UNCHANGED", "OWNERSHIP", "CHANGED", "CREATED", "CONFLICTS")}
 	row := func(name string, c *planCounts) {
@@ -199,4 +206,4 @@ func (v PlanView) WriteSummary(w io.Writer, all []Planned, failed int) error {
 }
 
 // Summary returns the same for programs.
-func (v PlanView) Summary(all []Planned, failed int) any { return v.summarize(all, failed) }
+func (v PlanView) Summary(all []planning.Planned, failed int) any { return v.summarize(all, failed) }

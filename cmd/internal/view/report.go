@@ -19,7 +19,7 @@ import (
 const reportRows = 25
 
 // WriteReport writes a report as tables, and its suggestions.
-func WriteReport(env *process.Env, w io.Writer, s *report.Summary) error {
+func WriteReport(env *process.Env, w io.Writer, suggest Suggest, s *report.Summary) error {
 	p := PaletteFor(env, w)
 	fmt.Fprintf(w, "%s of %s, %s: %s, of which %s (%.0f %%) are managed fields\n",
 		printable.Counted(s.Objects, "object", "objects"), printable.Counted(len(s.Kinds), "kind", "kinds"),
@@ -31,12 +31,20 @@ func WriteReport(env *process.Env, w io.Writer, s *report.Summary) error {
 		fmt.Fprintf(w, "\n%s\n", p.paint("What to do:", color.Bold))
 	}
 	for _, suggestion := range s.Suggestions {
-		_, err := fmt.Fprintf(w, "  %s\n    %s\n", p.paint("# "+suggestion.Why, color.Faint), p.paint(suggestion.Command))
+		_, err := fmt.Fprintf(w, "  %s\n    %s\n", p.paint("# "+suggestion.Why, color.Faint), p.paint(suggest.line(suggestion)))
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ReportData returns a report for programs.
+func ReportData(suggest Suggest, s *report.Summary) any {
+	for i, one := range s.Suggestions {
+		s.Suggestions[i] = suggest.with(one)
+	}
+	return s
 }
 
 // inBytes returns a number of bytes for people.
@@ -72,7 +80,7 @@ func (p Palette) writeManagers(w io.Writer, s *report.Summary) {
 		m := &s.Managers[i]
 		last := "-"
 		if m.LastWrite != nil {
-			last = duration.HumanDuration(s.Now.Sub(*m.LastWrite))
+			last = duration.HumanDuration(max(0, s.Now.Sub(*m.LastWrite))) // of a clock that is ahead, 0s
 		}
 		paint := color.Attribute(0)
 		if m.Silent {

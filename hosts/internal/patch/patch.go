@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -62,6 +63,15 @@ type AddField struct {
 type AddFile struct {
 	In, Name string
 	Source   []byte
+	// Unless is a method of the package, such as "Type.Method", with which the file is not needed; "" for none.
+	Unless string
+}
+
+// Imports changes nothing. It checks that a package imports another one.
+type Imports struct {
+	In, Path string
+	// Since says which versions do, for the error.
+	Since string
 }
 
 // Package implements Step.
@@ -73,11 +83,15 @@ func (s AddField) Package() string { return s.In }
 // Package implements Step.
 func (s AddFile) Package() string { return s.In }
 
+// Package implements Step.
+func (s Imports) Package() string { return s.In }
+
 func (s RenameFunc) String() string { return fmt.Sprintf("rename %s to %s", s.name(), s.To) }
 func (s AddField) String() string {
 	return fmt.Sprintf("add to struct %s the field %s", s.Type, s.Field)
 }
 func (s AddFile) String() string { return "add file " + s.Name }
+func (s Imports) String() string { return "require the import of " + s.Path }
 
 func (s RenameFunc) name() string {
 	if s.Receiver == "" {
@@ -166,19 +180,41 @@ func (s RenameFunc) apply(dir string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", s.name(), err)
 	}
-	for _, src := range found {
+	src, f := find(found, s.Receiver, s.Name)
+	if f == nil {
+		return 0, fmt.Errorf("%w: there is no %s", ErrUpstreamChanged, s.name())
+	}
+	if got := signatureOf(f.Type); got != s.Signature {
+		return 0, fmt.Errorf("%w: %s is %s, want %s", ErrUpstreamChanged, s.name(), got, s.Signature)
+	}
+	return 1, src.splice(f.Name.Pos(), f.Name.End(), s.To)
+}
+
+// find returns a function, or a method of a type, and the file that it is in; nil for none.
+func find(in []source, receiver, name string) (source, *ast.FuncDecl) {
+	for _, src := range in {
 		for _, d := range src.file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Name.Name != s.Name || receiverOf(f) != s.Receiver {
-				continue
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == name && receiverOf(f) == receiver {
+				return src, f
 			}
-			if got := signatureOf(f.Type); got != s.Signature {
-				return 0, fmt.Errorf("%w: %s is %s, want %s", ErrUpstreamChanged, s.name(), got, s.Signature)
-			}
-			return 1, src.splice(f.Name.Pos(), f.Name.End(), s.To)
 		}
 	}
-	return 0, fmt.Errorf("%w: there is no %s", ErrUpstreamChanged, s.name())
+	return source{}, nil
+}
+
+func (s Imports) apply(dir string) (int, error) {
+	found, err := sources(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, src := range found {
+		for _, i := range src.file.Imports {
+			if i.Path.Value == strconv.Quote(s.Path) {
+				return 0, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("expected an import of %s, which %s", s.Path, s.Since)
 }
 
 // receiverOf returns the name of the type that a method is of, "" of a function.
@@ -261,6 +297,12 @@ func (s AddFile) apply(dir string) (int, error) {
 	path := filepath.Join(dir, s.Name)
 	if _, err := os.Stat(path); err == nil {
 		return 0, fmt.Errorf("%w: there is a file %s already", ErrUpstreamChanged, s.Name)
+	}
+	if receiver, name, ok := strings.Cut(s.Unless, "."); ok {
+		found, err := sources(dir)
+		if _, f := find(found, receiver, name); f != nil || err != nil {
+			return 0, err
+		}
 	}
 	return bytes.Count(s.Source, []byte("\n")), os.WriteFile(path, s.Source, 0o644)
 }

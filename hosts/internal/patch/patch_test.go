@@ -12,6 +12,8 @@ import (
 // manager is a package as upstream might have it.
 const manager = `package manager
 
+import _ "strings"
+
 // Manager manages.
 type Manager struct {
 	name string // of the manager
@@ -101,6 +103,35 @@ func (m *Manager) Update(live, obj any, who string) (any, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "manager/manager.go"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "// of the manager", "comments must stay")
+}
+
+// TestSteps: a file that a method makes needless is not added, and a package has to import what a patch is written for.
+func TestSteps(t *testing.T) {
+	for name, test := range map[string]struct {
+		step  Step
+		lines int
+		err   string
+	}{
+		"a file": {AddFile{In: "manager", Name: "zz.go", Source: []byte("package manager\n"), Unless: "Empty.Update"}, 1, ""},
+		"a file that is not needed": {
+			AddFile{In: "manager", Name: "zz.go", Source: []byte("package manager\n"), Unless: "Manager.Update"}, 0, "",
+		},
+		"an import": {Imports{In: "manager", Path: "strings"}, 0, ""},
+		"an import of an older version": {
+			Imports{In: "manager", Path: "slices", Since: "sample has since v2"}, 0,
+			"package manager: expected an import of slices, which sample has since v2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changes, err := Apply(moduleOf(t, map[string]string{"manager/manager.go": manager}), []Step{test.step})
+			if test.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, test.err)
+			}
+			require.Equal(t, test.lines, changes[0].Lines)
+		})
+	}
 }
 
 // TestUpstreamChanged checks that a patch that does not hold names what it misses.

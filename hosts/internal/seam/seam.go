@@ -8,9 +8,6 @@ package seam
 import (
 	"bytes"
 	_ "embed"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/tenure-ssa/tenure/hosts/internal/patch"
 )
@@ -27,6 +24,8 @@ var (
 	linkFile []byte
 	//go:embed handlers.go.txt
 	handlersFile []byte
+	//go:embed version.go.txt
+	versionFile []byte
 	//go:embed coercer.go.txt
 	coercerFile []byte
 	//go:embed merge.go.txt
@@ -65,36 +64,25 @@ const (
 	entries = "[]metav1.ManagedFieldsEntry"
 )
 
-// Modules returns the patches for a version of Kubernetes' modules, such as v0.37.2.
-func Modules(version string) ([]Module, error) {
-	minor, err := minorOf(version)
-	if err != nil {
-		return nil, err
-	}
-	return []Module{apimachinery(minor), apiserver(), apiextensions()}, nil
+// Modules returns the patches of Kubernetes' modules, of 0.34 or newer. They look at the source, not at versions: those
+// of a fork say nothing.
+func Modules() []Module {
+	return []Module{apimachinery(), apiserver(), apiextensions(), componentBase()}
 }
 
-func minorOf(version string) (int, error) {
-	parts := strings.Split(version, ".")
-	if len(parts) < 3 || parts[0] != "v0" {
-		return 0, fmt.Errorf("version %q: expected v0.MINOR.PATCH", version)
-	}
-	minor, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return 0, fmt.Errorf("version %q: %w", version, err)
-	}
-	return minor, nil
-}
-
-func apimachinery(minor int) Module {
+func apimachinery() Module {
 	method := func(in, receiver, name, to, signature string) patch.Step {
 		return patch.RenameFunc{In: in, Receiver: receiver, Name: name, To: to, Signature: signature}
 	}
-	m := Module{
+	return Module{
 		Path: "k8s.io/apimachinery",
 		Why: "its field managers, its types, its validation of managed fields, its scale handler and its reader of " +
 			"managed fields of unstructured objects hand over to an engine",
 		Steps: []patch.Step{
+			patch.Imports{
+				In: managedfields, Path: "sigs.k8s.io/structured-merge-diff/v6/fieldpath",
+				Since: "k8s.io/apimachinery has since v0.34",
+			},
 			patch.AddField{In: internal, Type: "FieldManager", Field: "writer Writer"},
 			method(internal, "FieldManager", "Apply", "upstreamApply",
 				"func("+object+", "+object+", string, bool) ("+object+", error)"),
@@ -113,12 +101,11 @@ func apimachinery(minor int) Module {
 			patch.AddFile{In: managedfields, Name: "zz_tenure.go", Source: managedfieldsFile},
 			method(unstructured, "Unstructured", "GetManagedFields", "upstreamGetManagedFields", "func() "+entries),
 			patch.AddFile{In: unstructured, Name: "zz_tenure.go", Source: unstructuredFile},
+			patch.AddFile{ // for versions before 0.36
+				In: "pkg/apis/meta/v1", Name: "zz_tenure.go", Source: fieldsV1File, Unless: "FieldsV1.GetRawBytes",
+			},
 		},
 	}
-	if minor < 36 {
-		m.Steps = append(m.Steps, patch.AddFile{In: "pkg/apis/meta/v1", Name: "zz_tenure.go", Source: fieldsV1File})
-	}
-	return m
 }
 
 func apiserver() Module {
@@ -148,6 +135,18 @@ func apiextensions() Module {
 				Signature: "func(*unstructured.Unstructured) ([]string, error)",
 			},
 			patch.AddFile{In: in, Name: "zz_tenure.go", Source: coercerFile},
+		},
+	}
+}
+
+func componentBase() Module {
+	const in = "version"
+	return Module{
+		Path: "k8s.io/component-base",
+		Why:  "the version that a server has ends in tenure",
+		Steps: []patch.Step{
+			patch.RenameFunc{In: in, Name: "Get", To: "upstreamGet", Signature: "func() apimachineryversion.Info"},
+			patch.AddFile{In: in, Name: "zz_tenure.go", Source: versionFile},
 		},
 	}
 }

@@ -19,9 +19,7 @@ import (
 // versions are patched by the command, which says by name what has changed.
 func TestPatchesHold(t *testing.T) {
 	const version = "v0.37.2"
-	modules, err := Modules(version)
-	require.NoError(t, err)
-	for _, m := range slices.Concat(modules, Merge()) {
+	for _, m := range slices.Concat(Modules(), Merge()) {
 		t.Run(m.Path, func(t *testing.T) {
 			from, err := gomod.Download(m.Path, cmp.Or(m.Version, version))
 			require.NoError(t, err)
@@ -32,7 +30,15 @@ func TestPatchesHold(t *testing.T) {
 			changes, err := patch.Apply(to, m.Steps)
 			require.NoError(t, err)
 			for _, c := range changes {
-				require.Positive(t, c.Lines, "%s", c.Step)
+				step := c.Step
+				if _, ok := step.(patch.Imports); ok {
+					continue
+				}
+				if file, ok := step.(patch.AddFile); ok && file.Unless != "" {
+					require.Zero(t, c.Lines, "this version has %s", file.Unless)
+					continue
+				}
+				require.Positive(t, c.Lines, "%s", step)
 			}
 			_, err = patch.Apply(to, m.Steps)
 			require.ErrorIs(t, err, patch.ErrUpstreamChanged, "what is patched can't be patched again")
@@ -52,16 +58,6 @@ func copyPackage(t *testing.T, from, to string) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(to, e.Name()), data, 0o644))
 	}
-}
-
-func TestVersions(t *testing.T) {
-	before, err := Modules("v0.35.4")
-	require.NoError(t, err)
-	after, err := Modules("v0.37.2")
-	require.NoError(t, err)
-	require.Len(t, before[0].Steps, len(after[0].Steps)+1, "FieldsV1 has no accessors before 1.36")
-	_, err = Modules("v1.37.2")
-	require.EqualError(t, err, `version "v1.37.2": expected v0.MINOR.PATCH`)
 }
 
 // TestAccessors runs the accessors of FieldsV1 that versions before 1.36 get: callers rely on what 1.36 says of them.

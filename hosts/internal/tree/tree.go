@@ -52,7 +52,9 @@ func PrintPatches(out io.Writer, patched []Patched) {
 	for _, m := range patched {
 		fmt.Fprintf(out, "%s %s: %s\n", m.Module.Path, m.Version, m.Module.Why)
 		for _, c := range m.Changes {
-			fmt.Fprintf(out, "  %3d  %s: %s\n", c.Lines, c.Step.Package(), c.Step)
+			if c.Lines > 0 {
+				fmt.Fprintf(out, "  %3d  %s: %s\n", c.Lines, c.Step.Package(), c.Step)
+			}
 			total += c.Lines
 		}
 	}
@@ -133,20 +135,13 @@ func (t *Tree) WriteLinked(root string) ([]Patched, error) {
 	if err != nil {
 		return nil, err
 	}
-	modules, err := seam.Modules(staged)
-	if err != nil {
-		return nil, err
-	}
-	return t.link(Linked, root, staged, modules, nil)
+	return t.link(Linked, root, staged, seam.Modules(), nil)
 }
 
 // WriteLibraries writes a main module of Kubernetes' libraries and others that require them,
 // with Tenure. The tree must be one of [OpenLibraries].
 func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched, error) {
-	modules, err := seam.Modules(t.Version)
-	if err != nil {
-		return nil, err
-	}
+	modules := seam.Modules()
 	modules[0].Steps = append(modules[0].Steps, seam.Tests()...)
 	return t.link(Linked, root, t.Version, slices.Concat(modules, []seam.Module{seam.Fakes()}, seam.Merge()), require)
 }
@@ -154,7 +149,7 @@ func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched
 // WriteWrapped writes a main module of Kubernetes' libraries and others that require them, in which the clients of
 // controller-runtime answer dry runs of applies, for the tests of the modules. The tree must be one of [OpenLibraries].
 func (t *Tree) WriteWrapped(root string, modules []seam.Module, require map[string]string) error {
-	_, err := t.linkWith([]string{"", "compat/controllerruntime", "apiserver/defaults"}, Linked, root, t.Version, modules,
+	_, err := t.linkWith([]string{"", "compat/controllerruntime", "strategy"}, Linked, root, t.Version, modules,
 		require)
 	return err
 }
@@ -291,10 +286,9 @@ func (t *Tree) write(name string, main gomod.Main) error {
 
 // Command is a command of Kubernetes, in its folder cmd.
 type Command struct {
-	Name   string
-	To     string // the name of what is built, in [Tree.Bin]; the default is Name
-	Suffix string // of the version that it has
-	Procs  int    // how many packages to build at a time; 0 as go build
+	Name  string
+	To    string // the name of what is built, in [Tree.Bin]; the default is Name
+	Procs int    // how many packages to build at a time; 0 as go build
 }
 
 // Build builds a command in a main module.
@@ -303,7 +297,7 @@ func (t *Tree) Build(ctx context.Context, module string, c Command, out io.Write
 	minor, _, _ = strings.Cut(minor, ".")
 	const pkg = "-X k8s.io/component-base/version."
 	args := []string{"build", "-o", t.Bin(cmp.Or(c.To, c.Name)), "-ldflags", strings.Join([]string{
-		pkg + "gitVersion=" + t.Version + c.Suffix, pkg + "gitMajor=" + major, pkg + "gitMinor=" + minor,
+		pkg + "gitVersion=" + t.Version, pkg + "gitMajor=" + major, pkg + "gitMinor=" + minor,
 	}, " ")}
 	if c.Procs > 0 {
 		args = append(args, "-p", fmt.Sprint(c.Procs))

@@ -77,9 +77,9 @@ func (s *Store) publish(v *Version) {
 	}
 }
 
-// Next returns the next writes, at most about limit, and the revision up to which all are returned. more is false
-// when there are none: wait for Wake then.
-func (c *Cursor) Next(limit int) (events []Event, revision int64, more bool, err error) {
+// Next returns the next writes, at most limit and after the first only up to about size bytes, and the revision up to
+// which all are returned. more is false when there are none: wait for Wake then.
+func (c *Cursor) Next(limit int, size int64) (events []Event, revision int64, more bool, err error) {
 	s := c.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -91,12 +91,13 @@ func (c *Cursor) Next(limit int) (events []Event, revision int64, more bool, err
 	case c.unread <= s.compacted:
 		return nil, 0, false, rpctypes.ErrCompacted
 	}
-	for _, v := range s.log[c.unread-s.compacted-1:] {
-		if len(events) == limit {
+	for _, v := range s.log[s.after(c.unread-1):] {
+		if (len(events) >= limit || size <= 0) && v.Revision >= c.unread {
 			return events, c.unread - 1, true, nil
 		}
-		if c.unread++; c.span.has(v.Key) {
+		if c.unread = v.Revision + 1; c.span.has(v.Key) {
 			events = append(events, Event{v, v.previous.Load().live()})
+			size -= v.event
 		}
 	}
 	c.unread = 0

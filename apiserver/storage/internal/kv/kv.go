@@ -72,6 +72,18 @@ func NewVersion(key string, revision, expires int64, size int) *Version {
 	return &Version{Key: key, Revision: revision, Expires: expires, Size: size}
 }
 
+// NewEvent returns a version for Append. A value of nil deletes the key; a previous one of nil says that it did not
+// exist.
+func NewEvent(key string, revision int64, value, previous []byte) *Version {
+	v := &Version{Key: key, Revision: revision, Deleted: value == nil, Size: len(value)}
+	v.value.Store(&value)
+	v.event = int64(len(key) + len(value) + len(previous))
+	if previous != nil {
+		v.previous.Store(NewEvent(key, revision, previous, nil))
+	}
+	return v
+}
+
 // at returns the version at a revision, nil if the key did not exist.
 func (v *Version) at(revision int64) *Version {
 	for v != nil && v.Revision > revision {
@@ -89,7 +101,7 @@ func (v *Version) live() *Version {
 
 // Store is the key-value store.
 //
-//	log[i].Revision == compacted+1+i,  len(log) == revision-compacted
+//	compacted < log[i].Revision <= log[i+1].Revision <= revision; each once, unless Append filled the log
 //	historySize == sum of log[i].event
 //
 // latest has the last version of each key, including deletions that are not compacted. Each version links to the
@@ -165,35 +177,55 @@ func (s *Store) Get(key string, revision int64) (*Version, int64, error) {
 // List returns the versions of the keys from start to before end at a revision, in the order of the keys: at most
 // limit if that is not 0. It returns the number of all of them and the revision that was read.
 func (s *Store) List(start, end string, revision, limit int64) (versions []*Version, count, at int64, err error) {
-	s.mu.Lock() // because Copy writes
-	at, err = s.resolve(revision)
-	if err != nil {
-		s.mu.Unlock()
-		return nil, 0, 0, err
-	}
-	latest := s.latest.Copy()
-	s.mu.Unlock()
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
+	at, err = s.ascend(start, end, revision, func(v *Version) bool {
+		if count++; count <= limit {
+			versions = append(versions, v)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	return versions, count, at, nil
+}
+
+// Page returns the first versions of what List returns: at most limit, and after the first only up to about size bytes.
+func (s *Store) Page(start, end string, revision int64, limit int, size int64) (versions []*Version, err error) {
+	_, err = s.ascend(start, end, revision, func(v *Version) bool {
+		versions = append(versions, v)
+		size -= int64(v.Size)
+		return len(versions) < limit && size > 0
+	})
+	return versions, err
+}
+
+// ascend calls next with the versions of List until it returns false. It returns the revision that was read.
+func (s *Store) ascend(start, end string, revision int64, next func(*Version) bool) (int64, error) {
+	s.mu.Lock() // because Copy writes
+	at, err := s.resolve(revision)
+	if err != nil {
+		s.mu.Unlock()
+		return 0, err
+	}
+	latest := s.latest.Copy()
+	s.mu.Unlock()
 	latest.Ascend(start, func(key string, v *Version) bool {
 		if key >= end {
 			return false
 		}
-		if v = v.at(at); v != nil {
-			if count++; count <= limit {
-				versions = append(versions, v)
-			}
-		}
-		return true
+		v = v.at(at)
+		return v == nil || next(v)
 	})
 	// A compaction may have removed versions before they were read.
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if revision != 0 && revision < s.compacted {
-		return nil, 0, 0, rpctypes.ErrCompacted
+		return 0, rpctypes.ErrCompacted
 	}
-	return versions, count, at, nil
+	return at, nil
 }
 
 // Value returns the value of a version. The caller must not change it.
@@ -213,6 +245,13 @@ func (s *Store) Value(v *Version) ([]byte, error) {
 		return *value, nil
 	}
 	return nil, fmt.Errorf("%s: revision %d is not in the file", v.Key, v.Revision)
+}
+
+// Revision returns the revision of the last write.
+func (s *Store) Revision() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.revision
 }
 
 // Compacted returns the revision that is compacted, which is the oldest one that can be read, or 0 if none was.

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -83,7 +84,7 @@ func TestRandom(t *testing.T) {
 				var events []Event
 				var revision int64
 				var err error
-				events, revision, more, err = w.Next(1 + r.IntN(3))
+				events, revision, more, err = w.Next(1+r.IntN(3), 1+r.Int64N(100))
 				require.NoError(t, err)
 				for _, e := range events {
 					for w.after++; !strings.HasPrefix(m.writes[w.after-FirstRevision-1].key, w.prefix); w.after++ {
@@ -221,7 +222,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		last = result.Revision
 	}
 	require.Len(t, s.log, 31, "each event has the value and the value before")
-	_, _, _, err = slow.Next(1)
+	_, _, _, err = slow.Next(1, math.MaxInt64)
 	require.ErrorIs(t, err, rpctypes.ErrCompacted)
 	_, _, err = s.Get("/a", first)
 	require.ErrorIs(t, err, rpctypes.ErrCompacted)
@@ -259,7 +260,7 @@ func TestExpires(t *testing.T) {
 			after time.Duration
 		}{{"/expires", time.Minute}, {"/renewed", time.Hour}} {
 			<-c.Wake()
-			events, _, _, err := c.Next(10)
+			events, _, _, err := c.Next(10, math.MaxInt64)
 			require.NoError(t, err)
 			require.Len(t, events, 1)
 			require.True(t, events[0].Deleted)
@@ -272,6 +273,62 @@ func TestExpires(t *testing.T) {
 		require.NoError(t, s.Close())
 		time.Sleep(3 * time.Hour) // the timer is stopped: no write after Close
 	})
+}
+
+// TestSkip: a cursor that has read everything before the writes that Skip leaves out fails, as one that lags behind
+// does. One that waits for later revisions reads on.
+func TestSkip(t *testing.T) {
+	s := newStore(t, Options{})
+	s.Append([]*Version{NewEvent("/a", 5, []byte("1"), nil)}, 7)
+	open := func(after int64) *Cursor {
+		c, at, err := s.Watch("/", true, after)
+		require.NoError(t, err)
+		require.Equal(t, after, at)
+		return c
+	}
+	lagging, current, waiting := open(4), open(7), open(20)
+	s.Skip(20)
+	for _, c := range []*Cursor{lagging, current} {
+		_, _, _, err := c.Next(10, math.MaxInt64)
+		require.ErrorIs(t, err, rpctypes.ErrCompacted)
+	}
+	<-current.Wake()
+	_, _, err := s.Watch("/", true, 19)
+	require.ErrorIs(t, err, rpctypes.ErrCompacted)
+	s.Append([]*Version{NewEvent("/a", 21, nil, []byte("1"))}, 21)
+	for _, c := range []*Cursor{waiting, open(20)} {
+		events, _, _, err := c.Next(10, math.MaxInt64)
+		require.NoError(t, err)
+		require.Len(t, events, 1)
+		require.True(t, events[0].Deleted)
+		require.Equal(t, "1", describe(t, s, events[0].Previous).value)
+	}
+}
+
+// TestSameRevision: another writer of etcd may write several keys in one transaction. All are read, despite limits.
+func TestSameRevision(t *testing.T) {
+	s := newStore(t, Options{})
+	c, _, err := s.Watch("/", true, 0)
+	require.NoError(t, err)
+	var want []string
+	for revision := range int64(3) {
+		var versions []*Version
+		for _, name := range []string{"/a", "/b", "/c"} {
+			want = append(want, fmt.Sprint(name, 10+revision))
+			versions = append(versions, NewEvent(name, 10+revision, []byte("1"), nil))
+		}
+		s.Append(versions, 10+revision)
+	}
+	var got []string
+	for more := true; more; {
+		var events []Event
+		events, _, more, err = c.Next(1, math.MaxInt64)
+		require.NoError(t, err)
+		for _, e := range events {
+			got = append(got, fmt.Sprint(e.Key, e.Revision))
+		}
+	}
+	require.Equal(t, want, got)
 }
 
 // duringWrite is a file of one value that calls do before each Write.

@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"sort"
 	"time"
 )
 
@@ -163,22 +164,61 @@ func (s *Store) apply(versions []*Version) {
 		if last, ok := s.latest.Set(v.Key, v); ok && last.timer != nil {
 			last.timer.Stop()
 		}
+		s.expireLater(v)
+	}
+	s.record(versions, s.revision+int64(len(versions)))
+}
+
+// Append adds versions of another store, up to a revision, to the history of a store that has nothing else.
+func (s *Store) Append(versions []*Version, revision int64) {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record(versions, max(revision, s.revision))
+}
+
+// Skip starts the history again after a later revision. Cursors that have not read up to it fail with ErrCompacted.
+func (s *Store) Skip(revision int64) {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, group := range s.cursors {
+		for c := range group {
+			if c.unread == 0 && c.after < revision {
+				c.unread = s.revision + 1
+				c.Rouse()
+			}
+		}
+	}
+	s.revision = revision
+	s.forget(revision)
+}
+
+// record adds versions, up to a revision, to the history, and keeps its bounds. The caller holds writeMu and mu.
+func (s *Store) record(versions []*Version, revision int64) {
+	for _, v := range versions {
 		s.log = append(s.log, v)
 		s.historySize += v.event
-		s.revision = v.Revision
-		s.expireLater(v)
 		s.publish(v)
 	}
+	s.revision = revision
 	over := s.historySize
 	upto := max(s.compacted, s.revision-s.options.HistoryRevisions)
-	for i, v := range s.log {
+	for _, v := range s.log {
 		if over <= s.options.HistoryBytes {
 			break
 		}
 		over -= v.event
-		upto = max(upto, s.compacted+int64(i)+1)
+		upto = max(upto, v.Revision)
 	}
 	s.forget(upto)
+}
+
+// after returns the index in the log of the first version after a revision. The caller holds mu.
+func (s *Store) after(revision int64) int {
+	return sort.Search(len(s.log), func(i int) bool { return s.log[i].Revision > revision })
 }
 
 // Compact removes the history up to a revision: older ones can't be read any more. It waits for a commit, which keeps
@@ -197,7 +237,7 @@ func (s *Store) Compact(revision int64) error {
 
 // forget compacts up to a revision. It visits each version once. The caller holds writeMu and mu.
 func (s *Store) forget(upto int64) {
-	gone := s.log[:upto-s.compacted]
+	gone := s.log[:s.after(upto)]
 	s.log = s.log[len(gone):]
 	s.compacted = upto
 	for i, v := range gone {

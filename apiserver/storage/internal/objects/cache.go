@@ -6,7 +6,9 @@ import (
 	"context"
 	"io"
 	"reflect"
+	goruntime "runtime"
 	"sync"
+	"weak"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,12 +28,13 @@ const (
 // size returns about how many bytes an entry takes.
 func (e *entry) size() int64 { return int64(len(e.value)) * e.expansion }
 
-// cache is an LRU of decoded objects of all resources, bounded in bytes.
+// cache has the decoded objects of all resources: those that somebody uses, such as a watch that waits for its client,
+// so that there is only one copy of each; and those that were used most recently, bounded in bytes.
 type cache struct {
 	mu      sync.Mutex
 	free    int64
-	entries map[cacheKey]*list.Element // of *entry
-	recent  list.List                  // the most recently used first
+	entries map[cacheKey]weak.Pointer[entry]
+	recent  list.List // of *entry; the most recently used first
 }
 
 // cacheKey identifies the object of a revision. previous tells it from the object before it, which an event of the
@@ -47,6 +50,7 @@ type entry struct {
 	key       cacheKey
 	value     []byte
 	expansion int64
+	element   *list.Element // of cache.recent; nil if others were used more recently. Guarded by cache.mu
 
 	once   sync.Once
 	object runtime.Object
@@ -56,39 +60,60 @@ type entry struct {
 	encodings map[runtime.Identifier]*encoding
 }
 
-func newCache(size int64) *cache { return &cache{free: size, entries: map[cacheKey]*list.Element{}} }
+func newCache(size int64) *cache {
+	return &cache{free: size, entries: map[cacheKey]weak.Pointer[entry]{}}
+}
 
 // get returns the entry of a value. Its object may not be decoded yet.
 func (c *cache) get(key cacheKey, value []byte) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if found, ok := c.entries[key]; ok {
-		e := found.Value.(*entry)
-		if !bytes.Equal(e.value, value) { // as after a change of the transformer
-			return &entry{value: value}
-		}
-		c.recent.MoveToFront(found)
+	e := c.entries[key].Value()
+	switch {
+	case e == nil:
+		e = &entry{key: key, value: value, expansion: key.decoder.expansion}
+		c.entries[key] = weak.Make(e)
+		goruntime.AddCleanup(e, c.forget, key)
+	case !bytes.Equal(e.value, value): // as after a change of the transformer
+		return &entry{value: value}
+	}
+	if e.element != nil {
+		c.recent.MoveToFront(e.element)
 		return e
 	}
-	e := &entry{key: key, value: value, expansion: key.decoder.expansion}
-	c.entries[key] = c.recent.PushFront(e)
+	e.element = c.recent.PushFront(e)
 	c.free -= e.size()
 	for c.free < 0 {
-		last := c.recent.Remove(c.recent.Back()).(*entry)
-		delete(c.entries, last.key)
-		c.free += last.size()
+		c.drop(c.recent.Back().Value.(*entry))
 	}
 	return e
 }
 
-// remove removes an entry, unless it is gone.
+// drop removes an entry from those that were used most recently. The caller holds mu.
+func (c *cache) drop(e *entry) {
+	c.recent.Remove(e.element)
+	c.free += e.size()
+	e.element = nil
+}
+
+// forget removes the key of an entry that is gone.
+func (c *cache) forget(key cacheKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[key].Value() == nil {
+		delete(c.entries, key)
+	}
+}
+
+// remove removes an entry.
 func (c *cache) remove(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if found, ok := c.entries[e.key]; ok && found.Value == e {
-		c.recent.Remove(found)
+	if e.element != nil {
+		c.drop(e)
+	}
+	if c.entries[e.key].Value() == e {
 		delete(c.entries, e.key)
-		c.free += e.size()
 	}
 }
 
@@ -150,7 +175,18 @@ func (d *decoder) DecodeListItem(
 }
 
 // shared is the object of an event that watches share. It implements runtime.CacheableObject.
-type shared struct{ *entry }
+type shared struct {
+	*entry
+	taken chan<- struct{} // of the watch
+}
+
+// take signals that the event was taken from the buffer of its watch.
+func (s shared) take() {
+	select {
+	case s.taken <- struct{}{}:
+	default: // it has a signal already
+	}
+}
 
 // encoding is an encoded event.
 type encoding struct {
@@ -166,6 +202,7 @@ var (
 
 // CacheEncode implements runtime.CacheableObject.
 func (s shared) CacheEncode(id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer) error {
+	s.take()
 	s.mu.Lock()
 	e := s.encodings[id]
 	if e == nil {
@@ -189,11 +226,15 @@ func (s shared) CacheEncode(id runtime.Identifier, encode func(runtime.Object, i
 		return nil
 	}
 	_, err := w.Write(e.data)
+	goruntime.KeepAlive(s.entry) // as long as a client reads it, others get the same
 	return err
 }
 
 // GetObject implements runtime.CacheableObject. It returns a copy.
-func (s shared) GetObject() runtime.Object { return s.object.DeepCopyObject() }
+func (s shared) GetObject() runtime.Object {
+	s.take()
+	return s.object.DeepCopyObject()
+}
 
 // GetObjectKind implements runtime.Object. It returns a copy.
 func (s shared) GetObjectKind() schema.ObjectKind {

@@ -1,8 +1,8 @@
-// Package objects stores API objects in a key-value store of this process.
+// Package objects stores API objects in a key-value store of this process, or in etcd.
 //
 // Reads and writes are those of k8s.io/apiserver's etcd3 storage, with a client that calls the key-value store instead
 // of etcd. So its preconditions, retries, continue tokens and errors are Kubernetes' own. Watches are not: etcd3
-// decodes an event for each watch, here watches share the decoded objects and, over HTTP, their encodings.
+// reads and decodes an event for each watch, here watches share the decoded objects and, over HTTP, their encodings.
 package objects
 
 import (
@@ -34,9 +34,11 @@ const DefaultCacheBytes = 64 << 20
 
 // Store implements storage.Store over a key-value store.
 type Store struct {
-	kv     *kv.Store
-	client *kubernetes.Client
-	cache  *cache
+	kv        *kv.Store // of the remote store: its recent history
+	client    *kubernetes.Client
+	compactor etcd3.Compactor
+	remote    *remote // nil: the objects are in kv
+	cache     *cache
 
 	running sync.WaitGroup // watches
 	mu      sync.Mutex
@@ -53,10 +55,11 @@ func New(db *kv.Store, cacheBytes int64) *Store {
 	client := clientv3.NewCtxClient(context.Background())
 	client.Lease, client.KV = leases{}, noStreams{}
 	return &Store{
-		kv:      db,
-		client:  &kubernetes.Client{Client: client, Kubernetes: adapter{db}},
-		cache:   newCache(cacheBytes),
-		watches: map[*watcher]struct{}{},
+		kv:        db,
+		client:    &kubernetes.Client{Client: client, Kubernetes: adapter{db}},
+		compactor: compactor{db},
+		cache:     newCache(cacheBytes),
+		watches:   map[*watcher]struct{}{},
 	}
 }
 
@@ -66,19 +69,26 @@ func (s *Store) Open(
 ) (storage.Interface, factory.DestroyFunc, error) {
 	own := *config
 	own.Prefix, own.LeaseManagerConfig = "", etcd3.LeaseManagerConfig{} // keys as given, exact times to live
+	if s.remote != nil {
+		own.Prefix, own.LeaseManagerConfig = s.remote.root, etcd3.NewDefaultLeaseManagerConfig()
+	}
 	decoder := newDecoder(etcd3.NewDefaultDecoder(config.Codec, storage.APIObjectVersioner{}), newFunc, s.cache)
-	opened, transformer, err := Open(s.client, compactor{s.kv}, &own, resourcePrefix, newFunc, newListFunc, decoder)
+	opened, transformer, err := open(s.client, s.compactor, &own, resourcePrefix, newFunc, newListFunc, decoder)
 	if err != nil {
 		return nil, nil, err
 	}
 	ctx, destroy := context.WithCancel(context.Background())
-	return &resource{opened, s, resourcePrefix, transformer, decoder, ctx}, factory.DestroyFunc(destroy), nil
+	r := &resource{opened, s, resourcePrefix, transformer, decoder, ctx}
+	if s.remote != nil {
+		return r, factory.DestroyFunc(destroy), nil
+	}
+	return &local{r}, factory.DestroyFunc(destroy), nil
 }
 
-// Open returns k8s.io/apiserver's etcd3 storage of a resource, and the transformer of its values. Of config it reads
+// open returns k8s.io/apiserver's etcd3 storage of a resource, and the transformer of its values. Of config it reads
 // Prefix, Codec, Transformer, GroupResource and LeaseManagerConfig. It does what storagebackend/factory does, with one
 // client for all resources.
-func Open(
+func open(
 	client *kubernetes.Client, compactor etcd3.Compactor, config *storagebackend.ConfigForResource,
 	resourcePrefix string, newFunc, newListFunc func() runtime.Object, decoder etcd3.Decoder,
 ) (storage.Interface, value.Transformer, error) {
@@ -110,7 +120,13 @@ func (s *Store) Ready(context.Context) error {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
+	for w := range s.watches {
+		w.cancel()
+	}
 	s.mu.Unlock()
+	if s.remote != nil {
+		s.remote.stop()
+	}
 	err := s.kv.Close()
 	s.running.Wait()
 	return err
@@ -145,8 +161,11 @@ type resource struct {
 	ctx               context.Context // ended by DestroyFunc
 }
 
+// local is a resource whose objects are in this process.
+type local struct{ *resource }
+
 // Stats implements storage.Interface. The sizes are exact.
-func (r *resource) Stats(context.Context) (stats storage.Stats, err error) {
+func (r *local) Stats(context.Context) (stats storage.Stats, err error) {
 	prefix := strings.TrimSuffix(r.prefix, "/") + "/"
 	versions, _, _, err := r.store.kv.List(prefix, clientv3.GetPrefixRangeEnd(prefix), 0, 0)
 	if err != nil || len(versions) == 0 {
@@ -161,7 +180,7 @@ func (r *resource) Stats(context.Context) (stats storage.Stats, err error) {
 }
 
 // EnableResourceSizeEstimation implements storage.Interface. There is nothing to estimate.
-func (r *resource) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil }
+func (r *local) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil }
 
 // adapter implements what etcd3 calls of etcd's client.
 type adapter struct{ kv *kv.Store }

@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,8 +23,10 @@ import (
 )
 
 const (
-	resultBuffer = 100 // events
-	batch        = 100 // events that are read at once
+	resultBuffer = 10        // events
+	resultSize   = 16 << 10  // of the value of an event; a larger one waits until the buffer is empty
+	batch        = 100       // events that are read at once
+	batchBytes   = 256 << 10 // of the events that are read at once
 
 	// Bookmarks come as from k8s.io/apiserver's cacher: every minute, and shortly before the deadline of the watch.
 	bookmarkInterval = time.Minute
@@ -42,6 +45,7 @@ type watcher struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	results  chan watch.Event
+	taken    chan struct{} // holds one signal: a result was taken
 
 	cursor    *kv.Cursor
 	sent      int64       // a revision up to which all was sent, for bookmarks
@@ -58,7 +62,8 @@ func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptio
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{resource: r, key: key, opts: opts, results: make(chan watch.Event, resultBuffer)}
+	w := &watcher{resource: r, key: key, opts: opts, results: make(chan watch.Event, resultBuffer),
+		taken: make(chan struct{}, 1)}
 	w.initial = after == 0
 	if opts.SendInitialEvents != nil {
 		w.initial = *opts.SendInitialEvents
@@ -68,7 +73,19 @@ func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptio
 		from = 0 // the current revision
 	}
 	var failed error
-	w.cursor, w.sent, failed = r.store.kv.Watch(key, opts.Recursive, from)
+	if s := r.store; s.remote != nil {
+		w.key = s.remote.root + key
+		if from == 0 { // the history may lag behind
+			var now kubernetes.GetResponse
+			now, failed = s.client.Kubernetes.Get(ctx, w.key, kubernetes.GetOptions{})
+			from = now.Revision
+		} else if from < s.compactor.CompactRevision() { // as etcd says, although the history may have more
+			failed = rpctypes.ErrCompacted
+		}
+	}
+	if failed == nil {
+		w.cursor, w.sent, failed = r.store.kv.Watch(w.key, opts.Recursive, from)
+	}
 	if failed == nil && w.initial && int64(after) > w.sent {
 		failed = storage.NewTooLargeResourceVersionError(after, uint64(w.sent), 1)
 	}
@@ -152,14 +169,23 @@ func (w *watcher) sendInitial() error {
 	if w.opts.Recursive {
 		end = clientv3.GetPrefixRangeEnd(w.key)
 	}
-	versions, _, _, err := w.resource.store.kv.List(w.key, end, w.sent, 0)
-	if err != nil {
-		return err
-	}
-	for _, v := range versions {
-		if err := w.sendEvent(kv.Event{Version: v}); err != nil {
+	// Pages grow while their objects are small: etcd reads as many as it is asked for, whatever their sizes.
+	for start, limit := w.key, 1; ; limit = min(2*limit, batch) {
+		versions, err := w.resource.store.page(w.ctx, start, end, w.sent, limit)
+		if err != nil {
 			return err
 		}
+		if len(versions) == 0 {
+			break
+		}
+		start = versions[len(versions)-1].Key + "\x00"
+		for i, v := range versions {
+			versions[i] = nil // its value; the event that waits shares another
+			if err := w.sendEvent(kv.Event{Version: v}); err != nil {
+				return err
+			}
+		}
+		limit = len(versions)
 	}
 	if w.opts.SendInitialEvents != nil && w.opts.Predicate.AllowWatchBookmarks {
 		return w.sendBookmark(storage.AnnotateInitialEventsEndBookmark)
@@ -172,7 +198,7 @@ func (w *watcher) sendWrites() error {
 	var due <-chan time.Time
 	isDue := false
 	for {
-		events, revision, more, err := w.cursor.Next(batch)
+		events, revision, more, err := w.cursor.Next(batch, batchBytes)
 		if err != nil {
 			return err
 		}
@@ -184,7 +210,7 @@ func (w *watcher) sendWrites() error {
 		if more {
 			continue
 		}
-		w.sent = revision
+		w.sent = max(w.sent, revision) // a history of etcd may lag behind
 		if w.requested.Swap(false) || isDue {
 			if err := w.sendBookmark(nil); err != nil {
 				return err
@@ -233,9 +259,9 @@ func (w *watcher) sendEvent(e kv.Event) error {
 	}
 	switch {
 	case isMatch && wasMatch:
-		return w.send(watch.Event{Type: watch.Modified, Object: shared{current}})
+		return w.sendEntry(watch.Modified, current)
 	case isMatch:
-		return w.send(watch.Event{Type: watch.Added, Object: shared{current}})
+		return w.sendEntry(watch.Added, current)
 	case wasMatch: // what was there, with the resourceVersion of the event
 		previous, err := w.decode(e.Previous, e.Revision, true)
 		if err != nil {
@@ -244,7 +270,7 @@ func (w *watcher) sendEvent(e kv.Event) error {
 				Message: fmt.Sprintf("saw a DELETED event, but object data is corrupt - %v", err),
 			}}
 		}
-		return w.send(watch.Event{Type: watch.Deleted, Object: shared{previous}})
+		return w.sendEntry(watch.Deleted, previous)
 	}
 	return nil
 }
@@ -286,6 +312,19 @@ func (w *watcher) sendBookmark(change func(runtime.Object) error) error {
 		}
 	}
 	return w.send(watch.Event{Type: watch.Bookmark, Object: object})
+}
+
+// sendEntry sends an event that watches share. Large ones do not pile up in the buffer.
+func (w *watcher) sendEntry(kind watch.EventType, e *entry) error {
+	for len(e.value) > resultSize && len(w.results) > 0 {
+		select {
+		case <-w.taken:
+		case <-time.After(time.Second): // who takes events need not look at their objects
+		case <-w.ctx.Done():
+			return w.ctx.Err()
+		}
+	}
+	return w.send(watch.Event{Type: kind, Object: shared{e, w.taken}})
 }
 
 func (w *watcher) send(event watch.Event) error {

@@ -1,0 +1,79 @@
+package apiserver
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+// A load is what requests in flight cost.
+type load struct {
+	requests int
+	bytes    int64 // of bodies, as they are announced: a body without a length counts as the longest one
+}
+
+func (l load) plus(m load) load { return load{l.requests + m.requests, l.bytes + m.bytes} }
+
+func (l load) isWithin(most load) bool { return l.requests <= most.requests && l.bytes <= most.bytes }
+
+// share is the part of all places that one user may take: 1/share.
+const share = 4
+
+// inFlight limits the requests in flight, for all users and for each. So a user whose bodies do not arrive, or whose
+// watches stay, takes no more than a share of the places.
+type inFlight struct {
+	most   load
+	mu     sync.Mutex
+	all    load
+	byUser map[string]load
+}
+
+func newInFlight(most load) *inFlight { return &inFlight{most: most, byUser: map[string]load{}} }
+
+// enter adds a request of a user, and returns what removes it; ok is false if there is no room.
+func (f *inFlight) enter(as user.Info, added load) (leave func(), ok bool) {
+	name := tenantOf(as)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	most := load{max(f.most.requests/share, 1), max(f.most.bytes/share, added.bytes)}
+	if !f.all.plus(added).isWithin(f.most) || !f.byUser[name].plus(added).isWithin(most) {
+		return nil, false
+	}
+	f.add(name, added)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.add(name, load{-added.requests, -added.bytes})
+	}, true
+}
+
+func (f *inFlight) add(name string, added load) {
+	f.all = f.all.plus(added)
+	if f.byUser[name] = f.byUser[name].plus(added); f.byUser[name] == (load{}) {
+		delete(f.byUser, name)
+	}
+}
+
+// tenantOf returns whom a request counts for: a user, or the namespace of a ServiceAccount, in which who may create one
+// may create many.
+func tenantOf(as user.Info) string {
+	const prefix = "system:serviceaccount:"
+	if namespace, ok := strings.CutPrefix(as.GetName(), prefix); ok {
+		namespace, _, _ = strings.Cut(namespace, ":")
+		return prefix + namespace
+	}
+	return as.GetName()
+}
+
+// isUnlimited reports whether a request has a place whatever others do: of an administrator, or of who checks whether
+// the server is alive.
+func isUnlimited(as user.Info, r *http.Request) bool {
+	if slices.Contains(as.GetGroups(), user.SystemPrivilegedGroup) {
+		return true
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	return r.ContentLength == 0 && slices.Contains([]string{"healthz", "livez", "readyz"}, first)
+}

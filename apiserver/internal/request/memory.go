@@ -1,0 +1,263 @@
+package request
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubejson "k8s.io/apimachinery/pkg/runtime/serializer/json"
+)
+
+// A body is decoded only if the Go structs that it becomes take at most minMemory, and memoryPerByte for each of its
+// bytes (spec rule 12.9). An empty container is 2 bytes in protobuf, 3 in a list in JSON, and a struct of 600: objects
+// that people and controllers write have far more text in each struct. The dense ones are definitions, with 35 bytes of
+// structs for each byte. Maps and lists of any, which custom resources become, need no limit: they take about as much.
+const (
+	minMemory     = 4 << 20
+	memoryPerByte = 40
+	// maxValue is what a value takes at most: no struct has 2 KiB, and a list has twice the size of its items.
+	maxValue = 4 << 10
+)
+
+// mapEntry is what an entry of a map takes besides its value.
+const mapEntry = 64
+
+// A Target returns the type that a body is decoded into if it names a kind, which may have empty fields. The type is
+// nil for a body that becomes no Go struct.
+type Target func(named schema.GroupVersionKind) reflect.Type
+
+// As is the Target for a type, whatever a body names.
+func As(t reflect.Type) Target { return func(schema.GroupVersionKind) reflect.Type { return t } }
+
+// Kinds is the Target for the kinds of a creater. kind is that of a body that names none.
+func Kinds(creater runtime.ObjectCreater, kind schema.GroupVersionKind) Target {
+	return func(named schema.GroupVersionKind) reflect.Type {
+		if named.Version == "" {
+			named.Group, named.Version = kind.Group, kind.Version
+		}
+		named.Kind = cmp.Or(named.Kind, kind.Kind)
+		obj, err := creater.New(named)
+		if _, ok := obj.(runtime.Unstructured); ok || err != nil { // the decoder rejects an unknown kind
+			return nil
+		}
+		return reflect.TypeOf(obj)
+	}
+}
+
+// CheckJSON returns an error if what JSON becomes takes too much memory.
+func (t Target) CheckJSON(data []byte) error {
+	w := newWeight(len(data))
+	values := bytes.Count(data, []byte(",")) + bytes.Count(data, []byte("{")) + bytes.Count(data, []byte("["))
+	if values*maxValue < w.limit {
+		return nil // most bodies
+	}
+	var named schema.GroupVersionKind
+	if found, err := kubejson.DefaultMetaFactory.Interpret(data); err == nil {
+		named = *found
+	}
+	if as := t(named); as != nil {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.UseNumber()
+		w.json(d, as)
+	}
+	return w.err()
+}
+
+// checkProto is CheckJSON for protobuf. It also limits how deep messages are nested.
+func (t Target) checkProto(data []byte, nesting int) error {
+	var body runtime.Unknown
+	if err := body.Unmarshal(bytes.TrimPrefix(data, envelope)); err != nil {
+		return nil // the decoder reports it
+	}
+	w := newWeight(len(data))
+	if !w.proto(body.Raw, t(body.GroupVersionKind()), nesting) {
+		return apierrors.NewBadRequest(fmt.Sprintf(tooDeep, nesting))
+	}
+	return w.err()
+}
+
+// weight is how much memory may still be taken.
+type weight struct{ left, limit int }
+
+func newWeight(size int) *weight {
+	limit := minMemory + memoryPerByte*size
+	return &weight{limit, limit}
+}
+
+func (w *weight) err() error {
+	if w.left >= 0 {
+		return nil
+	}
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+		"the body of the request would take more than %d bytes of memory", w.limit))
+}
+
+// pointee adds what a pointer points to, and returns its type. It returns other types as they are.
+func (w *weight) pointee(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+		w.left -= int(t.Size())
+	}
+	return t
+}
+
+// item adds an item of a list or an entry of a map, and returns its type. While a list grows, it takes up to twice the
+// size of its items.
+func (w *weight) item(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Map {
+		w.left -= mapEntry + int(t.Elem().Size())
+	} else {
+		w.left -= 2 * int(t.Elem().Size())
+	}
+	return t.Elem()
+}
+
+// fields are the types of the fields of a struct.
+type fields struct {
+	byName   map[string]reflect.Type // in JSON
+	byNumber map[uint64]reflect.Type // in protobuf
+}
+
+var known sync.Map // reflect.Type to fields
+
+func fieldsOf(t reflect.Type) fields {
+	if found, ok := known.Load(t); ok {
+		return found.(fields)
+	}
+	out := fields{map[string]reflect.Type{}, map[uint64]reflect.Type{}}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if tag := strings.Split(f.Tag.Get("protobuf"), ","); len(tag) > 1 {
+			number, _ := strconv.ParseUint(tag[1], 10, 64)
+			out.byNumber[number] = f.Type
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			maps.Copy(out.byName, fieldsOf(f.Type).byName)
+		case f.IsExported():
+			out.byName[cmp.Or(name, f.Name)] = f.Type
+		}
+	}
+	known.Store(t, out)
+	return out
+}
+
+// json adds the next value of a decoder, which becomes a type, or no Go type if that is nil. It returns false if there
+// is none.
+func (w *weight) json(d *json.Decoder, t reflect.Type) bool {
+	token, err := d.Token()
+	first, ok := token.(json.Delim)
+	if !ok {
+		w.pointee(t)
+		return err == nil
+	}
+	t = w.decoded(t, first)
+	for d.More() && w.left >= 0 {
+		var item reflect.Type
+		if first == '{' {
+			if token, err = d.Token(); err != nil {
+				return false
+			}
+		}
+		switch name, _ := token.(string); {
+		case t == nil:
+		case t.Kind() == reflect.Map && first == '{', t.Kind() == reflect.Slice && first == '[':
+			item = w.item(t)
+		case t.Kind() == reflect.Struct && first == '{':
+			item = fieldsOf(t).byName[name]
+		}
+		if !w.json(d, item) {
+			return false
+		}
+	}
+	_, err = d.Token()
+	return err == nil
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// decoded returns the type that has the members or items of a value. It is another one if the type decodes itself, such
+// as JSONSchemaPropsOrArray: then it is that of a field.
+func (w *weight) decoded(t reflect.Type, first json.Delim) reflect.Type {
+	if t = w.pointee(t); t == nil || !reflect.PointerTo(t).Implements(unmarshaler) {
+		return t
+	}
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+		switch of := t.Field(i).Type; {
+		case first == '{' && of.Kind() == reflect.Pointer:
+			return w.pointee(of)
+		case first == '[' && of.Kind() == reflect.Slice:
+			return of
+		}
+	}
+	return nil
+}
+
+// proto adds the values of a protobuf message that becomes a type, and reports whether messages are nested no deeper
+// than some levels. What has no type may be a message as well: texts that happen to parse as one go a few levels deep
+// at most. It accepts everything that the decoders of k8s.io/api accept, such as varints that are not canonical and
+// groups without an end, and reads each byte once.
+func (w *weight) proto(data []byte, t reflect.Type, levels int) bool {
+	var numbers map[uint64]reflect.Type
+	if t = w.pointee(t); t != nil && t.Kind() != reflect.Struct {
+		return true
+	} else if t != nil {
+		numbers = fieldsOf(t).byNumber
+	}
+	return levels > 0 && eachField(data, func(number uint64, value []byte) bool {
+		of := numbers[number]
+		switch {
+		case w.left < 0:
+			return true
+		case of == nil || of.Kind() != reflect.Slice && of.Kind() != reflect.Map:
+			return w.proto(value, of, levels-1)
+		case of.Kind() == reflect.Map: // an entry is a message of a key and a value
+			entries := map[uint64]reflect.Type{1: of.Key(), 2: w.item(of)}
+			return eachField(value, func(number uint64, value []byte) bool {
+				return w.proto(value, entries[number], levels-1)
+			})
+		case of.Elem().Size() <= 8 && of.Elem().Kind() != reflect.Pointer:
+			w.left -= 2 * int(of.Elem().Size()) * len(value) // each byte may be a number
+			return true
+		}
+		return w.proto(value, w.item(of), levels-1)
+	})
+}
+
+// eachField calls do for each field of a protobuf message with a value of several bytes. It returns false once do does.
+func eachField(data []byte, do func(number uint64, value []byte) bool) bool {
+	for len(data) > 0 {
+		var tag, length uint64
+		tag, data = varint(data)
+		switch tag & 7 {
+		case 0:
+			_, data = varint(data)
+		case 1:
+			data = data[min(8, len(data)):]
+		case 2:
+			if length, data = varint(data); length > uint64(len(data)) {
+				return true
+			}
+			if !do(tag>>3, data[:length]) {
+				return false
+			}
+			data = data[length:]
+		case 3, 4: // the fields of a group belong to the message
+		case 5:
+			data = data[min(4, len(data)):]
+		default:
+			return true
+		}
+	}
+	return true
+}

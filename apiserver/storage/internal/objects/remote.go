@@ -1,0 +1,114 @@
+package objects
+
+import (
+	"context"
+	"path"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+
+	"github.com/tenure-ssa/tenure/apiserver/storage/internal/kv"
+)
+
+const (
+	// retry is how long to wait after etcd ended a watch.
+	retry = time.Second
+	// listing is how many watches list objects at the same time.
+	listing = 2
+)
+
+// remote is where the objects of a store are, if they are in etcd. One watch reads all writes, from whichever server;
+// the watches of clients share its events, as they share those of a store in this process.
+type remote struct {
+	root    string // of the keys
+	listing chan struct{}
+	stop    context.CancelFunc
+}
+
+// NewRemote returns a store of the objects in etcd with a prefix. Close leaves the client open. The history begins now,
+// as that of kube-apiserver does: etcd reads up to 1,000 earlier writes at once, of whatever size.
+func NewRemote(
+	ctx context.Context, client *kubernetes.Client, compactor etcd3.Compactor, prefix string,
+) (*Store, error) {
+	root := strings.TrimSuffix(path.Join("/", prefix), "/")
+	now, err := client.Kubernetes.Get(ctx, root+"/", kubernetes.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	s := New(kv.New(kv.Options{}, nil, now.Revision, nil), 0)
+	following, stop := context.WithCancel(context.Background())
+	s.client, s.compactor, s.remote = client, compactor, &remote{root, make(chan struct{}, listing), stop}
+	s.running.Go(func() {
+		for following.Err() == nil {
+			s.follow(following)
+		}
+	})
+	return s, nil
+}
+
+// follow appends the writes in etcd to the history until etcd ends the watch. The history starts again after writes
+// that etcd has compacted, and after one of which it has compacted the previous value.
+func (s *Store) follow(ctx context.Context) {
+	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	for r := range s.client.Watch(watching, s.remote.root+"/", clientv3.WithPrefix(), clientv3.WithPrevKV(),
+		clientv3.WithProgressNotify(), clientv3.WithRev(s.kv.Revision()+1)) {
+		if r.CompactRevision > 0 {
+			s.kv.Skip(r.CompactRevision)
+			return
+		}
+		if r.Err() != nil {
+			break
+		}
+		revision := r.Header.Revision // up to which all was sent, if there are no events
+		var versions []*kv.Version
+		for _, e := range r.Events {
+			// The header of a watch that etcd resumes has a later revision, and more events follow.
+			revision = e.Kv.ModRevision
+			var value, previous []byte
+			if e.Type == clientv3.EventTypePut {
+				value = e.Kv.Value
+			}
+			if e.PrevKv != nil {
+				previous = e.PrevKv.Value
+			} else if !e.IsCreate() {
+				s.kv.Skip(revision)
+				versions = nil
+				continue
+			}
+			versions = append(versions, kv.NewEvent(string(e.Kv.Key), revision, value, previous))
+		}
+		s.kv.Append(versions, revision)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(retry):
+	}
+}
+
+// page returns the first versions of at most limit at a revision, after the first only up to about batchBytes.
+func (s *Store) page(ctx context.Context, start, end string, revision int64, limit int) ([]*kv.Version, error) {
+	if s.remote == nil {
+		return s.kv.Page(start, end, revision, limit, batchBytes)
+	}
+	select {
+	case s.remote.listing <- struct{}{}:
+		defer func() { <-s.remote.listing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	got, err := s.client.KV.Get(ctx, start, clientv3.WithRange(end), clientv3.WithRev(revision),
+		clientv3.WithLimit(int64(limit)))
+	if err != nil {
+		return nil, err
+	}
+	var versions []*kv.Version
+	for size, i := 0, 0; i < len(got.Kvs) && size < batchBytes; i++ {
+		size += len(got.Kvs[i].Value)
+		versions = append(versions, kv.NewEvent(string(got.Kvs[i].Key), got.Kvs[i].ModRevision, got.Kvs[i].Value, nil))
+	}
+	return versions, nil
+}

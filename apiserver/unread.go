@@ -1,0 +1,229 @@
+package apiserver
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// What a client that does not read costs, and what it gets:
+//
+//   - A store keeps no queue for a watch, but a place in its history, on etcd too. A watch holds up to ten events of up
+//     to 16 KiB, and three larger ones: one is being written, one waits in a channel, one waits for that. It also holds
+//     the values of what it sends next, up to 256 KiB or one event, and about 50 KiB for its connection. All watches
+//     share the decoded object of an event and, for each media type, version and transformation to a Table or
+//     PartialObjectMetadata, its encoding. On etcd, two watches at a time read a page of the objects that exist.
+//   - A write that waits for its client counts in unread, for the server and for the user. If Limits.Unread or
+//     Limits.UnreadPerUser is exceeded, the watch or list ends that has waited the longest since its client last read
+//     something: of the same user, or of the user whose unread bytes are the most. Clients that have read something
+//     within the last second (patience) are spared up to twice the limit. Nobody waits for others.
+//   - Limits.Write is the time to read one event of a watch, or the whole response of another request. Then it ends.
+//   - The end is that of the connection in HTTP/1.1 and that of the stream in HTTP/2. A client then watches from the
+//     resourceVersion that it has read last.
+//   - A watch that lags behind the history of its store (HistoryBytes, HistoryRevisions), which includes one that has
+//     not read the objects that existed at its start, ends with 410 Expired. A client then lists again.
+
+const (
+	// patience is how long a response waits for its client before others can end it.
+	patience = time.Second
+	// step is how much of an event a client has to read to be seen as reading, in bytes.
+	step = 64 << 10
+	// small writes do not count: net/http buffers them.
+	small = 4 << 10
+	// compressor is what gzip keeps while a client does not read, in bytes.
+	compressor = 1 << 20
+)
+
+// unread counts the bytes that wait for clients.
+type unread struct {
+	limits Limits
+	mu     sync.Mutex
+	all    waiting
+	users  map[string]*waiting
+}
+
+func newUnread(limits Limits) *unread {
+	return &unread{limits: limits, all: waiting{writers: map[piece]int{}}, users: map[string]*waiting{}}
+}
+
+// piece is memory that waits for one client or several. It is identified by its address.
+type piece struct {
+	first *byte
+	size  int64
+}
+
+// waiting are writes that wait for clients.
+//
+//	bytes == sum of piece.size over writers
+type waiting struct {
+	bytes   int64
+	writers map[piece]int // how many write it
+	queue   list.List     // of *unreadWriter; the client of the first has not read for the longest time. Only of users
+}
+
+func (w *waiting) add(p piece) {
+	if w.writers[p]++; w.writers[p] == 1 {
+		w.bytes += p.size
+	}
+}
+
+func (w *waiting) remove(p piece) {
+	if w.writers[p]--; w.writers[p] == 0 {
+		delete(w.writers, p)
+		w.bytes -= p.size
+	}
+}
+
+// begin counts a write, and ends others until there is room for it.
+func (u *unread) begin(w *unreadWriter, p piece) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	user := u.users[w.user]
+	if user == nil {
+		user = &waiting{writers: map[piece]int{}}
+		u.users[w.user] = user
+	}
+	u.all.add(p)
+	user.add(p)
+	w.piece, w.since = p, time.Now()
+	w.element = user.queue.PushBack(w)
+	for u.endOne(user, w, user.bytes-u.limits.UnreadPerUser, u.limits.UnreadPerUser) {
+	}
+	for u.endOne(u.most(w), w, u.all.bytes-u.limits.Unread, u.limits.Unread) {
+	}
+}
+
+// most returns the user with the most bytes among those of whom another write than this one has waited the longest.
+func (u *unread) most(w *unreadWriter) (most *waiting) {
+	if u.all.bytes <= u.limits.Unread {
+		return nil
+	}
+	for _, user := range u.users {
+		if (most == nil || user.bytes > most.bytes) && user.queue.Front().Value != w {
+			most = user
+		}
+	}
+	return most
+}
+
+// endOne ends the write of a user that has waited the longest if a limit is exceeded by over bytes, but not this one.
+// It returns false if there was none to end. The caller holds mu.
+func (u *unread) endOne(user *waiting, but *unreadWriter, over, limit int64) bool {
+	if over <= 0 || user == nil {
+		return false
+	}
+	first := user.queue.Front().Value.(*unreadWriter)
+	if first == but || over <= limit && time.Since(first.since) < patience {
+		return false
+	}
+	u.remove(first)
+	first.end()
+	return true
+}
+
+// connKey is the key of a connection in the context of its requests.
+type connKey struct{}
+
+// withConn is the ConnContext of an http.Server.
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// end makes a write that waits for its client return an error.
+func (w *unreadWriter) end() {
+	if conn, ok := w.request.Context().Value(connKey{}).(*tls.Conn); ok && w.request.ProtoMajor == 1 {
+		_ = conn.NetConn().Close() // tls.Conn.Close would wait for the client too
+		return
+	}
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(-time.Second))
+}
+
+// remove ends the counting of a write. The caller holds mu.
+func (u *unread) remove(w *unreadWriter) {
+	user := u.users[w.user]
+	user.queue.Remove(w.element)
+	w.element = nil
+	user.remove(w.piece)
+	u.all.remove(w.piece)
+	if user.queue.Len() == 0 {
+		delete(u.users, w.user)
+	}
+}
+
+// update records that the client has read a step or, if the write is done, ends the counting.
+func (u *unread) update(w *unreadWriter, isDone bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case w.element == nil: // it was ended
+	case isDone:
+		u.remove(w)
+	default:
+		w.since = time.Now()
+		u.users[w.user].queue.MoveToBack(w.element)
+	}
+}
+
+// unreadWriter writes a list or the events of a watch.
+type unreadWriter struct {
+	http.ResponseWriter
+	request *http.Request
+	unread  *unread
+	user    string
+	limit   time.Duration // to write an event of a watch, which may wait for the next one as long as it likes; 0: a list
+
+	// The current write. Guarded by unread.mu.
+	piece   piece
+	since   time.Time
+	element *list.Element
+}
+
+func (u *unread) writer(w http.ResponseWriter, r *http.Request, limit time.Duration) *unreadWriter {
+	user := ""
+	if info, ok := apirequest.UserFrom(r.Context()); ok {
+		user = tenantOf(info)
+	}
+	return &unreadWriter{ResponseWriter: w, request: r, unread: u, user: user, limit: limit}
+}
+
+func (w *unreadWriter) Write(data []byte) (written int, err error) {
+	if w.limit > 0 {
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.limit))
+	}
+	size := int64(len(data))
+	if w.Header().Get("Content-Encoding") == "gzip" {
+		size += compressor
+	}
+	if size <= small {
+		return w.ResponseWriter.Write(data)
+	}
+	w.unread.begin(w, piece{&data[0], size})
+	defer w.unread.update(w, true)
+	for written < len(data) {
+		n, err := w.ResponseWriter.Write(data[written:min(written+step, len(data))])
+		written += n
+		if err != nil {
+			return written, err
+		}
+		w.unread.update(w, false)
+	}
+	return written, nil
+}
+
+// Flush ends the event.
+func (w *unreadWriter) Flush() {
+	control := http.NewResponseController(w.ResponseWriter)
+	_ = control.Flush()
+	if w.limit > 0 {
+		_ = control.SetWriteDeadline(time.Time{})
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (w *unreadWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,360 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// TestAdviceAtRandom makes clusters with histories, as TestTruthAtRandom does, and plans random intents.
+// It does what the command suggests for them and in reports, and checks the promises. SEEDS=1:50 makes 50 clusters;
+// MINUTES=15 makes no more of them after this time; KUBE_APISERVER is the path of a kube-apiserver for it.
+func TestAdviceAtRandom(t *testing.T) {
+	first, count, intents := uint64(1), uint64(1), 150
+	if text := os.Getenv("SEEDS"); text != "" {
+		_, err := fmt.Sscanf(text, "%d:%d", &first, &count)
+		require.NoError(t, err)
+		intents = 400
+	}
+	end := time.Now().Add(24 * time.Hour)
+	if text := os.Getenv("MINUTES"); text != "" {
+		minutes, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		end = time.Now().Add(time.Duration(minutes) * time.Minute)
+	}
+	followed := map[string]int{}
+	for seed := first; seed < first+count && time.Now().Before(end); seed++ {
+		var server *testCluster
+		if binary := os.Getenv(realServer); binary != "" {
+			server = &testCluster{server: startRealServer(testHost{t}, binary)}
+		} else {
+			server = newTestCluster(testHost{t}, apiserver.Options{})
+		}
+		client := truthServerOn(t, server)
+		a := &adviceWorld{truthWorld: newTruthWorld(t, client, seed), followed: followed}
+		a.flags, a.dir = listen(testHost{t}, server), t.TempDir()
+		for i := range intents {
+			switch {
+			case i%25 == 24:
+				a.checkReport()
+			case i%25 == 12:
+				a.checkPolicy()
+			default:
+				a.checkAdvice()
+			}
+		}
+		t.Log(seed, followed)
+	}
+	wanted := []string{"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy"}
+	if count > 1 { // they are rare
+		wanted = append(wanted, "transfer", "adopt", "promise unblocks")
+	}
+	for _, kind := range wanted {
+		require.Positive(t, followed[kind], "%s: %v", kind, followed)
+	}
+}
+
+// adviceWorld is a cluster whose advice is followed.
+type adviceWorld struct {
+	*truthWorld
+	dir      string
+	flags    []string
+	followed map[string]int
+}
+
+// suggested is a suggestion as the command prints it.
+type suggested struct {
+	Why, Way  string
+	Arguments []string
+	Refused   string
+	Promise   struct {
+		Unblocks, Keeps, Done bool
+		NextApplyRemoves      []string
+	}
+}
+
+// run runs a command in the cluster.
+func (a *adviceWorld) run(args ...string) (status int, out, errs string) {
+	return output(process.Env{Dir: a.dir, Name: "tenure"}, args...)
+}
+
+// rarest returns a suggestion of the verb that was followed least often.
+func (a *adviceWorld) rarest(found []suggested) suggested {
+	a.r.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	return slices.MinFunc(found, func(x, y suggested) int {
+		return cmp.Compare(a.followed[x.Arguments[0]], a.followed[y.Arguments[0]])
+	})
+}
+
+// checkAdvice plans an intent, and follows one of the suggestions.
+func (a *adviceWorld) checkAdvice() {
+	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
+	tree, manager := a.variant(o), a.manager()
+	kind := a.kind(tree)
+	write(t, a.dir, map[string]string{"intent.json": jsonText(tree)})
+	input := append([]string{"-f", "intent.json", "--field-manager", manager}, a.flags...)
+	plan := append([]string{"plan"}, input...)
+	status, _, errs := a.run(plan...)
+	var found []suggested
+	switch status {
+	case statusFailed:
+		for _, line := range suggestedIn(errs) {
+			s := suggested{Why: line, Arguments: shellWords(t, line)}
+			s.Promise.Unblocks = true
+			found = append(found, s)
+		}
+	case statusConflict:
+		_, out, _ := a.run(append([]string{"conflicts", "-o", "json"}, input...)...)
+		var report struct{ Ways, Suggestions []suggested }
+		require.NoError(t, json.Unmarshal([]byte(out), &report), out)
+		found = append(report.Ways, report.Suggestions...)
+	default:
+		_, out, _ := a.run(append([]string{"plan", "-o", "json"}, input...)...)
+		var report struct {
+			Objects []struct{ Leftovers []suggested }
+		}
+		require.NoError(t, json.Unmarshal([]byte(out), &report), out)
+		for _, object := range report.Objects {
+			found = append(found, object.Leftovers...)
+		}
+	}
+	found = slices.DeleteFunc(found, func(s suggested) bool { return len(s.Arguments) == 0 || s.Refused != "" })
+	if len(found) == 0 {
+		if a.r.IntN(2) == 0 { // the world goes on
+			a.run(append(plan, "--apply", "--yes", "--force-conflicts")...)
+		}
+		a.happen(o)
+		return
+	}
+	s := a.rarest(found)
+	before, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
+	about := fmt.Sprintf("seed %d, manager %q, intent %s\n%s: %v %+v\nbefore %s\nhistory %s", a.seed, manager,
+		jsonText(tree), s.Why, s.Arguments, s.Promise, jsonText(before), strings.Join(o.history, "\n  "))
+	did, out, wrong := a.run(append(slices.Clone(s.Arguments), "--yes")...)
+	require.Zero(t, did, "%s\n%s%s", about, out, wrong)
+	a.followed[s.Arguments[0]]++
+	o.history = append(o.history, strings.Join(s.Arguments, " "))
+	if s.Way != "" { // the apply was sent, and it is another one
+		after, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
+		a.requireKept(s, tree, manager, before, after, about)
+		return
+	}
+	moved, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
+	require.Equal(t, jsonText(truthStripped(before, false)), jsonText(truthStripped(moved, false)), about)
+	status, out, errs = a.run(append(plan, "-o", "json")...)
+	if s.Promise.Unblocks {
+		a.followed["promise unblocks"]++
+		require.NotEqual(t, statusFailed, status, "%s\n%s", about, errs)
+		require.NotEqual(t, statusConflict, status, "%s\n%s", about, out)
+	}
+	if s.Promise.Done {
+		a.followed["promise done"]++
+		for _, line := range suggestedIn(out) {
+			require.NotEqual(t, s.Arguments, shellWords(t, line), about)
+		}
+	}
+	if s.Promise.NextApplyRemoves == nil {
+		if status == statusChanges && s.Promise.Keeps {
+			a.run(append(plan, "--apply", "--yes")...)
+			after, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
+			a.requireKept(s, tree, manager, before, after, about)
+		}
+		return
+	}
+	a.run(append(plan, "--apply", "--yes", "--force-conflicts")...)
+	after, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
+	a.followed["promise removes"]++
+	a.requireRemoved(tree, moved, after, s.Promise.NextApplyRemoves, about)
+}
+
+// requireKept checks that no value that others own has changed between two objects, if this was promised: but for what
+// was promised to be removed, what the server sets in metadata, and what others own together with the manager.
+func (a *adviceWorld) requireKept(
+	s suggested, tree map[string]any, manager string, before, after map[string]any, about string,
+) {
+	if !s.Promise.Keeps || before == nil {
+		return
+	}
+	a.followed["promise keeps"]++
+	target, _, err := a.place.Live(a.t.Context(), tree)
+	require.NoError(a.t, err)
+	typ := target.Kind.Typ
+	list, _, err := managedfields.Read(place.Wrap(before))
+	require.NoError(a.t, err)
+	leaves := typ.FieldSet(before).Leaves().Difference(setByServer)
+	for i := range list {
+		if e := &list[i]; e.Manager != manager && e.APIVersion == tree["apiVersion"] {
+			for path := range typ.Reconcile(e.Owned()).Intersection(leaves).All() {
+				was, _ := typ.Get(before, path)
+				is, _ := typ.Get(after, path)
+				isPromised := slices.ContainsFunc(s.Promise.NextApplyRemoves, func(p string) bool {
+					return strings.HasPrefix(path.String(), p)
+				})
+				require.True(a.t, isPromised || typed.Equal(was, is), "%s of %q changed from %v to %v\n%s\nafter %s", path,
+					e.Manager, was, is, about, jsonText(after))
+			}
+		}
+	}
+}
+
+// setByServer is what a server sets whoever owns it: when kubectl's manager applies, and when a template changes.
+var setByServer = fieldpath.NewSet(
+	fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation),
+	fieldpath.Fields("metadata", "annotations", "deprecated.daemonset.template.generation"),
+)
+
+// controlPlane are managers whose entries nobody may drop.
+var controlPlane = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"}
+
+// checkReport follows a suggestion of a report, now or when all are silent.
+func (a *adviceWorld) checkReport() {
+	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
+	for _, manager := range controlPlane {
+		tree := o.valid[0]
+		patch := []byte(`{"metadata":{"annotations":{"control-plane":"` + manager + `"}}}`)
+		_, _ = a.client.Patch(t.Context(), a.kind(tree), o.namespace, o.name, types.MergePatchType, patch, manager)
+	}
+	now := time.Now()
+	if a.r.IntN(2) == 0 {
+		now = now.AddDate(1, 0, 0)
+	}
+	report := append([]string{"report", "-n", o.namespace, "-o", "json"}, a.flags...)
+	run := func() []suggested {
+		status, out, errs := output(process.Env{Dir: a.dir, Name: "tenure", Now: func() time.Time { return now }}, report...)
+		require.Zero(t, status, errs)
+		var report struct{ Suggestions []suggested }
+		require.NoError(t, json.Unmarshal([]byte(out), &report), out)
+		return report.Suggestions
+	}
+	found := slices.DeleteFunc(run(), func(s suggested) bool { return len(s.Arguments) == 0 })
+	for _, s := range found {
+		for _, manager := range controlPlane {
+			require.NotContains(t, s.Arguments, manager, s.Why)
+		}
+	}
+	if len(found) == 0 {
+		return
+	}
+	s := a.rarest(found)
+	before := a.values()
+	status, out, errs := a.run(append(slices.Clone(s.Arguments), "--yes")...)
+	require.Contains(t, []int{0, statusChanges}, status, "seed %d: %s: %v\n%s%s", a.seed, s.Why, s.Arguments, out, errs)
+	a.followed[s.Arguments[0]]++
+	require.Equal(t, before, a.values(), "seed %d: %s: %v", a.seed, s.Why, s.Arguments)
+	for _, again := range run() {
+		if s.Promise.Done {
+			require.NotEqual(t, s.Arguments, again.Arguments, "seed %d: %s\n%s%s", a.seed, s.Why, out, errs)
+		}
+	}
+}
+
+// values returns the objects without their owners.
+func (a *adviceWorld) values() (out []string) {
+	for _, o := range a.objects {
+		if live, _ := a.client.Get(a.t.Context(), a.kind(o.valid[0]), o.namespace, o.name); live != nil {
+			out = append(out, jsonText(truthStripped(live, false)))
+		}
+	}
+	return out
+}
+
+// checkPolicy decides the conflicts of an intent by the policy that is proposed for its manager. The rule for the owner
+// decides each, whatever is in the names of managers and fields.
+func (a *adviceWorld) checkPolicy() {
+	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
+	tree, manager := a.variant(o), a.manager()
+	propose := []string{"policy", "init", "-n", o.namespace, "--field-manager", manager}
+	status, out, errs := a.run(append(propose, a.flags...)...)
+	require.Zero(t, status, errs)
+	write(t, a.dir, map[string]string{"intent.json": jsonText(tree), "policy.yaml": out})
+	status, tested, errs := a.run("policy", "test", "policy.yaml")
+	require.Zero(t, status, "%s%s\n%s", tested, errs, out)
+	_, planned, _ := a.run(append([]string{"plan", "-f", "intent.json", "--field-manager", manager,
+		"--policy", "policy.yaml", "-o", "json"}, a.flags...)...)
+	var plan struct {
+		Objects []struct {
+			Decisions []struct {
+				Field, Reason string
+				Rule          int
+				Owner         struct{ Manager string }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(planned), &plan), planned)
+	for _, object := range plan.Objects {
+		sets := map[string][]string{} // the beginnings of reasons by field: one decision is for all owners
+		for _, d := range object.Decisions {
+			sets[d.Field] = append(sets[d.Field], d.Owner.Manager+" ", "what people change")
+		}
+		for _, d := range object.Decisions {
+			if d.Rule > 0 {
+				a.followed["policy"]++
+				isSet := slices.ContainsFunc(sets[d.Field], func(begin string) bool { return strings.HasPrefix(d.Reason, begin) })
+				require.True(t, isSet, "%s\n%s", planned, out)
+			}
+		}
+	}
+}
+
+// requireRemoved checks that the leaves of a promise are those that an apply removed.
+func (a *adviceWorld) requireRemoved(
+	tree, before, after map[string]any, promised []string, about string,
+) {
+	target, _, err := a.place.Live(a.t.Context(), tree)
+	require.NoError(a.t, err)
+	was, is := target.Kind.Typ.FieldSet(before), target.Kind.Typ.FieldSet(after)
+	var removed []string
+	for path := range was.Difference(is).Leaves().All() {
+		removed = append(removed, path.String())
+	}
+	for _, path := range removed {
+		isPromised := slices.ContainsFunc(promised, func(p string) bool { return strings.HasPrefix(path, p) })
+		require.True(a.t, isPromised, "%s is removed, and was not promised\n%s\nafter %s", path, about, jsonText(after))
+	}
+	for _, path := range promised {
+		isRemoved := slices.ContainsFunc(removed, func(p string) bool { return strings.HasPrefix(p, path) })
+		require.True(a.t, isRemoved || a.isDefaulted(before, after, path, target),
+			"%s was promised, and is not removed\n%s\nafter %s", path, about, jsonText(after))
+	}
+}
+
+// isDefaulted reports whether a field has another value, which is a default that was set in its place.
+func (a *adviceWorld) isDefaulted(before, after map[string]any, path string, target *place.Target) bool {
+	for p := range target.Kind.Typ.FieldSet(before).All() {
+		if p.String() == path {
+			was, _ := target.Kind.Typ.Get(before, p)
+			is, _ := target.Kind.Typ.Get(after, p)
+			return !typed.Equal(was, is)
+		}
+	}
+	return false
+}
+
+// truthServerOn prepares a server for worlds.
+func truthServerOn(t *testing.T, server *testCluster) *cluster.Cluster {
+	listener := httptest.NewServer(server)
+	t.Cleanup(listener.Close)
+	client, err := cluster.Local(&rest.Config{Host: listener.URL, WarningHandler: rest.NoWarnings{}, QPS: -1})
+	require.NoError(t, err)
+	return setUpTruth(t, client)
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/ownership/advice"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// suggest returns the arguments of suggestions: of the commands that act where this one does. They get all flags that
+// choose the place. All commands that are suggested are made by it.
+func (f *placeFlags) suggest() view.Suggest { return f.suggestFor(objectArguments) }
+
+// suggestFor is suggest for objects that are named by other arguments.
+func (f *placeFlags) suggestFor(objects func(advice.Objects) []string) view.Suggest {
+	known := append(clusterFlags(), "store", "live", "schema")
+	given := flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
+	return view.Suggest{
+		Arguments: func(s advice.Suggestion) []string {
+			verb, named, flags := f.actionArguments(s.Action)
+			if verb == "" {
+				return nil
+			}
+			return withoutToken(slices.Concat([]string{verb}, objects(named), flags, given))
+		},
+		Line: func(args []string) string { return commandLine(f.env, args) },
+	}
+}
+
+// actionArguments returns the verb of an action, what it is for, and its flags; no verb if no command does it.
+func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advice.Objects, flags []string) {
+	switch a := action.(type) {
+	case advice.Move:
+		switch move := a.Move.(type) {
+		case ownership.Transfer:
+			flags = append(keyArguments("from", move.From), keyArguments("to", move.To)...)
+			return "transfer", a.Objects, append(flags, fieldArguments(move.Fields)...)
+		case ownership.Adopt:
+			return "adopt", a.Objects, append(keyArguments("to", move.To), fieldArguments(move.Fields)...)
+		}
+	case advice.Drop:
+		return "drop", a.Objects, keyArguments("from", a.From)
+	case advice.Upgrade:
+		flags = []string{"--field-manager", a.Manager}
+		if a.From != "" {
+			flags = append(flags, "--from", a.From, "--everything")
+		}
+		return "upgrade", a.Objects, flags
+	case advice.HandOver:
+		flags = []string{"-f", "MANIFEST", "--field-manager", a.Manager}
+		flags = append(flags, fieldArguments(fieldpath.NewSet(a.Fields...))...)
+		return "handover", advice.Objects{}, append(flags, objectArguments(advice.Objects{Namespace: a.Namespace})...)
+	case advice.Look:
+		return "blame", a.Objects, nil
+	case advice.Resolve:
+		if f.documents != 1 {
+			break // conflicts of the other documents would be resolved too
+		}
+		known := []string{"filename", "kustomize", "recursive", "field-manager", "namespace"}
+		flags = flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
+		return "conflicts", advice.Objects{}, append(flags, "--resolve", a.Way.String())
+	}
+	return "", advice.Objects{}, nil
+}
+
+// objectArguments returns the arguments that choose objects.
+func objectArguments(o advice.Objects) (args []string) {
+	if o.Name != "" {
+		args = append(args, o.Kinds[0]+"/"+o.Name)
+	} else if len(o.Kinds) > 0 {
+		args = append(args, strings.Join(o.Kinds, ","))
+	}
+	if o.Namespace != "" {
+		args = append(args, "-n", o.Namespace)
+	}
+	return args
+}
+
+// keyArguments returns the flags that name an entry.
+func keyArguments(prefix string, k managedfields.Key) []string {
+	args := []string{"--" + prefix, k.Manager}
+	for _, part := range []struct{ name, value string }{
+		{"operation", string(k.Operation)}, {"version", k.APIVersion}, {"subresource", k.Subresource},
+	} {
+		if part.value != "" {
+			args = append(args, "--"+prefix+"-"+part.name, part.value)
+		}
+	}
+	return args
+}
+
+func fieldArguments(fields *fieldpath.Set) (args []string) {
+	for path := range fields.All() {
+		args = append(args, "--field", path.String())
+	}
+	return args
+}

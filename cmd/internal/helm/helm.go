@@ -1,0 +1,257 @@
+// Package helm runs the program helm, and takes part in its upgrades as its post-renderer, between the rendering of a
+// chart and the first write. It knows releases and templates; what a template does to an object is not its business.
+package helm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+)
+
+// Program is the program helm.
+type Program struct {
+	Path, Dir      string
+	Stdin          []byte // values, for -f -
+	Stdout, Stderr io.Writer
+}
+
+// Manager is Helm's field manager: the name of the program.
+func (p *Program) Manager() string { return filepath.Base(p.Path) }
+
+// run runs helm with more variables in its environment.
+func (p *Program) run(ctx context.Context, stdout io.Writer, variables []string, args ...string) error {
+	helm := exec.CommandContext(ctx, p.Path, args...)
+	helm.Dir, helm.Env = p.Dir, append(os.Environ(), variables...)
+	helm.Stdin, helm.Stdout, helm.Stderr = bytes.NewReader(p.Stdin), stdout, p.Stderr
+	if err := helm.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", p.Path, args[0], err)
+	}
+	return nil
+}
+
+// readJSON reads what helm prints with -o json. It may have Secrets, so that no error quotes it.
+func (p *Program) readJSON(ctx context.Context, into any, args ...string) error {
+	var out bytes.Buffer
+	if err := p.run(ctx, &out, nil, append(args, "-o", "json")...); err != nil {
+		return err
+	}
+	if json.Unmarshal(out.Bytes(), into) != nil {
+		return fmt.Errorf("helm %s: expected JSON", args[0])
+	}
+	return nil
+}
+
+// Release is a release at a revision.
+type Release struct {
+	Name, Namespace string
+	Version         int // the revision that an upgrade makes, or the newest one
+}
+
+// added are the labels and annotations that Helm adds to each object of a release.
+func (r *Release) added() map[string]labels.Set {
+	return map[string]labels.Set{
+		"labels":      {"app.kubernetes.io/managed-by": "Helm"},
+		"annotations": {"meta.helm.sh/release-name": r.Name, "meta.helm.sh/release-namespace": r.Namespace},
+	}
+}
+
+// Mark returns a copy of the object of a template with what Helm adds to it.
+func (r *Release) Mark(tree map[string]any) map[string]any {
+	u := (&unstructured.Unstructured{Object: tree}).DeepCopy()
+	u.SetLabels(labels.Merge(u.GetLabels(), r.added()["labels"]))
+	u.SetAnnotations(labels.Merge(u.GetAnnotations(), r.added()["annotations"]))
+	return u.Object
+}
+
+// Unmark removes what Mark added to the object of a template.
+func (r *Release) Unmark(marked, tree map[string]any) map[string]any {
+	u := (&unstructured.Unstructured{Object: marked}).DeepCopy()
+	for field, added := range r.added() {
+		given, _, _ := unstructured.NestedMap(tree, "metadata", field)
+		for name := range added {
+			if _, ok := given[name]; !ok {
+				unstructured.RemoveNestedField(u.Object, "metadata", field, name)
+			}
+		}
+		if left, _, _ := unstructured.NestedMap(u.Object, "metadata", field); given == nil && len(left) == 0 {
+			unstructured.RemoveNestedField(u.Object, "metadata", field)
+		}
+	}
+	return u.Object
+}
+
+// Release reads the newest revision of a release.
+func (p *Program) Release(ctx context.Context, name string) (Release, error) {
+	var found struct {
+		Name, Namespace string
+		Revision        int
+	}
+	err := p.readJSON(ctx, &found, "get", "metadata", name)
+	return Release{found.Name, found.Namespace, found.Revision}, err
+}
+
+// Revision is an entry of the history of a release.
+type Revision struct {
+	Revision int
+	Status   string
+}
+
+// History is the history of a release, the newest revision last.
+type History []Revision
+
+// History reads the history of a release. A release whose first revision is about to be made has none.
+func (p *Program) History(ctx context.Context, r Release) (out History, err error) {
+	if r.Version != 1 {
+		err = p.readJSON(ctx, &out, "history", r.Name, "-n", r.Namespace)
+	}
+	return out, err
+}
+
+// Last returns the newest revision with one of some statuses, or any; 0 for none.
+func (h History) Last(statuses ...string) int {
+	for _, one := range slices.Backward(h) {
+		if len(statuses) == 0 || slices.Contains(statuses, one.Status) {
+			return one.Revision
+		}
+	}
+	return 0
+}
+
+// Base returns the revision whose objects an upgrade deletes if it does not have them; 0 for none.
+func (h History) Base() int {
+	if deployed := h.Last("deployed"); deployed > 0 || len(h) == 0 {
+		return deployed
+	}
+	return h[len(h)-1:].Last("failed", "superseded")
+}
+
+// SinceGood returns the newest revision that has been deployed, and those after it. Their objects may exist.
+func (h History) SinceGood() (out []int) {
+	good := h.Last("deployed", "superseded")
+	for _, one := range h {
+		if one.Revision >= good {
+			out = append(out, one.Revision)
+		}
+	}
+	return out
+}
+
+// Stored reads the templates that Helm stores of a revision, with its hooks or without.
+func (p *Program) Stored(ctx context.Context, r Release, revision int, hooks bool) (out []Template, err error) {
+	for _, part := range []string{"manifest", "hooks"} {
+		if part == "hooks" && !hooks {
+			continue
+		}
+		var text bytes.Buffer
+		err := p.run(ctx, &text, nil, "get", part, r.Name, "-n", r.Namespace, "--revision", strconv.Itoa(revision))
+		if err != nil {
+			return nil, err
+		}
+		read, err := parseStored(text.Bytes())
+		if err != nil {
+			return nil, fmt.Errorf("helm get %s: %w", part, err)
+		}
+		out = append(out, read...)
+	}
+	return out, nil
+}
+
+// Rendering is a rendering of a chart, or the templates of a revision.
+type Rendering struct {
+	Release
+	Templates []Template
+	varying   [][]path // by template: the values that differ in each rendering
+}
+
+var plainRun = []string{"--dry-run=none", "--server-side=true"} // the last ones count
+
+// Render renders a chart with the arguments of helm upgrade, as that does. Helm checks what it can without writing.
+func (p *Program) Render(ctx context.Context, args []string) (*Rendering, error) {
+	r := &Rendering{}
+	var text, out bytes.Buffer
+	keep := func(templates []byte) ([]byte, error) {
+		text.Write(templates)
+		return templates, nil
+	}
+	args = slices.Concat([]string{"upgrade"}, args, []string{"--dry-run=server", "-o", "json"})
+	err := p.postRender(ctx, &out, args, keep)
+	if err == nil && json.Unmarshal(out.Bytes(), &r.Release) != nil {
+		err = errors.New("helm upgrade: expected a release in JSON")
+	}
+	if err == nil {
+		r.Templates, err = Parse(text.Bytes())
+	}
+	return r, err
+}
+
+// Upgrade runs helm upgrade. Before Helm writes anything, replace gets the templates that it has rendered, and returns
+// those that it applies and stores. Its error ends the upgrade.
+func (p *Program) Upgrade(ctx context.Context, args []string, replace func([]Template) ([]Template, error)) error {
+	return p.postRender(ctx, p.Stdout, slices.Concat([]string{"upgrade"}, args, plainRun), func(text []byte) ([]byte, error) {
+		templates, err := Parse(text)
+		if err == nil {
+			templates, err = replace(templates)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return Format(templates)
+	})
+}
+
+// Restore runs helm upgrade with what Helm stores of a revision, as a new revision: replace returns its templates.
+// There is no helm rollback with a post-renderer; so the chart is one without templates, with the name, the version and
+// the values of the revision's. Hooks do not run: helm upgrade would run those of an upgrade.
+func (p *Program) Restore(
+	ctx context.Context, r Release, revision int, args []string, replace func([]Template) ([]Template, error),
+) error {
+	at := []string{r.Name, "-n", r.Namespace, "--revision", strconv.Itoa(revision)}
+	var metadata struct{ Chart, Version, AppVersion string }
+	var all, given map[string]any
+	err := p.readJSON(ctx, &metadata, append([]string{"get", "metadata"}, at...)...)
+	if err == nil {
+		err = p.readJSON(ctx, &all, append([]string{"get", "values", "--all"}, at...)...)
+	}
+	if err == nil {
+		err = p.readJSON(ctx, &given, append([]string{"get", "values"}, at...)...)
+	}
+	if err != nil {
+		return err
+	}
+	chart, err := os.MkdirTemp("", "tenure") // nobody else can read it
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(chart)
+	files := map[string]any{"values.yaml": all, "Chart.yaml": map[string]any{
+		"apiVersion": "v2", "name": metadata.Chart, "version": metadata.Version, "appVersion": metadata.AppVersion,
+	}}
+	for name, content := range files {
+		text, err := yaml.Marshal(content)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(chart, name), text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	with := *p
+	if with.Stdin, err = yaml.Marshal(given); err != nil {
+		return err
+	}
+	own := []string{r.Name, chart, "-n", r.Namespace, "--reset-values", "-f", "-", "--no-hooks",
+		"--description", fmt.Sprintf("Rollback to %d", revision)}
+	return with.Upgrade(ctx, append(own, args...), replace)
+}

@@ -1,0 +1,82 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// SocketVariable is where a post-renderer finds the command that runs helm: a socket in a folder of the user. What goes
+// through it may have Secrets, so it is neither an argument nor a file.
+const SocketVariable = "TENURE_HELM_SOCKET"
+
+// pluginName is the plugin of Helm that calls Relay.
+const pluginName = "tenure-postrender"
+
+// postRender runs helm with a post-renderer that is a function of this process.
+func (p *Program) postRender(
+	ctx context.Context, stdout io.Writer, args []string, replace func([]byte) ([]byte, error),
+) error {
+	folder, err := os.MkdirTemp("", "tenure")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	socket := filepath.Join(folder, "socket")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	done := make(chan error)
+	go func() { done <- answer(listener, replace) }()
+	err = p.run(ctx, stdout, []string{SocketVariable + "=" + socket}, append(args, "--post-renderer", pluginName)...)
+	listener.Close()
+	answered := <-done
+	switch {
+	case errors.Is(answered, net.ErrClosed) && err == nil:
+		return errors.New("helm upgrade did not run the plugin " + pluginName)
+	case answered == nil || errors.Is(answered, net.ErrClosed):
+		return err
+	}
+	return answered // Helm only says that its post-renderer failed
+}
+
+// answer answers the one post-renderer.
+func answer(listener net.Listener, replace func([]byte) ([]byte, error)) error {
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	text, err := io.ReadAll(conn)
+	if err == nil {
+		text, err = replace(text)
+	}
+	if err == nil {
+		_, err = conn.Write(text)
+	}
+	return err
+}
+
+// Relay is the post-renderer of postRender: the command at the socket does the work.
+func Relay(socket string, in io.Reader, out io.Writer) error {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err = io.Copy(conn, in); err == nil {
+		err = conn.(*net.UnixConn).CloseWrite()
+	}
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, conn)
+	if err == nil && n == 0 {
+		err = errors.New("the templates were refused")
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+)
+
+var (
+	// ofPath matches errors of the builder about files, folders, patterns and URLs, which quote nothing in them.
+	ofPath = regexp.MustCompile(`^(?:the path|error reading|the URL passed|pattern|unable to read URL) `)
+	// ofContent matches those about what is in a file. Its groups are what it begins with, and the file.
+	ofContent = regexp.MustCompile(`(?s)^((?:error parsing |unable to decode ")(.+?)"?: )(.*)$`)
+	separator = regexp.MustCompile(`(?m)^---[ \t\r]*(?:#.*)?\n`)
+)
+
+// text returns the text of a source; nothing for URLs.
+func (r *reader) text(source string) []byte {
+	if text, ok := r.texts[source]; ok {
+		return text
+	}
+	text, _ := os.ReadFile(source)
+	return text
+}
+
+const objects = "objects in YAML or JSON, with apiVersion and kind"
+
+// reader knows what was read, to say where an error is.
+type reader struct {
+	env   *process.Env
+	texts map[string][]byte     // by source
+	wrong map[string][]position // documents that cannot be decoded and are not reported yet
+}
+
+// position is a document of a file.
+type position struct{ document, linesBefore int }
+
+// userError returns an error of the builder with paths as the user wrote them. What it quotes of a document is left
+// out, because it may be a Secret; the position takes its place.
+func (r *reader) userError(err error) error {
+	text := r.env.Relative(err.Error())
+	var isPath *fs.PathError
+	var isURL *url.Error
+	if ofPath.MatchString(text) || errors.As(err, &isPath) || errors.As(err, &isURL) {
+		return errors.New(text)
+	}
+	found := ofContent.FindStringSubmatch(err.Error())
+	if found == nil {
+		return fmt.Errorf("expected %s", objects)
+	}
+	prefix, source := r.env.Relative(found[1]), found[2]
+	if _, isKnown := r.wrong[source]; !isKnown {
+		r.wrong[source] = unreadable(r.text(source))
+	}
+	at := position{1, 0}
+	if list := r.wrong[source]; len(list) > 0 {
+		at, r.wrong[source] = list[0], list[1:]
+	}
+	fault := secrets.Unreadable(errors.New(found[3]), at.linesBefore, objects)
+	return fmt.Errorf("%sdocument %d, %w", prefix, at.document, fault)
+}
+
+// unreadable returns the positions of the documents that cannot be decoded.
+func unreadable(data []byte) (found []position) {
+	n := 0
+	add := func(doc []byte, linesBefore int) {
+		n++
+		text, err := utilyaml.ToJSON(doc)
+		if err == nil {
+			_, _, err = unstructured.UnstructuredJSONScheme.Decode(text, nil, nil)
+		}
+		if err != nil {
+			found = append(found, position{n, linesBefore})
+		}
+	}
+	if !utilyaml.IsJSONBuffer(data) {
+		line := 0
+		for _, doc := range separator.Split(string(data), -1) {
+			if strings.TrimSpace(doc) != "" {
+				add([]byte(doc), line)
+			}
+			line += strings.Count(doc, "\n") + 1
+		}
+		return found
+	}
+	for values := json.NewDecoder(bytes.NewReader(data)); ; {
+		var value json.RawMessage
+		err := values.Decode(&value)
+		add(value, bytes.Count(data[:values.InputOffset()], []byte("\n")))
+		if err != nil {
+			return found
+		}
+	}
+}

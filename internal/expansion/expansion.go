@@ -1,0 +1,184 @@
+// Package expansion limits what the aliases of a YAML document become, before a decoder builds it. The decoders limit
+// how many values aliases add, but not how many bytes (spec rule 12.9).
+package expansion
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	yamlv2 "go.yaml.in/yaml/v2"
+	"go.yaml.in/yaml/v3"
+	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+const (
+	// maxDepth is how deep a document is nested once its aliases are replaced. The parser limits text to the same.
+	maxDepth = 10_000
+	// maxText is how long a scalar of an outline is; a longer one is left out.
+	maxText = 256
+	// valueSize is what a value counts besides its text: decoders take much more memory for a value than for a byte.
+	valueSize = 16
+)
+
+// MaxAdded is how many bytes aliases may add to a document of a file; in a larger document, as many as it has.
+const MaxAdded = 4 << 20
+
+// A TooLargeError reports aliases that add more to a document than the limit.
+type TooLargeError struct {
+	Line int
+	Max  int // in bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("line %d: aliases: expected at most %d bytes in the place of all of them, got more", e.Line, e.Max)
+}
+
+// Check returns an error if the aliases in a YAML document of a file add more than MaxAdded to it.
+func Check(file []byte) error {
+	if !bytes.ContainsRune(file, '*') || !bytes.ContainsRune(file, '&') {
+		return nil // most files have no alias
+	}
+	// A decoder of one document reads what a decoder of several does not take for one, such as --- {a: b}.
+	if _, err := Outline(file, max(MaxAdded, len(file))); err != nil {
+		return err
+	}
+	for documents := kubeyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file))); ; {
+		document, err := documents.Read()
+		if err != nil {
+			return nil // the end, or what the decoders report
+		}
+		if _, err := Outline(document, max(MaxAdded, len(document))); err != nil {
+			return err
+		}
+	}
+}
+
+// Outline returns a YAML document as JSON, with its aliases and merge keys replaced. Scalars are strings, and long ones
+// are empty. It returns a *TooLargeError if the aliases add more than a number of bytes. The outline of a document that
+// the decoders reject is empty: they report the error.
+func Outline(document []byte, maxAdded int) ([]byte, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		// A decoder that parses what this parser rejects would get it unchecked. Without a field, it only parses.
+		if yamlv2.Unmarshal(document, &struct{}{}) == nil {
+			return nil, err
+		}
+		return nil, nil
+	}
+	o := outline{max: maxAdded, expanding: map[*yaml.Node]bool{}}
+	if root.Kind == 0 { // nothing but comments
+		return nil, nil
+	}
+	err := o.write(&root, 0, false)
+	return o.text, err
+}
+
+// outline is the outline of a document as far as it is written.
+type outline struct {
+	text       []byte
+	added, max int                 // bytes in the place of aliases
+	expanding  map[*yaml.Node]bool // what the aliases around a value stand for
+}
+
+// write writes a value or, if it is merged, the members of a mapping or of several.
+func (o *outline) write(n *yaml.Node, depth int, merged bool) error {
+	if len(o.expanding) > 0 {
+		o.added += valueSize + len(n.Value)
+	}
+	if o.added > o.max || depth > maxDepth {
+		return &TooLargeError{n.Line, o.max}
+	}
+	var brackets string
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return o.write(n.Content[0], depth, false)
+	case yaml.AliasNode:
+		if o.expanding[n.Alias] {
+			o.text = append(o.text, "0"...) // the decoders reject it
+			return nil
+		}
+		o.expanding[n.Alias] = true
+		defer delete(o.expanding, n.Alias)
+		return o.write(n.Alias, depth+1, merged)
+	case yaml.SequenceNode:
+		brackets = "[]"
+	case yaml.MappingNode:
+		brackets = "{}"
+	default:
+		o.scalar(n)
+		return nil
+	}
+	if !merged {
+		o.text = append(o.text, brackets[0])
+	}
+	contents := o.members
+	if n.Kind == yaml.SequenceNode {
+		contents = o.items
+	}
+	if err := contents(n, depth+1, merged); err != nil || merged {
+		return err
+	}
+	if last := len(o.text) - 1; o.text[last] == ',' {
+		o.text = o.text[:last]
+	}
+	o.text = append(o.text, brackets[1])
+	return nil
+}
+
+// items writes the items of a list. The first mapping of those that are merged counts, so it is last, as a duplicate.
+func (o *outline) items(n *yaml.Node, depth int, merged bool) error {
+	items := n.Content
+	if merged {
+		items = slices.Clone(items)
+		slices.Reverse(items)
+	}
+	for _, item := range items {
+		if err := o.write(item, depth, merged); err != nil {
+			return err
+		}
+		o.comma()
+	}
+	return nil
+}
+
+func (o *outline) members(n *yaml.Node, depth int, _ bool) error {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		merged := key.ShortTag() == "!!merge"
+		if !merged {
+			if err := o.write(key, depth, false); err != nil {
+				return err
+			}
+			o.text = append(o.text, ':')
+		}
+		if err := o.write(value, depth, merged); err != nil {
+			return err
+		}
+		o.comma()
+	}
+	return nil
+}
+
+// comma separates what is written from what follows, unless nothing was written.
+func (o *outline) comma() {
+	if last := o.text[len(o.text)-1]; last != ',' && last != '{' && last != '[' {
+		o.text = append(o.text, ',')
+	}
+}
+
+func (o *outline) scalar(n *yaml.Node) {
+	value := n.Value
+	if n.ShortTag() == "!!binary" {
+		decoded, _ := base64.StdEncoding.DecodeString(value)
+		value = string(decoded)
+	}
+	if len(value) > maxText {
+		value = ""
+	}
+	text, _ := json.Marshal(value) // of a string
+	o.text = append(o.text, text...)
+}

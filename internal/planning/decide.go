@@ -1,0 +1,131 @@
+package planning
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Decided is a conflict with the verdict of a policy.
+type Decided struct {
+	conflicts.Conflict
+	policy.Verdict
+}
+
+// Decide decides the conflicts of a plan by a policy; nil leaves them. So it does with the values of others that
+// stringData of a Secret would overwrite, which are no conflicts for a server. If none is refused, intent and plan are
+// those that follow, as the server answers them, where there is one. Else only the refused ones are conflicts of the
+// plan.
+func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy, subresource string) error {
+	if by == nil || p.Plan == nil {
+		return nil
+	}
+	found := p.Conflicts
+	all := append(slices.Clone(found), p.overwritten()...)
+	var refused conflicts.Conflicts
+	for i, v := range by.Decide(p.Metadata(), all) {
+		p.Decided = append(p.Decided, Decided{all[i], v})
+		if _, ok := v.Decision.Way(); !ok {
+			refused = append(refused, all[i])
+		}
+	}
+	if len(refused) > 0 {
+		plan := *p.Plan
+		plan.Conflicts, plan.Outcome = refused, plans.Conflict
+		p.Plan, p.Options.Found = &plan, refused
+	}
+	if len(refused) > 0 || len(all) == 0 {
+		return nil
+	}
+	p.leaveStringData(p.Decided[len(found):])
+	shown, err := p.resolve(ctx, p.Desired)
+	stored := shown
+	if with := p.Stored(); err == nil && with != p.Desired {
+		stored, err = p.resolve(ctx, with)
+	}
+	if err != nil {
+		return err
+	}
+	p.Desired, p.Plan = p.With(stored.Intent.Object), shown.Plan
+	p.Options.Force, p.Options.Found = shown.Force, nil
+	if isServed, canDryRun := p.IsServed(); isServed && canDryRun && !p.Moved && p.Outcome != plans.Unchanged {
+		_, err = p.Ask(ctx, at, subresource)
+	}
+	return err
+}
+
+// overwritten returns the values of others that stringData would overwrite, as conflicts.
+func (p *Planned) overwritten() (out conflicts.Conflicts) {
+	given, _ := p.Tree["stringData"].(map[string]any)
+	for _, one := range p.StringData() {
+		if one.Owner.Manager == "" {
+			continue
+		}
+		name, _ := one.Field[len(one.Field)-1].Field()
+		live, _ := p.Kind.Typ.Get(p.Desired.Object, one.Field)
+		out = append(out, conflicts.Conflict{
+			Path: one.Field, Owner: one.Owner, APIVersion: p.Kind.GroupVersion().String(), Live: live, Applied: given[name],
+		})
+	}
+	return out
+}
+
+// leaveStringData leaves out of stringData what is given up, with the conflicts about it, and puts the live value of
+// what is shared into data.
+func (p *Planned) leaveStringData(decided []Decided) {
+	intent := runtime.DeepCopyJSON(p.Stored().Tree)
+	given, _ := intent["stringData"].(map[string]any)
+	stored, _ := p.Stored().Object["data"].(map[string]any)
+	for _, d := range decided {
+		name, _ := d.Path[len(d.Path)-1].Field()
+		if d.Decision == policy.Force {
+			continue
+		}
+		delete(given, name)
+		isLeft := func(c conflicts.Conflict) bool { return c.Path.Equal(fieldpath.Fields("stringData", name)) }
+		p.Options.Found = slices.DeleteFunc(slices.Clone(p.Options.Found), isLeft)
+		if d.Decision == policy.Share {
+			data, _ := intent["data"].(map[string]any)
+			if data == nil {
+				data = map[string]any{}
+			}
+			data[name], intent["data"] = stored[name], data
+		}
+	}
+	if len(decided) > 0 {
+		p.Desired = p.With(intent)
+	}
+}
+
+// Metadata returns the metadata of the live object, for a policy.
+func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
+	live := &unstructured.Unstructured{Object: p.Desired.Object}
+	out := &metav1.PartialObjectMetadata{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: live.GetLabels()},
+	}
+	out.SetGroupVersionKind(p.Kind.GroupVersionKind)
+	return out
+}
+
+// resolve returns what follows from the verdicts for an intent: that of the plan, or the same with the values of a
+// Secret.
+func (p *Planned) resolve(ctx context.Context, w *place.Desired) (*plans.Resolution, error) {
+	choose := func(c conflicts.Conflict) (way conflicts.Way) {
+		for _, d := range p.Decided {
+			if d.Owner == c.Owner && d.Path.Equal(c.Path) {
+				way, _ = d.Decision.Way()
+			}
+		}
+		return way
+	}
+	return plans.Resolve(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), choose, p.Options)
+}

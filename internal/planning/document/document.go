@@ -1,0 +1,114 @@
+// Package document has the objects of inputs, and reads the fields that say what an object is.
+package document
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// Document is one object of an input, or the error that something could not be read.
+type Document struct {
+	Source string // the file as the user named it; empty if the error names it
+	Tree   map[string]any
+	Err    error
+}
+
+// Wrap adds the source of the document to an error.
+func (d *Document) Wrap(err error) error {
+	if err == nil || d.Source == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", d.Source, err)
+}
+
+// Input is a file or folder with its documents.
+type Input struct {
+	Name      string
+	Documents []Document
+}
+
+// Describe names the kind of a JSON value.
+func Describe(v any) string {
+	switch v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return "a string"
+	case bool:
+		return "true or false"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return "a number"
+}
+
+// ManagedFields returns metadata.managedFields; nil if there are none.
+func ManagedFields(tree map[string]any) any {
+	list, _ := managedfields.Of(tree)
+	return list
+}
+
+// GVKOf returns the kind of an object; an error names the invalid field.
+func GVKOf(tree map[string]any) (schema.GroupVersionKind, error) {
+	apiVersion, err := Text(tree, "", "apiVersion")
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	kind, err := Text(tree, "", "kind")
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || gv.Version == "" {
+		return schema.GroupVersionKind{}, fmt.Errorf(".apiVersion: expected GROUP/VERSION or VERSION, got %q", apiVersion)
+	}
+	return gv.WithKind(kind), nil
+}
+
+// Text returns a required string.
+func Text(tree map[string]any, parent, name string) (string, error) {
+	s, err := OptionalText(tree, parent, name)
+	if err == nil && s == "" {
+		err = fmt.Errorf("%s.%s: missing", parent, name)
+	}
+	return s, err
+}
+
+// OptionalText returns a string; "" if it is missing.
+func OptionalText(tree map[string]any, parent, name string) (string, error) {
+	v := tree[name]
+	s, ok := v.(string)
+	if v != nil && !ok {
+		return "", fmt.Errorf("%s.%s: expected a string, got %s", parent, name, Describe(v))
+	}
+	return s, nil
+}
+
+// NameOf returns metadata.name; "" if it is missing.
+func NameOf(tree map[string]any) string { return TextAt(tree, "name") }
+
+// TextAt returns a string of an object's metadata; "" if it is missing.
+func TextAt(tree map[string]any, name string) string {
+	metadata, _ := tree["metadata"].(map[string]any)
+	s, _ := metadata[name].(string)
+	return s
+}
+
+// Reference returns the name of an object as kubectl prints it: deployment.apps/nginx.
+func Reference(gk schema.GroupKind, name string) string {
+	return Resource(gk) + "/" + name
+}
+
+// Resource returns the name of a kind as kubectl prints it: deployment.apps.
+func Resource(gk schema.GroupKind) string {
+	if gk.Group == "" {
+		return strings.ToLower(gk.Kind)
+	}
+	return strings.ToLower(gk.Kind) + "." + gk.Group
+}

@@ -1,0 +1,255 @@
+package planning
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/advice"
+)
+
+// Options say how documents are planned.
+type Options struct {
+	// Manager and Subresource are those of the applies.
+	Manager, Subresource string
+	// Force plans to take over the fields in conflict.
+	Force bool
+	// Plain compares literally, as for custom resources without defaults.
+	Plain bool
+	// Offline sends no dry runs.
+	Offline bool
+	// MoveUpdates plans for the objects as they are after what the manager updated has moved to its applies.
+	MoveUpdates bool
+	// Policy returns the policy that decides some conflicts, nil for none. It may be nil.
+	Policy func(conflicts.Conflicts) (*policy.Policy, error)
+	// Tries is how many dry runs are sent for what is suggested.
+	Tries int
+	// Concurrency is how many requests are sent at the same time, at least 1.
+	Concurrency int
+	// Parallel does something count times, by some workers at the same time; workqueue.ParallelizeUntil if nil. what is
+	// for the progress.
+	Parallel func(what string, workers, count int, do func(i int))
+	Now      func() time.Time
+}
+
+// Document is the plan of a document.
+type Document struct {
+	Planned
+	// Err is why there is no plan. Desired has then what is known of the object.
+	Err error
+	// Ways are what the server accepts in place of an apply that it refuses.
+	Ways []advice.Suggestion
+	// Twice is where the document before this one is that has the same object.
+	Twice string
+	// Undecodable is why an entry of the live object can't be decoded, and Drop removes the entry.
+	Undecodable error
+	Drop        advice.Suggestion
+	// Unasked is why the server was not asked what the apply does.
+	Unasked Unasked
+}
+
+// Unasked is why a server was not asked.
+type Unasked int
+
+const (
+	_           Unasked = iota // it was, or there is nothing to ask
+	IsOffline                  // Options say so
+	IsNew                      // the kind or the namespace does not exist yet
+	HasMoved                   // the server does not have the object of the plan yet, see [Planned].Moved
+	IsForbidden                // the user may not apply the object
+)
+
+// Documents plans documents. It returns one plan for each, and how many dry runs for suggestions were not sent because
+// there are more than Options.Tries. Documents may use kinds and namespaces that others define.
+func Documents(ctx context.Context, at place.Place, docs []document.Document, o Options) (all []Document, untried int) {
+	if o.Parallel == nil {
+		o.Parallel = func(_ string, workers, count int, do func(i int)) {
+			workqueue.ParallelizeUntil(ctx, workers, count, do)
+		}
+	}
+	all = o.read(ctx, at, docs)
+	o.Parallel("planning", runtime.GOMAXPROCS(0), len(all), func(i int) {
+		d := &all[i]
+		if d.Err == nil {
+			d.Err = o.plan(ctx, &d.Planned)
+		}
+		if d.Target != nil {
+			d.Drop, d.Undecodable = Undecodable(d.Target, d.Desired.Object)
+		}
+	})
+	o.ask(ctx, at, all)
+	budget := &Budget{Left: o.Tries}
+	asking := Asking{Place: at}
+	if !o.Offline {
+		asking.Budget = budget
+	}
+	for i := range all {
+		o.finish(ctx, asking, &all[i])
+	}
+	return all, budget.Unasked
+}
+
+// read reads the intents of documents and their live objects, by lists where that is cheaper.
+func (o Options) read(ctx context.Context, at place.Place, docs []document.Document) []Document {
+	if !at.InOrder() {
+		o.learn(ctx, at, docs)
+	}
+	intents := make([]map[string]any, 0, len(docs))
+	for _, doc := range docs {
+		if doc.Err == nil {
+			intents = append(intents, doc.Tree)
+		}
+	}
+	at.Prefetch(ctx, intents, o.Concurrency)
+	all := make([]Document, len(docs))
+	sources := map[place.Key]string{}
+	for i, doc := range docs {
+		d := &all[i]
+		if d.Desired, d.Err = o.Read(ctx, at, doc); d.Err != nil {
+			continue
+		}
+		key := place.KeyOf(d.Target)
+		d.Twice = sources[key]
+		sources[key] = d.Where
+	}
+	return all
+}
+
+// learn adds the kinds that documents define and the namespaces that they create, so that documents before them can use
+// these. Errors are reported when it is the turn of a document.
+func (o Options) learn(ctx context.Context, at place.Place, docs []document.Document) {
+	for _, kind := range []schema.GroupKind{place.DefinitionKind, place.NamespaceKind} {
+		for _, doc := range docs {
+			if gvk, err := document.GVKOf(doc.Tree); doc.Err == nil && err == nil && gvk.GroupKind() == kind {
+				_, _ = o.Read(ctx, at, doc)
+			}
+		}
+	}
+}
+
+// Read reads the intent of a document and its live object. A result with an error has the place of the document, and
+// the object if it is known.
+func (o Options) Read(ctx context.Context, at place.Place, doc document.Document) (*Desired, error) {
+	w := &Desired{Where: doc.Source, Given: doc.Tree, Manager: o.Manager}
+	if doc.Err != nil {
+		return w, doc.Err
+	}
+	if err := w.Read(ctx, at); err != nil {
+		return w, err
+	}
+	if o.Subresource == place.Scale {
+		scale, desired, err := w.Target.Scale(w.Tree)
+		if err != nil {
+			return w, err
+		}
+		w.Target, w.Tree = scale, desired
+	}
+	var err error
+	w.Fields, err = w.Target.Manager(o.Now, o.Subresource)
+	if err == nil && w.Kind.GroupKind() == place.DefinitionKind && o.Subresource == "" {
+		err = o.define(ctx, at, w)
+	}
+	return w, err
+}
+
+// define adds the kind that an intent defines, unless the intent is in conflict.
+func (o Options) define(ctx context.Context, at place.Place, w *Desired) error {
+	options := plans.Options{Manager: w.Manager, Force: o.Force}
+	plan, err := plans.New(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
+	if err != nil || plan.Outcome == plans.Conflict {
+		return err
+	}
+	d, err := place.Define(place.Unwrap(plan.Object))
+	if err == nil {
+		at.Define(d)
+	}
+	return err
+}
+
+// plan plans an intent without the server.
+func (o Options) plan(ctx context.Context, p *Planned) (err error) {
+	if o.MoveUpdates {
+		if err := p.MoveToApply(ctx); err != nil {
+			return err
+		}
+	}
+	p.Options = p.PlanOptions(o.Plain)
+	p.Options.Force = o.Force
+	p.Plan, err = plans.New(ctx, p.Fields, place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Options)
+	if err == nil && p.Outcome == plans.Unchanged {
+		err = p.CheckDecodes()
+	}
+	return err
+}
+
+// ask sends a dry run of each apply that is not planned as unchanged. The result of the server replaces the plan, or
+// its error.
+func (o Options) ask(ctx context.Context, at place.Place, all []Document) {
+	var asked []*Document
+	for i := range all {
+		d := &all[i]
+		if d.Fields == nil || d.Err == nil && d.Outcome == plans.Unchanged && d.Undecodable == nil {
+			continue
+		}
+		switch isServed, canDryRun := d.IsServed(); {
+		case d.Moved:
+			d.Unasked = HasMoved
+		case isServed && canDryRun && !o.Offline:
+			asked = append(asked, d)
+		case isServed && d.Err == nil && o.Offline:
+			d.Unasked = IsOffline
+		case isServed && d.Err == nil:
+			d.Unasked = IsNew
+		}
+	}
+	o.Parallel("asking the server", o.Concurrency, len(asked), func(i int) {
+		d := asked[i]
+		isAllowed, refused := d.Ask(ctx, at, o.Subresource)
+		if d.Err = refused; !isAllowed {
+			d.Unasked = IsForbidden
+		}
+	})
+}
+
+// finish decides the conflicts of a plan, and finds what to suggest.
+func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
+	var rules *policy.Policy
+	if d.Err == nil && o.Policy != nil && d.Plan != nil {
+		rules, d.Err = o.Policy(d.Conflicts)
+	}
+	if d.Err == nil {
+		d.Err = d.Decide(ctx, asking.Place, rules, o.Subresource)
+	}
+	if d.Err == nil && d.Desired.Object != nil && o.Subresource == "" {
+		d.Err = d.FindLeftovers(ctx, asking)
+	}
+	switch {
+	case d.Err == nil && d.Outcome == plans.Conflict:
+		d.AskWays(ctx, o.Now, asking, o.Subresource)
+	case d.Err != nil && d.Fields != nil:
+		d.Ways = d.LeftOut(ctx, asking, o.Subresource)
+		if d.Plan != nil {
+			d.Ways = append(d.Ways, d.Unblocks(ctx, o.Now, asking, d.Err)...)
+		}
+	}
+}
+
+// Undecodable returns the error of the first entry of an object that can't be decoded, and how to remove the entry.
+func Undecodable(t *Target, object map[string]any) (drop advice.Suggestion, err error) {
+	list, _, err := managedfields.Read(place.Wrap(object))
+	for i := 0; err == nil && i < len(list); i++ {
+		if _, err := list[i].Fields(); err != nil {
+			return advice.Undecodable(ObjectsOf(t), list[i].Key), err
+		}
+	}
+	return drop, nil // without entries, there is nothing to remove
+}

@@ -1,0 +1,243 @@
+package planning
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/defaulted"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/advice"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+// Half is a list item that stays, because another manager owns it, when an apply removes fields from it.
+type Half struct {
+	Owner managedfields.Key
+	Item  fieldpath.Path
+}
+
+// Halves returns the list items of which the plan removes fields, and which stay because others own them.
+func (p *Planned) Halves() (out []Half) {
+	if p.Plan == nil || p.Desired.Object == nil {
+		return nil
+	}
+	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
+	if err != nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for change := range p.Plan.Changes() {
+		for n := len(change.Path) - 1; change.Kind == plans.Removed && n > 0; n-- {
+			item := change.Path[:n]
+			if !item[n-1].IsKey() || seen[item.String()] {
+				continue
+			}
+			for i := range list {
+				if e := &list[i]; e.Key.Manager != p.Desired.Manager && e.Owned().Has(item) {
+					seen[item.String()] = true
+					out = append(out, Half{e.Key, slices.Clone(item)})
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// KubectlManager is the manager of kubectl apply --server-side.
+const KubectlManager = "kubectl"
+
+var annotationPath = fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
+
+// FindLeftovers suggests how to let the next apply remove fields that stay although the intent does not have them. It
+// looks only at updaters that own a field of the intent, that have the name of its manager, or that are kubectl:
+// others, such as controllers, add fields of their own. Defaults, and fields that another manager applied, are not
+// leftovers. Each suggestion is tried: what it promises is what the next apply then removes, as the server says, if
+// there is one to ask and the budget has a dry run for it.
+func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
+	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
+	if err != nil || !slices.ContainsFunc(list, p.isUpdater) {
+		return err
+	}
+	t, version := p.Kind.Typ, p.Kind.GroupVersion().String()
+	intended := t.FieldSet(p.Tree)
+	kept := fieldpath.UnionOf(intended, managedfields.Unowned(), fieldpath.NewSet(annotationPath), upgrade.RestartedAt())
+	for i := range list {
+		if list[i].Operation == metav1.ManagedFieldsOperationApply && list[i].Manager != p.Desired.Manager {
+			kept = kept.Union(list[i].Owned())
+		}
+	}
+	for i := range list {
+		e := &list[i]
+		owned := t.Reconcile(e.Owned())
+		isAnnotated := owned.Has(annotationPath)
+		isOther := e.Manager != p.Desired.Manager && !isKubectl(e.Manager)
+		if !p.isUpdater(*e) || isOther && owned.Leaves().Intersection(intended).Empty() {
+			continue
+		}
+		if isAnnotated && p.Desired.Manager == KubectlManager {
+			continue // kubectl moves it
+		}
+		beyond := owned.Leaves().Difference(kept)
+		if reset := p.Fields.Options().ResetFields[version]; reset != nil {
+			beyond = reset.Filter(beyond)
+		}
+		beyond = defaulted.Without(t, p.Desired.Object, beyond, p.Options.Defaulter)
+		if !beyond.Empty() {
+			if err := p.letGo(ctx, asking, e.Key, isAnnotated); err != nil {
+				return err
+			}
+		}
+	}
+	if p.Desired.Manager == KubectlManager && p.Outcome != plans.Conflict {
+		return p.planMigration(ctx)
+	}
+	return nil
+}
+
+// isKubectl reports whether a manager is one of kubectl's, such as kubectl-edit.
+func isKubectl(manager string) bool {
+	return manager == KubectlManager || strings.HasPrefix(manager, KubectlManager+"-")
+}
+
+// letGo suggests to move the fields of an updater to the manager of the intent, if its next apply then removes one.
+func (p *Planned) letGo(ctx context.Context, asking Asking, updater managedfields.Key, isAnnotated bool) error {
+	w := p.Desired.Stored()
+	o := upgrade.ServerSideOptions{Types: p.Types, Converter: p.Converter(), Manager: w.Manager}
+	if !isAnnotated {
+		o.From, o.Everything = []string{updater.Manager}, true
+	}
+	moved, err := upgrade.ToServerSide(ctx, place.Wrap(w.Object), o)
+	if err != nil || !moved.Changed {
+		return nil //nolint:nilerr // there is nothing to suggest
+	}
+	next, err := p.next(ctx, w, moved.Object)
+	if errors.Is(err, errVersions) {
+		return nil // what the next apply removes is not known
+	}
+	if err != nil {
+		return err
+	}
+	promise := advice.Promise{Unblocks: p.Outcome == plans.Conflict && next.Outcome != plans.Conflict}
+	if next.Outcome == plans.Conflict { // what it removes once they are resolved
+		forced := *p
+		forced.Options.Force = true
+		if next, err = forced.next(ctx, w, moved.Object); err != nil {
+			return err
+		}
+	}
+	if promise.Removes = p.removedBy(next, nil); p.beyond(promise.Removes).Empty() {
+		return nil
+	}
+	if asking.take(p.Target) {
+		served, err := p.send(ctx, asking, next)
+		if err != nil && !apierrors.IsForbidden(err) {
+			return nil //nolint:nilerr // it does not work
+		}
+		promise.Removes = p.removedBy(next, served)
+	}
+	if kept := p.beyond(promise.Removes); !kept.Empty() {
+		p.Leftovers = append(p.Leftovers, advice.LetGo(p.Objects(), w.Manager, updater, isAnnotated, kept, promise))
+	}
+	return nil
+}
+
+// beyond returns what an apply removes that this one does not.
+func (p *Planned) beyond(removes []fieldpath.Path) *fieldpath.Set {
+	return fieldpath.NewSet(removes...).Difference(p.removes()).Difference(fieldpath.NewSet(annotationPath))
+}
+
+// isUpdater reports whether an entry is that of an Update of the object itself, at the version of the intent.
+func (p *Planned) isUpdater(e managedfields.Entry) bool {
+	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" &&
+		e.APIVersion == p.Kind.GroupVersion().String()
+}
+
+// planMigration plans what kubectl apply --server-side does after the apply: it moves the fields of client-side apply,
+// and applies again.
+func (p *Planned) planMigration(ctx context.Context) error {
+	moved, err := upgrade.ToServerSide(ctx, p.Plan.Object, upgrade.ServerSideOptions{
+		Types: p.Types, Converter: p.Converter(), Manager: KubectlManager, Everything: true, KeepLastApplied: true,
+	})
+	if err != nil || !moved.Changed {
+		return err
+	}
+	second, err := p.next(ctx, p.Desired, moved.Object)
+	if errors.Is(err, errVersions) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.Migration = slices.Collect(second.Changes())
+	return nil
+}
+
+// StringData is what the stringData of a Secret does to a field of data: it overwrites the value of an owner, without a
+// conflict, or, with no owner, the field stays although the intent dropped it.
+type StringData struct {
+	Field fieldpath.Path
+	Owner managedfields.Key
+}
+
+// LetGo suggests how the next apply removes a field of data that nobody owns.
+func (p *Planned) LetGo(one StringData) advice.Suggestion {
+	fields := []fieldpath.Path{one.Field}
+	return advice.Remove(fields, p.Desired.Manager, nil, advice.Promise{Removes: fields, Done: true}).For(p.Objects())
+}
+
+// StringData says what an apply of a Secret does through stringData, which servers move to data without a look at who
+// owns that: the values of others that it overwrites without a conflict, and the keys that the intent dropped, whose
+// values stay.
+func (p *Planned) StringData() (out []StringData) {
+	if p.Desired.Object == nil || !secrets.Is(p.Tree) {
+		return nil
+	}
+	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
+	if err != nil {
+		return nil
+	}
+	given, _ := p.Tree["stringData"].(map[string]any)
+	data, _ := p.Desired.Object["data"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		path := fieldpath.Fields("data", key)
+		text, _ := given[key].(string)
+		if live, ok := data[key]; !ok || live == base64.StdEncoding.EncodeToString([]byte(text)) {
+			continue
+		}
+		for i := range list {
+			if list[i].Manager != p.Desired.Manager && list[i].Owned().Has(path) {
+				out = append(out, StringData{path, list[i].Key})
+			}
+		}
+	}
+	mine := list.Get(managedfields.KeyOf(p.Desired.Manager, metav1.ManagedFieldsOperationApply, "", ""))
+	if mine == nil {
+		return out
+	}
+	intended := p.Kind.Typ.FieldSet(p.Tree)
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		path := fieldpath.Fields("data", key)
+		was := fieldpath.Fields("stringData", key)
+		isDecided := func(d Decided) bool { return d.Path.Equal(path) }
+		if slices.ContainsFunc(p.Decided, isDecided) {
+			continue // it is left to its owner
+		}
+		if mine.Owned().Has(was) && !mine.Owned().Has(path) && !intended.Has(was) && !intended.Has(path) {
+			out = append(out, StringData{Field: path})
+		}
+	}
+	return out
+}

@@ -1,0 +1,181 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// Answer is what a server does with an apply. It is the truth: where a plan differs, the answer replaces it.
+type Answer struct {
+	// Object is what would be stored, without the values of a Secret; nil for conflicts.
+	Object map[string]any
+	// Conflicts are those of the server; empty, and not nil, if there are none.
+	Conflicts conflicts.Conflicts
+}
+
+// Ask asks the server what it does with the apply of the intent, by a dry run. Conflicts are no error, unless their
+// values can't be read. known are those of the intent's plan, nil without one.
+func (w *Desired) Ask(
+	ctx context.Context, p Place, force bool, subresource string, known conflicts.Conflicts,
+) (Answer, error) {
+	object, err := p.Apply(ctx, w.Target, w.Stored().Tree, cluster.WriteOptions{
+		Manager: w.Manager, Force: force, DryRun: true, Subresource: subresource,
+	})
+	if isApplyConflict(err) {
+		found, unexplained := w.conflictsOf(ctx, p, err, known)
+		if unexplained != nil {
+			return Answer{}, errors.Join(ServerError(err), unexplained)
+		}
+		return Answer{Conflicts: found}, nil
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Object: secrets.Shown(object), Conflicts: conflicts.Conflicts{}}, nil
+}
+
+// conflictsOf returns the conflicts of a server's 409, with the values of both sides: those of the plan, and others
+// that the plan could not find. A path is of the version of the owner's entry, so the live value is read from the
+// object at that version.
+func (w *Desired) conflictsOf(
+	ctx context.Context, p Place, err error, known conflicts.Conflicts,
+) (out conflicts.Conflicts, _ error) {
+	found, err := plans.FoundBy(err, Wrap(w.Object), known)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]map[string]any{w.Kind.GroupVersion().String(): w.Object}
+	for _, c := range found {
+		isKnown := func(k conflicts.Conflict) bool { return k.Owner == c.Owner && k.Path.Equal(c.Path) }
+		if slices.ContainsFunc(known, isKnown) {
+			out = append(out, c)
+			continue
+		}
+		live, ok := versions[c.APIVersion]
+		if !ok {
+			if live, err = w.readAt(ctx, p, c.APIVersion); err != nil {
+				return nil, err
+			}
+			versions[c.APIVersion] = live
+		}
+		gvk := schema.FromAPIVersionAndKind(c.APIVersion, w.Kind.Kind)
+		if t := w.Types.TypeFor(gvk); t != nil {
+			c.Live, _ = t.Get(live, c.Path)
+		}
+		c.Applied, _ = w.Kind.Typ.Get(w.Tree, c.Path)
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// readAt reads the live object at another version.
+func (w *Desired) readAt(ctx context.Context, p Place, apiVersion string) (map[string]any, error) {
+	c := ClusterOf(p)
+	if c == nil {
+		return nil, fmt.Errorf("%s: the object can't be read at this version", apiVersion)
+	}
+	served, _, err := c.Kind(schema.FromAPIVersionAndKind(apiVersion, w.Kind.Kind))
+	if err != nil {
+		return nil, err
+	}
+	object, err := c.Client.Get(ctx, served, w.Namespace, w.Name)
+	return secrets.Shown(object), err
+}
+
+// Uncompared returns an error that names the entries of others that a plan can't compare, because they are of other
+// versions and the kind can't be converted here; nil for none. Only a server knows the conflicts with them.
+func (w *Desired) Uncompared() error {
+	if w.Object == nil || w.Converter() != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range (&unstructured.Unstructured{Object: w.Object}).GetManagedFields() {
+		isOwn := e.Manager == w.Manager && e.Operation == metav1.ManagedFieldsOperationApply
+		if e.APIVersion != "" && e.APIVersion != w.Kind.GroupVersion().String() && e.Subresource == "" && !isOwn {
+			names = append(names, fmt.Sprintf("%q at %s", e.Manager, e.APIVersion))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: conflicts are not known: entries of other versions can't be compared without the server: %s",
+		w.Title(), strings.Join(names, ", "))
+}
+
+// MayWrite reports whether the user may apply an intent to the target. It is true where that can't be asked.
+func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool {
+	c, ok := p.(*Cluster)
+	if !ok {
+		return true
+	}
+	verbs := []string{"patch"}
+	if t.Object == nil {
+		verbs = append(verbs, "create")
+	}
+	for _, verb := range verbs {
+		attributes := map[string]any{
+			"verb": verb, "group": t.served.Group, "version": t.served.Version, "resource": t.served.Resource.Resource,
+			"subresource": subresource, "namespace": t.Namespace, "name": t.Name,
+		}
+		review, err := c.Client.Review(ctx, attributes)
+		if isAllowed, found, _ := unstructured.NestedBool(review, "status", "allowed"); err == nil && found && !isAllowed {
+			return false
+		}
+	}
+	return true
+}
+
+// IsServed reports whether a server stores the object. canDryRun is false if it can't be asked yet what an apply does,
+// because the same input creates the kind or the namespace.
+func (t *Target) IsServed() (isServed, canDryRun bool) {
+	return t.served != cluster.Kind{}, !t.unserved && !t.newNamespace
+}
+
+// Changes returns the fields that differ between two versions of the object that a server returned, except for those
+// that every write changes.
+func (t *Target) Changes(before, after map[string]any) iter.Seq[plans.Change] {
+	return plans.Changes(t.Kind.Typ, nil, t.written(before), t.written(after))
+}
+
+// written returns an object without the fields that every write changes.
+func (t *Target) written(tree map[string]any) map[string]any {
+	tree = maps.Clone(managedfields.With(tree, nil))
+	if t.scaled != nil {
+		delete(tree, "status") // which a server adds
+	}
+	if metadata, ok := tree["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "resourceVersion")
+		delete(metadata, "generation")
+		tree["metadata"] = metadata
+	}
+	return tree
+}
+
+// ServedOutcome returns what a server's dry run of an apply did to the object.
+func (t *Target) ServedOutcome(after map[string]any) plans.Outcome {
+	switch {
+	case t.Object == nil || !typed.Equal(t.written(t.Object), t.written(after)):
+		return plans.Changed
+	case typed.Equal(document.ManagedFields(t.Object), document.ManagedFields(after)):
+		return plans.Unchanged
+	}
+	return plans.OwnershipOnly
+}

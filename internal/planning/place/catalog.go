@@ -1,0 +1,179 @@
+package place
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Catalog knows the kinds: those of CustomResourceDefinitions, else those of OpenAPI documents, else the
+// built-in ones.
+type Catalog struct {
+	base    *openapi.Registry // without the definitions
+	defined map[schema.GroupKind]*Definition
+	Types   *openapi.Registry // all of them
+	added   *openapi.Registry // those of OpenAPI documents
+}
+
+// NewCatalog returns a catalog of the built-in kinds.
+func NewCatalog() *Catalog {
+	return &Catalog{
+		base:    openapi.Builtin(),
+		defined: map[schema.GroupKind]*Definition{},
+		Types:   openapi.Builtin(),
+		added:   openapi.Union(),
+	}
+}
+
+// addTypes adds the kinds of OpenAPI documents.
+func (c *Catalog) addTypes(types *openapi.Registry) {
+	c.base, c.added = openapi.Union(c.base, types), openapi.Union(c.added, types)
+	c.rebuild()
+}
+
+// Define adds a definition; it replaces an earlier one of the same kind.
+func (c *Catalog) Define(d *Definition) {
+	c.defined[d.Kind] = d
+	c.rebuild()
+}
+
+// rebuild builds Types from its parts again, so that versions that a definition dropped are gone.
+func (c *Catalog) rebuild() {
+	all := []*openapi.Registry{c.base}
+	for _, d := range c.defined {
+		all = append(all, d.types) // of different kinds, so in any order
+	}
+	c.Types = openapi.Union(all...)
+}
+
+// undefinedKinds returns definitions of the kinds of OpenAPI documents that are neither built in
+// nor defined.
+func (c *Catalog) undefinedKinds() (out []*Definition) {
+	seen := map[schema.GroupKind]bool{}
+	for _, gvk := range c.added.Kinds() {
+		gk := gvk.GroupKind()
+		if seen[gk] || c.defined[gk] != nil || openapi.Builtin().Versions(gk) != nil ||
+			!isStored(c.added.TypeFor(gvk)) {
+			continue
+		}
+		seen[gk] = true
+		out = append(out, definitionOfTypes(gk, c.added))
+	}
+	return out
+}
+
+// Kind is what a write needs to know of a kind at a version.
+type Kind struct {
+	schema.GroupVersionKind
+	Typ        *typed.Type
+	namespaced bool
+	hasStatus  bool // status is a subresource
+	// replicas are the fields that lead to what the subresource scale sets; nil for kinds without one.
+	replicas []string
+	// converts is true if conversion only sets the apiVersion (strategy None); otherwise
+	// objects are not converted.
+	converts bool
+	webhook  bool // a webhook converts
+	// storage is the group and version that objects are stored at.
+	storage string
+	// Unknown is the reason why the kind has no schema; nil if it has one.
+	Unknown error
+}
+
+// Kind returns a kind at a version; an error lists the versions that are known.
+func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
+	k := &Kind{GroupVersionKind: gvk, Typ: c.Types.TypeFor(gvk), storage: gvk.GroupVersion().String()}
+	gk := gvk.GroupKind()
+	if k.Typ == nil {
+		if versions := c.Types.Versions(gk); len(versions) > 0 {
+			return nil, fmt.Errorf(".apiVersion: %s is not known at %q, only at %s",
+				gk, gvk.Version, strings.Join(versions, ", "))
+		}
+		return nil, fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or pass its "+
+			"schema with --schema",
+			gvk.Kind, gvk.GroupVersion())
+	}
+	if d := c.defined[gk]; d != nil {
+		version, ok := d.version(gvk.Version)
+		if ok && !version.served {
+			return nil, fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
+		}
+		k.hasStatus, k.replicas, k.converts, k.webhook = version.status, version.replicas, !d.webhook, d.webhook
+		if k.converts {
+			k.storage = schema.GroupVersion{Group: gvk.Group, Version: d.storage()}.String()
+		}
+		return k, nil
+	}
+	if !isStored(k.Typ) {
+		return nil, fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
+	}
+	k.hasStatus, k.replicas = k.Typ.Map.Field("status").Type != nil, builtinReplicas(k.Typ)
+	k.converts = openapi.Builtin().Versions(gk) == nil
+	return k, nil
+}
+
+// isStored reports whether a type has metadata with a name, which lists and responses such as a Status
+// do not have.
+func isStored(t *typed.Type) bool {
+	if t.Map == nil {
+		return false
+	}
+	metadata := t.Map.Field("metadata").Type
+	return metadata != nil && metadata.Map != nil && metadata.Map.Field("name").Type != nil
+}
+
+// AddSchemas adds the inputs of --schema to the catalog: OpenAPI v3 documents and CustomResourceDefinitions. It ignores
+// other objects, so that an input can be a folder of manifests.
+func (c *Catalog) AddSchemas(inputs []document.Input) error {
+	for _, input := range inputs {
+		found := false
+		for _, doc := range input.Documents {
+			ok, err := c.addSchema(doc.Tree)
+			if err != nil {
+				return fmt.Errorf("schema: %w", doc.Wrap(err))
+			}
+			found = found || ok
+		}
+		if !found {
+			return fmt.Errorf("schema: %s: no OpenAPI v3 document and no CustomResourceDefinition found", input.Name)
+		}
+	}
+	return nil
+}
+
+// addSchema adds a document, and reports whether it has a schema.
+func (c *Catalog) addSchema(tree map[string]any) (bool, error) {
+	if version, ok := tree["openapi"].(string); ok {
+		if !strings.HasPrefix(version, "3.") {
+			return false, fmt.Errorf(".openapi: expected version 3, got %q", version)
+		}
+		data, err := json.Marshal(tree)
+		if err != nil {
+			return false, err
+		}
+		types, err := openapi.CompileV3(data)
+		if err != nil {
+			return false, err
+		}
+		c.addTypes(types)
+		return true, nil
+	}
+	if _, ok := tree["swagger"]; ok {
+		return false, fmt.Errorf(".swagger: this is OpenAPI v2, expected v3")
+	}
+	if gvk, err := document.GVKOf(tree); err != nil || gvk.GroupKind() != DefinitionKind {
+		return false, nil
+	}
+	d, err := Define(tree)
+	if err != nil {
+		return false, err
+	}
+	c.Define(d)
+	return true, nil
+}

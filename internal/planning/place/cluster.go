@@ -1,0 +1,189 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+)
+
+// Cluster is a cluster as a Place.
+type Cluster struct {
+	Client    *cluster.Cluster
+	namespace string                           // from the command line
+	defined   map[schema.GroupKind]*Definition // by the input
+	kinds     kindCache
+	// fetched are the objects that Prefetch has read; nil for one that does not exist. Live reads each once.
+	fetched map[liveKey]map[string]any
+	// isNew has the namespaces that exist (false), and those that the input creates (true).
+	isNew map[string]bool
+	// local is true for the API server in this process: its built-in types are known, and
+	// objects need no Namespace.
+	local bool
+}
+
+// NewCluster returns a cluster. Objects without a namespace are in the given one.
+func NewCluster(c *cluster.Cluster, namespace string) *Cluster {
+	return &Cluster{
+		Client: c, namespace: namespace, defined: map[schema.GroupKind]*Definition{},
+		kinds: kindCache{}, isNew: map[string]bool{},
+	}
+}
+
+// InOrder implements [Place].
+func (p *Cluster) InOrder() bool { return false }
+
+// String implements [Place].
+func (p *Cluster) String() string { return "the cluster " + p.Client.String() }
+
+// Close implements [Place].
+func (p *Cluster) Close() error { return nil }
+
+// checkNamespace returns an error if the namespace of a new object does not exist, because the apply would
+// fail. Users who may not read namespaces get no error.
+func (p *Cluster) checkNamespace(ctx context.Context, t *Target) error {
+	if p.local || t.Object != nil || t.Namespace == "" || t.Namespace == metav1.NamespaceDefault {
+		return nil
+	}
+	if isNew, ok := p.isNew[t.Namespace]; ok {
+		t.newNamespace = isNew
+		return nil
+	}
+	served, err := p.Client.Kind(NamespaceKind.WithVersion("v1"))
+	if err != nil {
+		return err
+	}
+	found, err := p.Client.Get(ctx, served, "", t.Namespace)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return fmt.Errorf("namespace %q does not exist: the apply fails unless it is created first", t.Namespace)
+	case document.TextAt(found, "deletionTimestamp") != "":
+		return fmt.Errorf("namespace %q is being deleted: the apply fails", t.Namespace)
+	case err != nil && !apierrors.IsForbidden(err):
+		return err
+	}
+	p.isNew[t.Namespace] = false
+	return nil
+}
+
+// Live implements [Place].
+func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map[string]any, error) {
+	gvk, err := document.GVKOf(intent)
+	if err != nil {
+		return nil, nil, err
+	}
+	served, unserved, err := p.Kind(gvk)
+	if meta.IsNoMatchError(err) {
+		return nil, nil, p.explainUnknownKind(ctx, gvk, err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := p.target(ctx, served)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.unserved = unserved
+	t.Name, t.Namespace, intent, err = identify(t.Kind, intent, p.namespace, p.Client.Namespace)
+	if err != nil {
+		return t, nil, err
+	}
+	t.Asked = true
+	if err := p.readLive(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		return t, nil, err
+	}
+	if err := p.checkNamespace(ctx, t); err != nil {
+		return t, nil, err
+	}
+	if t.Kind.GroupKind() == NamespaceKind {
+		p.isNew[t.Name] = t.Object == nil
+	}
+	return t, intent, nil
+}
+
+// Find implements [Place].
+func (p *Cluster) Find(ctx context.Context, s Selection) (out []*Target, err error) {
+	found, err := p.Client.Find(s)
+	errs := []error{err}
+	for _, f := range found {
+		t, err := p.target(ctx, f.Kind)
+		if err == nil {
+			t.Asked, err = namesObjects(s.Args), t.read(f.Object)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		out = append(out, t)
+	}
+	return out, errors.Join(errs...)
+}
+
+// Reload implements [Place].
+func (p *Cluster) Reload(ctx context.Context, t *Target) error {
+	if t.unserved {
+		return cluster.ErrNotFound
+	}
+	object, err := p.Client.Get(ctx, t.served, t.Namespace, t.Name)
+	t.set(object)
+	return err
+}
+
+// Move implements [Place].
+func (p *Cluster) Move(ctx context.Context, t *Target, m Moved) error {
+	ctx = about(ctx, t.stored)
+	_, err := p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.JSONPatchType, m.Patch, m.Manager)
+	err = withoutValues(err, t.stored)
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return err
+}
+
+// Apply implements [Place].
+func (p *Cluster) Apply(
+	ctx context.Context, t *Target, intent map[string]any, o cluster.WriteOptions,
+) (map[string]any, error) {
+	object, err := p.Client.Apply(about(ctx, t.stored, intent), t.served, t.Namespace, intent, o)
+	return object, withoutValues(err, t.stored, intent)
+}
+
+// Update implements [Place].
+func (p *Cluster) Update(
+	ctx context.Context, t *Target, tree map[string]any, o cluster.WriteOptions,
+) (map[string]any, error) {
+	ctx = about(ctx, t.stored, tree)
+	if t.Object == nil && o.Subresource == "" {
+		object, err := p.Client.Create(ctx, t.served, t.Namespace, tree, o)
+		return object, withoutValues(err, tree)
+	}
+	if document.TextAt(tree, "resourceVersion") == "" {
+		metadata := maps.Clone(tree["metadata"].(map[string]any))
+		metadata["resourceVersion"] = document.TextAt(t.Object, "resourceVersion")
+		tree = maps.Clone(tree)
+		tree["metadata"] = metadata
+	}
+	object, err := p.Client.Update(ctx, t.served, t.Namespace, tree, o)
+	return object, withoutValues(err, t.stored, tree)
+}
+
+// Delete implements [Place].
+func (p *Cluster) Delete(ctx context.Context, t *Target, done func(*Target)) error {
+	err := withoutValues(p.Client.Delete(about(ctx, t.stored), t.served, t.Object), t.stored)
+	switch {
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	case err == nil:
+		done(t)
+	}
+	return err
+}

@@ -1,0 +1,204 @@
+package place
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// How a kind is found: the client's discovery leads from a group and kind, or from an argument such as deploy/web
+// ([cluster.Cluster.Find]), to a [cluster.Kind]; readKind adds the schema, which makes it a [Target] without an object.
+
+// kindCache has the kinds that were read, as targets without objects. A key has all that a target is made of, but not
+// what the server publishes: forgetKinds empties the cache when that has changed.
+type kindCache map[kindKey]*Target
+
+type kindKey struct {
+	served  cluster.Kind
+	defined *Definition // by the input; nil for none
+}
+
+// target returns a target of a kind, without an object. Its schema is that of the definition of a custom
+// resource, else the one that the server publishes.
+func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, error) {
+	key := kindKey{served, p.defined[served.GroupKind()]}
+	if p.kinds[key] == nil {
+		t, err := p.readKind(ctx, served)
+		if err != nil {
+			return nil, err
+		}
+		p.kinds[key] = t
+	}
+	t := *p.kinds[key]
+	return &t, nil
+}
+
+// readKind reads the definition and the schema of a kind.
+func (p *Cluster) readKind(ctx context.Context, served cluster.Kind) (*Target, error) {
+	gvk := served.GroupVersionKind
+	k := &Kind{GroupVersionKind: gvk, namespaced: served.Namespaced, storage: gvk.GroupVersion().String()}
+	d, err := p.definition(ctx, served)
+	if err != nil {
+		return nil, err
+	}
+	var types *openapi.Registry
+	if d != nil {
+		version, _ := d.version(gvk.Version)
+		k.hasStatus, k.replicas, k.converts, types = version.status, version.replicas, !d.webhook, d.types
+	} else {
+		if types, err = p.publishedTypes(gvk.Group); err != nil {
+			return nil, err
+		}
+		if k.hasStatus, err = p.Client.HasSubresource(served, "status"); err != nil {
+			return nil, err
+		}
+	}
+	if k.Typ = types.TypeFor(gvk); k.Typ == nil {
+		return nil, fmt.Errorf("the cluster publishes no schema of %s", gvk)
+	}
+	if d == nil {
+		k.replicas = builtinReplicas(k.Typ)
+	}
+	return &Target{Kind: k, Types: types, served: served, server: true}, nil
+}
+
+// publishedTypes returns the types of a group that the server publishes. The server in this process publishes built-in
+// types only.
+func (p *Cluster) publishedTypes(group string) (*openapi.Registry, error) {
+	if p.local {
+		return openapi.Builtin(), nil
+	}
+	return p.Client.Types(group)
+}
+
+// definition returns the definition of a kind: that of the input, else that of the cluster; nil for a
+// built-in kind.
+func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definition, error) {
+	gk := served.GroupKind()
+	if d := p.defined[gk]; d != nil {
+		return d, nil
+	}
+	if openapi.Builtin().Versions(gk) != nil {
+		return nil, nil
+	}
+	tree, err := p.Client.Definition(ctx, served)
+	if err != nil || tree == nil {
+		return nil, err
+	}
+	d, err := Define(tree)
+	if err != nil {
+		return nil, fmt.Errorf("definition of %s: %w", gk, err)
+	}
+	return d, nil
+}
+
+// Kind returns how a kind is served. unserved is true for a kind of the input that the cluster does not
+// serve yet. A version of the input that is not served yet is read at another version.
+func (p *Cluster) Kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserved bool, err error) {
+	d := p.defined[gvk.GroupKind()]
+	if d != nil {
+		if version, ok := d.version(gvk.Version); !ok || !version.served {
+			return served, false, fmt.Errorf(".apiVersion: the input defines %s without version %q", gvk.GroupKind(),
+				gvk.Version)
+		}
+	}
+	served, err = p.Client.Kind(gvk)
+	if d == nil || !meta.IsNoMatchError(err) {
+		return served, false, err
+	}
+	if served, err = p.Client.Kind(gvk.GroupKind().WithVersion("")); err == nil {
+		served.GroupVersionKind = gvk
+		return served, false, nil
+	}
+	if !meta.IsNoMatchError(err) {
+		return served, false, err
+	}
+	return cluster.Kind{
+		GroupVersionKind: gvk, Resource: gvk.GroupVersion().WithResource(d.Plural), Namespaced: d.namespaced,
+	}, true, nil
+}
+
+// explainUnknownKind returns the reason why the server does not serve a kind, or else err.
+func (p *Cluster) explainUnknownKind(ctx context.Context, gvk schema.GroupVersionKind, err error) error {
+	gk := gvk.GroupKind()
+	if versions := p.Client.Versions(gk); len(versions) > 0 {
+		if p.definesVersion(ctx, gvk) {
+			return fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
+		}
+		return fmt.Errorf(".apiVersion: %s is not known at %q, only at %s", gk, gvk.Version, strings.Join(versions, ", "))
+	}
+	var kinds []string
+	all, _ := p.Client.Kinds()
+	for _, k := range all {
+		kinds = append(kinds, k.GroupVersionKind.Kind+" of "+k.GroupVersion().String())
+	}
+	meant := cluster.DidYouMean(gvk.Kind, kinds)
+	switch {
+	case p.local && openapi.Builtin().TypeFor(gvk) != nil:
+		return fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
+	case p.local && meant == "":
+		return fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or pass its schema "+
+			"with --schema", gvk.Kind, gvk.GroupVersion())
+	}
+	return fmt.Errorf("%w%s", err, meant)
+}
+
+// definesVersion reports whether the definition of a kind has a version, served or not.
+func (p *Cluster) definesVersion(ctx context.Context, gvk schema.GroupVersionKind) bool {
+	served, err := p.Client.Kind(gvk.GroupKind().WithVersion(""))
+	if err != nil {
+		return false
+	}
+	d, err := p.definition(ctx, served)
+	if err != nil || d == nil {
+		return false
+	}
+	_, ok := d.version(gvk.Version)
+	return ok
+}
+
+// Kinds implements [Place].
+func (p *Cluster) Kinds(_ context.Context, names ...string) ([]cluster.Kind, error) {
+	if len(names) > 0 {
+		return p.Client.KindsNamed(names)
+	}
+	return p.Client.Kinds()
+}
+
+// Define implements [Place].
+func (p *Cluster) Define(d *Definition) { p.defined[d.Kind] = d }
+
+// forgetKinds forgets what was read from the server about kinds, after kinds were defined or removed. It is the only
+// invalidation of the cache and of those in the client.
+func (p *Cluster) forgetKinds() {
+	clear(p.kinds)
+	p.Client.ForgetDiscovery()
+}
+
+// definedTimeout is how long Defined waits until a kind is served.
+const definedTimeout = 10 * time.Second
+
+// Defined implements [Place]. It waits until the kind is served.
+func (p *Cluster) Defined(tree map[string]any, isDryRun bool) error {
+	d, err := Define(tree)
+	if err != nil || isDryRun {
+		return err
+	}
+	isServed := slices.ContainsFunc(d.versions, func(v definedVersion) bool { return v.served })
+	for end := time.Now().Add(definedTimeout); isServed && time.Now().Before(end); time.Sleep(definedTimeout / 100) {
+		p.forgetKinds()
+		if _, err := p.Client.Kind(d.Kind.WithVersion("")); err == nil {
+			break // after the timeout, the next document of the kind reports that it is not served
+		}
+	}
+	delete(p.defined, d.Kind)
+	return nil
+}

@@ -1,0 +1,292 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+)
+
+// Each calls see with the objects of kinds in a namespace, or in all of them if it is empty, and done after
+// each kind. It lists page by page, at most concurrency kinds at a time, and keeps no object. Calls do not
+// overlap. A kind whose schema can't be read has no types. The error joins those of the kinds that could not be
+// listed.
+func (p *Cluster) Each(
+	ctx context.Context, kinds []cluster.Kind, namespace string, concurrency int, see func(*Target), done func(),
+) error {
+	var mu sync.Mutex
+	errs := make([]error, len(kinds))
+	workqueue.ParallelizeUntil(context.Background(), concurrency, len(kinds), func(i int) {
+		k := kinds[i]
+		in := namespace
+		if !k.Namespaced {
+			in = ""
+		}
+		var of *Target
+		err := p.Client.ListPages(Quietly(ctx), k, in, math.MaxInt, func(page []map[string]any) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, object := range page {
+				if of == nil {
+					of = p.targetOrUnknown(ctx, k)
+				}
+				t := *of
+				if err := t.read(object); err != nil {
+					errs[i] = fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
+					continue
+				}
+				see(&t)
+			}
+			return ctx.Err() == nil
+		}, func() {})
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			errs[i] = fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
+		}
+		done()
+	})
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// targetOrUnknown returns a target of a kind, without types if they can't be read.
+func (p *Cluster) targetOrUnknown(ctx context.Context, k cluster.Kind) *Target {
+	t, err := p.target(ctx, k)
+	if err != nil {
+		return &Target{Kind: &Kind{GroupVersionKind: k.GroupVersionKind, Unknown: err}, served: k}
+	}
+	return t
+}
+
+// IsServed implements [Place].
+func (p *Cluster) IsServed(gvk schema.GroupVersionKind) bool {
+	return slices.Contains(p.Client.Versions(gvk.GroupKind()), gvk.Version)
+}
+
+// IsServed implements [Place]: a kind is known if it has a schema. It is true for groups without any schema, of which
+// nothing is known.
+func (p *Files) IsServed(gvk schema.GroupVersionKind) bool {
+	known := false
+	for _, k := range p.catalog.Types.Kinds() {
+		if k == gvk {
+			return true
+		}
+		known = known || k.Group == gvk.Group
+	}
+	return !known
+}
+
+// getsPerPage is how many reads of single objects a page of a list is worth. A list of a namespace ends
+// when its pages have cost as much as reading the objects one by one.
+const getsPerPage = 10
+
+// liveKey identifies an object of a cluster, at the version that it is read at.
+type liveKey struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+}
+
+// liveGroup is a kind in a namespace, and the names of the objects that are wanted of it.
+type liveGroup struct {
+	kind      cluster.Kind
+	namespace string
+	names     map[string]bool
+}
+
+// Prefetch implements [Place]. The objects that it read are those of the next Live, each once. Objects
+// that can't be read are left to Live, which reports the error.
+func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concurrency int) {
+	groups := p.liveGroups(ctx, intents)
+	found := map[liveKey]map[string]any{}
+	var mu sync.Mutex
+	keep := func(g *liveGroup, name string, object map[string]any) {
+		mu.Lock()
+		defer mu.Unlock()
+		found[liveKey{g.kind.Resource, g.namespace, name}] = object
+	}
+	workqueue.ParallelizeUntil(context.Background(), concurrency, len(groups), func(i int) {
+		g := groups[i]
+		_ = p.Client.ListPages(ctx, g.kind, g.namespace, len(g.names)/getsPerPage, func(page []map[string]any) bool {
+			for _, object := range page {
+				if name := document.NameOf(object); g.names[name] {
+					delete(g.names, name)
+					keep(g, name, object)
+				}
+			}
+			return len(g.names) > 0
+		}, func() {
+			// The list is complete: objects that are not in it do not exist.
+			for name := range g.names {
+				keep(g, name, nil)
+			}
+			clear(g.names)
+		})
+	})
+	type rest struct {
+		group *liveGroup
+		name  string
+	}
+	var single []rest
+	for _, g := range groups {
+		for name := range g.names {
+			single = append(single, rest{g, name})
+		}
+	}
+	workqueue.ParallelizeUntil(context.Background(), concurrency, len(single), func(i int) {
+		g, name := single[i].group, single[i].name
+		object, err := p.Client.Get(ctx, g.kind, g.namespace, name)
+		if err == nil || errors.Is(err, cluster.ErrNotFound) {
+			keep(g, name, object)
+		}
+	})
+	p.fetched = found
+}
+
+// liveGroups returns the kinds and namespaces of intents. It leaves out intents that can't be read.
+func (p *Cluster) liveGroups(ctx context.Context, intents []map[string]any) (out []*liveGroup) {
+	groups := map[liveKey]*liveGroup{}
+	targets := map[schema.GroupVersionKind]*Target{} // nil for kinds that can't be read
+	for _, intent := range intents {
+		gvk, err := document.GVKOf(intent)
+		if err != nil {
+			continue
+		}
+		of, known := targets[gvk]
+		if !known {
+			if served, unserved, err := p.Kind(gvk); err == nil && !unserved {
+				of, _ = p.target(ctx, served)
+			}
+			targets[gvk] = of
+		}
+		if of == nil {
+			continue
+		}
+		name, namespace, _, err := identify(of.Kind, intent, p.namespace, p.Client.Namespace)
+		if err != nil {
+			continue
+		}
+		key := liveKey{resource: of.served.Resource, namespace: namespace}
+		g := groups[key]
+		if g == nil {
+			g = &liveGroup{kind: of.served, namespace: namespace, names: map[string]bool{}}
+			groups[key], out = g, append(out, g)
+		}
+		g.names[name] = true
+	}
+	return out
+}
+
+// readLive reads the object of an intent, which may have been fetched.
+func (p *Cluster) readLive(ctx context.Context, t *Target) error {
+	key := liveKey{t.served.Resource, t.Namespace, t.Name}
+	object, ok := p.fetched[key]
+	if !ok || t.unserved {
+		return p.Reload(ctx, t)
+	}
+	delete(p.fetched, key) // the object may be written before it is read again
+	if object == nil {
+		return cluster.ErrNotFound
+	}
+	t.set(object)
+	return nil
+}
+
+// PrunedKinds are the kinds that kubectl apply --prune deletes by default.
+var PrunedKinds = []schema.GroupVersionKind{
+	{Version: "v1", Kind: "Namespace"},
+	{Version: "v1", Kind: "ConfigMap"},
+	{Version: "v1", Kind: "Endpoints"},
+	{Version: "v1", Kind: "PersistentVolumeClaim"},
+	{Version: "v1", Kind: "PersistentVolume"},
+	{Version: "v1", Kind: "Pod"},
+	{Version: "v1", Kind: "ReplicationController"},
+	{Version: "v1", Kind: "Secret"},
+	{Version: "v1", Kind: "Service"},
+	{Group: "batch", Version: "v1", Kind: "Job"},
+	{Group: "batch", Version: "v1", Kind: "CronJob"},
+	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"},
+	{Group: "apps", Version: "v1", Kind: "Deployment"},
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
+}
+
+// Candidates select objects that could be pruned.
+type Candidates struct {
+	Kinds       []schema.GroupVersionKind
+	Namespaces  []string // of namespaced kinds
+	Selector    labels.Selector
+	Concurrency int
+	// MustBeServed makes a kind that is not served an error. Otherwise, it has no objects.
+	MustBeServed bool
+}
+
+// Candidates implements [Place].
+func (p *Cluster) Candidates(ctx context.Context, c Candidates) (out []*Target, err error) {
+	var namespaced, others []cluster.Kind
+	for _, gvk := range c.Kinds {
+		served, unserved, err := p.Kind(gvk)
+		switch {
+		case (meta.IsNoMatchError(err) || unserved) && !c.MustBeServed:
+		case err != nil:
+			return nil, err
+		case served.Namespaced:
+			namespaced = append(namespaced, served)
+		default:
+			others = append(others, served)
+		}
+	}
+	see := func(t *Target) {
+		if c.match(t) {
+			out = append(out, t)
+		}
+	}
+	errs := []error{p.Each(ctx, others, "", c.Concurrency, see, func() {})}
+	for _, namespace := range c.Namespaces {
+		errs = append(errs, p.Each(ctx, namespaced, namespace, c.Concurrency, see, func() {}))
+	}
+	return out, errors.Join(errs...)
+}
+
+// Candidates implements [Place].
+func (p *Files) Candidates(_ context.Context, c Candidates) (out []*Target, err error) {
+	for _, t := range p.objects {
+		isKind := slices.ContainsFunc(c.Kinds, func(gvk schema.GroupVersionKind) bool {
+			return gvk.GroupKind() == t.Kind.GroupKind()
+		})
+		if isKind && (t.Namespace == "" || slices.Contains(c.Namespaces, t.Namespace)) && c.match(t) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// Takes returns what a deletion of the object deletes too; empty for nothing.
+func (t *Target) Takes() string {
+	switch t.Kind.GroupKind() {
+	case NamespaceKind:
+		return "with everything in it"
+	case DefinitionKind:
+		return "with all its custom resources"
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"}:
+		return "its data may be lost"
+	}
+	return ""
+}
+
+// match reports whether the labels of an object match, and it is not being deleted already.
+func (c *Candidates) match(t *Target) bool {
+	set := labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())
+	return document.TextAt(t.Object, "deletionTimestamp") == "" && c.Selector.Matches(set)
+}

@@ -1,0 +1,143 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/kinds"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/strategy"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Request is a write to one object in memory: the engine, without a server.
+type Request struct {
+	Kind    *Kind
+	Types   *openapi.Registry
+	Manager string
+	// Apply is true for an apply, and false for an update, which replaces the object.
+	Apply bool
+	Force bool
+	// Subresource is "", status or [Scale].
+	Subresource string
+	Now         func() time.Time
+}
+
+// Write returns the object, with its managed fields, after given is written to live, which is nil for no
+// object. It changes neither of them, and the result shares no memory with them.
+func (r *Request) Write(ctx context.Context, live, given map[string]any) (map[string]any, error) {
+	if err := r.checkLive(live); err != nil {
+		return nil, err
+	}
+	m, err := fieldmanager.New(r.Kind.GroupVersionKind, r.Types, r.options())
+	if err != nil {
+		return nil, err
+	}
+	var out fieldmanager.Result
+	if r.Apply {
+		options := fieldmanager.ApplyOptions{Manager: r.Manager, Force: r.Force}
+		out, err = m.Apply(ctx, Wrap(live), Wrap(given), options)
+	} else if given, err = r.prepareUpdate(live, given); err == nil {
+		out, err = m.Update(ctx, Wrap(live), Wrap(given), fieldmanager.UpdateOptions{Manager: r.Manager})
+	}
+	if err != nil {
+		return nil, err
+	}
+	tree := r.Reset(live, Unwrap(out.Object))
+	tree["apiVersion"] = r.Kind.storage
+	return runtime.DeepCopyJSON(tree), nil
+}
+
+// checkLive returns an error if live can't be written to. live is nil if there is no object.
+func (r *Request) checkLive(live map[string]any) error {
+	if r.Kind.Unknown != nil {
+		return r.Kind.Unknown
+	}
+	if r.Subresource == "status" && !r.Kind.hasStatus {
+		return fmt.Errorf("%s has no subresource %q", r.Kind.GroupKind(), r.Subresource)
+	}
+	if version, _ := live["apiVersion"].(string); live != nil && !r.Kind.converts &&
+		version != r.Kind.GroupVersion().String() {
+		return fmt.Errorf(".apiVersion: the object is at %q, and objects of this kind can't be converted", version)
+	}
+	return nil
+}
+
+// options returns the options of kube-apiserver.
+func (r *Request) options() fieldmanager.Options {
+	options := r.strategy().FieldManager()
+	options.Clock = r.Now
+	if r.Kind.converts {
+		options.Converter = fieldmanager.NoneConverter{}
+	}
+	if empty := kinds.Empty(r.Kind.GroupVersionKind); empty != nil {
+		options.Empty = empty // alpha and beta versions, too
+	}
+	return options
+}
+
+// strategy returns what a server does with the write, besides merging.
+func (r *Request) strategy() strategy.Strategy {
+	return strategy.Of(r.Types, r.Kind.GroupVersionKind, r.Subresource)
+}
+
+// Reset returns tree with the fields that the write resets as they are in live.
+func (r *Request) Reset(live, tree map[string]any) map[string]any {
+	if live == nil {
+		live = r.emptyObject()
+	}
+	return managedfields.With(r.strategy().Reset(live, tree), document.ManagedFields(tree))
+}
+
+// prepareUpdate returns the object that an update is about to store: given as a server decodes it,
+// with the fields that the write resets as they are in live.
+func (r *Request) prepareUpdate(live, given map[string]any) (map[string]any, error) {
+	// Stored objects may have an item twice, so an update may carry one.
+	if err := r.Kind.Typ.Validate(given, typed.Rules{Duplicates: true}); err != nil {
+		return nil, err
+	}
+	// A Go type has its structs even if they are empty.
+	merged, err := r.Kind.Typ.Merge(r.emptyObject(), given, typed.Rules{Duplicates: true, Unknown: true})
+	if err != nil {
+		return nil, err
+	}
+	tree, ok := merged.Value.(map[string]any)
+	if !ok {
+		return nil, errors.New("expected an object")
+	}
+	return r.Reset(live, tree), nil
+}
+
+// emptyObject returns the object before it is created.
+func (r *Request) emptyObject() map[string]any {
+	if obj := kinds.Empty(r.Kind.GroupVersionKind); obj != nil {
+		if tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil {
+			return tree
+		}
+	}
+	return map[string]any{"apiVersion": r.Kind.GroupVersion().String(), "kind": r.Kind.Kind}
+}
+
+// Wrap returns a tree as an object, and nil for nil.
+func Wrap(tree map[string]any) runtime.Object {
+	if tree == nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: tree}
+}
+
+// Unwrap returns the tree of an object of [Wrap], or of what came of one; nil for nil.
+func Unwrap(object runtime.Object) map[string]any {
+	if object == nil {
+		return nil
+	}
+	return object.(*unstructured.Unstructured).Object
+}

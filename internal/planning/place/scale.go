@@ -1,0 +1,93 @@
+package place
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/scale"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Scale is the subresource scale. Objects of this subresource are Scales.
+const Scale = "scale"
+
+// ScaleKind is the kind of Scales.
+var ScaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+
+// builtinReplicas returns Kind.replicas of a built-in kind.
+func builtinReplicas(t *typed.Type) []string {
+	if spec := t.Map.Field("spec").Type; spec != nil && spec.Map != nil && spec.Map.Field("replicas").Type != nil {
+		return []string{"spec", "replicas"}
+	}
+	return nil
+}
+
+// Scale returns the Scale of the target as a target, and the Scale that an intent for the object asks for.
+func (t *Target) Scale(intent map[string]any) (*Target, map[string]any, error) {
+	live, err := t.LiveScale()
+	if err != nil {
+		return nil, nil, err
+	}
+	desired := t.newScale(intent)
+	if desired["spec"] == nil {
+		return nil, nil, fmt.Errorf(".%s: missing, expected the replicas", strings.Join(t.Kind.replicas, "."))
+	}
+	return live, desired, nil
+}
+
+// LiveScale returns the Scale of the target as a target. A server merges an intent with it, with the managed fields of
+// the Scale (spec rule 2.8): a field that nobody owns is that of before-first-apply.
+func (t *Target) LiveScale() (*Target, error) {
+	switch {
+	case t.Kind.Unknown != nil:
+		return nil, t.Kind.Unknown
+	case t.Kind.replicas == nil:
+		return nil, fmt.Errorf("%s has no subresource %q", t.Kind.GroupKind(), Scale)
+	case t.Object == nil:
+		return nil, cluster.ErrNotFound
+	}
+	live := &unstructured.Unstructured{Object: t.newScale(t.Object)}
+	if live.Object["spec"] == nil && openapi.Builtin().Versions(t.Kind.GroupKind()) == nil {
+		// So kube-apiserver marks that a custom resource has none, which makes 0 a change.
+		live.Object["spec"] = map[string]any{"replicas": int64(math.MinInt32)}
+	}
+	paths := scale.Paths{}
+	for _, version := range t.Types.Versions(t.Kind.GroupKind()) {
+		paths[t.Kind.GroupKind().WithVersion(version).GroupVersion().String()] = fieldpath.Fields(t.Kind.replicas...)
+	}
+	parent, err := managedfields.Decode((&unstructured.Unstructured{Object: t.Object}).GetManagedFields())
+	if err != nil {
+		return nil, err
+	}
+	live.SetManagedFields(paths.ToSubresource(parent).Encode())
+	scale := *t
+	scale.scaled, scale.Types = t, openapi.Builtin()
+	scale.set(live.Object)
+	scale.Kind = &Kind{GroupVersionKind: ScaleKind, Typ: openapi.Builtin().TypeFor(ScaleKind),
+		namespaced: t.Kind.namespaced, storage: ScaleKind.GroupVersion().String()}
+	return &scale, nil
+}
+
+// newScale returns a Scale with the replicas of an object.
+func (t *Target) newScale(object map[string]any) map[string]any {
+	metadata := map[string]any{}
+	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
+		if value := document.TextAt(object, name); value != "" {
+			metadata[name] = value
+		}
+	}
+	scale := map[string]any{"apiVersion": ScaleKind.GroupVersion().String(), "kind": ScaleKind.Kind, "metadata": metadata}
+	if replicas, ok, _ := unstructured.NestedFieldNoCopy(object, t.Kind.replicas...); ok {
+		scale["spec"] = map[string]any{"replicas": replicas}
+	}
+	return scale
+}

@@ -1,0 +1,143 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// Writer writes documents to a place.
+type Writer struct {
+	Now     func() time.Time
+	Place   Place
+	Apply   bool // an update, which replaces the object, if false
+	Options cluster.WriteOptions
+}
+
+// Outcome is the result of writing a document.
+type Outcome struct {
+	Reference string
+	Verb      string // as kubectl prints it
+	Object    map[string]any
+}
+
+// Attempts is how often a write is tried if the object changes in between.
+const Attempts = 5
+
+// Write writes one document. An error changes nothing; the outcome then has the reference of the object,
+// if it is known.
+func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, err error) {
+	t, given, err := w.Place.Live(ctx, tree)
+	if t != nil && t.Name != "" {
+		out.Reference = t.Reference()
+	}
+	if err == nil && w.Options.Subresource == Scale {
+		t, given, err = t.Scale(given)
+	}
+	if err != nil {
+		return out, ServerError(err)
+	}
+	if w.Apply {
+		out.Object, err = w.Place.Apply(ctx, t, given, w.Options)
+	} else {
+		out.Object, err = w.Place.Update(ctx, t, given, w.Options)
+	}
+	if err != nil {
+		return out, w.failure(ctx, t, given, err)
+	}
+	out.Verb = w.verb(t.stored, out.Object)
+	if t.Kind.GroupKind() == DefinitionKind && w.Options.Subresource == "" {
+		err = w.Place.Defined(out.Object, w.Options.DryRun)
+	}
+	return out, err
+}
+
+// verb returns the verb of a finished write.
+func (w *Writer) verb(live, written map[string]any) string {
+	verb := "replaced"
+	if live == nil {
+		verb = "created"
+	}
+	if w.Apply {
+		verb = "serverside-applied"
+	}
+	if live != nil && typed.Equal(live, written) {
+		verb = "unchanged"
+	}
+	if w.Options.DryRun {
+		verb += " (dry run)"
+	}
+	return verb
+}
+
+// failure returns the error of a write. For a conflict of an apply, it plans the apply to add the values
+// of both sides, which a server's Status does not have.
+func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, err error) error {
+	if !w.Apply || !isApplyConflict(err) {
+		return ServerError(err)
+	}
+	m, planErr := t.Manager(w.Now, w.Options.Subresource)
+	if planErr != nil {
+		return ServerError(err)
+	}
+	options := plans.Options{Manager: w.Options.Manager}
+	plan, planErr := plans.New(ctx, m, Wrap(t.Object), Wrap(secrets.Shown(given)), options)
+	switch {
+	case planErr != nil:
+		return planErr
+	case len(plan.Conflicts) == 0:
+		return ServerError(err)
+	}
+	return plan.Conflicts
+}
+
+// What a user confirmed is written to the object that was shown, at the version that was shown, or not at all. An apply
+// has no way to say that its object must not exist: for an object that would be created, the server is asked again
+// just before.
+
+// AsShown returns an intent for the object of the target as it was read: if the server has another one, or another
+// version of it, it responds with 409.
+func (t *Target) AsShown(intent map[string]any) map[string]any {
+	version := document.TextAt(t.Object, "resourceVersion")
+	if version == "" {
+		return intent
+	}
+	metadata, _ := intent["metadata"].(map[string]any)
+	metadata, intent = maps.Clone(metadata), maps.Clone(intent)
+	metadata["resourceVersion"], metadata["uid"] = version, document.TextAt(t.Object, "uid")
+	intent["metadata"] = metadata
+	return intent
+}
+
+// errCreated reports an object that was shown as one that an apply creates.
+var errCreated = errors.New("the object did not exist when this was shown, and does now: run the command again")
+
+// ApplyShown applies an intent to the object of a target as it was read. The error is [ErrStale] if it has changed, was
+// deleted or created.
+func ApplyShown(
+	ctx context.Context, p Place, t *Target, intent map[string]any, o cluster.WriteOptions,
+) (map[string]any, error) {
+	if t.Object == nil {
+		now := *t
+		if err := p.Reload(ctx, &now); err == nil {
+			return nil, errCreated
+		} else if !errors.Is(err, cluster.ErrNotFound) {
+			return nil, err
+		}
+	}
+	object, err := p.Apply(ctx, t, t.AsShown(intent), o)
+	if apierrors.IsConflict(err) && !isApplyConflict(err) {
+		err = fmt.Errorf("%w, run the command again: %w", ErrStale, err)
+	}
+	return object, err
+}

@@ -1,0 +1,263 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// GiveBack lets an apply leave fields of an item to another owner of the item.
+func GiveBack(lost []fieldpath.Path, manager string, owner managedfields.Key) Suggestion {
+	return Suggestion{
+		Why: fmt.Sprintf("to keep %s, owned by %q", list(lost), owner.Manager),
+		Action: Move{Move: ownership.Transfer{
+			Fields: fieldpath.NewSet(lost...), From: managedfields.Key{Manager: manager}, To: target(owner),
+		}},
+		Promise: Promise{Unblocks: true, Keeps: true, Moves: lost},
+	}
+}
+
+// Remove lets the apply of a manager remove fields that it does not have, and that owner keeps, or nobody owns if owner
+// is nil.
+func Remove(fields []fieldpath.Path, manager string, owner *managedfields.Key, promise Promise) Suggestion {
+	promise.Moves = fields
+	set, mine := fieldpath.NewSet(fields...), managedfields.Key{Manager: manager}
+	if owner == nil {
+		promise.Keeps = true
+		return Suggestion{
+			Why:     fmt.Sprintf("to let this apply remove %s, which nobody owns", list(fields)),
+			Action:  Move{Move: ownership.Adopt{Fields: set, To: mine}},
+			Promise: promise,
+		}
+	}
+	from := managedfields.Key{Manager: owner.Manager}
+	if owner.Manager == manager { // its updates
+		from.Operation = owner.Operation
+	}
+	return Suggestion{
+		Why:     fmt.Sprintf("to let this apply remove %s, which %q owns too", list(fields), owner.Manager),
+		Action:  Move{Move: ownership.Transfer{Fields: set, From: from, To: mine}},
+		Promise: promise,
+	}
+}
+
+// LeaveOut lets an apply no longer name the version of the object that it is for. exists says that there is an object.
+func LeaveOut(fields []string, exists bool) Suggestion {
+	what := "an object that does not exist"
+	if exists {
+		what = "another object, or an earlier version of it"
+	}
+	return Suggestion{
+		Why: fmt.Sprintf("the manifest is for %s: leave metadata.%s out of it", what,
+			strings.Join(fields, " and metadata.")),
+		Promise: Promise{Unblocks: true, Keeps: true},
+	}
+}
+
+// OwnUpdates moves fields from the updates of a manager to its applies, with which they are in conflict.
+func OwnUpdates(manager string, found conflicts.Conflicts) (out []Suggestion) {
+	var fields []fieldpath.Path
+	for _, c := range found {
+		if c.Owner.Manager == manager && c.Owner.Operation == metav1.ManagedFieldsOperationUpdate {
+			fields = append(fields, c.Path)
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return []Suggestion{{
+		Why: fmt.Sprintf("to let the applies of %q have %s, which an earlier update of its own owns", manager, list(fields)),
+		Action: Move{Move: ownership.Transfer{
+			Fields: fieldpath.NewSet(fields...), To: managedfields.Key{Manager: manager},
+			From: managedfields.Key{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate},
+		}},
+		Promise: Promise{Unblocks: len(fields) == len(found), Keeps: true, Moves: fields},
+	}}
+}
+
+// WaysOut are the ways out of conflicts.
+func WaysOut(found conflicts.Conflicts) []Suggestion {
+	var fields []fieldpath.Path
+	force, share := "your values, and the fields become yours alone", "both of you own the fields from then on"
+	absent := 0
+	for _, c := range found {
+		fields = append(fields, c.Path)
+		if c.Live == nil {
+			absent++
+		}
+	}
+	if !slices.ContainsFunc(found, func(c conflicts.Conflict) bool { return !c.Equal }) {
+		force = "no value changes, and the fields become yours alone"
+	}
+	if absent > 0 {
+		share = "both of you own what is there; you leave out what is absent"
+	}
+	out := []Suggestion{
+		{
+			Why: "apply again, and force it: " + force, Action: Resolve{conflicts.Force},
+			Promise: Promise{Unblocks: true, Moves: fields},
+		},
+		{
+			Why:    "leave the fields out of your manifest: their values stay, and so does the owner",
+			Action: Resolve{conflicts.GiveUp}, Promise: Promise{Unblocks: true, Keeps: true},
+		},
+		{
+			Why:    "put their values into your manifest: " + share,
+			Action: Resolve{conflicts.Share}, Promise: Promise{Unblocks: true, Keeps: true},
+		},
+	}
+	if absent == len(found) {
+		return out[:2] // there is nothing to share
+	}
+	return out
+}
+
+// LetGo lets the next apply of a manager remove what an updater keeps although the intent lacks it. isAnnotated says
+// that the updater owns the annotation of client-side apply, and that the fields are in it. promise has what the apply
+// removes, also of what it removes anyway.
+func LetGo(
+	o Objects, manager string, updater managedfields.Key, isAnnotated bool, kept *fieldpath.Set, promise Promise,
+) Suggestion {
+	action := Upgrade{Objects: o, Manager: manager}
+	if !isAnnotated {
+		action.From = updater.Manager
+	}
+	promise.Keeps, promise.Done = true, true
+	why := fmt.Sprintf("%s keeps %s beyond the manifest, which no apply of %q removes", Owner(updater),
+		printable.Counted(kept.Len(), "field", "fields"), manager)
+	if kept.Len() <= maxNamed {
+		why += ": " + strings.Join(texts(kept), " ")
+	}
+	return Suggestion{
+		Why:    why,
+		Action: action, Promise: promise,
+	}
+}
+
+// ClientSide moves objects of kinds from client-side apply to the applies of a manager.
+func ClientSide(kinds []string, manager string, objects int) Suggestion {
+	return Suggestion{
+		Why: fmt.Sprintf("%s under client-side apply: no server-side apply removes what it owns",
+			printable.Counted(objects, "object is", "objects are")),
+		Action:  Upgrade{Objects: Objects{Kinds: kinds}, Manager: manager},
+		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
+// Twofold moves what a manager updated to its applies.
+func Twofold(kinds []string, manager string, fields int) Suggestion {
+	return Suggestion{
+		Why: fmt.Sprintf("%q both updated and applies: none of its applies removes %s", manager,
+			printable.Counted(fields, "field", "fields")),
+		Action:  Upgrade{Objects: Objects{Kinds: kinds}, Manager: manager, From: manager},
+		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
+// GoneVersion drops the updates of a manager at a version that is not served any more.
+func GoneVersion(kind, manager, version string, entries int) Suggestion {
+	return Suggestion{
+		Why: fmt.Sprintf("%s of %q at %s, which is not served any more", printable.Counted(entries, "entry", "entries"),
+			manager, version),
+		Action: Drop{Objects{Kinds: []string{kind}}, ownership.Drop{From: managedfields.Key{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: version,
+		}}},
+		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
+// Undecodable drops an entry of an object that can't be decoded.
+func Undecodable(o Objects, entry managedfields.Key) Suggestion {
+	return Suggestion{
+		Why:    "while it is there, kube-apiserver refuses applies, and removes all managed fields with any update",
+		Action: Drop{o, ownership.Drop{From: entry}}, Promise: Promise{Unblocks: true, Keeps: true, Done: true},
+	}
+}
+
+// Forgotten drops the entries of updaters that a server has merged into one.
+func Forgotten(kinds []string, objects int) Suggestion {
+	return drop(kinds, managedfields.Ancient, printable.Counted(objects, "object keeps", "objects keep")+
+		" the fields of managers that are forgotten")
+}
+
+// Silent drops the entries of a manager that may be gone.
+func Silent(kinds []string, manager string, last time.Time) Suggestion {
+	return drop(kinds, manager, fmt.Sprintf("%q has not changed anything since %s: is it gone?", manager,
+		last.Format(time.DateOnly)))
+}
+
+func drop(kinds []string, manager, why string) Suggestion {
+	return Suggestion{
+		Why:     why,
+		Action:  Drop{Objects{Kinds: kinds}, ownership.Drop{From: managedfields.Key{Manager: manager}}},
+		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
+// Inspect shows an object.
+func Inspect(o Objects, why string) Suggestion {
+	return Suggestion{Why: why, Action: Look{o}, Promise: Promise{Keeps: true}}
+}
+
+// Decide are the ways to end a fight over a field: each lets one manager no longer write it.
+func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []Suggestion) {
+	var updaters []Suggestion
+	for _, side := range sides {
+		if side.Operation == metav1.ManagedFieldsOperationApply {
+			out = append(out, Suggestion{
+				Why:     fmt.Sprintf("not %s: take it out of what it applies; its value stays", side.Manager),
+				Action:  HandOver{o, side.Manager, []fieldpath.Path{field}},
+				Promise: Promise{Keeps: true, Moves: []fieldpath.Path{field}},
+			})
+			continue
+		}
+		updaters = append(updaters, Suggestion{
+			Why: fmt.Sprintf("not %s: turn off what makes it write the field", side.Manager),
+		})
+	}
+	return append(out, updaters...)
+}
+
+// Separate ends the changes of one manager that writes two values by turns.
+func Separate(manager string) Suggestion {
+	return Suggestion{Why: fmt.Sprintf("find what writes as %s twice: two replicas with different configurations, or two "+
+		"manifests that have this object; with a manager name for each, they would be in conflict", manager)}
+}
+
+// Owner returns the name of an entry in sentences: its manager and operation, and the subresource.
+func Owner(k managedfields.Key) string { return k.String() }
+
+// target returns the key of a move to an entry.
+func target(owner managedfields.Key) managedfields.Key {
+	if owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == "" {
+		return managedfields.Key{Manager: owner.Manager}
+	}
+	return owner
+}
+
+// maxNamed is how many leftovers are named.
+const maxNamed = 10
+
+func texts(fields *fieldpath.Set) (out []string) {
+	for path := range fields.All() {
+		out = append(out, path.Short())
+	}
+	return out
+}
+
+// list returns the paths of fields, or how many there are.
+func list(fields []fieldpath.Path) string {
+	if len(fields) > 3 {
+		return printable.Counted(len(fields), "field", "fields")
+	}
+	return strings.Join(texts(fieldpath.NewSet(fields...)), ", ")
+}

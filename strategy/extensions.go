@@ -1,0 +1,155 @@
+package strategy
+
+import (
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The defaults of the kinds whose Go types are in other modules than k8s.io/api, for trees. extensions.go imports no
+// more for them: what their Go types leave out is in omitted.
+
+// ofExtensions are the functions of these kinds. They return a tree that is as a server decodes it. They share what
+// they do not change with the given one, which they leave as it is.
+var ofExtensions = map[schema.GroupVersionKind]func(map[string]any) map[string]any{
+	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: definitionTree,
+	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}:             apiServiceTree,
+}
+
+// omitted are the fields of these kinds that their Go types leave out when they have their zero values.
+var omitted = map[string]any{
+	"id": "", "$schema": "", "description": "", "type": "", "format": "", "title": "", "pattern": "", "url": "",
+	"message": "", "messageExpression": "", "fieldPath": "", "singular": "", "listKind": "", "caBundle": "", "group": "",
+	"version": "", "namespace": "", "name": "",
+	"exclusiveMaximum": false, "exclusiveMinimum": false, "uniqueItems": false, "nullable": false, "deprecated": false,
+	"preserveUnknownFields": false, "x-kubernetes-embedded-resource": false, "x-kubernetes-int-or-string": false,
+	"insecureSkipTLSVerify": false,
+	"priority":              int64(0),
+}
+
+// isNamed are the fields whose keys are names that the author of a schema gave.
+var isNamed = map[string]bool{"properties": true, "patternProperties": true, "definitions": true, "dependencies": true}
+
+// isRaw are the fields of a schema with any JSON.
+var isRaw = map[string]bool{"default": true, "example": true, "enum": true}
+
+// isStruct are the fields that stay when they are empty: an empty struct behind a pointer says something.
+var isStruct = map[string]bool{
+	"subresources": true, "status": true, "scale": true, "openAPIV3Schema": true, "schema": true, "not": true,
+	"items": true, "additionalProperties": true, "additionalItems": true, "service": true, "clientConfig": true,
+	"webhook": true, "conversion": true, "externalDocs": true,
+}
+
+// decoded returns a struct of these kinds without what its Go type leaves out.
+func decoded(tree map[string]any) map[string]any {
+	out := make(map[string]any, len(tree))
+	for name, v := range tree {
+		if zero, ok := omitted[name]; v == nil || ok && v == zero {
+			continue
+		}
+		switch {
+		case isRaw[name]:
+		case isNamed[name]:
+			if named, ok := v.(map[string]any); ok {
+				named = maps.Clone(named)
+				for key, value := range named {
+					named[key] = decodedValue(value)
+				}
+				v = named
+			}
+		default:
+			v = decodedValue(v)
+		}
+		if !isEmpty(v) || isStruct[name] {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+func decodedValue(v any) any {
+	switch t := v.(type) {
+	case map[string]any:
+		return decoded(t)
+	case []any:
+		out := make([]any, len(t))
+		for i, item := range t {
+			out[i] = decodedValue(item)
+		}
+		return out
+	}
+	return v
+}
+
+// isEmpty reports whether a value is an empty list or map.
+func isEmpty(v any) bool {
+	switch t := v.(type) {
+	case map[string]any:
+		return len(t) == 0
+	case []any:
+		return len(t) == 0
+	}
+	return false
+}
+
+// with returns a map with a value for a name, if it has none.
+func with(tree map[string]any, name string, value any) map[string]any {
+	if _, ok := tree[name]; ok {
+		return tree
+	}
+	tree = maps.Clone(tree)
+	if tree == nil {
+		tree = map[string]any{}
+	}
+	tree[name] = value
+	return tree
+}
+
+// withPort returns a map whose service, if there is one, has a port.
+func withPort(tree map[string]any) map[string]any {
+	service, ok := tree["service"].(map[string]any)
+	if !ok {
+		return tree
+	}
+	tree = maps.Clone(tree)
+	tree["service"] = with(service, "port", int64(443))
+	return tree
+}
+
+func apiServiceTree(tree map[string]any) map[string]any {
+	spec, ok := tree["spec"].(map[string]any)
+	if !ok {
+		return tree
+	}
+	tree = maps.Clone(tree)
+	tree["spec"] = withPort(decoded(spec))
+	return tree
+}
+
+func definitionTree(tree map[string]any) map[string]any {
+	spec, ok := tree["spec"].(map[string]any)
+	if !ok {
+		return tree
+	}
+	tree, spec = maps.Clone(tree), decoded(spec)
+	tree["spec"] = spec
+	names, _ := spec["names"].(map[string]any)
+	if kind, _ := names["kind"].(string); kind != "" {
+		names = with(with(names, "singular", strings.ToLower(kind)), "listKind", kind+"List")
+		spec["names"] = names
+	}
+	if _, ok := spec["conversion"]; !ok {
+		spec["conversion"] = map[string]any{"strategy": "None"}
+	}
+	if conversion, ok := spec["conversion"].(map[string]any); ok {
+		if webhook, ok := conversion["webhook"].(map[string]any); ok {
+			if client, ok := webhook["clientConfig"].(map[string]any); ok {
+				conversion, webhook = maps.Clone(conversion), maps.Clone(webhook)
+				webhook["clientConfig"], conversion["webhook"] = withPort(client), webhook
+				spec["conversion"] = conversion
+			}
+		}
+	}
+	return tree
+}
