@@ -183,7 +183,7 @@ var modules = []struct {
 	{"apiserver", serverLayers, []string{"", "strategy"}},
 	{"internal/planning", planningLayers, []string{"", "strategy"}},
 	{"cmd", commandLayers, []string{"", "strategy", "internal/planning", "apiserver"}},
-	{"compat/controllerruntime", []layer{{".", nil}, {"fake", nil}, {"fake/kubernetesfake", []string{"fake"}}}, []string{"", "strategy"}},
+	{"controllerruntime", []layer{{".", nil}, {"fake", nil}, {"fake/kubernetesfake", []string{"fake"}}}, []string{"", "strategy"}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may
@@ -216,7 +216,7 @@ func TestImportsGoOneWay(t *testing.T) {
 // moduleOf returns the module that a package is in, as in modules, and its name in there.
 func moduleOf(name string) (dir, pkg string) {
 	// A module in the folder of another one comes before it.
-	for _, dir := range []string{"strategy", "apiserver", "internal/planning", "cmd", "compat/controllerruntime"} {
+	for _, dir := range []string{"strategy", "apiserver", "internal/planning", "cmd", "controllerruntime"} {
 		if name == dir {
 			return dir, "."
 		}

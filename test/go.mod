@@ -13,7 +13,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/tenure-ssa/tenure v0.0.0
 	github.com/tenure-ssa/tenure/apiserver v0.0.0
-	github.com/tenure-ssa/tenure/compat/controllerruntime v0.0.0
+	github.com/tenure-ssa/tenure/controllerruntime v0.0.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	gopkg.in/evanphx/json-patch.v4 v4.13.0
 	k8s.io/api v0.37.2
@@ -218,7 +218,7 @@ require (
 replace (
 	github.com/tenure-ssa/tenure => ..
 	github.com/tenure-ssa/tenure/apiserver => ../apiserver
-	github.com/tenure-ssa/tenure/compat/controllerruntime => ../compat/controllerruntime
+	github.com/tenure-ssa/tenure/controllerruntime => ../controllerruntime
 	github.com/tenure-ssa/tenure/internal/planning => ../internal/planning
 	github.com/tenure-ssa/tenure/strategy => ../strategy
 )

@@ -14,7 +14,7 @@
 //
 // The first rule that matches a conflict decides it. A conflict that no rule matches is refused.
 //
-// [Parse] reads a file. [Policy.Resolve] is what fieldmanager/applier and compat/controllerruntime take as their
+// [Parse] reads a file. [Policy.Resolve] is what fieldmanager/applier and controllerruntime take as their
 // Options.Resolve. Rules can be written in Go as well:
 //
 //	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: policy.GiveUp}}}

@@ -390,7 +390,7 @@ func (a *Applier) count(f func(*Stats)) {
 }
 
 // Resource applies objects of one kind in one namespace. dynamic.ResourceInterface of client-go is one. For
-// controller-runtime's client, compat/controllerruntime has an Applier.
+// controller-runtime's client, controllerruntime has an Applier.
 type Resource interface {
 	// Apply sends obj, an intent, and returns the object as it is stored then.
 	Apply(ctx context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions,

@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/compat/controllerruntime"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/controllerruntime"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
 // gizmo is a Go type that is older than its definition: it has no field extra, and normalizes the interval.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
 // TestDryRunsAtRandom does random writes to objects of every built-in kind and of a custom resource, all of them through

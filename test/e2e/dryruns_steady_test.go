@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
 // TestSteadyState sends a dry run of each object in each round, as a GitOps tool does, and prints the requests and the

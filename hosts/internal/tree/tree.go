@@ -149,7 +149,7 @@ func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched
 // WriteWrapped writes a main module of Kubernetes' libraries and others that require them, in which the clients of
 // controller-runtime answer dry runs of applies, for the tests of the modules. The tree must be one of [OpenLibraries].
 func (t *Tree) WriteWrapped(root string, modules []seam.Module, require map[string]string) error {
-	_, err := t.linkWith([]string{"", "compat/controllerruntime", "strategy"}, Linked, root, t.Version, modules,
+	_, err := t.linkWith([]string{"", "controllerruntime", "strategy"}, Linked, root, t.Version, modules,
 		require)
 	return err
 }

@@ -113,7 +113,7 @@ func (all *modules) useAt(k kubernetes, dir string, edit []string) error {
 	}
 	adapter := all.list[0].path
 	for _, m := range all.list {
-		if m.dir == "compat/controllerruntime" {
+		if m.dir == "controllerruntime" {
 			adapter = m.path
 		}
 	}

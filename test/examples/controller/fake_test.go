@@ -15,8 +15,8 @@ import (
 	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/compat/controllerruntime"
-	"github.com/tenure-ssa/tenure/compat/controllerruntime/fake"
+	"github.com/tenure-ssa/tenure/controllerruntime"
+	"github.com/tenure-ssa/tenure/controllerruntime/fake"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -31,7 +31,7 @@ func (s schemas) Types(_ context.Context, group string) (controllerruntime.Group
 }
 
 // TestFake runs the reconciler against controller-runtime's fake client, on a tracker of
-// compat/controllerruntime/fake: no server, and no manager that calls Reconcile.
+// controllerruntime/fake: no server, and no manager that calls Reconcile.
 func TestFake(t *testing.T) {
 	ctx := t.Context()
 	crd := &unstructured.Unstructured{}

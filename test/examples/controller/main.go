@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
 func main() {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/testing"
 
-	tenurefake "github.com/tenure-ssa/tenure/compat/controllerruntime/fake"
+	tenurefake "github.com/tenure-ssa/tenure/controllerruntime/fake"
 )
 
 // Clientset is client-go's fake clientset on a tracker of package fake. It implements kubernetes.Interface.

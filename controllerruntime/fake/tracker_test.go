@@ -29,7 +29,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/compat/controllerruntime/fake"
+	"github.com/tenure-ssa/tenure/controllerruntime/fake"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 

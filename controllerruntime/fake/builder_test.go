@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tenure-ssa/tenure/compat/controllerruntime/fake"
+	"github.com/tenure-ssa/tenure/controllerruntime/fake"
 )
 
 // TestNewClientBuilder: the client is controller-runtime's, and two managers share a list by the definition of its kind.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+	"github.com/tenure-ssa/tenure/controllerruntime"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/tenure-ssa/tenure/compat/controllerruntime/fake/kubernetesfake"
+	"github.com/tenure-ssa/tenure/controllerruntime/fake/kubernetesfake"
 )
 
 var (

@@ -1,4 +1,4 @@
-module github.com/tenure-ssa/tenure/compat/controllerruntime
+module github.com/tenure-ssa/tenure/controllerruntime
 
 go 1.26.0
 
