@@ -133,37 +133,17 @@ func Describe(e metav1.ManagedFieldsEntry) string {
 	return s
 }
 
-// Way is a way out of a conflict.
-type Way uint8
+// Decision is what happens to a field in conflict.
+type Decision string
 
-// The ways out. The zero Way takes no fields from anybody and changes nothing.
+// The decisions. Those but Refuse are ways out of the conflict.
 const (
-	// GiveUp removes the field from the intent: the live value and its owners remain.
-	GiveUp Way = iota
+	// Refuse leaves the conflict to be decided by a person.
+	Refuse Decision = "refuse"
+	// GiveUp leaves the field out of the intent: its live value and its owners stay.
+	GiveUp Decision = "give-up"
 	// Share puts the live value into the intent: both managers own the field.
-	Share
+	Share Decision = "share"
 	// Force keeps the field in the intent, and takes it from its owners.
-	Force
+	Force Decision = "force"
 )
-
-var ways = [...]string{GiveUp: "give-up", Share: "share", Force: "force"}
-
-func (w Way) String() string {
-	if int(w) < len(ways) {
-		return ways[w]
-	}
-	return fmt.Sprintf("Way(%d)", uint8(w))
-}
-
-// MarshalText returns give-up, share or force.
-func (w Way) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
-
-// UnmarshalText is the inverse of MarshalText.
-func (w *Way) UnmarshalText(text []byte) error {
-	i := slices.Index(ways[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("no way out of a conflict: expected give-up, share or force, got %.40q", text)
-	}
-	*w = Way(i)
-	return nil
-}

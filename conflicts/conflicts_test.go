@@ -159,20 +159,6 @@ func TestSort(t *testing.T) {
 		"by owner; the paths of an owner stay in their order")
 }
 
-func TestWaysAsText(t *testing.T) {
-	for _, w := range []conflicts.Way{conflicts.GiveUp, conflicts.Share, conflicts.Force} {
-		text, err := w.MarshalText()
-		require.NoError(t, err)
-		var back conflicts.Way
-		require.NoError(t, back.UnmarshalText(text))
-		require.Equal(t, w, back)
-	}
-	var w conflicts.Way
-	require.EqualError(t, w.UnmarshalText([]byte("flee")),
-		`no way out of a conflict: expected give-up, share or force, got "flee"`)
-	require.Equal(t, "Way(7)", conflicts.Way(7).String())
-}
-
 // TestJSON shows the whole JSON, so that no change of it is overlooked.
 func TestJSON(t *testing.T) {
 	since := &metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}

@@ -33,7 +33,7 @@ type Options struct {
 	// Force takes fields in conflict from their owners.
 	Force bool
 	// Resolve decides conflicts, as in [applier.Options]: policy.Policy.Resolve does, by rules in Go or in a file.
-	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) (ways []conflicts.Way, ok bool)
+	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
 	// Adopt are the managers whose Updates of the objects themselves were those of this controller, before it applied: often
 	// Manager's own name. What they own moves to Manager's Apply entry before the first apply of an object, in a write of
 	// its own, so that the applies remove what the intents do not have. Finalizers, the status, and owner references and

@@ -18,7 +18,7 @@ apiVersion: tenure-ssa.github.io/v1alpha1
 kind: ConflictPolicy
 rules:
 - fields: [.spec.replicas]
-  decision: giveUp
+  decision: give-up
   reason: the autoscaler sets the replicas
 - managers: [kubectl-*]
   decision: force
@@ -36,10 +36,10 @@ rules:
 	for i, verdict := range p.Decide(object, found) {
 		fmt.Printf("%s: %s, %s\n", found[i], verdict.Decision, verdict)
 	}
-	// plans.Resolve takes the ways, and the applier takes p.Resolve itself.
+	// plans.Resolve takes decisions one by one, and the applier takes p.Resolve itself.
 	fmt.Println(p.Resolve(object, found))
 	// Output:
-	// .spec.replicas of "autoscaler": giveUp, rule 1 (line 5): the autoscaler sets the replicas
+	// .spec.replicas of "autoscaler": give-up, rule 1 (line 5): the autoscaler sets the replicas
 	// .spec.paused of "kubectl-edit": force, rule 2 (line 8)
-	// [give-up force] true
+	// [give-up force]
 }

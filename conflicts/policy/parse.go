@@ -19,6 +19,7 @@ import (
 	utiljson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/expansion"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
@@ -189,7 +190,7 @@ var (
 	operations = []metav1.ManagedFieldsOperationType{
 		"", metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate,
 	}
-	decisions = []Decision{Force, GiveUp, Refuse, Share}
+	decisions = []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Refuse, conflicts.Share}
 )
 
 func oneOf[T ~string](path *field.Path, value T, known []T) field.ErrorList {

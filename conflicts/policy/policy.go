@@ -6,7 +6,7 @@
 //	rules:
 //	- fields: [.spec.replicas]
 //	  managers: [kube-controller-manager, keda-*]
-//	  decision: giveUp
+//	  decision: give-up
 //	  reason: autoscalers set the replicas
 //	- managers: [kubectl-*]
 //	  decision: force
@@ -17,7 +17,7 @@
 // [Parse] reads a file. [Policy.Resolve] is what fieldmanager/applier and controllerruntime take as their
 // Options.Resolve. Rules can be written in Go as well:
 //
-//	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: policy.GiveUp}}}
+//	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp}}}
 package policy
 
 import (
@@ -34,29 +34,6 @@ const (
 	APIVersion = "tenure-ssa.github.io/v1alpha1"
 	Kind       = "ConflictPolicy"
 )
-
-// Decision is what happens to a field in conflict.
-type Decision string
-
-// The decisions. Those but Refuse are the ways out of package conflicts.
-const (
-	// Force takes the field from its owners.
-	Force Decision = "force"
-	// GiveUp leaves the field out of the intent: its value and its owners stay.
-	GiveUp Decision = "giveUp"
-	// Share puts the live value into the intent: both own the field.
-	Share Decision = "share"
-	// Refuse leaves the conflict to be decided by a person.
-	Refuse Decision = "refuse"
-)
-
-// Way returns the way out of the conflict; ok is false for Refuse, and for what is no decision.
-func (d Decision) Way() (way conflicts.Way, ok bool) {
-	way, ok = map[Decision]conflicts.Way{
-		Force: conflicts.Force, GiveUp: conflicts.GiveUp, Share: conflicts.Share,
-	}[d]
-	return way, ok
-}
 
 // Policy decides conflicts. It must not be changed while it is used; then it is safe for concurrent use. The zero Policy
 // and a nil one refuse every conflict.
@@ -94,8 +71,8 @@ type Rule struct {
 	// .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be left out. Outside of
 	// quotes, a dot may be in a name.
 	Fields []string `json:"fields,omitempty"`
-	// Decision is what happens to the field: force, giveUp, share or refuse.
-	Decision Decision `json:"decision" jsonschema:"enum=force,enum=giveUp,enum=share,enum=refuse"`
+	// Decision is what happens to the field: force, give-up, share or refuse.
+	Decision conflicts.Decision `json:"decision" jsonschema:"enum=force,enum=give-up,enum=share,enum=refuse"`
 	// Reason is printed with the decision.
 	Reason string `json:"reason,omitempty"`
 }
@@ -111,7 +88,7 @@ type Example struct {
 	// Field is the path of the field, as in the fields of a rule, without patterns.
 	Field string `json:"field"`
 	// Decision is what is expected.
-	Decision Decision `json:"decision" jsonschema:"enum=force,enum=giveUp,enum=share,enum=refuse"`
+	Decision conflicts.Decision `json:"decision" jsonschema:"enum=force,enum=give-up,enum=share,enum=refuse"`
 }
 
 // Owner is an owner of a field in conflict.
@@ -123,7 +100,7 @@ type Owner struct {
 
 // Verdict is what a policy says of a conflict.
 type Verdict struct {
-	Decision Decision
+	Decision conflicts.Decision
 	// Rule is the number of the rule in Policy.Rules; -1 if none matches.
 	Rule   int
 	Reason string
@@ -171,22 +148,21 @@ func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflic
 	return out
 }
 
+// fromLeast are the decisions by how much they change.
+var fromLeast = []conflicts.Decision{conflicts.Refuse, conflicts.GiveUp, conflicts.Share, conflicts.Force}
+
 // changesLess reports whether v leaves more to the owners of a field than o.
 func (v Verdict) changesLess(o Verdict) bool {
-	order := []Decision{Refuse, GiveUp, Share, Force}
-	return slices.Index(order, v.Decision) < slices.Index(order, o.Decision)
+	return slices.Index(fromLeast, v.Decision) < slices.Index(fromLeast, o.Decision)
 }
 
-// Resolve is Decide for the Options.Resolve of appliers: ok is false if one of the conflicts is refused.
-func (p *Policy) Resolve(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) (ways []conflicts.Way, ok bool) {
-	for _, v := range p.Decide(obj, all) {
-		way, ok := v.Decision.Way()
-		if !ok {
-			return nil, false
-		}
-		ways = append(ways, way)
+// Resolve is Decide for the Options.Resolve of appliers.
+func (p *Policy) Resolve(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision {
+	out := make([]conflicts.Decision, len(all))
+	for i, v := range p.Decide(obj, all) {
+		out[i] = v.Decision
 	}
-	return ways, true
+	return out
 }
 
 func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, paths []string) Verdict {
@@ -203,7 +179,7 @@ func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, paths []
 // Verdict returns the verdict of a rule, by its number in Rules; where there is no such rule, conflicts are refused.
 func (p *Policy) Verdict(rule int) Verdict {
 	if rule < 0 || rule >= len(p.Rules) {
-		return Verdict{Decision: Refuse, Rule: -1}
+		return Verdict{Decision: conflicts.Refuse, Rule: -1}
 	}
 	v := Verdict{Decision: p.Rules[rule].Decision, Rule: rule, Reason: p.Rules[rule].Reason}
 	if rule < len(p.lines) {

@@ -17,8 +17,8 @@
 // by a file:
 //
 //	p := &policy.Policy{Rules: []policy.Rule{
-//		{Fields: []string{".spec.replicas"}, Decision: policy.GiveUp, Reason: "an autoscaler's"},
-//		{Managers: []string{"kubectl-*"}, Decision: policy.Force},
+//		{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp, Reason: "an autoscaler's"},
+//		{Managers: []string{"kubectl-*"}, Decision: conflicts.Force},
 //	}}
 //	applier.Options{Manager: "my-controller", Resolve: p.Resolve}
 //
@@ -72,9 +72,9 @@ type Options struct {
 	// Force takes fields in conflict from their owners. Resolve is not called then.
 	Force bool
 	// Resolve decides the conflicts of an apply to live, of which it gets the metadata: policy.Policy.Resolve does. It
-	// returns a way out for each. If ok is false, or Resolve nil, the intent is sent as it is, and the server responds
-	// with the conflicts.
-	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) (ways []conflicts.Way, ok bool)
+	// returns a decision for each. If one is conflicts.Refuse, or Resolve nil, the intent is sent as it is, and the
+	// server responds with the conflicts.
+	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
 	// Subresource is the one of the FieldManager; empty for the main resource.
 	Subresource string
 	// Plan says what the server does with a merged object. Its Manager and Force are
@@ -337,16 +337,16 @@ func (a *Applier) plan(
 	}
 	metadata := meta.AsPartialObjectMetadata(live).DeepCopy()
 	metadata.SetGroupVersionKind(intent.GroupVersionKind())
-	ways, ok := a.options.Resolve(metadata, slices.Clone(plan.Conflicts))
-	if !ok {
+	decisions := a.options.Resolve(metadata, slices.Clone(plan.Conflicts))
+	if len(decisions) != len(plan.Conflicts) {
+		return planned, fmt.Errorf("resolve conflicts: expected %d decisions, got %d", len(plan.Conflicts), len(decisions))
+	}
+	if slices.Contains(decisions, conflicts.Refuse) {
 		return planned, nil
 	}
-	if len(ways) != len(plan.Conflicts) {
-		return planned, fmt.Errorf("resolve conflicts: expected %d ways out, got %d", len(plan.Conflicts), len(ways))
-	}
-	resolution, err := plans.Resolve(ctx, manager, live, intent, func(conflicts.Conflict) (way conflicts.Way) {
-		way, ways = ways[0], ways[1:]
-		return way
+	resolution, err := plans.Resolve(ctx, manager, live, intent, func(conflicts.Conflict) (next conflicts.Decision) {
+		next, decisions = decisions[0], decisions[1:]
+		return next
 	}, options)
 	if err != nil {
 		return planned, fmt.Errorf("resolve conflicts: %w", err)

@@ -65,40 +65,40 @@ func TestResolve(t *testing.T) {
 	}{
 		{
 			name: "give up", why: "the other keeps its value",
-			rules:  []policy.Rule{{Decision: policy.GiveUp}},
+			rules:  []policy.Rule{{Decision: conflicts.GiveUp}},
 			want:   map[string]any{"a": "theirs", "b": "theirs", "c": "mine"},
 			owners: map[string][]string{"a": {"you"}, "b": {"you"}, "c": {"me"}},
 		},
 		{
 			name: "force", why: "the field changes hands",
-			rules:  []policy.Rule{{Decision: policy.Force}},
+			rules:  []policy.Rule{{Decision: conflicts.Force}},
 			want:   map[string]any{"a": "mine", "b": "mine", "c": "mine"},
 			owners: map[string][]string{"a": {"me"}, "b": {"me"}, "c": {"me"}},
 		},
 		{
 			name: "share", why: "both own the value of the other",
-			rules:  []policy.Rule{{Decision: policy.Share}},
+			rules:  []policy.Rule{{Decision: conflicts.Share}},
 			want:   map[string]any{"a": "theirs", "b": "theirs", "c": "mine"},
 			owners: map[string][]string{"a": {"me", "you"}, "b": {"me", "you"}, "c": {"me"}},
 		},
 		{
 			name: "by path", why: "the first rule that is about a conflict decides it",
 			rules: []policy.Rule{
-				{Fields: []string{".data.a"}, Decision: policy.Force},
-				{Fields: []string{".data"}, Managers: []string{"you"}, Decision: policy.GiveUp},
+				{Fields: []string{".data.a"}, Decision: conflicts.Force},
+				{Fields: []string{".data"}, Managers: []string{"you"}, Decision: conflicts.GiveUp},
 			},
 			want:   map[string]any{"a": "mine", "b": "theirs", "c": "mine"},
 			owners: map[string][]string{"a": {"me"}, "b": {"you"}, "c": {"me"}},
 		},
 		{
 			name: "by another owner", why: "no rule is about the conflicts",
-			rules:    []policy.Rule{{Managers: []string{"somebody"}, Decision: policy.Force}},
+			rules:    []policy.Rule{{Managers: []string{"somebody"}, Decision: conflicts.Force}},
 			want:     map[string]any{"a": "theirs", "b": "theirs"},
 			conflict: true,
 		},
 		{
 			name: "one of two", why: "what is not decided is for the server to answer, whole",
-			rules:    []policy.Rule{{Fields: []string{".data.a"}, Decision: policy.Force}},
+			rules:    []policy.Rule{{Fields: []string{".data.a"}, Decision: conflicts.Force}},
 			want:     map[string]any{"a": "theirs", "b": "theirs"},
 			conflict: true,
 		},
@@ -113,7 +113,7 @@ func TestResolve(t *testing.T) {
 						cached = s.live.DeepCopy()
 					}
 					rules := &policy.Policy{Rules: row.rules}
-					resolve := func(o *metav1.PartialObjectMetadata, cs conflicts.Conflicts) ([]conflicts.Way, bool) {
+					resolve := func(o *metav1.PartialObjectMetadata, cs conflicts.Conflicts) []conflicts.Decision {
 						require.Equal(t, "ConfigMap", o.Kind)
 						return rules.Resolve(o, cs)
 					}
@@ -161,7 +161,7 @@ func TestResolve(t *testing.T) {
 // Between the read and the apply others may write: the object is read again, at most three times.
 func TestResolveAgain(t *testing.T) {
 	rules := &policy.Policy{Rules: []policy.Rule{
-		{Fields: []string{".data.a"}, Decision: policy.Force}, {Decision: policy.GiveUp},
+		{Fields: []string{".data.a"}, Decision: conflicts.Force}, {Decision: conflicts.GiveUp},
 	}}
 	for _, row := range []struct {
 		writes, reads int
@@ -203,10 +203,10 @@ func TestResolveThatCannotBe(t *testing.T) {
 	s := &server{t: t}
 	s.mustApply("you", map[string]any{"a": "theirs"})
 	s.mustApply("they", map[string]any{"a": "theirs"})
-	ways := []conflicts.Way{conflicts.Force, conflicts.GiveUp}
+	decisions := []conflicts.Decision{conflicts.Force, conflicts.GiveUp}
 	a := applier.New(fieldManager(t), applier.Options{
-		Manager: "me", Resolve: func(*metav1.PartialObjectMetadata, conflicts.Conflicts) ([]conflicts.Way, bool) {
-			return ways, true
+		Manager: "me", Resolve: func(*metav1.PartialObjectMetadata, conflicts.Conflicts) []conflicts.Decision {
+			return decisions
 		},
 	})
 	requests := s.requests
@@ -214,9 +214,9 @@ func TestResolveThatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "resolve conflicts: ")
 	require.Equal(t, requests, s.requests)
 	require.EqualValues(t, 1, a.Stats().Failed)
-	ways = ways[:1]
+	decisions = decisions[:1]
 	_, err = a.Apply(t.Context(), s, s.live, configMap(map[string]any{"a": "mine"}))
-	require.EqualError(t, err, "resolve conflicts: expected 2 ways out, got 1")
+	require.EqualError(t, err, "resolve conflicts: expected 2 decisions, got 1")
 }
 
 // versioned is a server on which a manager owns .data.a at another version, in which no plan can find a conflict.
@@ -243,7 +243,7 @@ func (s *versioned) Apply(
 // What a server found in conflict at another version is decided without asking it again, while its owner owns it. A
 // plan finds conflicts at the version of the intent, so those are not remembered.
 func TestResolveOfOtherVersions(t *testing.T) {
-	rules := &policy.Policy{Rules: []policy.Rule{{Fields: []string{".data.a"}, Decision: policy.GiveUp}}}
+	rules := &policy.Policy{Rules: []policy.Rule{{Fields: []string{".data.a"}, Decision: conflicts.GiveUp}}}
 	intent := configMap(map[string]any{"a": "mine", "b": "mine"})
 	for _, row := range []struct {
 		name, version string

@@ -86,7 +86,7 @@ kind: ConfigMap
 metadata: {name: settings}
 data: {color: blue, size: large}
 `)
-	r, err := plans.Resolve(context.Background(), m, live, intent, func(c conflicts.Conflict) conflicts.Way {
+	r, err := plans.Resolve(context.Background(), m, live, intent, func(c conflicts.Conflict) conflicts.Decision {
 		if c.Path.String() == ".data.color" {
 			return conflicts.Force
 		}

@@ -3,6 +3,7 @@ package plans
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,7 +52,7 @@ func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan
 //   - an intent can't have live's value, because of duplicates or undeclared fields;
 //   - a conflict is over a field that the API version of the intent does not have.
 func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object,
-	decide func(conflicts.Conflict) conflicts.Way, options Options) (*Resolution, error) {
+	decide func(conflicts.Conflict) conflicts.Decision, options Options) (*Resolution, error) {
 	options.Force = false
 	plan, err := New(ctx, m, live, applied, options)
 	if err != nil {
@@ -67,17 +68,17 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	if err != nil {
 		return nil, err
 	}
-	ways, err := decisions(t, plan.Conflicts, tree, version, decide, out)
+	decided, err := decisions(t, plan.Conflicts, tree, version, decide, out)
 	if err != nil {
 		return nil, err
 	}
 	options.Found = nil // they are decided
-	forced, shared := fieldpath.NewSet(ways[conflicts.Force]...), fieldpath.NewSet(ways[conflicts.Share]...)
+	forced, shared := fieldpath.NewSet(decided[conflicts.Force]...), fieldpath.NewSet(decided[conflicts.Share]...)
 	there := shared.Intersection(allPaths(t, liveTree))
 	if tree, err = withShared(t, tree, liveTree, there); err != nil {
 		return nil, err
 	}
-	left := fieldpath.NewSet(ways[conflicts.GiveUp]...).Union(shared.Difference(there))
+	left := fieldpath.NewSet(decided[conflicts.GiveUp]...).Union(shared.Difference(there))
 	out.Force = !forced.Empty()
 	options.Force = out.Force
 	// The container of what is left out may then be in conflict itself: an item or map entry stays, and live has null
@@ -119,34 +120,37 @@ func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 	return t.Compare(map[string]any{}, tree).Added
 }
 
-// decisions calls decide for each conflict, and returns the fields of the intent by way.
+// waysOut are the decisions that end a conflict.
+var waysOut = []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share}
+
+// decisions calls decide for each conflict, and returns the fields of the intent by decision.
 func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, version string,
-	decide func(conflicts.Conflict) conflicts.Way, out *Resolution) (map[conflicts.Way][]fieldpath.Path, error) {
-	ways := map[conflicts.Way][]fieldpath.Path{}
-	decided := map[string]conflicts.Way{}
+	decide func(conflicts.Conflict) conflicts.Decision, out *Resolution) (map[conflicts.Decision][]fieldpath.Path, error) {
+	fields := map[conflicts.Decision][]fieldpath.Path{}
+	decided := map[string]conflicts.Decision{}
 	inIntent := allPaths(t, intent)
 	for _, c := range all {
-		way := decide(c)
-		if way > conflicts.Force {
-			return nil, fmt.Errorf("%s: no such way out of a conflict: %s", c.Path, way)
+		decision := decide(c)
+		if !slices.Contains(waysOut, decision) {
+			return nil, fmt.Errorf("%s: no way out of a conflict: expected one of %s, got %.40q", c.Path, waysOut, decision)
 		}
 		path := c.Path
 		if !inIntent.Has(path) {
 			return nil, fmt.Errorf("%s: the conflict with %q is about a field of %s that the intent, of %s, does not have",
 				path, c.Owner.Manager, c.APIVersion, version)
 		}
-		if before, twice := decided[path.String()]; twice && before != way {
-			return nil, fmt.Errorf("%s: decided twice, once %s and once %s", path, before, way)
+		if before, twice := decided[path.String()]; twice && before != decision {
+			return nil, fmt.Errorf("%s: decided twice, once %s and once %s", path, before, decision)
 		}
-		decided[path.String()] = way
-		if way == conflicts.Force {
+		decided[path.String()] = decision
+		if decision == conflicts.Force {
 			out.Forced = append(out.Forced, c)
 		} else {
 			path = withoutKeyField(t, intent, path)
 		}
-		ways[way] = append(ways[way], path)
+		fields[decision] = append(fields[decision], path)
 	}
-	return ways, nil
+	return fields, nil
 }
 
 // withoutKeyField returns the path of the item if p is one of its key fields, which an item needs. A key field with its

@@ -41,12 +41,12 @@ func configMap(t *testing.T) (m *fieldmanager.FieldManager, live, intent *unstru
 // TestResolve shows what becomes of what is around a field that leaves the intent
 // (spec rule 13.4).
 func TestResolve(t *testing.T) {
-	all := func(w conflicts.Way) func(conflicts.Conflict) conflicts.Way {
-		return func(conflicts.Conflict) conflicts.Way { return w }
+	all := func(w conflicts.Decision) func(conflicts.Conflict) conflicts.Decision {
+		return func(conflicts.Conflict) conflicts.Decision { return w }
 	}
 	for _, row := range []struct {
 		name, theirs, mine string
-		way                conflicts.Way
+		way                conflicts.Decision
 		want               string
 		why                string
 	}{
@@ -98,11 +98,11 @@ func TestShareWhatIsNotThere(t *testing.T) {
 	live := stored(out)
 	unstructured.RemoveNestedField(live.Object, "spec", "text")
 	unstructured.RemoveNestedField(live.Object, "spec", "ports")
-	for _, way := range []conflicts.Way{conflicts.Share, conflicts.GiveUp} {
+	for _, way := range []conflicts.Decision{conflicts.Share, conflicts.GiveUp} {
 		r, err := plans.Resolve(
 			t.Context(), m, live,
 			object(t, "v1", "spec: {text: b, set: [x], ports: [{port: 80, name: nn}]}"),
-			func(conflicts.Conflict) conflicts.Way { return way },
+			func(conflicts.Conflict) conflicts.Decision { return way },
 			plans.Options{Manager: "bob"},
 		)
 		require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestResolveWithoutConflict(t *testing.T) {
 	m, live, intent := configMap(t)
 	r, err := plans.Resolve(t.Context(), m, live,
 		intent,
-		func(conflicts.Conflict) conflicts.Way { panic("there is none") },
+		func(conflicts.Conflict) conflicts.Decision { panic("there is none") },
 		plans.Options{Manager: "alice", Force: true},
 	)
 	require.NoError(t, err)
@@ -155,21 +155,24 @@ func TestResolveErrors(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		intent *unstructured.Unstructured
-		decide func(conflicts.Conflict) conflicts.Way
+		decide func(conflicts.Conflict) conflicts.Decision
 		want   string
 	}{
 		{"decided twice", object(t, "v1", "spec: {text: b}"),
-			func(conflicts.Conflict) conflicts.Way { asked++; return conflicts.Way(asked % 3) },
+			func(conflicts.Conflict) conflicts.Decision {
+				asked++
+				return []conflicts.Decision{conflicts.Force, conflicts.Share}[asked%2]
+			},
 			".spec.text: decided twice, once share and once force"},
 		{"forced within what is given up", object(t, "v1", "spec: {ports: [{port: 80, name: b}]}"),
-			func(c conflicts.Conflict) conflicts.Way {
+			func(c conflicts.Conflict) conflicts.Decision {
 				if strings.HasSuffix(c.Path.String(), "].name") {
 					return conflicts.Force
 				}
 				return conflicts.GiveUp
 			}, ".spec.ports[port=80,protocol=\"TCP\"].name: to be forced, but what holds it is left out"},
-		{"no way", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflict) conflicts.Way { return 9 },
-			".spec.text: no such way out of a conflict: Way(9)"},
+		{"refused", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflict) conflicts.Decision { return conflicts.Refuse },
+			`.spec.text: no way out of a conflict: expected one of [force give-up share], got "refuse"`},
 		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil, "applied object (x; example.dev/v1, Kind=Thing): .spec.text: expected string, got 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -180,7 +183,7 @@ func TestResolveErrors(t *testing.T) {
 	_, err = plans.Resolve(
 		t.Context(), m, doubled,
 		object(t, "v1", "spec: {set: [a]}"),
-		func(conflicts.Conflict) conflicts.Way { return conflicts.Share },
+		func(conflicts.Conflict) conflicts.Decision { return conflicts.Share },
 		plans.Options{Manager: "zoe"},
 	)
 	require.ErrorContains(t, err, "live's value can't be shared: .spec.set: duplicate")
@@ -195,13 +198,13 @@ func TestResolveDefaultOfKey(t *testing.T) {
 	live := stored(out)
 	live.Object["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}
 	intent := object(t, "v1", "spec: {ports: [{port: 80, protocol: TCP, name: web}]}")
-	for way, want := range map[conflicts.Way]string{
+	for way, want := range map[conflicts.Decision]string{
 		conflicts.Share:  "spec: {ports: [{port: 80, name: web}]}",
 		conflicts.GiveUp: "spec: {ports: [{port: 80, name: web}]}",
 		conflicts.Force:  "spec: {ports: [{port: 80, protocol: TCP, name: web}]}",
 	} {
-		t.Run(way.String(), func(t *testing.T) {
-			decide := func(c conflicts.Conflict) conflicts.Way {
+		t.Run(string(way), func(t *testing.T) {
+			decide := func(c conflicts.Conflict) conflicts.Decision {
 				require.Equal(t, `.spec.ports[port=80,protocol="TCP"].protocol`, c.Path.String())
 				return way
 			}
@@ -231,11 +234,11 @@ func TestResolveInNull(t *testing.T) {
 	require.NoError(t, err)
 	live := stored(out)
 	live.Object["spec"] = map[string]any{"x": nil}
-	for way, want := range map[conflicts.Way]string{
+	for way, want := range map[conflicts.Decision]string{
 		conflicts.GiveUp: "{y: {a: 3}}", conflicts.Share: "{y: {a: 3}}", conflicts.Force: "{x: {a: 2}, y: {a: 3}}",
 	} {
 		r, err := plans.Resolve(t.Context(), m, live, box("{x: {a: 2}, y: {a: 3}}"),
-			func(conflicts.Conflict) conflicts.Way { return way }, plans.Options{Manager: "bob"})
+			func(conflicts.Conflict) conflicts.Decision { return way }, plans.Options{Manager: "bob"})
 		require.NoError(t, err, way)
 		require.Equal(t, box(want), r.Intent, way)
 	}
@@ -297,12 +300,12 @@ func TestWaysOut(t *testing.T) {
 			{"field":".data.color","owner":`+owner+`,"since":"2026-01-02T03:04:06Z","live":"red","applied":"blue"},
 			{"field":".data.key","owner":`+owner+`,"since":"2026-01-02T03:04:06Z","live":"some value","applied":"new value"}],
 		"ways":[
-			{"way":"force","force":true,"why":"apply again, and force it: your values, and the fields become yours alone",
+			{"decision":"force","force":true,"why":"apply again, and force it: your values, and the fields become yours alone",
 			 "promise":{"unblocks":true,"moves":[".data.color",".data.key"]},"losses":[{"owner":`+owner+`,"fields":[".data.color",".data.key"]}],
 			 "intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"new value","color":"blue","size":"large"}}},
-			{"way":"give-up","force":false,"promise":{"unblocks":true,"keeps":true},
+			{"decision":"give-up","force":false,"promise":{"unblocks":true,"keeps":true},
 			 "why":"leave the fields out of your manifest: their values stay, and so does the owner","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"size":"large"}}},
-			{"way":"share","force":false,"promise":{"unblocks":true,"keeps":true},
+			{"decision":"share","force":false,"promise":{"unblocks":true,"keeps":true},
 			 "why":"put their values into your manifest: both of you own the fields from then on","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"some value","color":"red","size":"large"}}}]}`, string(data))
 	require.Equal(t, int32(409), report.Conflicts.Status().Code)
 }
@@ -321,7 +324,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 		change    func(from, to string, obj map[string]any) error
 		theirs    string // at v2
 		intent    string // at v1
-		decide    func(conflicts.Conflict) conflicts.Way
+		decide    func(conflicts.Conflict) conflicts.Decision
 		want      string
 	}{
 		{"another name", "which field of the intent it is can't be told", func(from, to string, obj map[string]any) error {
@@ -331,7 +334,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 				named(obj, "b", "a")
 			}
 			return nil
-		}, "b: x", "a: z", func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
+		}, "b: x", "a: z", func(conflicts.Conflict) conflicts.Decision { return conflicts.GiveUp },
 			`.b: the conflict with "alice" is about a field of example.dev/v2 that the intent, of example.dev/v1, does not have`},
 		{"a field made of two", "to give up b gives up half of it", func(from, to string, obj map[string]any) error {
 			if from == "v1" && to == "v2" {
@@ -340,7 +343,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 				obj["b"] = a + b
 			}
 			return nil
-		}, "b: y", "a: z\nb: z", func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
+		}, "b: y", "a: z\nb: z", func(conflicts.Conflict) conflicts.Decision { return conflicts.GiveUp },
 			`.b: still in conflict with "alice" after it was decided`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -360,7 +363,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEmpty(t, report.Conflicts)
 			for _, way := range report.Ways {
-				require.NotEqual(t, conflicts.GiveUp, way.Way, row.why)
+				require.NotEqual(t, conflicts.GiveUp, way.Decision, row.why)
 			}
 		})
 	}
@@ -388,7 +391,7 @@ func TestResolvedFor(t *testing.T) {
 			}
 			r, err := plans.Resolve(t.Context(), m, obj,
 				object(t, "v1", "spec: {text: b, count: 2}"),
-				func(c conflicts.Conflict) conflicts.Way {
+				func(c conflicts.Conflict) conflicts.Decision {
 					if row.all || c.Path.String() == ".spec.text" {
 						return conflicts.Force
 					}

@@ -331,7 +331,7 @@ func everyFunction() map[string]func(odd) {
 			}
 		}),
 		"fieldmanager/plans.Resolve": live(func(a, b runtime.Object) {
-			share := func(conflicts.Conflict) conflicts.Way { return conflicts.Share }
+			share := func(conflicts.Conflict) conflicts.Decision { return conflicts.Share }
 			_, _ = plans.Resolve(ctx, m, a, b, share, plans.Options{Manager: "a"})
 		}),
 
@@ -498,7 +498,7 @@ func TestEveryObject(t *testing.T) {
 
 var decider = &policy.Policy{Rules: []policy.Rule{{
 	Kinds: []string{"*"}, Fields: []string{".a"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
-	Decision: policy.Force,
+	Decision: conflicts.Force,
 }}}
 
 func exampleOf(obj runtime.Object) policy.Example {

@@ -51,7 +51,7 @@ var printing = []attack{
 				lost = append(lost, conflictreport.Loss{Owner: all[0].Entry(), Fields: []fieldpath.Path{path}})
 			}
 			report := conflictreport.Report{Object: evil, Manager: evil, Conflicts: all,
-				Ways: []conflictreport.WayOut{{Way: conflicts.Force, Losses: lost}}}
+				Ways: []conflictreport.WayOut{{Decision: conflicts.Force, Losses: lost}}}
 			return func() error {
 				var b strings.Builder
 				if err := report.Render(&b, conflictreport.Style{}); err != nil {

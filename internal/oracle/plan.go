@@ -226,12 +226,12 @@ func (w *World) compareWays(
 	now time.Time,
 ) error {
 	t := w.typeAt(write.Version)
-	decisions := map[string]func(conflicts.Conflict) conflicts.Way{
-		"force":   func(conflicts.Conflict) conflicts.Way { return conflicts.Force },
-		"give up": func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
-		"share":   func(conflicts.Conflict) conflicts.Way { return conflicts.Share },
-		"mixed": func(c conflicts.Conflict) conflicts.Way {
-			return conflicts.Way(len(c.Path.String()) % 3)
+	decisions := map[string]func(conflicts.Conflict) conflicts.Decision{
+		"force":   func(conflicts.Conflict) conflicts.Decision { return conflicts.Force },
+		"give up": func(conflicts.Conflict) conflicts.Decision { return conflicts.GiveUp },
+		"share":   func(conflicts.Conflict) conflicts.Decision { return conflicts.Share },
+		"mixed": func(c conflicts.Conflict) conflicts.Decision {
+			return []conflicts.Decision{conflicts.GiveUp, conflicts.Share, conflicts.Force}[len(c.Path.String())%3]
 		},
 	}
 	before, err := managedfields.DecodeTree(managedFields(live.Object))

@@ -34,7 +34,7 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy,
 	var refused conflicts.Conflicts
 	for i, v := range by.Decide(p.Metadata(), all) {
 		p.Decided = append(p.Decided, Decided{all[i], v})
-		if _, ok := v.Decision.Way(); !ok {
+		if v.Decision == conflicts.Refuse {
 			refused = append(refused, all[i])
 		}
 	}
@@ -87,13 +87,13 @@ func (p *Planned) leaveStringData(decided []Decided) {
 	stored, _ := p.Stored().Object["data"].(map[string]any)
 	for _, d := range decided {
 		name, _ := d.Path[len(d.Path)-1].Field()
-		if d.Decision == policy.Force {
+		if d.Decision == conflicts.Force {
 			continue
 		}
 		delete(given, name)
 		isLeft := func(c conflicts.Conflict) bool { return c.Path.Equal(fieldpath.Fields("stringData", name)) }
 		p.Options.Found = slices.DeleteFunc(slices.Clone(p.Options.Found), isLeft)
-		if d.Decision == policy.Share {
+		if d.Decision == conflicts.Share {
 			data, _ := intent["data"].(map[string]any)
 			if data == nil {
 				data = map[string]any{}
@@ -119,13 +119,13 @@ func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
 // resolve returns what follows from the verdicts for an intent: that of the plan, or the same with the values of a
 // Secret.
 func (p *Planned) resolve(ctx context.Context, w *place.Desired) (*plans.Resolution, error) {
-	choose := func(c conflicts.Conflict) (way conflicts.Way) {
+	choose := func(c conflicts.Conflict) (decision conflicts.Decision) {
 		for _, d := range p.Decided {
 			if d.Owner == c.Owner && d.Path.Equal(c.Path) {
-				way, _ = d.Decision.Way()
+				decision = d.Decision
 			}
 		}
-		return way
+		return decision
 	}
 	return plans.Resolve(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), choose, p.Options)
 }

@@ -39,7 +39,7 @@ type Planned struct {
 	// Leftovers are about fields that stay, see [Planned.FindLeftovers].
 	Leftovers []advice.Suggestion
 	// Refused are why the server refuses ways out of the conflicts, see [Planned.AskWays].
-	Refused map[conflicts.Way]string
+	Refused map[conflicts.Decision]string
 	// MoveRefused: the server refuses the apply also after a move of the manager's own updates to its applies.
 	MoveRefused bool
 	// Migration are the changes of a second apply by kubectl, when it takes over what it applied client-side.

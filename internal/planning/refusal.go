@@ -238,9 +238,9 @@ func (p *Planned) AskWays(
 	ctx context.Context, now func() time.Time, asking Asking, subresource string,
 ) {
 	w := p.Desired.Stored()
-	p.Refused = map[conflicts.Way]string{}
-	for _, way := range []conflicts.Way{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
-		decide := func(conflicts.Conflict) conflicts.Way { return way }
+	p.Refused = map[conflicts.Decision]string{}
+	for _, way := range []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
+		decide := func(conflicts.Conflict) conflicts.Decision { return way }
 		r, err := plans.Resolve(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), decide, p.Options)
 		if err != nil || !asking.take(p.Target) {
 			continue

@@ -76,8 +76,8 @@ type HandOver struct {
 // Look shows who owns what.
 type Look struct{ Objects }
 
-// Resolve applies again, with all conflicts resolved by a way.
-type Resolve struct{ Way conflicts.Way }
+// Resolve applies again, with all conflicts resolved by one decision.
+type Resolve struct{ Decision conflicts.Decision }
 
 // Objects are what an action is for: one object, or those of some kinds. The zero Objects is the object that a report
 // is about; [Suggestion.For] names it.

@@ -45,7 +45,7 @@ func ExampleNew() {
 		panic(err)
 	}
 	for _, way := range report.Ways {
-		fmt.Println(way.Way, way.Force, way.Intent.Object["data"])
+		fmt.Println(way.Decision, way.Force, way.Intent.Object["data"])
 	}
 	// Output:
 	// configmap/settings: 1 conflict for manager "bob"

@@ -162,7 +162,7 @@ func TestStyle(t *testing.T) {
 	for i := range 25 {
 		loss.Fields = append(loss.Fields, fieldpath.Fields("spec", strings.Repeat("x", i+1)))
 	}
-	report.Ways = []conflictreport.WayOut{{Way: conflicts.Force, Force: true, Losses: []conflictreport.Loss{loss}}}
+	report.Ways = []conflictreport.WayOut{{Decision: conflicts.Force, Force: true, Losses: []conflictreport.Loss{loss}}}
 	code := func(n string) func(string) string {
 		return func(s string) string { return "\x1b[" + n + "m" + s + "\x1b[0m" }
 	}

@@ -41,7 +41,7 @@ type Report struct {
 // WayOut is one way out of all conflicts of an apply: apply Intent instead of the intent that conflicted, with Force.
 type WayOut struct {
 	advice.Suggestion
-	Way conflicts.Way `json:"way"`
+	Decision conflicts.Decision `json:"decision"`
 	// Intent shares memory with the intent that conflicted; nil if that is not known.
 	Intent *unstructured.Unstructured `json:"intent,omitempty"`
 	Force  bool                       `json:"force"`
@@ -72,7 +72,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	report.Message = plan.Conflicts.Error()
 	ways := report.Ways[:0]
 	for _, way := range report.Ways {
-		r, err := plans.Resolve(ctx, m, live, applied, func(conflicts.Conflict) conflicts.Way { return way.Way }, options)
+		r, err := plans.Resolve(ctx, m, live, applied, func(conflicts.Conflict) conflicts.Decision { return way.Decision }, options)
 		if err == nil {
 			way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r.Forced)
 			way.Promise.Keeps = way.Promise.Keeps && !takes(r.Plan, options.Manager)
@@ -87,7 +87,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 func Of(what, manager string, found conflicts.Conflicts) Report {
 	report := Report{Object: what, Manager: manager, Conflicts: found, Suggestions: advice.OwnUpdates(manager, found)}
 	for _, s := range advice.WaysOut(found) {
-		report.Ways = append(report.Ways, WayOut{Suggestion: s, Way: s.Action.(advice.Resolve).Way})
+		report.Ways = append(report.Ways, WayOut{Suggestion: s, Decision: s.Action.(advice.Resolve).Decision})
 	}
 	return report
 }

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/controllerruntime"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
@@ -165,7 +166,7 @@ func TestAppliesInConflict(t *testing.T) {
 		_, err = c.applier(t, cached, controllerruntime.Options{}).Apply(t.Context(), changed)
 		require.True(t, apierrors.IsConflict(err), "without a policy the conflict is the server's")
 
-		rules := &policy.Policy{Rules: []policy.Rule{{Fields: []string{replicas.String()}, Decision: policy.GiveUp}}}
+		rules := &policy.Policy{Rules: []policy.Rule{{Fields: []string{replicas.String()}, Decision: conflicts.GiveUp}}}
 		a := c.applier(t, cached, controllerruntime.Options{
 			Reader: c, Resolve: rules.Resolve,
 		})

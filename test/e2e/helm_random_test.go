@@ -87,7 +87,7 @@ func (h helmRelease) upgradeAtRandom(r *rand.Rand) bool {
 	t := h.t
 	old, next := randomChartOf(r), randomChartOf(r)
 	h.write("policy.yaml", "apiVersion: tenure-ssa.github.io/v1alpha1\nkind: ConflictPolicy\nrules:\n"+
-		"- {managers: [forced], decision: force, reason: r}\n- {decision: giveUp, reason: r}\n")
+		"- {managers: [forced], decision: force, reason: r}\n- {decision: give-up, reason: r}\n")
 	h.chart("r", old.template())
 	h.helm(0, "install", "r", "r", "--server-side=true")
 	edit := func() {

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/controllerruntime"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -65,7 +66,7 @@ func TestPolicyAtRandom(t *testing.T) {
 	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(seedOf(t), 3))
-	counts := map[policy.Decision]int{}
+	counts := map[conflicts.Decision]int{}
 	round := 0
 	for end := time.Now().Add(duration(t)); round < 8 || len(counts) < 4 && round < 100 || time.Now().Before(end); round++ {
 		rules, file := randomPolicy(t, r, h.folder)
@@ -162,7 +163,7 @@ func (h helmRelease) tenure(program string, stdin []byte, args ...string) (statu
 // randomPolicy returns a policy that decides about most of the fields, and its file.
 func randomPolicy(t *testing.T, r *rand.Rand, folder string) (*policy.Policy, string) {
 	p := &policy.Policy{APIVersion: policy.APIVersion, Kind: policy.Kind, Rules: []policy.Rule{}}
-	all := []policy.Decision{policy.Force, policy.GiveUp, policy.Share, policy.Refuse}
+	all := []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share, conflicts.Refuse}
 	for range 1 + r.IntN(3) {
 		rule := policy.Rule{Decision: all[r.IntN(len(all))]}
 		if r.IntN(2) == 0 {
@@ -201,7 +202,7 @@ func stored(t *testing.T, c client.Client, namespace string) *unstructured.Unstr
 
 // requireDecided checks the fields whose owners' verdict is the same, and not that of the first manager.
 func requireDecided(
-	t *testing.T, rules *policy.Policy, before, after *unstructured.Unstructured, counts map[policy.Decision]int,
+	t *testing.T, rules *policy.Policy, before, after *unstructured.Unstructured, counts map[conflicts.Decision]int,
 ) {
 	of := &metav1.PartialObjectMetadata{}
 	of.SetGroupVersionKind(before.GroupVersionKind())
@@ -211,7 +212,7 @@ func requireDecided(
 	}
 	for _, path := range []fieldpath.Path{fieldpath.Fields("spec", "replicas"), fieldpath.Fields("metadata", "labels", "a"),
 		fieldpath.Fields("metadata", "labels", "x.y/z"), container("one"), container("two")} {
-		verdicts := map[policy.Decision]bool{}
+		verdicts := map[conflicts.Decision]bool{}
 		for _, owner := range ownersOf(t, before, path) {
 			manager, rest, _ := strings.Cut(owner, " ")
 			if manager == "helm" {
@@ -227,13 +228,13 @@ func requireDecided(
 		}
 		for decision := range verdicts {
 			counts[decision]++
-			if decision != policy.Force {
+			if decision != conflicts.Force {
 				require.Equal(t, valueAt(t, before, path), valueAt(t, after, path), "%s of %s, of %q, by %+v", decision, path,
 					ownersOf(t, before, path), rules.Rules)
 			}
 			// A field that has the value of the intent is in no conflict: the apply shares it.
 			isSame := strings.HasSuffix(fmt.Sprint(valueAt(t, before, path)), "0")
-			if owners := ownersOf(t, before, path); decision == policy.GiveUp && !isSame {
+			if owners := ownersOf(t, before, path); decision == conflicts.GiveUp && !isSame {
 				require.Equal(t, owners, ownersOf(t, after, path), "%s of %s", decision, path)
 			}
 		}

@@ -84,10 +84,10 @@ type adviceWorld struct {
 
 // suggested is a suggestion as the command prints it.
 type suggested struct {
-	Why, Way  string
-	Arguments []string
-	Refused   string
-	Promise   struct {
+	Why, Decision string
+	Arguments     []string
+	Refused       string
+	Promise       struct {
 		Unblocks, Keeps, Done bool
 		NextApplyRemoves      []string
 	}
@@ -154,7 +154,7 @@ func (a *adviceWorld) checkAdvice() {
 	require.Zero(t, did, "%s\n%s%s", about, out, wrong)
 	a.followed[s.Arguments[0]]++
 	o.history = append(o.history, strings.Join(s.Arguments, " "))
-	if s.Way != "" { // the apply was sent, and it is another one
+	if s.Decision != "" { // the apply was sent, and it is another one
 		after, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
 		a.requireKept(s, tree, manager, before, after, about)
 		return

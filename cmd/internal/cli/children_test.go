@@ -77,7 +77,7 @@ func TestChildArguments(t *testing.T) {
 	require.Equal(t, http.StatusCreated, applied.Code, applied.Body)
 	flags := listen(testHost{t}, c)
 	write(t, dir, map[string]string{
-		"c.yaml": object + "next}\n", "policy.yaml": policyHead + "rules: [{decision: giveUp}]\n",
+		"c.yaml": object + "next}\n", "policy.yaml": policyHead + "rules: [{decision: give-up}]\n",
 		"secret.yaml":    "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: default}\nstringData: {a: s3cr3t}\n",
 		"release.json":   `{"name": "r", "namespace": "default", "version": 2}`,
 		"history.json":   `[{"revision": 1, "status": "deployed"}]`,

@@ -83,7 +83,7 @@ asked about entries of other versions. With several documents, the first of 3, 2
 		StringVar(&flags.resolve, "resolve", "", "resolve the conflicts by this `WAY` out: force, give-up or share")
 	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
 		"only for the field at `PATH`, and all fields in it; may be given several times")
-	cmd.Flags().StringVar(&flags.others, "others", conflicts.GiveUp.String(),
+	cmd.Flags().StringVar(&flags.others, "others", string(conflicts.GiveUp),
 		"the `WAY` out of the conflicts that --field does not name")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list objects without a conflict too, of several")
 	flags.addPolicy(cmd)
@@ -91,33 +91,32 @@ asked about entries of other versions. With several documents, the first of 3, 2
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addFormat(env, cmd, &flags.format, append([]string{"yaml", "json", "status"}, view.IgnoreFormats...)...)
 	for _, name := range []string{"resolve", "others"} {
-		completeChoices(env, cmd, name, conflicts.Force.String(), conflicts.GiveUp.String(), conflicts.Share.String())
+		completeChoices(env, cmd, name, waysOut...)
 	}
 	return withErrorStatus(statusFailed, cmd)
 }
 
+// waysOut are the values of --resolve and --others.
+var waysOut = []string{string(conflicts.Force), string(conflicts.GiveUp), string(conflicts.Share)}
+
 // rulesOfFlags returns --resolve, --field and --others as a policy.
 func (f *conflictsFlags) rulesOfFlags() (*policy.Policy, error) {
-	decisions := map[string]policy.Decision{
-		conflicts.Force.String(): policy.Force, conflicts.GiveUp.String(): policy.GiveUp,
-		conflicts.Share.String(): policy.Share,
-	}
 	for _, flag := range [...][2]string{{"resolve", f.resolve}, {"others", f.others}} {
-		if err := new(conflicts.Way).UnmarshalText([]byte(flag[1])); err != nil {
-			return nil, fmt.Errorf("--%s: %w", flag[0], err)
+		if !slices.Contains(waysOut, flag[1]) {
+			return nil, fmt.Errorf("--%s: expected one of %s, got %.40q", flag[0], waysOut, flag[1])
 		}
 	}
 	if f.cmd.Flags().Changed("others") && len(f.fields) == 0 {
 		return nil, errors.New("--others needs --field")
 	}
 	if len(f.fields) == 0 {
-		return &policy.Policy{Rules: []policy.Rule{{Decision: decisions[f.resolve]}}}, nil
+		return &policy.Policy{Rules: []policy.Rule{{Decision: conflicts.Decision(f.resolve)}}}, nil
 	}
 	out := &policy.Policy{}
 	for _, text := range f.fields {
-		out.Rules = append(out.Rules, policy.Rule{Fields: []string{text}, Decision: decisions[f.resolve]})
+		out.Rules = append(out.Rules, policy.Rule{Fields: []string{text}, Decision: conflicts.Decision(f.resolve)})
 	}
-	out.Rules = append(out.Rules, policy.Rule{Decision: decisions[f.others]})
+	out.Rules = append(out.Rules, policy.Rule{Decision: conflicts.Decision(f.others)})
 	f.rulesFor = f.withReadings
 	return out, nil
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/helm"
-	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
@@ -127,7 +127,7 @@ func (r *helmRun) move(ctx context.Context, p place.Place, one planning.Planned)
 	}
 	var forced []planning.Decided
 	for _, d := range one.Decided {
-		if d.Decision == policy.Force {
+		if d.Decision == conflicts.Force {
 			forced = append(forced, d)
 			names = append(names, fmt.Sprintf("%s of %q", d.Path.Short(), d.Owner.Manager))
 		}

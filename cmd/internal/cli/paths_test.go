@@ -119,7 +119,7 @@ func requireAccepted(t *testing.T, env process.Env, text string, path fieldpath.
 	}
 	rules := map[string]any{
 		"apiVersion": "tenure-ssa.github.io/v1alpha1", "kind": "ConflictPolicy",
-		"rules": []any{map[string]any{"fields": []any{text}, "decision": "force"}, map[string]any{"decision": "giveUp"}},
+		"rules": []any{map[string]any{"fields": []any{text}, "decision": "force"}, map[string]any{"decision": "give-up"}},
 		"examples": []any{map[string]any{"object": map[string]any{"kind": "Deployment"}, "owner": map[string]any{"manager": "bob"},
 			"field": path.String(), "decision": "force"}},
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
@@ -51,7 +52,7 @@ the same file.
   rules:
   - fields: [.spec.replicas]
     managers: [kube-controller-manager, keda-*]
-    decision: giveUp
+    decision: give-up
     reason: autoscalers set the replicas
   - managers: [kubectl-*]
     decision: force
@@ -62,10 +63,10 @@ kinds, namespaces, names and labelSelector of the object, and by fields: paths a
 conflicts print them, with a * for any characters of one name or one pair of
 brackets, and \* for a * itself. The first rule that matches decides:
 
-  force    take the field from its owners
-  giveUp   leave it out: value and owners stay
-  share    take their value: both own it
-  refuse   it stays a conflict, as without a rule
+  force     take the field from its owners
+  give-up   leave it out: value and owners stay
+  share     take their value: both own it
+  refuse    it stays a conflict, as without a rule
 
 Of a field with several owners, the decision that changes least counts.
 
@@ -96,7 +97,7 @@ that matched nothing.
   - object: {kind: Deployment, apiVersion: apps/v1, metadata: {name: web}}
     owner: {manager: kube-controller-manager, operation: Update, subresource: scale}
     field: .spec.replicas
-    decision: giveUp
+    decision: give-up
 
 With -f, the conflicts that an apply of the manifests would have now are decided as
 well, and listed with the rule of each; the live objects are chosen as for plan.
@@ -255,17 +256,17 @@ func (s *starter) write(w io.Writer) error {
 			continue
 		}
 		r := policy.Rule{
-			Managers: []string{policy.Quote(manager)}, Fields: fields, Decision: policy.GiveUp, Reason: manager + " sets them",
+			Managers: []string{policy.Quote(manager)}, Fields: fields, Decision: conflicts.GiveUp, Reason: manager + " sets them",
 		}
 		if len(fields) > maxFields {
-			r.Fields, r.Decision = nil, policy.Refuse
+			r.Fields, r.Decision = nil, conflicts.Refuse
 			r.Reason = fmt.Sprintf("%s owns %d fields beside %s: decide which", manager, len(fields), s.manager)
 		}
 		p.Rules = append(p.Rules, r)
 	}
 	if len(people) > 0 {
 		p.Rules = append(p.Rules, policy.Rule{
-			Managers: people, Decision: policy.Force, Reason: "what people change by hand has to be in the manifests",
+			Managers: people, Decision: conflicts.Force, Reason: "what people change by hand has to be in the manifests",
 		})
 	}
 	data, err := printable.Marshal(p)

@@ -123,7 +123,7 @@ func writeSecretFiles(t *testing.T, dir string) (live string) {
 		"other.yaml":  fmt.Sprintf(intent, "new", intentValue),
 		"mine.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: c, namespace: default}\ndata: {password: " +
 			encoded(liveValue) + ", short: " + encoded(shortValue) + "}\n",
-		"policy.yaml": policyHead + "rules: [{fields: [.data.password], decision: share}, {decision: giveUp}]\n",
+		"policy.yaml": policyHead + "rules: [{fields: [.data.password], decision: share}, {decision: give-up}]\n",
 		"refuse.yaml": policyHead + "rules: [{fields: [.data.password], decision: refuse}, {decision: force}]\n",
 		"stale.yaml":  strings.Replace(fmt.Sprintf(intent, "c", intentValue), "{name", "{resourceVersion: '1', name", 1),
 		"wrong.yaml": fmt.Sprintf(intent, "c", intentValue) + "unknown: " + intentValue + "\nimmutable: " + intentValue +

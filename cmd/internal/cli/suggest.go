@@ -62,7 +62,7 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 		}
 		known := []string{"filename", "kustomize", "recursive", "field-manager", "namespace"}
 		flags = flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
-		return "conflicts", advice.Objects{}, append(flags, "--resolve", a.Way.String())
+		return "conflicts", advice.Objects{}, append(flags, "--resolve", string(a.Decision))
 	}
 	return "", advice.Objects{}, nil
 }

@@ -196,7 +196,7 @@ func (s *Step) addConflicts(p *fieldmanagertest.Played) {
 		s.Conflicts = append(s.Conflicts, row)
 	}
 	for _, way := range p.Ways {
-		w := Way{Way: way.Way.String(), Force: way.Force, Intent: yamlOf(way.Intent.Object)}
+		w := Way{Way: string(way.Decision), Force: way.Force, Intent: yamlOf(way.Intent.Object)}
 		for _, loss := range way.Losses {
 			for _, path := range loss.Fields[:min(len(loss.Fields), maxRows)] {
 				w.Losses = append(w.Losses, printable.Text(loss.Owner.Manager)+" loses "+path.String())

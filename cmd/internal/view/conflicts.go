@@ -10,6 +10,7 @@ import (
 	"github.com/fatih/color"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning"
@@ -24,7 +25,7 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 	out.Conflicts = HideConflicts(out.Conflicts)
 	for i := range out.Ways {
 		way := &out.Ways[i]
-		way.Refused = p.Refused[way.Way]
+		way.Refused = p.Refused[way.Decision]
 		way.Suggestion = v.Suggest.with(way.Suggestion)
 		if secrets.Is(p.Tree) {
 			way.Intent = nil // conflicts --resolve -o yaml prints it
@@ -80,7 +81,7 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 		if n < 0 {
 			n = len(rules)
 			rules = append(rules, policy.Rule{
-				Managers: []string{manager}, Kinds: []string{p.Kind.Kind}, Decision: policy.GiveUp, Reason: "…",
+				Managers: []string{manager}, Kinds: []string{p.Kind.Kind}, Decision: conflicts.GiveUp, Reason: "…",
 			})
 		}
 		rules[n].Fields = append(rules[n].Fields, c.Path.String())
@@ -88,7 +89,7 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 	data, err := printable.Marshal(rules)
 	if err == nil {
 		text := strings.TrimSuffix("\n"+string(data), "\n")
-		fmt.Fprintf(w, "  rule     add it to the policy, with the decision force, giveUp or share:%s\n",
+		fmt.Fprintf(w, "  rule     add it to the policy, with the decision force, give-up or share:%s\n",
 			strings.ReplaceAll(text, "\n", "\n           "))
 	}
 	return err
@@ -98,7 +99,7 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 type DecidedJSON struct {
 	Field    string                    `json:"field"`
 	Owner    metav1.ManagedFieldsEntry `json:"owner"`
-	Decision policy.Decision           `json:"decision"`
+	Decision conflicts.Decision        `json:"decision"`
 	// Rule is the number of the rule, from 1 on; 0 if none matches.
 	Rule   int    `json:"rule"`
 	Reason string `json:"reason,omitempty"`

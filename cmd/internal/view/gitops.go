@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
-	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -20,7 +20,7 @@ import (
 func left(p *planning.Planned) (paths []fieldpath.Path) {
 	for _, d := range p.Decided {
 		isThere := slices.ContainsFunc(paths, d.Path.Equal)
-		if (d.Decision == policy.GiveUp || d.Decision == policy.Share) && !isThere {
+		if (d.Decision == conflicts.GiveUp || d.Decision == conflicts.Share) && !isThere {
 			paths = append(paths, d.Path)
 		}
 	}

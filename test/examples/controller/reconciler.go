@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/controllerruntime"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
@@ -24,8 +25,8 @@ const manager = "sites"
 // rules leave the replicas to an autoscaler, or to whoever else took them, and insist on
 // everything else.
 var rules = policy.Policy{Rules: []policy.Rule{
-	{Fields: []string{".spec.replicas"}, Decision: policy.GiveUp},
-	{Decision: policy.Force},
+	{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp},
+	{Decision: conflicts.Force},
 }}
 
 // reconciler makes a Deployment and a Service of each Site. It applies the same intents whenever
