@@ -56,7 +56,7 @@ func compareStrategy(t *testing.T, r *resources.Resource, subresource string, st
 		for version, paths := range theirs.GetResetFields() {
 			set, err := smdv6.FromSet(paths)
 			require.NoError(t, err)
-			if known[string(version)] && !set.Empty() {
+			if known[string(version)] && !set.IsEmpty() {
 				want[string(version)] = fieldpath.Excluding{Set: set}
 			}
 		}

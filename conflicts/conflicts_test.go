@@ -28,15 +28,15 @@ func updater(name, subresource string) managedfields.Key {
 }
 
 func on(owner managedfields.Key, path ...string) conflicts.Conflict {
-	return conflicts.Conflict{Path: fieldpath.Fields(path...), Owner: owner}
+	return conflicts.Conflict{Path: fieldpath.NewPath(path...), Owner: owner}
 }
 
 // The wanted texts are those of upstream's getConflictMessage.
 func TestMessage(t *testing.T) {
 	item := conflicts.Conflict{Owner: applier("a"), Path: fieldpath.Path{
-		fieldpath.Field("spec"), fieldpath.Field("ports"),
-		fieldpath.Key(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"}),
-		fieldpath.Field("name"),
+		fieldpath.FieldElement("spec"), fieldpath.FieldElement("ports"),
+		fieldpath.KeyElement(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"}),
+		fieldpath.FieldElement("name"),
 	}}
 	for _, row := range []struct {
 		name, why string
@@ -163,7 +163,7 @@ func TestSort(t *testing.T) {
 func TestJSON(t *testing.T) {
 	since := &metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	hpa := updater("hpa", "scale")
-	known := conflicts.Conflict{Path: fieldpath.Fields("spec", "replicas"), Owner: hpa, APIVersion: "apps/v1",
+	known := conflicts.Conflict{Path: fieldpath.NewPath("spec", "replicas"), Owner: hpa, APIVersion: "apps/v1",
 		Since: since, Live: int64(3), Applied: int64(1)}
 	const hpaJSON = `{"manager":"hpa","operation":"Update","apiVersion":"apps/v1","subresource":"scale"}`
 	for _, row := range []struct {
@@ -176,7 +176,7 @@ func TestJSON(t *testing.T) {
 		{"little is known", "what is not known is left out, and values that are not there are null", on(applier("a"), "x"),
 			`{"field":".x","owner":{"manager":"a","operation":"Apply"},"live":null,"applied":null}`},
 		{"the version of an applier", "the key has none, so it comes from the conflict",
-			conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), APIVersion: "v1"},
+			conflicts.Conflict{Path: fieldpath.NewPath("x"), Owner: applier("a"), APIVersion: "v1"},
 			`{"field":".x","owner":{"manager":"a","operation":"Apply","apiVersion":"v1"},"live":null,"applied":null}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestTextLimit(t *testing.T) {
 	name := strings.Repeat("a", 10_000)
 	for i := range 2000 {
 		c = append(c, conflicts.Conflict{
-			Path:  fieldpath.Fields(name, fmt.Sprint(i)),
+			Path:  fieldpath.NewPath(name, fmt.Sprint(i)),
 			Owner: managedfields.Key{Manager: name, Operation: metav1.ManagedFieldsOperationApply},
 		})
 	}

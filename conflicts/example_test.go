@@ -17,7 +17,7 @@ import (
 func apply() error {
 	since := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	return conflicts.Conflicts{{
-		Path:       fieldpath.Fields("spec", "replicas"),
+		Path:       fieldpath.NewPath("spec", "replicas"),
 		Owner:      managedfields.KeyOf("hpa", metav1.ManagedFieldsOperationUpdate, "apps/v1", "scale"),
 		APIVersion: "apps/v1", Since: &since, Live: int64(5), Applied: int64(3),
 	}}

@@ -73,7 +73,7 @@ func (a *Applier) moves(
 	if key.subresource != "" || group.Types == nil {
 		return nil, nil
 	}
-	list, _, err := managedfields.Read(cached)
+	list, err := managedfields.Read(cached)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (a *Applier) moves(
 		if !isUpdate || !slices.Contains(a.options.Adopt, e.Manager) || e.APIVersion != key.GroupVersion().String() {
 			continue
 		}
-		if fields := adopted(e.Owned(), intent); !fields.Empty() {
+		if fields := adopted(e.Owned(), intent); !fields.IsEmpty() {
 			moves = append(moves, ownership.Transfer{Fields: fields, From: e.Key, To: to})
 		}
 	}
@@ -108,10 +108,10 @@ func adopted(owned *fieldpath.Set, intent *unstructured.Unstructured) *fieldpath
 	add := func(parent fieldpath.Path, e fieldpath.Element) {
 		paths = append(paths, append(slices.Clone(parent), e))
 	}
-	metadata := fieldpath.Fields("metadata")
+	metadata := fieldpath.NewPath("metadata")
 	for e, entry := range owned.Level() {
 		switch e {
-		case fieldpath.Field("status"):
+		case fieldpath.FieldElement("status"):
 		case metadata[0]:
 			for e, entry := range entry.Below.Level() {
 				name, _ := e.Field()

@@ -240,7 +240,7 @@ func newManager(key kindKey, published Group) (*fieldmanager.FieldManager, error
 // leavesStatus reports whether an apply leaves the status as it is.
 func leavesStatus(key kindKey, published Group) bool {
 	reset := strategyOf(key, published).FieldManager().ResetFields[key.GroupVersion().String()]
-	return key.subresource == "" && reset != nil && reset.Filter(fieldpath.NewSet(fieldpath.Fields("status"))).Empty()
+	return key.subresource == "" && reset != nil && reset.Filter(fieldpath.NewSet(fieldpath.NewPath("status"))).IsEmpty()
 }
 
 // resource is one object, for package applier.

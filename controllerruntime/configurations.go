@@ -130,7 +130,9 @@ func compile(crd *unstructured.Unstructured) (g Group) {
 	if conversion == "Webhook" {
 		return g
 	}
-	g.Types, _ = openapi.CompileCRD(crd.Object) // a definition that is not valid yet has no types
+	if data, err := crd.MarshalJSON(); err == nil {
+		g.Types, _ = openapi.CompileCRD(data) // a definition that is not valid yet has no types
+	}
 	return g
 }
 

@@ -1,7 +1,6 @@
 package fieldmanager_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -76,15 +75,13 @@ func TestAppliedTwice(t *testing.T) {
 // customTypes are those of a custom resource.
 func customTypes(t *testing.T) fieldmanager.Types {
 	t.Helper()
-	var crd map[string]any
-	require.NoError(t, json.Unmarshal([]byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+	types, err := openapi.CompileCRD([]byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": {"name": "things.example.dev"}, "spec": {"group": "example.dev", "names": {"kind": "Thing", "plural": "things"},
 		"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
 			"set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
 			"labels": {"type": "object", "additionalProperties": {"type": "string"}},
 			"struct": {"type": "object", "properties": {"a": {"type": "string"},
-				"set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}}}}}}}}}]}}`), &crd))
-	types, err := openapi.CompileCRD(crd)
+				"set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}}}}}}}}}]}}`))
 	require.NoError(t, err)
 	return types
 }

@@ -38,9 +38,9 @@ type ApplyOptions struct {
 type Result struct {
 	// Object is the object to store, with its managed fields.
 	Object runtime.Object
-	// Changed says that the write changed the object. Managed fields and the annotation of client-side apply do not
+	// ObjectChanged says that the write changed the object. Managed fields and the annotation of client-side apply do not
 	// count.
-	Changed bool
+	ObjectChanged bool
 	// Conflicts are what a forced apply took from others, and would not have got without force. An update has no
 	// conflicts.
 	Conflicts conflicts.Conflicts
@@ -56,9 +56,9 @@ type Result struct {
 func (r Result) String() string {
 	text := "ownership only"
 	switch {
-	case r.NoOp():
+	case r.IsNoOp():
 		text = "unchanged"
-	case r.Changed:
+	case r.ObjectChanged:
 		text = "changed"
 	}
 	const maxNamed = 10
@@ -68,9 +68,9 @@ func (r Result) String() string {
 	return text
 }
 
-// NoOp reports whether there is nothing to store: there is a live object, and Object, as it was returned, equals it,
+// IsNoOp reports whether there is nothing to store: there is a live object, and Object, as it was returned, equals it,
 // managed fields included. It compares the managed fields if the write did not have to.
-func (r Result) NoOp() bool {
+func (r Result) IsNoOp() bool {
 	return r.isNoOp || r.live != nil && managedfields.Equal(r.live, r.Object, false)
 }
 
@@ -168,7 +168,7 @@ func (w *applyWrite) read() (err error) {
 	}
 	if err = w.readLive(); err != nil {
 		// A fault of the intent counts before one of live.
-		if intentErr := m.typ.Validate(w.intent.tree, typed.Rules{Unknown: !m.refusesUnknown()}); intentErr != nil {
+		if intentErr := m.typ.Validate(w.intent.tree, typed.Rules{AllowUnknown: !m.refusesUnknown()}); intentErr != nil {
 			return &ObjectError{AppliedObject, w.intent.name(), intentErr}
 		}
 		return &ObjectError{LiveObject, "", err}
@@ -191,7 +191,7 @@ func (w *applyWrite) read() (err error) {
 // readLive reads a stored object and its entries.
 func (w *applyWrite) readLive() (err error) {
 	if err = checkHolder(w.given); err == nil {
-		w.entries, w.isCurrent, err = managedfields.Read(w.given)
+		w.isCurrent, err = hooks.ReadEntries(w.given, &w.entries)
 	}
 	if err == nil {
 		w.live, err = w.m.objectOf(w.ctx, w.given)
@@ -235,7 +235,7 @@ func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
 
 // validate checks an object that is stored. It allows duplicates and unknown fields, because the server accepted them.
 func (o object) validate() error {
-	if err := o.typ.Validate(o.tree, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
+	if err := o.typ.Validate(o.tree, typed.Rules{AllowDuplicates: true, AllowUnknown: true}); err != nil {
 		return fmt.Errorf("%s: %w", o.name(), err)
 	}
 	return nil
@@ -310,7 +310,7 @@ func (w *applyWrite) compareOwn() {
 	if err := w.own.Reconcile(w.m.typ); err != nil {
 		// It can't be decoded, and owns nothing from now on, so that nothing is removed because of it.
 		w.m.warning(w.own, err)
-		w.own.SetFields(nil)
+		w.own.SetFieldSet(nil)
 	}
 	if w.isOwned = w.own.OwnsSame(&w.owned); !w.isOwned {
 		w.dropped = w.own.Owned().Difference(w.owned.Owned())
@@ -381,7 +381,7 @@ func (w *applyWrite) result() (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Object: out, Changed: w.changed, Conflicts: w.lost.conflicts, own: w.own, isNoOp: w.isNoOp}
+	r := Result{Object: out, ObjectChanged: w.changed, Conflicts: w.lost.conflicts, own: w.own, isNoOp: w.isNoOp}
 	if !w.changed && !w.annotated {
 		r.live = w.given
 	}

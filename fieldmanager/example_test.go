@@ -95,7 +95,7 @@ func ExampleFieldManager_Update() {
 	if err != nil {
 		panic(err)
 	}
-	entries, _, err := managedfields.Read(result.Object)
+	entries, err := managedfields.Read(result.Object)
 	if err != nil {
 		panic(err)
 	}

@@ -18,8 +18,8 @@ import (
 
 // port80 is the path of an item, and of what is in it.
 func port80(below ...string) fieldpath.Path {
-	key := fieldpath.Key(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
-	return append(append(fieldpath.Fields("spec", "ports"), key), fieldpath.Fields(below...)...)
+	key := fieldpath.KeyElement(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
+	return append(append(fieldpath.NewPath("spec", "ports"), key), fieldpath.NewPath(below...)...)
 }
 
 func requireYAML(t *testing.T, want string, got *unstructured.Unstructured, why string) {
@@ -42,14 +42,14 @@ spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: 
 		want      string
 	}{
 		{"nothing", "it still names the object", nil, named},
-		{"leaves", "others' fields stay out", []fieldpath.Path{fieldpath.Fields("spec", "text")}, named + "spec: {text: a}"},
+		{"leaves", "others' fields stay out", []fieldpath.Path{fieldpath.NewPath("spec", "text")}, named + "spec: {text: a}"},
 		{"a field of an item", "the item has its key, or it would be another",
 			[]fieldpath.Path{port80("name")}, named + "spec: {ports: [{port: 80, name: web}]}"},
-		{"metadata", "beside the names", []fieldpath.Path{fieldpath.Fields("metadata", "labels", "a")},
+		{"metadata", "beside the names", []fieldpath.Path{fieldpath.NewPath("metadata", "labels", "a")},
 			"apiVersion: example.dev/v1\nkind: Thing\nmetadata: {name: x, namespace: ns, labels: {a: b}}"},
 		{"names, too", "an entry of somebody else's tool may own what nobody owns",
 			[]fieldpath.Path{
-				fieldpath.Fields("apiVersion"), fieldpath.Fields("kind"), fieldpath.Fields("metadata", "name"),
+				fieldpath.NewPath("apiVersion"), fieldpath.NewPath("kind"), fieldpath.NewPath("metadata", "name"),
 			}, named},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestExtractRestates(t *testing.T) {
 		require.NoError(t, err)
 		intent, err := m.Extract(t.Context(), live, set)
 		require.NoError(t, err)
-		owned, err := m.Owned(t.Context(), intent)
+		owned, err := m.FieldSet(t.Context(), intent)
 		require.NoError(t, err)
 		require.Equal(t, set.String(), owned.String(), e.Manager)
 		again, err := writetest.Apply(m, live, intent, e.Manager, false)
@@ -132,10 +132,10 @@ func TestOwned(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			m := newManager(t, "v1", func(o *fieldmanager.Options) {
 				o.ResetFields = map[string]fieldpath.Filter{
-					"example.dev/v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("spec", "count"))},
+					"example.dev/v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.NewPath("spec", "count"))},
 				}
 			})
-			got, err := m.Owned(t.Context(), object(t, "v1", row.text))
+			got, err := m.FieldSet(t.Context(), object(t, "v1", row.text))
 			require.NoError(t, err)
 			require.Equal(t, row.want, got.String(), row.why)
 			out, err := writetest.Apply(m, nil, object(t, "v1", row.text), "alice", false)
@@ -149,9 +149,9 @@ func TestOwned(t *testing.T) {
 // not fit.
 func TestExtractErrors(t *testing.T) {
 	m := newManager(t, "v1")
-	set := fieldpath.NewSet(fieldpath.Fields("spec", "text"))
+	set := fieldpath.NewSet(fieldpath.NewPath("spec", "text"))
 	extract := func(obj runtime.Object) error { _, err := m.Extract(t.Context(), obj, set); return err }
-	owned := func(obj runtime.Object) error { _, err := m.Owned(t.Context(), obj); return err }
+	owned := func(obj runtime.Object) error { _, err := m.FieldSet(t.Context(), obj); return err }
 	bad := object(t, "v1", "spec: {text: 1}")
 	for _, row := range []struct {
 		name string

@@ -86,7 +86,7 @@ func (h host) write(manager, verb, fields string) {
 		fmt.Printf("%s %s: %v\n", manager, verb, err)
 		return
 	}
-	if !result.NoOp() {
+	if !result.IsNoOp() {
 		h.stored[given.GetName()] = result.Object
 	}
 	fmt.Printf("%s %s: %v\n", manager, verb, result)

@@ -27,10 +27,10 @@ func TestIntentsThatSayLittle(t *testing.T) {
 	require.Contains(t, owners(t, got), "alice Apply")
 
 	everything := fieldpath.NewSet(
-		fieldpath.Fields("apiVersion"),
-		fieldpath.Fields("kind"),
-		fieldpath.Fields("metadata"),
-		fieldpath.Fields("spec"),
+		fieldpath.NewPath("apiVersion"),
+		fieldpath.NewPath("kind"),
+		fieldpath.NewPath("metadata"),
+		fieldpath.NewPath("spec"),
 	)
 	m = newManager(
 		t,

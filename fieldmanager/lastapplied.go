@@ -55,7 +55,7 @@ func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 		return nil
 	}
 	// With duplicates in live it is unclear which item the annotation means.
-	if m.typ.Validate(tree, typed.Rules{}) != nil || m.typ.Validate(live.tree, typed.Rules{Unknown: true}) != nil {
+	if m.typ.Validate(tree, typed.Rules{}) != nil || m.typ.Validate(live.tree, typed.Rules{AllowUnknown: true}) != nil {
 		return nil
 	}
 	c := m.typ.Compare(tree, live.tree)

@@ -159,7 +159,7 @@ func TestLastAppliedIntent(t *testing.T) {
 			r, err := m.Apply(t.Context(), live, intent, fieldmanager.ApplyOptions{Manager: "kubectl", Force: true})
 			require.NoError(t, err)
 			require.Contains(t, contents(r.Object)["metadata"].(map[string]any)["annotations"], "null")
-			require.False(t, r.NoOp())
+			require.False(t, r.IsNoOp())
 		})
 	}
 }

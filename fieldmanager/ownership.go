@@ -136,7 +136,7 @@ func (m *FieldManager) takeFromOthers(
 // updates have no conflicts.
 func takeFrom(r *managedfields.Entry, change *comparison, lost *losses) {
 	if lost != nil {
-		if taken := r.Intersection(change.addedOrModified); !taken.Empty() && lost.add(r, taken, change) {
+		if taken := r.Intersection(change.addedOrModified); !taken.IsEmpty() && lost.add(r, taken, change) {
 			return
 		}
 	}

@@ -50,7 +50,7 @@ func TestErrorsOfGoStructs(t *testing.T) {
 		bad[fmt.Sprintf("k%02d", i)] = map[string]any{"a": []any{"x", func() {}}}
 	}
 	want := fieldpath.Path{
-		fieldpath.Field("spec"), fieldpath.Field("k00"), fieldpath.Field("a"), fieldpath.Index(1),
+		fieldpath.FieldElement("spec"), fieldpath.FieldElement("k00"), fieldpath.FieldElement("a"), fieldpath.IndexElement(1),
 	}
 	for range 20 {
 		for name, write := range map[string]func() error{

@@ -16,7 +16,7 @@ import (
 // (spec rule 6.1). It removes nothing if a conversion fails (spec rule 6.3): a user can remove a field by hand, but
 // can't bring back one that is lost.
 func (w *applyWrite) prune() error {
-	if w.own == nil || w.own.APIVersion == w.m.version && w.dropped.Empty() {
+	if w.own == nil || w.own.APIVersion == w.m.version && w.dropped.IsEmpty() {
 		return nil // only what was dropped is removed
 	}
 	last, entries, err := w.entriesForPrune()
@@ -25,7 +25,7 @@ func (w *applyWrite) prune() error {
 		return nil
 	}
 	if gone, ok := w.goneOfDropped(last, entries); ok {
-		if !gone.Empty() {
+		if !gone.IsEmpty() {
 			w.setPruned(w.m.typ.Remove(w.merged.stripped().tree, gone))
 		}
 		return nil
@@ -70,7 +70,7 @@ func (w *applyWrite) goneOfDropped(last managedfields.Entry, entries managedfiel
 		return nil, false
 	}
 	p := pruner{values.NewFinder()}
-	return p.goneOf(w.m.typ, w.merged.stripped().tree, last.Owned(), w.dropped, entries.Owned(w.m.version))
+	return p.goneOf(w.m.typ, w.merged.stripped().tree, last.Owned(), w.dropped, entries.OwnedAt(w.m.version))
 }
 
 // pruner prunes values of one version.
@@ -92,13 +92,13 @@ func (p pruner) goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set
 		switch {
 		case ct == nil || !wasOwned && !declared:
 			return nil, false
-		case !isOwned && ownedBelow.Empty():
+		case !isOwned && ownedBelow.IsEmpty():
 			// A declared field in which nothing can be owned, such as an empty list, is not removed.
-			if name, _ := e.Field(); declared && t.FieldSet(map[string]any{name: child}).Empty() {
+			if name, _ := e.Field(); declared && t.FieldSet(map[string]any{name: child}).IsEmpty() {
 				return nil, false
 			}
 			out.Add(e, true, nil)
-		case isOwned && ownedBelow.Empty() && !hasChildren(ct, child):
+		case isOwned && ownedBelow.IsEmpty() && !hasChildren(ct, child):
 			// A leaf that somebody owns stays.
 		case times == 1 && p.staysAround(t, e, child, owned):
 			below, ok := p.goneOf(ct, child, lastBelow, entry.Below, ownedBelow)
@@ -124,7 +124,7 @@ func (p pruner) staysAround(t *typed.Type, e fieldpath.Element, child any, owned
 	}
 	key, _ := e.Key()
 	for _, field := range key {
-		if self, _ := below.At(fieldpath.Field(field.Name)); !self {
+		if self, _ := below.At(fieldpath.FieldElement(field.Name)); !self {
 			return false
 		}
 	}
@@ -195,7 +195,7 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 		// A struct that is applied again, with nothing in it dropped, stays, although it seems to be missing if only empty
 		// lists, in which nothing can be owned, were put back into it (doc/differences.md, 15).
 		gone = gone.Difference(w.owned.Owned().Difference(m.typ.WithDeclared(w.dropped)))
-		if gone.Empty() {
+		if gone.IsEmpty() {
 			return nil, nil
 		}
 	}
@@ -238,7 +238,7 @@ func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.E
 		if err != nil {
 			return object{}, err
 		}
-		keep := less.owned().Union(full.typ.WithDeclared(entries.Owned(version)))
+		keep := less.owned().Union(full.typ.WithDeclared(entries.OwnedAt(version)))
 		merged, pruned = full, full
 		pruned.tree = full.less(full.owned().Difference(keep))
 	}

@@ -88,15 +88,15 @@ func TestResult(t *testing.T) {
 					got, err = m.Apply(t.Context(), live, asTree(t, given), options)
 				}
 				require.NoError(t, err)
-				require.Equal(t, row.want.Changed, got.Changed, row.why)
-				require.Equal(t, row.want.NoOp, got.NoOp(), row.why)
+				require.Equal(t, row.want.Changed, got.ObjectChanged, row.why)
+				require.Equal(t, row.want.NoOp, got.IsNoOp(), row.why)
 				require.Len(t, got.Conflicts, row.conflicts, row.why)
 				require.Equal(t, row.owned, string(got.Owned().AppendJSON(nil)))
 				before, err := json.Marshal(live)
 				require.NoError(t, err)
 				after, err := json.Marshal(got.Object)
 				require.NoError(t, err)
-				require.Equal(t, got.NoOp(), string(before) == string(after), "%s\n%s", before, after)
+				require.Equal(t, got.IsNoOp(), string(before) == string(after), "%s\n%s", before, after)
 			})
 		}
 	}
@@ -109,8 +109,8 @@ func TestNothingOwned(t *testing.T) {
 	require.NoError(t, err)
 	got, err := m.Apply(t.Context(), live, object(t, "v1", ""), fieldmanager.ApplyOptions{Manager: "bob"})
 	require.NoError(t, err)
-	require.True(t, got.NoOp())
-	require.True(t, got.Owned().Empty())
+	require.True(t, got.IsNoOp())
+	require.True(t, got.Owned().IsEmpty())
 	require.Equal(t, live, got.Object)
 }
 
@@ -133,7 +133,7 @@ func TestManagedFieldsAreNoChange(t *testing.T) {
 			live, now := of(pair[0]), of(pair[1])
 			got, err := m.Update(t.Context(), live, now, fieldmanager.UpdateOptions{Manager: "b"})
 			require.NoError(t, err)
-			require.False(t, got.Changed, "%s: %v", metadata, pair)
+			require.False(t, got.ObjectChanged, "%s: %v", metadata, pair)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestCanonicalManagers(t *testing.T) {
 	}{{"the same object", stored(got), false}, {"the same in other words, to be stored", now, true}} {
 		result, err := canonical.Update(t.Context(), stored(got), row.now, fieldmanager.UpdateOptions{Manager: "ctl"})
 		require.NoError(t, err)
-		require.Equal(t, row.changed, result.Changed, row.name)
+		require.Equal(t, row.changed, result.ObjectChanged, row.name)
 	}
 }
 

@@ -38,7 +38,7 @@ func (m *FieldManager) Update(ctx context.Context, live, obj runtime.Object, opt
 		return Result{}, err
 	}
 	if !hasMetadata(obj) || live != nil && !hasMetadata(live) {
-		return Result{Object: obj, Changed: true}, nil
+		return Result{Object: obj, ObjectChanged: true}, nil
 	}
 	w, err := m.startUpdate(ctx, live, obj)
 	switch {
@@ -72,7 +72,7 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Object: out, Changed: !w.same, own: own}
+	r := Result{Object: out, ObjectChanged: !w.same, own: own}
 	if w.same {
 		r.live = w.live
 	}
@@ -143,11 +143,11 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, obj runtime.Object
 		return w, nil
 	}
 	if live != nil {
-		w.entries, _, w.entriesErr = managedfields.Read(live)
+		w.entries, w.entriesErr = managedfields.Read(live)
 	}
 	if m.options.Subresource == "" {
 		// If the sent entries can't be read, live's count.
-		if l, _, _ := managedfields.Read(obj); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
+		if l, _ := managedfields.Read(obj); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
 			w.entries, w.entriesErr = l, nil
 		}
 	}
@@ -233,7 +233,7 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	if !ok {
 		return w.refuse(changes)
 	}
-	w.same = w.live != nil && found.Unchanged() && (!found.Inexact || equalButEntries(before, after))
+	w.same = w.live != nil && found.IsUnchanged() && (!found.Inexact || equalButEntries(before, after))
 	changes.add(comparison{version: m.version, Comparison: found})
 	return changes, nil
 }
@@ -247,7 +247,7 @@ func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	}
 	tree := u.UnstructuredContent()
 	metadata, _ := tree["metadata"].(map[string]any)
-	of, _ := m.typ.Child(fieldpath.Field("metadata"))
+	of, _ := m.typ.Child(fieldpath.FieldElement("metadata"))
 	if isGranular := of == nil || of.Map != nil && !of.Map.IsAtomic(); !isGranular || len(metadata) < 2 {
 		return nil
 	}
@@ -320,7 +320,7 @@ func (m *FieldManager) track(
 	mine.Subtract(own.addedOrModified.Difference(owned))
 	mine.Subtract(own.Removed)
 	mine.Add(owned)
-	if !owned.Empty() { // an update that only removes fields sets no time (spec rule 2.3)
+	if !owned.IsEmpty() { // an update that only removes fields sets no time (spec rule 2.3)
 		mine.SetTime(m.timestamp())
 		// If its entry can't be decoded, it gets a new one.
 		kept = kept.Without(key)

@@ -22,9 +22,9 @@ func holder(list ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
 func TestDecodeAllocations(t *testing.T) {
 	list := managedfields.Entries{
 		managedfields.NewEntry(managedfields.KeyOf("a", metav1.ManagedFieldsOperationApply, "v1", ""), "v1",
-			nil, fieldpath.NewSet(fieldpath.Fields("a", "b"))),
+			nil, fieldpath.NewSet(fieldpath.NewPath("a", "b"))),
 		managedfields.NewEntry(managedfields.KeyOf("b", metav1.ManagedFieldsOperationUpdate, "v1", ""), "v1",
-			nil, fieldpath.NewSet(fieldpath.Fields("c"))),
+			nil, fieldpath.NewSet(fieldpath.NewPath("c"))),
 	}.Encode()
 	decode := func() {
 		_, err := managedfields.Decode(list)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
@@ -33,15 +34,28 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Read reads the managed fields of an object, unstructured or a Go struct. If two entries have the same key, the later
-// one counts. isCurrent means that the list would be written as it is: sorted, with distinct keys and well-formed
-// entries. A valid entry that no server writes, such as one with a fraction of a second in its time, is written as a
-// server writes it.
+// one counts.
 //
-// An entry of a known operation is read even if the rest is malformed, or has no apiVersion: [Entry.Fields] returns the
-// error. Fields of unknown
-// kinds, which a later version of FieldsV1 may have added, are ignored. The error of Read is an *[Error] for an entry
-// whose key can't be read, and for too many entries (spec rule 12.4).
-func Read(obj runtime.Object) (l Entries, isCurrent bool, err error) {
+// An entry of a known operation is read even if the rest is malformed, or has no apiVersion: [Entry.FieldSet] returns
+// the error. Fields of unknown kinds, which a later version of FieldsV1 may have added, are ignored. The error of Read
+// is an *[Error] for an entry whose key can't be read, and for too many entries (spec rule 12.4).
+func Read(obj runtime.Object) (Entries, error) {
+	l, _, err := readObject(obj)
+	return l, err
+}
+
+func init() {
+	hooks.ReadEntries = func(obj runtime.Object, into any) (isCurrent bool, err error) {
+		l := into.(*Entries)
+		*l, isCurrent, err = readObject(obj)
+		return isCurrent, err
+	}
+}
+
+// readObject is Read. isCurrent means that the list would be written as it is: sorted, with distinct keys and
+// well-formed entries. A valid entry that no server writes, such as one with a fraction of a second in its time, is
+// written as a server writes it.
+func readObject(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		tree := u.UnstructuredContent()
 		if _, ok := tree["metadata"].(map[string]any); !ok && tree["metadata"] != nil {
@@ -192,7 +206,7 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	if isCanonicalTime && manager != "" {
 		return e, ok, nil
 	}
-	if _, err := e.Fields(); err == nil {
+	if _, err := e.FieldSet(); err == nil {
 		e.asTree = nil
 	}
 	return e, false, nil

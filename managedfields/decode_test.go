@@ -163,7 +163,7 @@ func TestMalformed(t *testing.T) {
 				var syntax *fieldpath.SyntaxError
 				require.ErrorAs(t, err, &syntax, "the error of the fields is inside")
 			}
-			l, _, err := managedfields.Read(holder(wire(t, row.in)...))
+			l, err := managedfields.Read(holder(wire(t, row.in)...))
 			if strings.Contains(row.want, "operation") {
 				require.EqualError(t, err, row.want)
 			} else {

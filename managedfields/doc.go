@@ -16,7 +16,7 @@
 // [Read] reads the entries of an object, and [Entries.Into] writes them. An entry is decoded when its fields are
 // needed, and written back as it was read if it is unchanged, even if it can't be decoded:
 //
-//	entries, _, err := managedfields.Read(object)
+//	entries, err := managedfields.Read(object)
 //	entry := entries.Get(managedfields.KeyOf("kubectl", metav1.ManagedFieldsOperationApply, "", ""))
 //	fmt.Println(entry.Owned()) // the paths that kubectl owns
 //

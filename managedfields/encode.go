@@ -34,7 +34,7 @@ func (e *Entry) encode() metav1.ManagedFieldsEntry {
 	fields := e.fields
 	if fields != nil {
 		// They are written as they are.
-	} else if set, err := e.Fields(); err == nil {
+	} else if set, err := e.FieldSet(); err == nil {
 		fields = set.FieldsV1()
 	} else {
 		// An entry of an unstructured object that can't be decoded goes into a Go struct.

@@ -45,15 +45,15 @@ func (l Entries) Positions() map[Key]int {
 // Err returns why the first entry that can't be decoded can't be: an *[Error]; nil if there is none.
 func (l Entries) Err() error {
 	for i := range l {
-		if _, err := l[i].Fields(); err != nil {
+		if _, err := l[i].FieldSet(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Owned returns the paths that the entries of a group version own.
-func (l Entries) Owned(version string) *fieldpath.Set {
+// OwnedAt returns the paths that the entries of a group version own.
+func (l Entries) OwnedAt(version string) *fieldpath.Set {
 	var sets []*fieldpath.Set
 	for i := range l {
 		if l[i].APIVersion == version {
@@ -101,7 +101,7 @@ func (l Entries) Normalize(live Entries, typeAt func(version string) (*typed.Typ
 			*r = live[j]
 			continue
 		}
-		if _, err := r.Fields(); err != nil {
+		if _, err := r.FieldSet(); err != nil {
 			return err
 		}
 		r.asTree, r.asStruct, r.tree = nil, nil, nil
@@ -111,18 +111,18 @@ func (l Entries) Normalize(live Entries, typeAt func(version string) (*typed.Typ
 
 // unowned are the fields that identify an object or that its server sets; no manager owns them (spec rule 2.7).
 var unowned = fieldpath.NewSet(
-	fieldpath.Fields("apiVersion"),
-	fieldpath.Fields("kind"),
-	fieldpath.Fields("metadata"),
-	fieldpath.Fields("metadata", "name"),
-	fieldpath.Fields("metadata", "namespace"),
-	fieldpath.Fields("metadata", "creationTimestamp"),
-	fieldpath.Fields("metadata", "selfLink"),
-	fieldpath.Fields("metadata", "uid"),
-	fieldpath.Fields("metadata", "clusterName"),
-	fieldpath.Fields("metadata", "generation"),
-	fieldpath.Fields("metadata", "managedFields"),
-	fieldpath.Fields("metadata", "resourceVersion"),
+	fieldpath.NewPath("apiVersion"),
+	fieldpath.NewPath("kind"),
+	fieldpath.NewPath("metadata"),
+	fieldpath.NewPath("metadata", "name"),
+	fieldpath.NewPath("metadata", "namespace"),
+	fieldpath.NewPath("metadata", "creationTimestamp"),
+	fieldpath.NewPath("metadata", "selfLink"),
+	fieldpath.NewPath("metadata", "uid"),
+	fieldpath.NewPath("metadata", "clusterName"),
+	fieldpath.NewPath("metadata", "generation"),
+	fieldpath.NewPath("metadata", "managedFields"),
+	fieldpath.NewPath("metadata", "resourceVersion"),
 )
 
 // Unowned returns the fields that no manager owns.

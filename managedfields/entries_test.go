@@ -29,7 +29,7 @@ func entry(text string) managedfields.Entry {
 		e.Time = &metav1.Time{Time: time.Unix(seconds, 0)}
 	}
 	for _, name := range words[4:] {
-		e.Add(fieldpath.NewSet(fieldpath.Fields(name)))
+		e.Add(fieldpath.NewSet(fieldpath.NewPath(name)))
 	}
 	return e
 }
@@ -134,7 +134,7 @@ func TestCapLosesNothing(t *testing.T) {
 		out := in.Cap(limit)
 		require.LessOrEqual(t, len(out), limit, lines)
 		for _, version := range []string{"v1", "v2"} {
-			require.Equal(t, in.Owned(version).String(), out.Owned(version).String(), lines)
+			require.Equal(t, in.OwnedAt(version).String(), out.OwnedAt(version).String(), lines)
 		}
 	}
 }
@@ -150,8 +150,8 @@ func TestEntries(t *testing.T) {
 	require.Nil(t, none.Owned())
 	require.Equal(t, []string{"b Update v1 2 y"}, text(e.Without(e[0].Key)))
 
-	require.Equal(t, "x", strings.TrimPrefix(entries("a Apply v1 1 x", "b Update v2 2 y").Owned("v1").String(), "."))
-	require.True(t, e.Owned("v3").Empty())
+	require.Equal(t, "x", strings.TrimPrefix(entries("a Apply v1 1 x", "b Update v2 2 y").OwnedAt("v1").String(), "."))
+	require.True(t, e.OwnedAt("v3").IsEmpty())
 	sorted := entries("a Apply v1 1 x", "b Apply v1 2 y")
 	sorted.Sort()
 	require.Equal(t, []string{"a Apply v1 1 x", "b Apply v1 2 y"}, text(sorted))
@@ -159,15 +159,15 @@ func TestEntries(t *testing.T) {
 
 func TestUnowned(t *testing.T) {
 	owned := fieldpath.NewSet(
-		fieldpath.Fields("apiVersion"), fieldpath.Fields("kind"), fieldpath.Fields("metadata"),
-		fieldpath.Fields("metadata", "name"), fieldpath.Fields("metadata", "uid"),
-		fieldpath.Fields("metadata", "managedFields"),
-		fieldpath.Fields("metadata", "labels", "a"), fieldpath.Fields("metadata", "generateName"),
-		fieldpath.Fields("spec", "name"),
+		fieldpath.NewPath("apiVersion"), fieldpath.NewPath("kind"), fieldpath.NewPath("metadata"),
+		fieldpath.NewPath("metadata", "name"), fieldpath.NewPath("metadata", "uid"),
+		fieldpath.NewPath("metadata", "managedFields"),
+		fieldpath.NewPath("metadata", "labels", "a"), fieldpath.NewPath("metadata", "generateName"),
+		fieldpath.NewPath("spec", "name"),
 	)
 	owned = owned.Difference(managedfields.Unowned())
 	require.Equal(t, ".metadata.generateName\n.metadata.labels.a\n.spec.name", owned.String())
-	require.True(t, managedfields.Unowned().Has(fieldpath.Fields("metadata", "resourceVersion")))
+	require.True(t, managedfields.Unowned().Has(fieldpath.NewPath("metadata", "resourceVersion")))
 }
 
 func TestValidateManager(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // up in their FieldsV1. An unchanged entry is written back as it was read, even if it can't be decoded.
 //
 // What an entry owns has up to three forms: a tree, a text (fields, or that of asStruct) and a set. Those that are
-// there say the same. [Entry.Fields] adds the set, which all but lookups use; [Entry.SetFields] replaces all of them.
+// there say the same. [Entry.FieldSet] adds the set, which all but lookups use; [Entry.SetFieldSet] replaces all of them.
 //
 // Invariants:
 //
@@ -56,8 +56,8 @@ func init() {
 	}
 }
 
-// Fields returns what the entry owns. An error is an *[Error].
-func (e *Entry) Fields() (*fieldpath.Set, error) {
+// FieldSet returns what the entry owns. An error is an *[Error].
+func (e *Entry) FieldSet() (*fieldpath.Set, error) {
 	if e.decoded || e.err != nil {
 		return e.set, e.err
 	}
@@ -88,16 +88,16 @@ func (e *Entry) Owned() *fieldpath.Set {
 	if e == nil {
 		return nil
 	}
-	set, _ := e.Fields()
+	set, _ := e.FieldSet()
 	return set
 }
 
 // IsUnchanged reports whether the entry has the fields that it was read with; its time may be another.
 func (e *Entry) IsUnchanged() bool { return e.asTree != nil || e.asStruct != nil }
 
-// SetFields replaces the fields of the entry. If it has the same *Set already, it stays unchanged, and is written as it
+// SetFieldSet replaces the fields of the entry. If it has the same *Set already, it stays unchanged, and is written as it
 // was read.
-func (e *Entry) SetFields(set *fieldpath.Set) {
+func (e *Entry) SetFieldSet(set *fieldpath.Set) {
 	if e.decoded && set == e.set {
 		return
 	}
@@ -121,8 +121,8 @@ func (e *Entry) IsEmpty() bool {
 	if e.fields != nil {
 		return len(fieldsv1.Bytes(e.fields)) <= len("{}")
 	}
-	set, err := e.Fields()
-	return err == nil && set.Empty()
+	set, err := e.FieldSet()
+	return err == nil && set.IsEmpty()
 }
 
 // Reconcile adapts the entry to the topology of t (spec rules 8.1, 8.2, 8.3 and 8.4).
@@ -131,11 +131,11 @@ func (e *Entry) Reconcile(t *typed.Type) error {
 		e.current = true
 		return nil
 	}
-	set, err := e.Fields()
+	set, err := e.FieldSet()
 	if err != nil {
 		return err
 	}
-	e.SetFields(t.Reconcile(set))
+	e.SetFieldSet(t.Reconcile(set))
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (e *Entry) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	if e.isInTree() {
 		return fieldsets.IntersectTree(set, e.tree)
 	}
-	own, _ := e.Fields()
+	own, _ := e.FieldSet()
 	return own.Intersection(set)
 }
 
@@ -157,24 +157,24 @@ func (e *Entry) OwnsSame(o *Entry) bool {
 	if other, isEncoded := o.encoded(); ok && isEncoded && bytes.Equal(text, other) {
 		return e.err == nil && o.err == nil
 	}
-	set, err := o.Fields()
+	set, err := o.FieldSet()
 	if err == nil && e.isInTree() {
 		return fieldsets.EqualTree(set, e.tree)
 	}
-	own, ownErr := e.Fields()
+	own, ownErr := e.FieldSet()
 	return err == nil && ownErr == nil && own.Equal(set)
 }
 
 // Subtract removes the paths of set from the entry.
 func (e *Entry) Subtract(set *fieldpath.Set) {
 	if e.isInTree() {
-		if taken := e.Intersection(set); !taken.Empty() {
+		if taken := e.Intersection(set); !taken.IsEmpty() {
 			e.tree, e.asTree = fieldsets.RemoveFromTree(taken, e.tree), nil
 		}
 		return
 	}
-	if own, err := e.Fields(); err == nil {
-		e.SetFields(own.Difference(set))
+	if own, err := e.FieldSet(); err == nil {
+		e.SetFieldSet(own.Difference(set))
 	}
 }
 
@@ -183,8 +183,8 @@ func (e *Entry) Add(set *fieldpath.Set) {
 	if e.Intersection(set).Equal(set) {
 		return
 	}
-	if own, err := e.Fields(); err == nil {
-		e.SetFields(own.Union(set))
+	if own, err := e.FieldSet(); err == nil {
+		e.SetFieldSet(own.Union(set))
 	}
 }
 

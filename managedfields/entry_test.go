@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
+	"github.com/tenure-ssa/tenure/internal/hooks"
 	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -88,7 +89,7 @@ func TestListReadsBothForms(t *testing.T) {
 			given, as := objectWith(row.items...), structOf(t, row.items...)
 			before, asBefore := given.DeepCopy(), as.DeepCopy()
 			for _, from := range []runtime.Object{given, as} {
-				l, _, err := managedfields.Read(from)
+				l, err := managedfields.Read(from)
 				require.NoError(t, err)
 				require.Len(t, l, len(row.items))
 				for range 2 { // as it was read, and when every record was decoded if it can be
@@ -103,7 +104,7 @@ func TestListReadsBothForms(t *testing.T) {
 					require.Equal(t, plainJSON(t, row.items), plainJSON(t, intoStruct.(*metav1.PartialObjectMetadata).ManagedFields),
 						row.why)
 					for i := range l {
-						_, _ = l[i].Fields()
+						_, _ = l[i].FieldSet()
 					}
 				}
 			}
@@ -154,13 +155,13 @@ func TestListErrors(t *testing.T) {
 		{"entry", "bad", false, `managedFields[1] of manager "": expected a map, got string`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, _, err := managedfields.Read(objectWith(good, row.bad))
+			l, err := managedfields.Read(objectWith(good, row.bad))
 			one, oneErr := managedfields.ReadEntry(row.bad, 1)
 			if row.isKept {
 				require.NoError(t, err)
 				require.NoError(t, oneErr)
-				_, err = l[1].Fields()
-				_, oneErr = one.Fields()
+				_, err = l[1].FieldSet()
+				_, oneErr = one.FieldSet()
 				require.False(t, l[1].IsEmpty(), "it may own anything")
 				require.Empty(t, l[1].Intersection(parse(t, `{"f:spec":{"f:x":{}}}`)), "nothing is known to be taken from it")
 				l[1].Subtract(parse(t, `{"f:spec":{}}`))
@@ -178,25 +179,25 @@ func TestListErrors(t *testing.T) {
 	}
 	for name, metadata := range map[string]any{"expected a map, got string": "x",
 		"expected a list, got string": m{"managedFields": "x"}} {
-		_, _, err := managedfields.Read(&unstructured.Unstructured{Object: m{"metadata": metadata}})
+		_, err := managedfields.Read(&unstructured.Unstructured{Object: m{"metadata": metadata}})
 		require.ErrorContains(t, err, name)
 	}
-	_, _, err := managedfields.Read(&metav1.Status{})
+	_, err := managedfields.Read(&metav1.Status{})
 	require.ErrorContains(t, err, "Status")
-	_, _, err = managedfields.Read(objectWith(make([]any, limits.MaxEntries+1)...))
+	_, err = managedfields.Read(objectWith(make([]any, limits.MaxEntries+1)...))
 	require.ErrorContains(t, err, "entries")
 	bytes := structOf(t, good)
 	bytes.ManagedFields[0].FieldsV1 = fieldsv1.New("{no JSON")
-	l, _, err := managedfields.Read(bytes)
+	l, err := managedfields.Read(bytes)
 	require.NoError(t, err)
-	_, err = l[0].Fields()
+	_, err = l[0].FieldSet()
 	require.Error(t, err)
 	into, err := l.Into(&metav1.PartialObjectMetadata{})
 	require.NoError(t, err)
 	require.Equal(t, bytes.ManagedFields, into.(*metav1.PartialObjectMetadata).ManagedFields)
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "a tree has no place for what is no JSON")
 	bytes.ManagedFields[0].FieldsV1 = nil
-	l, _, err = managedfields.Read(bytes)
+	l, err = managedfields.Read(bytes)
 	require.NoError(t, err)
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "nothing is added")
 }
@@ -213,7 +214,8 @@ func TestListOrderAndDuplicates(t *testing.T) {
 				more = append(more, item(fmt.Sprintf("z%02d", i), "Update", owning("x")))
 			}
 			given := append([]any{u, a, later, broken}, more...)
-			l, isCurrent, err := managedfields.Read(objectWith(given...))
+			var l, sorted managedfields.Entries
+			isCurrent, err := hooks.ReadEntries(objectWith(given...), &l)
 			require.NoError(t, err)
 			require.False(t, isCurrent)
 			require.Equal(t, append([]any{later, broken}, more...), l.EncodeTree())
@@ -222,7 +224,7 @@ func TestListOrderAndDuplicates(t *testing.T) {
 			for k, i := range l.Positions() {
 				require.Equal(t, i, l.Index(k))
 			}
-			sorted, isCurrent, err := managedfields.Read(objectWith(append([]any{a, u}, more...)...))
+			isCurrent, err = hooks.ReadEntries(objectWith(append([]any{a, u}, more...)...), &sorted)
 			require.NoError(t, err)
 			require.True(t, isCurrent)
 			require.Len(t, sorted.Without(managedfields.Key{Manager: "b"}), 2+n)
@@ -247,7 +249,7 @@ func TestRecordSets(t *testing.T) {
 				"tree": objectWith(given), "reconciled tree": objectWith(given), "struct": structOf(t, given),
 			} {
 				record := func() *managedfields.Entry {
-					l, _, err := managedfields.Read(from.DeepCopyObject())
+					l, err := managedfields.Read(from.DeepCopyObject())
 					require.NoError(t, err)
 					if name == "reconciled tree" {
 						require.NoError(t, l[0].Reconcile(typed.Deduced()))
@@ -258,14 +260,14 @@ func TestRecordSets(t *testing.T) {
 					t.Helper()
 					same := want.Equal(set)
 					require.Equal(t, same, r.IsUnchanged(), "%s of %s and %s in a %s", what, set, other, name)
-					got, err := r.Fields()
+					got, err := r.FieldSet()
 					require.NoError(t, err)
 					require.Equal(t, want.String(), got.String(), "%s of %s and %s in a %s", what, set, other, name)
-					require.Equal(t, want.Empty(), r.IsEmpty())
+					require.Equal(t, want.IsEmpty(), r.IsEmpty())
 				}
 				r := record()
 				require.Equal(t, set.Intersection(other).String(), r.Intersection(other).String())
-				require.Equal(t, set.Empty(), r.IsEmpty())
+				require.Equal(t, set.IsEmpty(), r.IsEmpty())
 				check(r, set, "nothing")
 				r = record()
 				r.Subtract(other)
@@ -277,12 +279,12 @@ func TestRecordSets(t *testing.T) {
 				r = record()
 				r.Subtract(other)
 				r.Add(other)
-				got, err := r.Fields()
+				got, err := r.FieldSet()
 				require.NoError(t, err)
 				require.Equal(t, set.Union(other).String(), got.String())
 				r = record()
-				r.SetFields(other)
-				got, err = r.Fields()
+				r.SetFieldSet(other)
+				got, err = r.FieldSet()
 				require.NoError(t, err)
 				require.Equal(t, other.String(), got.String())
 				require.False(t, r.IsUnchanged())
@@ -304,17 +306,17 @@ func TestRecordChanges(t *testing.T) {
 		item("d", "Apply", m{"x": m{}}, "time", later),
 	}
 	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
-		l, _, err := managedfields.Read(from)
+		l, err := managedfields.Read(from)
 		require.NoError(t, err, name)
 		l[1].SetTime(&other)
-		l[1].SetFields(parse(t, `{"f:z":{}}`))
+		l[1].SetFieldSet(parse(t, `{"f:z":{}}`))
 		l[2].SetTime(&other)
 		l[3].SetTime(&other)
 		require.Equal(t, want, l.EncodeTree(), name)
 		require.Equal(t, plainJSON(t, want), plainJSON(t, l.Encode()), name)
-		fields, err := l[0].Fields()
+		fields, err := l[0].FieldSet()
 		require.NoError(t, err)
-		l[0].SetFields(fields)
+		l[0].SetFieldSet(fields)
 		require.True(t, l[0].IsUnchanged(), "the same set is no change")
 		require.Equal(t, `{"f:z":{}}`, string(l[1].Owned().AppendJSON(nil)))
 		require.NoError(t, l[:3].Err())
@@ -351,7 +353,7 @@ func TestIsEmpty(t *testing.T) {
 		{"no name", "it can't be decoded", m{"": m{}}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, _, err := managedfields.Read(objectWith(item("a", "Apply", row.fields)))
+			l, err := managedfields.Read(objectWith(item("a", "Apply", row.fields)))
 			require.NoError(t, err)
 			require.Equal(t, row.want, l[0].IsEmpty(), row.why)
 		})
@@ -368,7 +370,7 @@ func TestRecordReconcile(t *testing.T) {
 	given := []any{item("a", "Apply", m{"f:a": m{"f:x": m{}}, "f:b": m{}}), item("b", "Apply", m{"f:a": m{}})}
 	want := []any{item("a", "Apply", m{"f:a": m{}, "f:b": m{}}), given[1]}
 	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
-		l, _, err := managedfields.Read(from)
+		l, err := managedfields.Read(from)
 		require.NoError(t, err)
 		for i := range l {
 			require.NoError(t, l[i].Reconcile(atomic))

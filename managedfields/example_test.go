@@ -41,12 +41,12 @@ func ExampleRead() {
 			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:paused": map[string]any{}, "f:replicas": map[string]any{}}},
 		}}},
 	}}
-	list, _, err := managedfields.Read(live)
+	list, err := managedfields.Read(live)
 	if err != nil {
 		panic(err)
 	}
 	list.Get(managedfields.KeyOf("kubectl", metav1.ManagedFieldsOperationApply, "", "")).
-		Subtract(fieldpath.NewSet(fieldpath.Fields("spec", "paused")))
+		Subtract(fieldpath.NewSet(fieldpath.NewPath("spec", "paused")))
 	updated, err := list.Into(live)
 	if err != nil {
 		panic(err)

@@ -51,7 +51,7 @@ func structsOf(obj runtime.Object) ([]metav1.ManagedFieldsEntry, error) {
 		}
 		return accessor.GetManagedFields(), nil
 	}
-	if l, _, err := Read(obj); err == nil {
+	if l, err := Read(obj); err == nil {
 		return l.Encode(), nil
 	}
 	// Malformed entries are copied as they are.

@@ -97,7 +97,7 @@ func TestJSONPatch(t *testing.T) {
 				`{"op":"replace","path":"/metadata/managedFields","value":[{}]},` + version + `]`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, _, err := managedfields.Read(objectWith(row.items...))
+			l, err := managedfields.Read(objectWith(row.items...))
 			require.NoError(t, err)
 			patch, err := l.JSONPatch(row.live, row.operations...)
 			require.NoError(t, err)

@@ -46,9 +46,9 @@ func TestSent(t *testing.T) {
 			"struct": func(items ...any) runtime.Object { return structOf(t, items...) },
 		} {
 			t.Run(row.name+"/"+name, func(t *testing.T) {
-				sent, _, err := managedfields.Read(form(row.sent...))
+				sent, err := managedfields.Read(form(row.sent...))
 				require.NoError(t, err)
-				before, _, err := managedfields.Read(form(live...))
+				before, err := managedfields.Read(form(live...))
 				require.NoError(t, err)
 				err = sent.Normalize(before, anyType)
 				if row.err != "" {
@@ -92,7 +92,7 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 			item("a", "Apply", m{"f:x": m{}}), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			sent, _, err := managedfields.Read(objectWith(row.sent))
+			sent, err := managedfields.Read(objectWith(row.sent))
 			require.NoError(t, err)
 			err = sent.Normalize(nil, anyType)
 			if row.err != "" {
@@ -112,7 +112,7 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 // TestSentUnusual: entries that no server writes are compared by nothing, so that what is sent counts.
 func TestSentUnusual(t *testing.T) {
 	read := func(name string) managedfields.Entries {
-		l, _, err := managedfields.Read(
+		l, err := managedfields.Read(
 			objectWith(item("a", "Apply", owning(name), "time", "2026-01-02T03:04:05.678Z")))
 		require.NoError(t, err)
 		return l
@@ -134,9 +134,9 @@ func TestSentInAnotherForm(t *testing.T) {
 			objectWith(item("a", "Apply", m{"f:x": m{".": m{}}})), structOf(t, item("a", "Apply", m{"f:y": m{}}))},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			sent, _, err := managedfields.Read(row.sent)
+			sent, err := managedfields.Read(row.sent)
 			require.NoError(t, err)
-			live, _, err := managedfields.Read(row.live)
+			live, err := managedfields.Read(row.live)
 			require.NoError(t, err)
 			require.NoError(t, sent.Normalize(live, anyType))
 			require.Equal(t, []any{item("a", "Apply", m{"f:x": m{}})}, sent.EncodeTree())

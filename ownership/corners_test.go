@@ -274,8 +274,7 @@ spec:
 `
 
 func widgets(t *testing.T) (*openapi.Registry, ownership.Mover) {
-	crd := manifest(widget)
-	types, err := openapi.CompileCRD(crd.Object)
+	types, err := openapi.CompileCRD([]byte(widget))
 	require.NoError(t, err)
 	return types, ownership.Mover{Types: types, Options: func(schema.GroupVersionKind, string) fieldmanager.Options {
 		return fieldmanager.Options{Converter: fieldmanager.NoneConverter{}}

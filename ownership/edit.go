@@ -58,7 +58,7 @@ func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 		applied: map[managedfields.Key]managedfields.Entry{},
 	}
 	var err error
-	if e.before, _, err = managedfields.Read(live); err != nil {
+	if e.before, err = managedfields.Read(live); err != nil {
 		return nil, fmt.Errorf("metadata.managedFields: %w", err)
 	}
 	if e.Kind.Version == "" || e.Kind.Kind == "" {
@@ -69,7 +69,7 @@ func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 	}
 	for i := range e.before {
 		entry := &e.before[i]
-		if _, err := entry.Fields(); err == nil && entry.Operation == metav1.ManagedFieldsOperationApply {
+		if _, err := entry.FieldSet(); err == nil && entry.Operation == metav1.ManagedFieldsOperationApply {
 			e.applied[entry.Key] = *entry
 		}
 	}
@@ -125,7 +125,7 @@ func (e *Edit) closed(set *fieldpath.Set, version, subresource string) (
 	if intent, err = m.Extract(e.ctx, e.bare, set); err != nil {
 		return nil, nil, nil, err
 	}
-	owned, err := m.Owned(e.ctx, intent)
+	owned, err := m.FieldSet(e.ctx, intent)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -169,7 +169,7 @@ func (e *Edit) Result() (*Result, error) {
 	positions := e.Entries.Positions()
 	for _, old := range e.before {
 		i, isKept := positions[old.Key]
-		_, err := old.Fields()
+		_, err := old.FieldSet()
 		switch {
 		case !isKept && err != nil:
 			r.Dropped = append(r.Dropped, old.Key)

@@ -81,7 +81,7 @@ kind: Deployment
 metadata: {name: nginx}
 spec: {replicas: 3, paused: false}
 `)
-	replicas := fieldpath.NewSet(fieldpath.Fields("spec", "replicas"))
+	replicas := fieldpath.NewSet(fieldpath.NewPath("spec", "replicas"))
 	steps, err := ownership.Mover{Types: openapi.Builtin()}.
 		Handover(context.Background(), live, intent, "alice", replicas, "handover-to-hpa")
 	if err != nil {

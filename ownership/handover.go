@@ -59,7 +59,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	if err != nil {
 		return nil, err
 	}
-	there, err := fm.Owned(ctx, live)
+	there, err := fm.FieldSet(ctx, live)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, step.Plan.Conflicts)
 		}
 		now = step.Plan.Object
-		left, err := fm.Owned(ctx, now)
+		left, err := fm.FieldSet(ctx, now)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-var replicas = fieldpath.NewSet(fieldpath.Fields("spec", "replicas"))
+var replicas = fieldpath.NewSet(fieldpath.NewPath("spec", "replicas"))
 
 func replicasOf(t *testing.T, obj *unstructured.Unstructured) int64 {
 	n, ok, err := unstructured.NestedInt64(obj.Object, "spec", "replicas")
@@ -96,7 +96,7 @@ func TestHandoverErrors(t *testing.T) {
 		{"to itself", "alice", "alice", replicas, intent, nil, `manager "alice" can't hand over to itself`},
 		{"no name", "alice", "", replicas, intent, nil, "a manager without a name"},
 		{"who never applied", "bob", "tmp", replicas, intent, nil, `manager "bob" has no entry of an Apply`},
-		{"not owned", "alice", "tmp", fieldpath.NewSet(fieldpath.Fields("spec", "selector")), intent, nil,
+		{"not owned", "alice", "tmp", fieldpath.NewSet(fieldpath.NewPath("spec", "selector")), intent, nil,
 			`.spec.selector: nothing there that manager "alice" owns`},
 		{"not there", "alice", "tmp", replicas, intent, func(live *unstructured.Unstructured) {
 			unstructured.RemoveNestedField(live.Object, "spec", "replicas")

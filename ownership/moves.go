@@ -158,7 +158,7 @@ func (a Adopt) do(e *Edit) error {
 	if entry == nil {
 		source.Time = &metav1.Time{Time: m.Options().Clock().UTC().Truncate(time.Second)}
 	}
-	owned, err := m.Owned(e.ctx, e.bare)
+	owned, err := m.FieldSet(e.ctx, e.bare)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (a Adopt) do(e *Edit) error {
 	if !a.All {
 		owned = owned.AtOrBelow(a.Fields)
 	}
-	if owned.Empty() {
+	if owned.IsEmpty() {
 		return errors.New("there is nothing to adopt")
 	}
 	return e.give(to, source, owned)
@@ -206,13 +206,13 @@ func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to 
 		if !all {
 			taken, rest = split(owned[i], fields)
 		}
-		if taken.Empty() {
+		if taken.IsEmpty() {
 			continue
 		}
-		if rest.Empty() {
+		if rest.IsEmpty() {
 			e.Entries = e.Entries.Without(source.Key)
 		} else {
-			e.Entries.Get(source.Key).SetFields(rest)
+			e.Entries.Get(source.Key).SetFieldSet(rest)
 		}
 		if to != nil {
 			if err := e.give(targets[i], source, taken); err != nil {
@@ -273,13 +273,13 @@ func (e *Edit) give(to managedfields.Key, source managedfields.Entry, fields *fi
 
 // put adds fields of source to the entry of a key. A new entry gets the version and time of source.
 func (e *Edit) put(to managedfields.Key, source managedfields.Entry, fields *fieldpath.Set) error {
-	if fields.Empty() {
+	if fields.IsEmpty() {
 		return nil // an updater may own what no intent does, such as an empty list
 	}
 	version := cmp.Or(to.APIVersion, source.APIVersion)
 	into := e.Entries.Get(to)
 	if into != nil {
-		if _, err := into.Fields(); err != nil {
+		if _, err := into.FieldSet(); err != nil {
 			return fmt.Errorf("%w; drop it first", err)
 		}
 		version = into.APIVersion
@@ -294,7 +294,7 @@ func (e *Edit) put(to managedfields.Key, source managedfields.Entry, fields *fie
 	}
 	if into == nil {
 		e.Entries = append(e.Entries, managedfields.NewEntry(to, version, source.Time, fields))
-	} else if !fields.Difference(into.Owned()).Empty() {
+	} else if !fields.Difference(into.Owned()).IsEmpty() {
 		into.SetTime(later(into.Time, source.Time))
 		into.Add(fields)
 	}

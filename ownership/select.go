@@ -55,7 +55,7 @@ func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err 
 		return nil, err
 	}
 	for _, entry := range selected {
-		if _, err := entry.Fields(); err == nil {
+		if _, err := entry.FieldSet(); err == nil {
 			out = append(out, entry)
 		}
 	}
@@ -68,11 +68,11 @@ func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err 
 // checkFields rejects an empty selection, and paths at which none of the sets has anything at or below.
 func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpath.Set) error {
 	switch {
-	case all && !fields.Empty():
+	case all && !fields.IsEmpty():
 		return errors.New("both all and some fields are chosen")
 	case all:
 		return nil
-	case fields.Empty():
+	case fields.IsEmpty():
 		return errors.New("no fields are chosen")
 	}
 	for p := range fields.All() {
@@ -86,8 +86,8 @@ func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpa
 				isMember, below := set.At(e)
 				switch {
 				case i == len(p)-1:
-					found = found || isMember || !below.Empty()
-				case isMember && below.Empty():
+					found = found || isMember || !below.IsEmpty()
+				case isMember && below.IsEmpty():
 					inside = p[:i+1]
 				}
 				set = below

@@ -20,9 +20,9 @@ func split(owned, fields *fieldpath.Set) (taken, rest *fieldpath.Set) {
 		in, out := split(entry.Below, below)
 		key := keyFields(e, entry.Below)
 		switch {
-		case whole, !in.Empty() && out.Difference(key).Empty():
+		case whole, !in.IsEmpty() && out.Difference(key).IsEmpty():
 			t.Add(e, entry.Member, entry.Below)
-		case in.Empty():
+		case in.IsEmpty():
 			r.Add(e, entry.Member, entry.Below)
 		default:
 			t.Add(e, entry.Member, in.Union(key))
@@ -37,7 +37,7 @@ func keyFields(e fieldpath.Element, set *fieldpath.Set) *fieldpath.Set {
 	var fields []fieldpath.Path
 	key, _ := e.Key()
 	for _, name := range fieldsets.NamesOf(key) {
-		fields = append(fields, fieldpath.Fields(name))
+		fields = append(fields, fieldpath.NewPath(name))
 	}
 	return set.Intersection(fieldpath.NewSet(fields...))
 }

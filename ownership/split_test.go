@@ -19,14 +19,14 @@ func closedSet(r *rand.Rand, depth int) *fieldpath.Set {
 		name := string(rune('a' + r.IntN(4)))
 		switch kind := r.IntN(4); {
 		case depth == 0 || kind == 0:
-			b.Add(fieldpath.Field(name), true, nil)
+			b.Add(fieldpath.FieldElement(name), true, nil)
 		case kind == 1:
-			b.Add(fieldpath.Field(name), false, closedSet(r, depth-1))
+			b.Add(fieldpath.FieldElement(name), false, closedSet(r, depth-1))
 		case kind == 2:
-			b.Add(fieldpath.Field(name), true, closedSet(r, depth-1)) // an entry of a map
+			b.Add(fieldpath.FieldElement(name), true, closedSet(r, depth-1)) // an entry of a map
 		default:
-			key := fieldpath.NewSet(fieldpath.Fields("name"))
-			b.Add(fieldpath.Key(fieldpath.KeyField{Name: "name", Value: name}), true, key.Union(closedSet(r, depth-1)))
+			key := fieldpath.NewSet(fieldpath.NewPath("name"))
+			b.Add(fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: name}), true, key.Union(closedSet(r, depth-1)))
 		}
 	}
 	return b.Set()
@@ -37,7 +37,7 @@ func closedSet(r *rand.Rand, depth int) *fieldpath.Set {
 func closed(set, all *fieldpath.Set) bool {
 	for e, entry := range set.Level() {
 		was, below := all.At(e)
-		if was && !entry.Member || !keyFields(e, below).Difference(entry.Below).Empty() || !closed(entry.Below, below) {
+		if was && !entry.Member || !keyFields(e, below).Difference(entry.Below).IsEmpty() || !closed(entry.Below, below) {
 			return false
 		}
 	}
@@ -63,7 +63,7 @@ func TestSplit(t *testing.T) {
 		fields := fieldpath.NewSet(picked...)
 		taken, rest := split(owned, fields)
 		require.True(t, taken.Union(rest).Equal(owned), "nothing is lost, nothing is new")
-		require.True(t, owned.AtOrBelow(fields).Difference(taken).Empty(), "what was chosen is taken")
+		require.True(t, owned.AtOrBelow(fields).Difference(taken).IsEmpty(), "what was chosen is taken")
 		require.True(t, closed(taken, owned), "owned\n%s\nfields\n%s\ntaken\n%s", owned, fields, taken)
 		require.True(t, closed(rest, owned), "owned\n%s\nfields\n%s\nrest\n%s", owned, fields, rest)
 		for p := range taken.Intersection(rest).All() {
@@ -71,11 +71,11 @@ func TestSplit(t *testing.T) {
 			if !fieldsets.IsKeyField(p) {
 				_, a := at(taken, p)
 				_, b := at(rest, p)
-				require.False(t, a.Empty() || b.Empty(), "%s is of both", p)
+				require.False(t, a.IsEmpty() || b.IsEmpty(), "%s is of both", p)
 				shared++
 			}
 		}
-		if !taken.Empty() {
+		if !taken.IsEmpty() {
 			moved++
 		}
 	}

@@ -145,7 +145,7 @@ func set(t testing.TB, text string) *fieldpath.Set {
 
 // lines returns the paths of s, one a line, as the tables write them.
 func lines(s *fieldpath.Set) []string {
-	if s.Empty() {
+	if s.IsEmpty() {
 		return nil
 	}
 	return strings.Split(s.String(), "\n")

@@ -35,8 +35,8 @@ type Comparison struct {
 }
 
 // Unchanged reports whether there is no difference.
-func (c Comparison) Unchanged() bool {
-	return c.Added.Empty() && c.Modified.Empty() && c.Removed.Empty()
+func (c Comparison) IsUnchanged() bool {
+	return c.Added.IsEmpty() && c.Modified.IsEmpty() && c.Removed.IsEmpty()
 }
 
 // AddedOrModified returns the union of both sets.
@@ -251,7 +251,7 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 	}
 	c.invalid = c.invalid || c.check && isMissing(l) && len(name) > limits.MaxElement
 	if child := c.compare(m.typeOf(name), l, r, depth+1); child != (difference{}) {
-		d.add(fieldpath.Field(name), child)
+		d.add(fieldpath.FieldElement(name), child)
 	}
 }
 

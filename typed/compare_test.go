@@ -91,7 +91,7 @@ func TestCompare(t *testing.T) {
 			require.Equal(t, row.added, lines(got.Added), row.why)
 			require.Equal(t, row.modified, lines(got.Modified), row.why)
 			require.Equal(t, row.removed, lines(got.Removed), row.why)
-			require.Equal(t, row.added == nil && row.modified == nil && row.removed == nil, got.Unchanged())
+			require.Equal(t, row.added == nil && row.modified == nil && row.removed == nil, got.IsUnchanged())
 			require.True(t, got.AddedOrModified().Equal(got.Added.Union(got.Modified)))
 			d := differential{root, upstreamRoot}
 			require.NoError(t, d.compare(upstream(old), upstream(now), old, now))
@@ -101,21 +101,21 @@ func TestCompare(t *testing.T) {
 
 func TestCompareShared(t *testing.T) {
 	shared := tree(t, `{labels: {a: x}, named: [{name: a}]}`)
-	require.True(t, root.Compare(shared, shared).Unchanged())
+	require.True(t, root.Compare(shared, shared).IsUnchanged())
 	deep := any("x")
 	for range limits.MaxDepth + 2 {
 		deep = map[string]any{"a": deep}
 	}
-	require.True(t, typed.Deduced().Compare(deep, deep).Unchanged(), "what is one in memory is not visited, however deep")
+	require.True(t, typed.Deduced().Compare(deep, deep).IsUnchanged(), "what is one in memory is not visited, however deep")
 	type m = map[string]any
-	require.True(t, typed.Deduced().Compare(m{}, m{"b": deep}).Modified.Empty(),
+	require.True(t, typed.Deduced().Compare(m{}, m{"b": deep}).Modified.IsEmpty(),
 		"what is new is not modified too, however deep")
-	require.True(t, typed.Deduced().Compare(m{"b": deep}, m{}).Modified.Empty())
+	require.True(t, typed.Deduced().Compare(m{"b": deep}, m{}).Modified.IsEmpty())
 	keyless := [2]any{tree(t, `{named: [{port: 1}]}`), tree(t, `{named: [{port: 2}]}`)}
-	require.True(t, root.Compare(keyless[0], keyless[1]).Unchanged(), "items that nothing can select are left out")
+	require.True(t, root.Compare(keyless[0], keyless[1]).IsUnchanged(), "items that nothing can select are left out")
 	empty := root.Compare(map[string]any{"s": "a"}, map[string]any{}).Map(
 		func(*fieldpath.Set) *fieldpath.Set { return nil })
-	require.True(t, empty.Unchanged(), "Map does f to every set")
+	require.True(t, empty.IsUnchanged(), "Map does f to every set")
 	undeclared := root.Compare(map[string]any{"x": "a"}, map[string]any{"x": "b"})
 	require.Equal(t, []string{".x"}, lines(undeclared.Modified), "an undeclared field is deduced")
 }
@@ -341,7 +341,7 @@ func TestCompareAndValidate(t *testing.T) {
 				requireSameComparison(t, root.Compare(old, now), got)
 			}
 			if row.old == `{}` || row.old == `null` {
-				require.Equal(t, root.Validate(now, typed.Rules{Duplicates: true, Unknown: true}) == nil, ok, "all of it is new")
+				require.Equal(t, root.Validate(now, typed.Rules{AllowDuplicates: true, AllowUnknown: true}) == nil, ok, "all of it is new")
 			}
 		})
 	}

@@ -29,7 +29,7 @@
 //	t := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"tags": {Type: &typed.Type{List: tags}}}, nil)}
 //	live := map[string]any{"tags": []any{"a"}}
 //	intent := map[string]any{"tags": []any{"b"}}
-//	merged, err := t.Merge(live, intent, typed.Rules{})   // Value: {tags: [a, b]}, Owned(): .tags[="b"]
+//	merged, err := t.Merge(live, intent, typed.Rules{})   // Value: {tags: [a, b]}, FieldSet(): .tags[="b"]
 //	changes := t.Compare(live, merged.Value)              // Added: .tags[="b"]
 //
 // # Limits

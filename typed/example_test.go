@@ -52,8 +52,8 @@ func ExampleType_Merge() {
 	}
 	changes := t.Compare(live, merged.Value)
 	fmt.Println("merged  ", encode(merged.Value))
-	printSet("owned   ", merged.Owned())
-	printSet("dropped ", last.Difference(merged.Owned()))
+	printSet("owned   ", merged.FieldSet())
+	printSet("dropped ", last.Difference(merged.FieldSet()))
 	printSet("added   ", changes.Added)
 	printSet("modified", changes.Modified)
 	// Output:
@@ -90,8 +90,8 @@ func ExampleType_Compare() {
 func ExampleType_Remove() {
 	v := decode(`{"image": "a", "ports": [{"port": 80}]}`)
 	set := fieldpath.NewSet(
-		fieldpath.Fields("image"),
-		fieldpath.Path{fieldpath.Field("ports"), fieldpath.Key(fieldpath.KeyField{Name: "port", Value: 80})},
+		fieldpath.NewPath("image"),
+		fieldpath.Path{fieldpath.FieldElement("ports"), fieldpath.KeyElement(fieldpath.KeyField{Name: "port", Value: 80})},
 	)
 	fmt.Println(encode(container().Remove(v, set)), encode(container().RemoveToNull(v, set)))
 	// Output:

@@ -71,7 +71,7 @@ func (x extractor) items(l *List, list []any, set *fieldpath.Set) []any {
 		}
 		member, below := set.At(e)
 		switch {
-		case !below.Empty() || member && x.withKeys:
+		case !below.IsEmpty() || member && x.withKeys:
 			part, ok := x.value(l.elem, item, below)
 			if !ok && !member {
 				continue

@@ -85,7 +85,7 @@ func TestGet(t *testing.T) {
 	got, found := root.Get(v, nil)
 	require.True(t, found)
 	require.Equal(t, v, got, "the empty path is the whole")
-	got, found = root.Get(map[string]any{"x": map[string]any{"y": "z"}}, fieldpath.Fields("x", "y"))
+	got, found = root.Get(map[string]any{"x": map[string]any{"y": "z"}}, fieldpath.NewPath("x", "y"))
 	require.True(t, found)
 	require.Equal(t, "z", got, "undeclared fields are found too")
 }

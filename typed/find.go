@@ -39,7 +39,7 @@ func (f *finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath
 		}
 	}
 	for e, entry := range set.Level() {
-		if entry.Below.Empty() {
+		if entry.Below.IsEmpty() {
 			continue
 		}
 		if !f.pairs(t.below(e), entry.Below, f.child(t, old, e), f.child(t, now, e), append(path, e), yield) {

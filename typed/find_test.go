@@ -22,12 +22,12 @@ func TestFind(t *testing.T) {
 	}
 	name := map[string]any{"name": "a"}
 	elements := []fieldpath.Element{
-		fieldpath.Field("a"), fieldpath.Field("0"), fieldpath.Field(`"a"`), fieldpath.Field(`{"name":"a"}`),
-		fieldpath.Index(-1), fieldpath.Index(0), fieldpath.Index(1), fieldpath.Index(2), fieldpath.Index(9),
-		fieldpath.Value("a"), fieldpath.Value("b"), fieldpath.Value("z"), fieldpath.Value(int64(0)),
-		fieldpath.Value(int64(1)), fieldpath.Value(name), fieldpath.Key(fieldpath.KeyField{Name: "name", Value: "a"}),
-		fieldpath.Key(fieldpath.KeyField{Name: "name", Value: "b"}),
-		fieldpath.Key(fieldpath.KeyField{Name: "port", Value: int64(0)}, fieldpath.KeyField{Name: "proto", Value: "TCP"}),
+		fieldpath.FieldElement("a"), fieldpath.FieldElement("0"), fieldpath.FieldElement(`"a"`), fieldpath.FieldElement(`{"name":"a"}`),
+		fieldpath.IndexElement(-1), fieldpath.IndexElement(0), fieldpath.IndexElement(1), fieldpath.IndexElement(2), fieldpath.IndexElement(9),
+		fieldpath.ValueElement("a"), fieldpath.ValueElement("b"), fieldpath.ValueElement("z"), fieldpath.ValueElement(int64(0)),
+		fieldpath.ValueElement(int64(1)), fieldpath.ValueElement(name), fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: "a"}),
+		fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: "b"}),
+		fieldpath.KeyElement(fieldpath.KeyField{Name: "port", Value: int64(0)}, fieldpath.KeyField{Name: "proto", Value: "TCP"}),
 	}
 	// selects returns what e selects in v. A list with a single item has the path of that item.
 	selects := func(typ *typed.Type, v any, e fieldpath.Element) (out []any) {
@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 		case []any:
 			for i, item := range v {
 				isItem := typ.List != nil && !typ.List.IsAtomic() && typ.FieldSet([]any{item}).Has(fieldpath.Path{e})
-				if isItem || e == fieldpath.Index(i) {
+				if isItem || e == fieldpath.IndexElement(i) {
 					out = append(out, item)
 				}
 			}

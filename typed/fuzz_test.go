@@ -160,7 +160,7 @@ func (d differential) validate(v any) error {
 			options = []smd.ValidationOptions{smd.AllowDuplicates}
 		}
 		_, theirs := d.theirs.FromUnstructured(v, options...)
-		ours := d.ours.Validate(v, typed.Rules{Duplicates: duplicates})
+		ours := d.ours.Validate(v, typed.Rules{AllowDuplicates: duplicates})
 		if (theirs == nil) != (ours == nil) {
 			return fmt.Errorf("validating %s, duplicates %v:\nupstream: %v\ntenure:   %v", oracle.JSON(v), duplicates, theirs,
 				ours)
@@ -195,7 +195,7 @@ func sameSets(what string, theirs *smdpath.Set, ours *fieldpath.Set) error {
 
 func (d differential) merge(upLive, upApplied *smd.TypedValue, live, applied any) error {
 	theirs, theirErr := upLive.Merge(upApplied)
-	ours, ourErr := d.ours.Merge(live, applied, typed.Rules{Unknown: true})
+	ours, ourErr := d.ours.Merge(live, applied, typed.Rules{AllowUnknown: true})
 	if (theirErr == nil) != (ourErr == nil) {
 		return fmt.Errorf("merge:\nupstream: %v\ntenure:   %v", theirErr, ourErr)
 	}
@@ -212,7 +212,7 @@ func (d differential) merge(upLive, upApplied *smd.TypedValue, live, applied any
 		return fmt.Errorf("merge: owned is\n%s\nexpected\n%s", ours.FieldsV1.String(), want)
 	}
 	if again, err := d.ours.Merge(ours.Value, applied,
-		typed.Rules{Unknown: true}); err != nil || again.Changed && ours.Value != nil {
+		typed.Rules{AllowUnknown: true}); err != nil || again.Changed && ours.Value != nil {
 		return fmt.Errorf("merge: again it is changed to %s, error %v", oracle.JSON(again.Value), err)
 	}
 	return nil
@@ -253,7 +253,7 @@ func upstreamSet(s *fieldpath.Set) *smdpath.Set {
 }
 
 func (d differential) remove(up *smd.TypedValue, v any, s *fieldpath.Set) error {
-	if s.Empty() || d.reaches(v, s, atomicContainer) {
+	if s.IsEmpty() || d.reaches(v, s, atomicContainer) {
 		return nil // insideAtomic
 	}
 	theirs := plain(up.RemoveItems(upstreamSet(s)))
@@ -298,9 +298,9 @@ type place func(t *typed.Type, v any, there bool, e fieldpath.Element, entry fie
 func atomicContainer(t *typed.Type, v any, _ bool, _ fieldpath.Element, entry fieldpath.Entry) bool {
 	switch v.(type) {
 	case map[string]any:
-		return t.Map != nil && t.Map.IsAtomic() && !entry.Below.Empty()
+		return t.Map != nil && t.Map.IsAtomic() && !entry.Below.IsEmpty()
 	case []any:
-		return t.List != nil && t.List.IsAtomic() && !entry.Below.Empty()
+		return t.List != nil && t.List.IsAtomic() && !entry.Below.IsEmpty()
 	}
 	return false
 }
@@ -387,7 +387,7 @@ func (d differential) reconcile(to spec.Schema, values ...any) error {
 	}
 	up := smd.AsTypedUnvalidated(value.NewValueInterface(nil), later.theirs.Schema, later.theirs.TypeRef)
 	for _, v := range values {
-		if d.ours.Validate(v, typed.Rules{Duplicates: true}) != nil {
+		if d.ours.Validate(v, typed.Rules{AllowDuplicates: true}) != nil {
 			continue
 		}
 		set := d.ours.FieldSet(v)
@@ -410,7 +410,7 @@ func (d differential) reconcile(to spec.Schema, values ...any) error {
 func (d differential) survive(a, b any) {
 	t := d.ours
 	sets := []*fieldpath.Set{t.FieldSet(a), t.FieldSet(b), typed.Deduced().FieldSet(a)}
-	_ = t.Validate(a, typed.Rules{Unknown: true, Duplicates: true})
+	_ = t.Validate(a, typed.Rules{AllowUnknown: true, AllowDuplicates: true})
 	_, _ = t.Merge(a, b, typed.Rules{})
 	_ = t.Compare(a, b)
 	_ = typed.Equal(a, b)

@@ -58,7 +58,7 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	}
 	maps.DeleteFunc(grown, func(e, now fieldpath.Element) bool {
 		member, below := set.At(now)
-		return alike[e] > 1 || alike[e] == 1 && !member && below.Empty()
+		return alike[e] > 1 || alike[e] == 1 && !member && below.IsEmpty()
 	})
 	if len(grown) == 0 {
 		return set
@@ -78,5 +78,5 @@ func (l *List) grow(fields []fieldpath.KeyField) fieldpath.Element {
 			out = append(out, fieldpath.KeyField{Name: name, Value: v})
 		}
 	}
-	return fieldpath.Key(out...)
+	return fieldpath.KeyElement(out...)
 }

@@ -23,7 +23,7 @@ func (l *List) element(item any) (fieldpath.Element, error) {
 	if err := checkValue(item); err != nil {
 		return fieldpath.Element{}, err
 	}
-	return bounded(fieldpath.Value(item))
+	return bounded(fieldpath.ValueElement(item))
 }
 
 // key returns the key of a keyed list's item: its key fields, or their defaults. A key field that has neither is
@@ -48,7 +48,7 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 	if len(fields) == 0 {
 		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must have one of its key fields %q", l.keys)
 	}
-	return bounded(fieldpath.Key(fields...))
+	return bounded(fieldpath.KeyElement(fields...))
 }
 
 // keyField returns the value of a key field of an item, or its default; ok is false if there is neither.
@@ -186,7 +186,7 @@ func sameKey(a, b any) bool {
 	case map[string]any, []any:
 		return Equal(x, b)
 	}
-	return kindOf(a) == isNumber && kindOf(b) == isNumber && fieldpath.Value(a).Equal(fieldpath.Value(b))
+	return kindOf(a) == isNumber && kindOf(b) == isNumber && fieldpath.ValueElement(a).Equal(fieldpath.ValueElement(b))
 }
 
 // checkText rejects a text of size bytes that is too long for an element.

@@ -46,7 +46,7 @@ func TestItems(t *testing.T) {
 		{"no map", "", keyed, "a", `an item of a keyed list must be a map, got "a"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			err := row.typ.Validate([]any{row.item}, typed.Rules{Unknown: true})
+			err := row.typ.Validate([]any{row.item}, typed.Rules{AllowUnknown: true})
 			if row.want == "" {
 				require.NoError(t, err, row.why)
 				require.Len(t, lines(row.typ.FieldSet([]any{row.item, row.item})), 1, "twice it is one item")
@@ -105,7 +105,7 @@ func TestCanonicalOddities(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			for _, pair := range [][2]m{{row.a, row.b}, {row.b, row.a}} {
-				require.Equal(t, row.same, typed.Canonical(nil).Compare(typ, pair[0], pair[1]).Unchanged(), row.why)
+				require.Equal(t, row.same, typed.Canonical(nil).Compare(typ, pair[0], pair[1]).IsUnchanged(), row.why)
 			}
 		})
 	}

@@ -72,8 +72,8 @@ func TestValueLimits(t *testing.T) {
 		{"values in a key", keyed, []any{map[string]any{"k": make([]any, 1000)}},
 			[]any{map[string]any{"k": make([]any, limits.MaxElement+1)}}, `key field "k": a value in a key of more than`},
 	} {
-		require.NoError(t, c.typ.Validate(c.within, typed.Rules{Unknown: true}), c.why)
-		err := c.typ.Validate(c.beyond, typed.Rules{Unknown: true})
+		require.NoError(t, c.typ.Validate(c.within, typed.Rules{AllowUnknown: true}), c.why)
+		err := c.typ.Validate(c.beyond, typed.Rules{AllowUnknown: true})
 		var one *typed.Error
 		require.ErrorAs(t, err, &one, c.why)
 		require.Contains(t, one.Detail, c.detail, c.why)

@@ -25,8 +25,8 @@ type Merged struct {
 // String says whether the value changed. It has no values.
 func (m Merged) String() string { return fmt.Sprintf("changed: %t", m.Changed) }
 
-// Owned returns what the intent owns as a set, which it decodes.
-func (m Merged) Owned() *fieldpath.Set {
+// FieldSet returns what the intent owns as a set, which it decodes.
+func (m Merged) FieldSet() *fieldpath.Set {
 	set, _ := fieldpath.Parse(fieldsv1.Bytes(m.FieldsV1))
 	return set
 }
@@ -38,7 +38,7 @@ func (m Merged) Owned() *fieldpath.Set {
 //	live       image: a  ports: [{port: 80, name: x}, {port: 90}]  args: [q]
 //	applied    image: b  ports: [{port: 90}, {port: 80}]
 //	Value      image: b  ports: [{port: 90}, {port: 80, name: x}]  args: [q]
-//	Owned()    .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
+//	FieldSet() .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
 //
 // live must be valid but may have duplicates, all of which an applied item replaces; it is nil for an object that is
 // new. The error is what [Type.Validate] finds wrong with applied by the rules, but for atomic lists and maps that
@@ -147,7 +147,7 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) result {
 		if !has {
 			l = missing
 		}
-		m.enter(fieldpath.Field(f.name), f.head, !declared)
+		m.enter(fieldpath.FieldElement(f.name), f.head, !declared)
 		merged, leaf := m.merge(f.typ, l, r)
 		m.leave(leaf || !declared || isEmptyValue(r))
 		if !merged.changed || m.semantics.bothAbsent(of, f.name, l, r, m.depth) {

@@ -153,7 +153,7 @@ func TestMergeAbsent(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, got.Changed)
 	require.Equal(t, live, got.Value)
-	require.Equal(t, ".text", got.Owned().String())
+	require.Equal(t, ".text", got.FieldSet().String())
 }
 
 // TestMergeRareItems merges items that few intents have: what is valid is owned, and merged a second time changes
@@ -226,7 +226,7 @@ func TestMergeRareItems(t *testing.T) {
 				require.Equal(t, want.Error(), err.Error(), row.why)
 				return
 			}
-			require.True(t, got.Owned().Equal(row.typ.FieldSet(row.applied)), row.why)
+			require.True(t, got.FieldSet().Equal(row.typ.FieldSet(row.applied)), row.why)
 			again, err := row.typ.Merge(got.Value, row.applied, typed.Rules{})
 			require.NoError(t, err)
 			require.False(t, again.Changed, row.why)

@@ -43,7 +43,7 @@ func (m *Map) reordered(old, updated map[string]any, depth int) *fieldpath.Set {
 	var below fieldsets.Builder
 	for name, l := range old {
 		d := m.typeOf(name).reordered(l, updated[name], depth)
-		below.Add(fieldpath.Field(name), d.Member, d.Below)
+		below.Add(fieldpath.FieldElement(name), d.Member, d.Below)
 	}
 	return below.Set()
 }

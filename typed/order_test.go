@@ -164,7 +164,7 @@ func TestDepthOfOperations(t *testing.T) {
 	atomic := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"x": {Type: typed.UntypedAtomic()}}, nil)}
 	require.False(t,
 		typed.Canonical(nil).Compare(atomic, map[string]any{"x": nested(limits.MaxDepth+10, "x")},
-			map[string]any{"x": nested(limits.MaxDepth+10, "x")}).Unchanged(),
+			map[string]any{"x": nested(limits.MaxDepth+10, "x")}).IsUnchanged(),
 		"canonical semantics end there too")
 }
 
@@ -266,7 +266,7 @@ func TestReordered(t *testing.T) {
 			require.Equal(t, row.want, strings.TrimSpace(root.Reordered(row.old, row.now).String()), row.why)
 			require.Equal(t, row.want, strings.TrimSpace(root.Reordered(row.now, row.old).String()), "both ways")
 			require.Equal(t, typed.Equal(row.old, row.now), (*typed.Semantics)(nil).Equal(root, row.old, row.now))
-			same := root.Compare(row.old, row.now).Unchanged() && row.want == ""
+			same := root.Compare(row.old, row.now).IsUnchanged() && row.want == ""
 			require.Equal(t, same, typed.Canonical(nil).Equal(root, row.old, row.now),
 				"what is neither changed nor reordered is equal")
 		})

@@ -43,7 +43,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 		set = l.withGrownKeys(set)
 	}
 	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
-		if entry.Below.Empty() { // as most are: their types are not looked up
+		if entry.Below.IsEmpty() { // as most are: their types are not looked up
 			return entry
 		}
 		child, _ := t.Child(e)
@@ -83,7 +83,7 @@ func (t *Type) topology() topology {
 // from a value also removes the structs around them (spec rule 6.2). Of .spec.image, it makes .spec and .spec.image.
 func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
-		if entry.Below.Empty() {
+		if entry.Below.IsEmpty() {
 			return entry
 		}
 		if e.IsField() && t.Map != nil {
@@ -118,7 +118,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		}
 		var e fieldpath.Element // of an item, whatever its key
 		if field, isField := strings.CutPrefix(name, "f:"); isField && len(name) <= limits.MaxElement {
-			e = fieldpath.Field(field)
+			e = fieldpath.FieldElement(field)
 		} else if !plain.IsMember(name) {
 			return false
 		}

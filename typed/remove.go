@@ -31,7 +31,7 @@ type remover struct{ toNull bool }
 
 // value returns v without set.
 func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any) {
-	if set.Empty() {
+	if set.IsEmpty() {
 		return v
 	}
 	switch kind := kindOf(v); {

@@ -103,7 +103,7 @@ func TestCanonical(t *testing.T) {
 			canonical := typed.Canonical(nil)
 			for _, pair := range [][2]m{{row.a, row.b}, {row.b, row.a}} {
 				got := canonical.Compare(typ, pair[0], pair[1])
-				require.Equal(t, row.same, got.Unchanged(), "%s: %v", row.why, got)
+				require.Equal(t, row.same, got.IsUnchanged(), "%s: %v", row.why, got)
 				require.Equal(t, row.same, canonical.Equal(typ, pair[0], pair[1]), row.why)
 				compatible := (*typed.Semantics)(nil).Equal(typ, pair[0], pair[1])
 				require.Equal(t, typed.Equal(pair[0], pair[1]), compatible)
@@ -116,7 +116,7 @@ func TestCanonical(t *testing.T) {
 					require.Equal(t, pair[0], merged.Value, "live's own words stay")
 				}
 				if !typed.Equal(row.a, row.b) {
-					require.False(t, typ.Compare(pair[0], pair[1]).Unchanged(), "Compatible tells them apart")
+					require.False(t, typ.Compare(pair[0], pair[1]).IsUnchanged(), "Compatible tells them apart")
 				}
 			}
 		})
@@ -150,9 +150,9 @@ func TestPredicate(t *testing.T) {
 		y, ok2 := b.(string)
 		return of == text && ok1 && ok2 && len(x) == len(y)
 	})
-	require.True(t, s.Compare(typ, map[string]any{"text": "ab"}, map[string]any{"text": "cd"}).Unchanged())
-	require.False(t, s.Compare(typ, map[string]any{"text": "ab"}, map[string]any{"text": "c"}).Unchanged())
-	require.False(t, s.Compare(typ, map[string]any{"cpu": "ab"}, map[string]any{"cpu": "cd"}).Unchanged())
+	require.True(t, s.Compare(typ, map[string]any{"text": "ab"}, map[string]any{"text": "cd"}).IsUnchanged())
+	require.False(t, s.Compare(typ, map[string]any{"text": "ab"}, map[string]any{"text": "c"}).IsUnchanged())
+	require.False(t, s.Compare(typ, map[string]any{"cpu": "ab"}, map[string]any{"cpu": "cd"}).IsUnchanged())
 }
 
 // TestDropUnknown drops undeclared fields.

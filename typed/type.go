@@ -115,7 +115,7 @@ func NewMap(fields map[string]Field, elem *Type) *Map {
 	var ends []int
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if t := fields[name].Type; t != nil {
-			text = fieldsets.AppendHead(text, fieldpath.Field(name))
+			text = fieldsets.AppendHead(text, fieldpath.FieldElement(name))
 			m.inOrder, ends = append(m.inOrder, namedField{name, "", t}), append(ends, len(text))
 		}
 	}

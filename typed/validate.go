@@ -12,16 +12,16 @@ import (
 // Rules are what [Type.Validate] allows, and what a [Merged] leaves out.
 type Rules struct {
 	// Duplicates allows duplicate items in sets and keyed lists, which an update may have stored (spec rule 3.6).
-	Duplicates bool
+	AllowDuplicates bool
 	// Unknown allows fields that a struct does not declare. They are validated as [Deduced].
-	Unknown bool
+	AllowUnknown bool
 	// Except are paths that nobody owns, and Filter removes others, unless it is nil. [Type.Validate] ignores both.
 	Except *fieldpath.Set
 	Filter fieldpath.Filter
 }
 
 // stored are the rules for what is stored, or about to be: what a server let in is not refused later.
-var stored = Rules{Duplicates: true, Unknown: true}
+var stored = Rules{AllowDuplicates: true, AllowUnknown: true}
 
 // Validate returns the violations of t by v as [Errors], or nil. It checks the limits (spec rules 12.1 and 12.2), and
 // stops at a value that is nested too deep or after too many values. It costs O(n log n) for n map entries and items.
@@ -226,11 +226,11 @@ func (w *validator) entries(m *Map, v any) {
 		}
 		isWithin := w.depth < limits.MaxDepth && w.values < limits.MaxValues
 		if isWithin && f.typ.Scalar.accepts(v) && finite(v) == nil && w.within() { // most entries
-			w.fields.Add(fieldpath.Field(f.name), f.head)
+			w.fields.Add(fieldpath.FieldElement(f.name), f.head)
 			return
 		}
 		isMember := w.everyPath || !declared
-		w.enter(fieldpath.Field(f.name), f.head, isMember)
+		w.enter(fieldpath.FieldElement(f.name), f.head, isMember)
 		leaf := w.value(f.typ, v)
 		w.leave(isMember || leaf || isEmptyValue(v))
 	})
@@ -283,10 +283,10 @@ func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 		return nil, false
 	}
 	if t, declared = m.Child(name); t == nil {
-		if w.rules.Unknown {
+		if w.rules.AllowUnknown {
 			return deducedType, false
 		}
-		w.down(fieldpath.Field(name))
+		w.down(fieldpath.FieldElement(name))
 		w.fail("field not declared in schema")
 		w.up()
 	}
@@ -314,7 +314,7 @@ func (w *validator) items(l *List, v any) {
 			if _, ok := item.(string); ok && l.elem.Scalar.accepts(item) && w.depth < limits.MaxDepth && w.within() {
 				continue // most items are valid strings, and need no path
 			}
-			w.down(fieldpath.Index(i))
+			w.down(fieldpath.IndexElement(i))
 			w.value(l.elem, item)
 			w.up()
 		}
@@ -344,7 +344,7 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 // they are in the set without their content.
 func (w *validator) distinct(level int) {
 	twice := w.fields.Sort(level)
-	if !w.rules.Duplicates {
+	if !w.rules.AllowDuplicates {
 		for _, e := range twice {
 			w.fail("duplicate entries for key %s", shortPath{e})
 		}

@@ -56,7 +56,7 @@ var validateRows = []struct {
 		[]string{`.scalarMap: expected map, got a list`}},
 	{"unknown field", "a struct has no other fields", `{x: 1}`, typed.Rules{},
 		[]string{`.x: field not declared in schema`}},
-	{"unknown allowed", "but a stored object may", `{x: {a: [1, {}]}}`, typed.Rules{Unknown: true}, nil},
+	{"unknown allowed", "but a stored object may", `{x: {a: [1, {}]}}`, typed.Rules{AllowUnknown: true}, nil},
 	{"duplicate in set", "items of a set are distinct", `{set: [a, b, a]}`, typed.Rules{},
 		[]string{`.set: duplicate entries for key [="a"]`}},
 	{"equal numbers in set", "1 and 1.0 are one number", `{nums: [1, 1.0]}`, typed.Rules{},
@@ -68,7 +68,7 @@ var validateRows = []struct {
 	{"thrice", "every duplicate is an error", `{set: [a, a, a]}`, typed.Rules{},
 		[]string{`.set: duplicate entries for key [="a"]`, `.set: duplicate entries for key [="a"]`}},
 	{"duplicates allowed", "an update may leave them", `{set: [a, a], named: [{name: a}, {name: a}]}`,
-		typed.Rules{Duplicates: true}, nil},
+		typed.Rules{AllowDuplicates: true}, nil},
 	{"partial key", "one key field is enough", `{ports: [{proto: UDP}]}`, typed.Rules{}, nil},
 	{"only a default", "which may be a default", `{ports: [{name: a}]}`, typed.Rules{}, nil},
 	{"no key", "without any, nothing can own the item", `{named: [{port: 1}]}`, typed.Rules{},
@@ -77,7 +77,7 @@ var validateRows = []struct {
 		[]string{`.named: element 0: an item of a keyed list must be a map, got null`}},
 	{"map in set", "a set holds scalars", `{set: [a, {}]}`, typed.Rules{},
 		[]string{`.set: element 1: an item of a set must be a scalar, got a map`}},
-	{"null in set", "a null is none", `{set: [null]}`, typed.Rules{Duplicates: true, Unknown: true},
+	{"null in set", "a null is none", `{set: [null]}`, typed.Rules{AllowDuplicates: true, AllowUnknown: true},
 		[]string{`.set: element 0: an item of a set must be a scalar, got null`}},
 	{"list in set", "", `{set: [[a]]}`, typed.Rules{},
 		[]string{`.set: element 0: an item of a set must be a scalar, got a list`}},
@@ -105,11 +105,11 @@ func TestValidate(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.Equal(t, row.want, got, row.why)
-			if row.rules.Unknown {
+			if row.rules.AllowUnknown {
 				return // upstream never allows them
 			}
 			var options []smd.ValidationOptions
-			if row.rules.Duplicates {
+			if row.rules.AllowDuplicates {
 				options = append(options, smd.AllowDuplicates)
 			}
 			_, theirs := upstreamRoot.FromUnstructured(v, options...)
@@ -236,7 +236,7 @@ func TestErrors(t *testing.T) {
 		`.num: expected number, got "`+forty+`"…`)
 	var first *typed.Error
 	require.ErrorAs(t, err, &first, "each is visible through the list")
-	require.Equal(t, fieldpath.Fields("s"), first.Path)
+	require.Equal(t, fieldpath.NewPath("s"), first.Path)
 }
 
 // TestFieldWithoutType: a declared field without a type is as one that is not declared.
@@ -244,6 +244,6 @@ func TestFieldWithoutType(t *testing.T) {
 	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"x": {}, "y": {Type: typed.Deduced()}}, nil)}
 	value := map[string]any{"x": "a", "y": "b"}
 	require.EqualError(t, typ.Validate(value, typed.Rules{}), ".x: field not declared in schema")
-	require.NoError(t, typ.Validate(value, typed.Rules{Unknown: true}))
+	require.NoError(t, typ.Validate(value, typed.Rules{AllowUnknown: true}))
 	require.Equal(t, ".x\n.y", typ.FieldSet(value).String())
 }

@@ -17,7 +17,7 @@ import (
 
 const annotation = lastapplied.Annotation
 
-var annotationPath = fieldpath.Fields("metadata", "annotations", annotation)
+var annotationPath = fieldpath.NewPath("metadata", "annotations", annotation)
 
 // annotationsOf returns the annotations of obj. Malformed ones are an error, and not none, because without the
 // annotation of client-side apply every field moves.

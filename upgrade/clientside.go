@@ -58,7 +58,7 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 		return Result{}, fmt.Errorf("%q: %w", o.Manager, ErrNoApplyEntry)
 	}
 	mine := *applier
-	if _, err := mine.Fields(); err != nil {
+	if _, err := mine.FieldSet(); err != nil {
 		return Result{}, err
 	}
 	version := mine.APIVersion
@@ -123,7 +123,7 @@ func asUpdate(
 	var before *fieldpath.Set
 	if r := entries.Get(updater); r != nil {
 		var err error
-		if before, err = r.Fields(); err != nil {
+		if before, err = r.FieldSet(); err != nil {
 			return nil, errors.Join(fmt.Errorf("entry of %q", r.Manager), err)
 		}
 		if since == nil || since.Before(r.Time) {
@@ -135,6 +135,6 @@ func asUpdate(
 		entries[i].Subtract(written) // updater also writes the annotation, so others lose it
 	}
 	made := set.Difference(set.Leaves()).Difference(mine.Owned())
-	owned := fieldpath.UnionOf(set.Difference(made.Intersection(entries.Owned(mine.APIVersion))), written, before)
+	owned := fieldpath.UnionOf(set.Difference(made.Intersection(entries.OwnedAt(mine.APIVersion))), written, before)
 	return append(entries, managedfields.NewEntry(updater, mine.APIVersion, since, owned)), nil
 }

@@ -103,7 +103,7 @@ func TestNumbersOfGo(t *testing.T) {
 func TestClientSideTimes(t *testing.T) {
 	entry := func(manager, op, time string) map[string]any {
 		e := map[string]any{"manager": manager, "operation": op, "apiVersion": "v1", "fieldsType": "FieldsV1",
-			"fieldsV1": fieldpath.NewSet(fieldpath.Fields("data", "a")).Tree()}
+			"fieldsV1": fieldpath.NewSet(fieldpath.NewPath("data", "a")).Tree()}
 		if time != "" {
 			e["time"] = time
 		}

@@ -65,7 +65,7 @@ func FuzzAnyInput(f *testing.F) {
 		for _, o := range []upgrade.ServerSideOptions{
 			{Manager: "flux", Types: builtin}, {Manager: "flux", Types: free{}, Intent: objects[1], Release: true},
 			{Manager: "flux", Types: builtin, Intent: objects[1], From: []string{"updater"}},
-			{Manager: "kubectl", Everything: true, KeepLastApplied: true, Also: fieldpath.NewSet(fieldpath.Fields("spec"))},
+			{Manager: "kubectl", Everything: true, KeepLastApplied: true, Also: fieldpath.NewSet(fieldpath.NewPath("spec"))},
 		} {
 			r, err := upgrade.ToServerSide(context.Background(), objects[0], o)
 			if err == nil {

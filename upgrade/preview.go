@@ -48,7 +48,7 @@ type Preview struct {
 
 // appendPart adds the part of an entry that has the fields of set, unless it is empty.
 func appendPart(parts managedfields.Entries, e *managedfields.Entry, set *fieldpath.Set) managedfields.Entries {
-	if set.Empty() {
+	if set.IsEmpty() {
 		return parts
 	}
 	return append(parts, managedfields.NewEntry(e.Key, e.APIVersion, e.Time, set))
@@ -60,7 +60,7 @@ func (m *move) previewOthers() {
 		return e.Key == m.target.Key || e.APIVersion != m.target.APIVersion
 	})
 	mine := m.target.Owned()
-	sole := mine.Difference(others.Owned(m.target.APIVersion))
+	sole := mine.Difference(others.OwnedAt(m.target.APIVersion))
 	wanted := m.held.Difference(mine)
 	for i := range others {
 		e := &others[i]
@@ -98,11 +98,11 @@ func (p Preview) Render(w io.Writer, what string) error {
 	if p.LastApplied.Manager != "" {
 		r.printf("kept by %s (%s)\n  %s\n", printable.Text(p.LastApplied.Manager), p.LastApplied.Operation, annotationPath)
 	}
-	if !p.Removed.Empty() {
+	if !p.Removed.IsEmpty() {
 		r.printf("removed by the next apply\n")
 		r.fields("  ", shown(p.Removed, true))
 	}
-	if !p.Lost.Empty() {
+	if !p.Lost.IsEmpty() {
 		r.printf("kept by the next apply, but no longer owned\n")
 		r.fields("  ", shown(p.Lost, false))
 	}
@@ -133,13 +133,13 @@ func (p Preview) Summary(what string) string {
 	switch {
 	case !p.IsKnown:
 		line += "; what the next apply removes is not known without the intent"
-	case lost.Empty() && len(p.Half) == 0:
+	case lost.IsEmpty() && len(p.Half) == 0:
 		line += "; nothing is lost"
 	}
 	if removed.Has(annotationPath) {
 		line += "; removed: the annotation of client-side apply"
 	}
-	if !lost.Empty() {
+	if !lost.IsEmpty() {
 		line += "; the next apply removes " + some(lost)
 	}
 	var found conflicts.Conflicts

@@ -151,7 +151,7 @@ func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {
 		m.target, m.exists = *r, true
-		_, err := r.Fields()
+		_, err := r.FieldSet()
 		return err
 	}
 	preferred := []string{m.version}
@@ -201,10 +201,10 @@ func (m *move) hold() error {
 // moveFrom moves fields of an Update entry to the target.
 func (m *move) moveFrom(r *managedfields.Entry) error {
 	from := m.isFrom(r.Key)
-	if r.Operation != metav1.ManagedFieldsOperationUpdate || r.Subresource != m.Subresource || !from && m.Also.Empty() {
+	if r.Operation != metav1.ManagedFieldsOperationUpdate || r.Subresource != m.Subresource || !from && m.Also.IsEmpty() {
 		return nil
 	}
-	owned, err := r.Fields()
+	owned, err := r.FieldSet()
 	if err != nil {
 		if !from {
 			return nil
@@ -248,7 +248,7 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 			rest = nil
 		}
 	}
-	r.SetFields(rest)
+	r.SetFieldSet(rest)
 	return nil
 }
 
@@ -267,7 +267,7 @@ func (m *move) keepLastApplied(version string) {
 
 // result adds the target to the entries and returns the result.
 func (m *move) result() (Result, error) {
-	m.target.SetFields(fieldpath.UnionOf(append(m.moved, m.target.Owned())...))
+	m.target.SetFieldSet(fieldpath.UnionOf(append(m.moved, m.target.Owned())...))
 	m.Entries = append(append(m.Entries.Without(m.target.Key), m.target), m.keeper...)
 	m.preview.Applier, m.preview.APIVersion = m.target.Key, m.target.APIVersion
 	m.preview.Released = m.Release

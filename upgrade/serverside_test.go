@@ -108,12 +108,12 @@ var whatMovesRows = []struct {
 			`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
 	{"also", "a path moves from whoever updated it, with what is below it",
 		func(s *server) { s.do(fieldmanagertest.Patch("restarter", `binaryData: {x: "1"}`)) },
-		upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.Fields("binaryData"))},
+		upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.NewPath("binaryData"))},
 		[]string{`flux Apply {"f:binaryData":{".":{},"f:x":{}},"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`,
 			injected}},
 	{"also all that is in a container", "which would stay as an empty one",
 		func(s *server) { s.do(fieldmanagertest.Patch("restarter", `binaryData: {x: "1"}`)) },
-		upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.Fields("binaryData", "x"))},
+		upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.NewPath("binaryData", "x"))},
 		[]string{`flux Apply {"f:binaryData":{".":{},"f:x":{}},"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`,
 			injected}},
 	{"nothing tells what was applied", "the next apply would remove what its intent lacks", withoutAnnotation,
@@ -228,7 +228,7 @@ func TestPreview(t *testing.T) {
 	intent := manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)
 	r := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux", Intent: intent})
 	require.True(t, apierrors.IsConflict(r.Preview.Next))
-	require.Equal(t, ".data.b\n.metadata.annotations\n"+fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation).String(),
+	require.Equal(t, ".data.b\n.metadata.annotations\n"+fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation).String(),
 		strings.TrimSpace(r.Preview.Removed.String()))
 	var out bytes.Buffer
 	require.NoError(t, r.Preview.Render(&out, "configmap/settings"))
@@ -268,11 +268,11 @@ func TestSummary(t *testing.T) {
 	labels := func(n int) *fieldpath.Set {
 		var paths []fieldpath.Path
 		for i := range n {
-			paths = append(paths, fieldpath.Fields("metadata", "labels", fmt.Sprint(i)))
+			paths = append(paths, fieldpath.NewPath("metadata", "labels", fmt.Sprint(i)))
 		}
 		return fieldpath.NewSet(paths...)
 	}
-	annotation := fieldpath.NewSet(fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation))
+	annotation := fieldpath.NewSet(fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation))
 	key := managedfields.KeyOf("flux", metav1.ManagedFieldsOperationApply, "v1", "")
 	other := managedfields.KeyOf("editor", metav1.ManagedFieldsOperationUpdate, "v1", "")
 	half := managedfields.Entries{managedfields.NewEntry(other, "v1", nil, labels(1))}
@@ -289,7 +289,7 @@ func TestSummary(t *testing.T) {
 		{"many", `the next apply removes .metadata.labels.0, .metadata.labels.1, .metadata.labels.2, .metadata.labels.3, ` +
 			`.metadata.labels.4 and 2 more`, upgrade.Preview{IsKnown: true, Removed: labels(7)}},
 		{"a conflict", `nothing is lost; in conflict: .metadata.labels.0 of "editor"`, upgrade.Preview{IsKnown: true,
-			Next: conflicts.Conflicts{{Owner: other, Path: fieldpath.Fields("metadata", "labels", "0")}}}},
+			Next: conflicts.Conflicts{{Owner: other, Path: fieldpath.NewPath("metadata", "labels", "0")}}}},
 		{"another error", `nothing is lost; the next apply fails: full`,
 			upgrade.Preview{IsKnown: true, Next: errors.New("full")}},
 		{"half-owned", `would stay in part, because of "editor": .metadata.labels.0`,

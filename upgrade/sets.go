@@ -15,7 +15,7 @@ func follow(all, moved *fieldpath.Set) *fieldpath.Set {
 	return fieldsets.Rewrite(all, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		member, below := moved.At(elem)
 		below = follow(entry.Below, below)
-		isWhole := entry.Member && !below.Empty() && below.Equal(entry.Below)
+		isWhole := entry.Member && !below.IsEmpty() && below.Equal(entry.Below)
 		return fieldpath.Entry{Member: member || isWhole, Below: below}
 	})
 }
@@ -49,5 +49,5 @@ func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
 // template, so the next apply restarts the Pods once.
 func RestartedAt() *fieldpath.Set {
 	return fieldpath.NewSet(
-		fieldpath.Fields("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"))
+		fieldpath.NewPath("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"))
 }

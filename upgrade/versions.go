@@ -69,7 +69,7 @@ func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
 	tree, t, err := m.At(e.ctx, given, version)
 	switch {
 	case err == nil:
-		err = t.Validate(tree, typed.Rules{Duplicates: true, Unknown: true})
+		err = t.Validate(tree, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	case e.converter != nil:
 		err = fmt.Errorf("converting to %s: %w", version, err)
 	}
@@ -130,7 +130,7 @@ func withoutEmpty(l managedfields.Entries) managedfields.Entries {
 // annotation they are the client-side appliers. An entry with malformed fields owns nothing.
 func Owners(obj runtime.Object, operation metav1.ManagedFieldsOperationType,
 	fields *fieldpath.Set) (managedfields.Entries, error) {
-	entries, _, err := managedfields.Read(obj)
+	entries, err := managedfields.Read(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func owners(entries managedfields.Entries, operation metav1.ManagedFieldsOperati
 	fields *fieldpath.Set) (out managedfields.Entries) {
 	for i := range entries {
 		e := &entries[i]
-		if set, err := e.Fields(); err == nil && e.Operation == operation && fields.Difference(set).Empty() {
+		if set, err := e.FieldSet(); err == nil && e.Operation == operation && fields.Difference(set).IsEmpty() {
 			out = append(out, *e)
 		}
 	}

@@ -24,9 +24,9 @@ func twoVersions(t *testing.T) *openapi.Registry {
 			same: {type: string}, tags: {type: object, additionalProperties: {type: string}}, list: {type: array, items: {type: string}}, ` + renamed + `: {type: string}}}}}}}`
 	}
 	r, err := openapi.CompileCRD(
-		manifest(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com},
+		[]byte(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com},
 		spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [` +
-			version("v1", "old") + `,` + version("v2", "new") + `]}}`).Object)
+			version("v1", "old") + `,` + version("v2", "new") + `]}}`))
 	require.NoError(t, err)
 	return r
 }

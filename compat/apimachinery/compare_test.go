@@ -157,11 +157,11 @@ func (h host) intent(w write) oracle.Intent {
 		converter = apimachinery.NewDeducedTypeConverter()
 	}
 	types := apimachinery.Types(converter)
-	filter := fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields(resets(w.subresource)))}
+	filter := fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.NewPath(resets(w.subresource)))}
 	m := must(fieldmanager.New(widgetKind(w.version), types, fieldmanager.Options{Subresource: w.subresource,
 		ResetFields: map[string]fieldpath.Filter{gv(w.version).String(): filter}}))
 	return oracle.Intent{
-		Tree: treeOf(w.obj), Type: must(types.Type(widgetKind(w.version))), Owned: must(m.Owned(context.Background(), w.obj)),
+		Tree: treeOf(w.obj), Type: must(types.Type(widgetKind(w.version))), Owned: must(m.FieldSet(context.Background(), w.obj)),
 		Struct: h.name == "structs",
 	}
 }
@@ -205,7 +205,7 @@ func without(obj *unstructured.Unstructured, intent oracle.Intent, hollow *field
 		}
 	}
 	around := hollow
-	for !around.Empty() {
+	for !around.IsEmpty() {
 		tree = intent.Type.Remove(tree, around)
 		var paths []fieldpath.Path
 		for path := range around.All() {
@@ -233,7 +233,7 @@ func (h host) owners(w write, obj runtime.Object, hollow, around *fieldpath.Set)
 		if e.APIVersion != gv(w.version).String() {
 			left = elsewhere(hollow)
 		}
-		if fields := e.Owned().RecursiveDifference(left).Difference(around); !fields.Empty() {
+		if fields := e.Owned().RecursiveDifference(left).Difference(around); !fields.IsEmpty() {
 			out[e.Key] = e.APIVersion + " " + fields.String()
 		}
 	}
@@ -255,11 +255,11 @@ func elsewhere(hollow *fieldpath.Set) *fieldpath.Set {
 			name, _ := path[1].Field()
 			switch inside, _ := path[len(path)-1].Field(); {
 			case name != "look":
-				at = fieldpath.Fields(append([]string{"spec"}, names[name]...)...)
+				at = fieldpath.NewPath(append([]string{"spec"}, names[name]...)...)
 			case inside == "size":
-				at = fieldpath.Fields("spec", "size")
+				at = fieldpath.NewPath("spec", "size")
 			case inside == "paint":
-				at = fieldpath.Fields("spec", "color")
+				at = fieldpath.NewPath("spec", "color")
 			}
 		}
 		out = append(out, at)

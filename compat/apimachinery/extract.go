@@ -40,7 +40,7 @@ func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string
 	if err != nil {
 		return fmt.Errorf("%T: %w", object, err)
 	}
-	if err := objectType.Validate(tree, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
+	if err := objectType.Validate(tree, typed.Rules{AllowDuplicates: true, AllowUnknown: true}); err != nil {
 		return fmt.Errorf("object: %w", err)
 	}
 	accessor, err := meta.Accessor(object)
@@ -57,7 +57,7 @@ func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string
 			return fmt.Errorf("managed fields of %q: %w", manager, err)
 		}
 	}
-	if owned.Empty() {
+	if owned.IsEmpty() {
 		return nil
 	}
 	// Nothing is left when all that is owned are fields that object leaves out; they

@@ -202,7 +202,7 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 		return nil, statusError(err)
 	}
 	after := result.Object
-	if live != nil && !result.Changed {
+	if live != nil && !result.ObjectChanged {
 		out := copied(live)
 		if manager == kubectl {
 			if err := copyLastApplied(out, after); err != nil {

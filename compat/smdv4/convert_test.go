@@ -49,7 +49,7 @@ func TestSets(t *testing.T) {
 	}
 	none, err := smdv4.FromSet(nil)
 	require.NoError(t, err)
-	require.True(t, none.Empty())
+	require.True(t, none.IsEmpty())
 	require.True(t, smdv4.Set(nil).Empty())
 	require.Equal(t, v4fieldpath.PathElement{}, smdv4.Element(fieldpath.Element{}), "what selects nothing selects nothing")
 }

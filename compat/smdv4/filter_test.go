@@ -92,7 +92,7 @@ func TestFiltersByVersion(t *testing.T) {
 	filters, err := smdv4.FromSets(map[v4fieldpath.APIVersion]*v4fieldpath.Set{"v1": status})
 	require.NoError(t, err)
 	require.Equal(
-		t, map[string]fieldpath.Filter{"v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))}}, filters,
+		t, map[string]fieldpath.Filter{"v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.NewPath("status"))}}, filters,
 	)
 	filters, err = smdv4.FromFilters(map[v4fieldpath.APIVersion]v4fieldpath.Filter{"v1": nil})
 	require.NoError(t, err)

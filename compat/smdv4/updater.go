@@ -148,7 +148,7 @@ func (u *Updater) start(live, other *v4typed.TypedValue, version v4fieldpath.API
 func managersOf(entries, before []updater.Entry, managers v4fieldpath.ManagedFields) v4fieldpath.ManagedFields {
 	out := make(v4fieldpath.ManagedFields, len(entries))
 	for _, e := range entries {
-		if e.Set.Empty() {
+		if e.Set.IsEmpty() {
 			continue
 		}
 		set := managers[e.Name]

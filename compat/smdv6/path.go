@@ -43,7 +43,7 @@ func Element(e fieldpath.Element) v6fieldpath.PathElement {
 func FromElement(e v6fieldpath.PathElement) (fieldpath.Element, error) {
 	switch {
 	case e.FieldName != nil:
-		return fieldpath.Field(*e.FieldName), nil
+		return fieldpath.FieldElement(*e.FieldName), nil
 	case e.Key != nil:
 		fields := make([]fieldpath.KeyField, len(*e.Key))
 		for i, f := range *e.Key {
@@ -53,15 +53,15 @@ func FromElement(e v6fieldpath.PathElement) (fieldpath.Element, error) {
 			}
 			fields[i] = fieldpath.KeyField{Name: f.Name, Value: v}
 		}
-		return fieldpath.Key(fields...), nil
+		return fieldpath.KeyElement(fields...), nil
 	case e.Value != nil:
 		v, err := plainValue(*e.Value)
 		if err != nil {
 			return fieldpath.Element{}, err
 		}
-		return fieldpath.Value(v), nil
+		return fieldpath.ValueElement(v), nil
 	case e.Index != nil:
-		return fieldpath.Index(*e.Index), nil
+		return fieldpath.IndexElement(*e.Index), nil
 	}
 	return fieldpath.Element{}, errorAt("", "the path element selects nothing, want a field, key, value or index")
 }
@@ -100,7 +100,7 @@ func fill(out *v6fieldpath.Set, s *fieldpath.Set) {
 		if entry.Member {
 			out.Members.Insert(theirs)
 		}
-		if !entry.Below.Empty() {
+		if !entry.Below.IsEmpty() {
 			fill(out.Children.Descend(theirs), entry.Below)
 		}
 	}

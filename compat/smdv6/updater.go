@@ -150,7 +150,7 @@ func (u *Updater) start(live, other *v6typed.TypedValue, version v6fieldpath.API
 func managersOf(entries, before []updater.Entry, managers v6fieldpath.ManagedFields) v6fieldpath.ManagedFields {
 	out := make(v6fieldpath.ManagedFields, len(entries))
 	for _, e := range entries {
-		if e.Set.Empty() {
+		if e.Set.IsEmpty() {
 			continue
 		}
 		set := managers[e.Name]

@@ -102,7 +102,7 @@ func (p *plainer) child(e fieldpath.Element, v any) (out any, changed bool, err 
 func (p *plainer) plainMap(m map[string]any) (out any, changed bool, err error) {
 	var copied map[string]any
 	for name, v := range m {
-		plain, changed, err := p.child(fieldpath.Field(name), v)
+		plain, changed, err := p.child(fieldpath.FieldElement(name), v)
 		if err != nil {
 			return nil, false, err
 		}
@@ -127,7 +127,7 @@ func (p *plainer) yamlMap(m map[any]any) (map[string]any, error) {
 		if !ok {
 			return nil, p.fail("map key %v is not a string", k)
 		}
-		plain, _, err := p.child(fieldpath.Field(name), v)
+		plain, _, err := p.child(fieldpath.FieldElement(name), v)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (p *plainer) yamlMap(m map[any]any) (map[string]any, error) {
 func (p *plainer) plainList(list []any) (out any, changed bool, err error) {
 	var copied []any
 	for i, v := range list {
-		plain, changed, err := p.child(fieldpath.Index(i), v)
+		plain, changed, err := p.child(fieldpath.IndexElement(i), v)
 		if err != nil {
 			return nil, false, err
 		}

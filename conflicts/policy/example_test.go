@@ -28,7 +28,7 @@ rules:
 	}
 	conflict := func(manager string, fields ...string) conflicts.Conflict {
 		return conflicts.Conflict{
-			Path: fieldpath.Fields(fields...), Owner: managedfields.KeyOf(manager, "Update", "apps/v1", ""),
+			Path: fieldpath.NewPath(fields...), Owner: managedfields.KeyOf(manager, "Update", "apps/v1", ""),
 		}
 	}
 	object := &metav1.PartialObjectMetadata{}

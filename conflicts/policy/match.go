@@ -144,7 +144,7 @@ func readings(text string) (paths []string) {
 		paths = append(paths, marked(path))
 	}
 	if names != nil {
-		paths = append(paths, strings.ReplaceAll(names[1], ".", mark+".")+marked(fieldpath.Fields(names[2])))
+		paths = append(paths, strings.ReplaceAll(names[1], ".", mark+".")+marked(fieldpath.NewPath(names[2])))
 	}
 	return paths
 }

@@ -14,11 +14,11 @@ import (
 )
 
 var (
-	app      = fieldpath.Key(fieldpath.KeyField{Name: "name", Value: "app"})
-	image    = append(fieldpath.Fields("spec", "template", "spec", "containers"), app, fieldpath.Field("image"))
-	tcp      = fieldpath.Key(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
-	port     = append(fieldpath.Fields("spec", "ports"), tcp)
-	replicas = fieldpath.Fields("spec", "replicas")
+	app      = fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: "app"})
+	image    = append(fieldpath.NewPath("spec", "template", "spec", "containers"), app, fieldpath.FieldElement("image"))
+	tcp      = fieldpath.KeyElement(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
+	port     = append(fieldpath.NewPath("spec", "ports"), tcp)
+	replicas = fieldpath.NewPath("spec", "replicas")
 )
 
 func deployment() *metav1.PartialObjectMetadata {
@@ -38,12 +38,12 @@ func TestOddNames(t *testing.T) {
 	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`, `a"b`, "ä", " ", "\n"}
 	for _, manager := range names {
 		for _, name := range names {
-			path := fieldpath.Fields("data", name)
+			path := fieldpath.NewPath("data", name)
 			if manager == "" {
-				path = append(path, fieldpath.Key(fieldpath.KeyField{Name: "name", Value: name}))
+				path = append(path, fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: name}))
 			}
 			if manager == "*" {
-				path = append(path, fieldpath.Key(fieldpath.KeyField{Name: "a" + name, Value: "x"}), fieldpath.Value(name))
+				path = append(path, fieldpath.KeyElement(fieldpath.KeyField{Name: "a" + name, Value: "x"}), fieldpath.ValueElement(name))
 			}
 			requireMatches(t, path.String(), path, true)
 			requireMatches(t, policy.Exactly(path), path, true)
@@ -62,12 +62,12 @@ func TestOddNames(t *testing.T) {
 	for _, name := range names {
 		for _, other := range append(names, "data", "a.data") {
 			for _, path := range []fieldpath.Path{
-				fieldpath.Fields("data", other), fieldpath.Fields("data", other, "x"), fieldpath.Fields("data." + other),
-				append(fieldpath.Fields("data"), fieldpath.Value(other)), fieldpath.Fields(other, "data"), fieldpath.Fields("data"),
-				append(fieldpath.Fields("data"), fieldpath.Key(fieldpath.KeyField{Name: other, Value: name})),
+				fieldpath.NewPath("data", other), fieldpath.NewPath("data", other, "x"), fieldpath.NewPath("data." + other),
+				append(fieldpath.NewPath("data"), fieldpath.ValueElement(other)), fieldpath.NewPath(other, "data"), fieldpath.NewPath("data"),
+				append(fieldpath.NewPath("data"), fieldpath.KeyElement(fieldpath.KeyField{Name: other, Value: name})),
 			} {
-				isBelow := len(path) > 1 && path[:2].Equal(fieldpath.Fields("data", name))
-				requireMatches(t, policy.Exactly(fieldpath.Fields("data", name)), path, isBelow)
+				isBelow := len(path) > 1 && path[:2].Equal(fieldpath.NewPath("data", name))
+				requireMatches(t, policy.Exactly(fieldpath.NewPath("data", name)), path, isBelow)
 			}
 		}
 	}
@@ -135,9 +135,9 @@ func TestRules(t *testing.T) {
 
 // TestFields matches paths. In the end each is the text of an example, too: there it gives the same.
 func TestFields(t *testing.T) {
-	annotation := append(fieldpath.Fields("metadata", "annotations"), fieldpath.Field("example.com/a.b"))
-	finalizer := append(fieldpath.Fields("metadata", "finalizers"), fieldpath.Value("example.com/x[1].y"))
-	item := append(fieldpath.Fields("spec", "args"), fieldpath.Index(3))
+	annotation := append(fieldpath.NewPath("metadata", "annotations"), fieldpath.FieldElement("example.com/a.b"))
+	finalizer := append(fieldpath.NewPath("metadata", "finalizers"), fieldpath.ValueElement("example.com/x[1].y"))
+	item := append(fieldpath.NewPath("spec", "args"), fieldpath.IndexElement(3))
 	for _, row := range []struct {
 		pattern string
 		path    fieldpath.Path
@@ -197,7 +197,7 @@ func TestSeveralOwners(t *testing.T) {
 		{Managers: []string{"shared"}, Decision: conflicts.Share},
 		{Managers: []string{"left"}, Decision: conflicts.GiveUp},
 	}}
-	template := fieldpath.Fields("spec", "template")
+	template := fieldpath.NewPath("spec", "template")
 	for _, row := range []struct {
 		all  conflicts.Conflicts
 		want string

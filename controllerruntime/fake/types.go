@@ -66,7 +66,7 @@ func (d *definitions) converter(tree map[string]any) (apimachinery.TypeConverter
 	if known, ok := d.byHash[hash]; ok {
 		return known, nil
 	}
-	types, err := openapi.CompileCRD(tree)
+	types, err := openapi.CompileCRD(data)
 	if err != nil {
 		return nil, err
 	}

@@ -270,7 +270,7 @@ func (a *Applier) ask(ctx context.Context, cached Object, intent *unstructured.U
 	if manager != nil {
 		r.Definition = manager
 		reset := manager.Options().ResetFields[kind.GroupVersion().String()]
-		r.LeavesStatus = reset != nil && reset.Filter(status).Empty()
+		r.LeavesStatus = reset != nil && reset.Filter(status).IsEmpty()
 	}
 	if a.options.Definition != nil {
 		r.Definition = a.options.Definition(ctx)
@@ -282,7 +282,7 @@ func (a *Applier) ask(ctx context.Context, cached Object, intent *unstructured.U
 	return a.options.Answers.Ask(r)
 }
 
-var status = fieldpath.NewSet(fieldpath.Fields("status"))
+var status = fieldpath.NewSet(fieldpath.NewPath("status"))
 
 // foundBefore returns the conflicts that the server found when it was last sent an intent of the object, if their
 // owners still own the fields: those that a plan can't find, because they are of other versions, are decided without a
@@ -291,7 +291,7 @@ func (a *Applier) foundBefore(cached Object, intent *unstructured.Unstructured) 
 	a.mu.Lock()
 	found := a.found[KeyOf(intent.GroupVersionKind().GroupKind(), cached)]
 	a.mu.Unlock()
-	list, _, _ := managedfields.Read(cached) // none of what can't be read
+	list, _ := managedfields.Read(cached) // none of what can't be read
 	for _, c := range found {
 		if e := list.Get(c.Owner); e == nil || e.APIVersion != c.APIVersion || !e.Owned().Has(c.Path) {
 			return nil

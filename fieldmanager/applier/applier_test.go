@@ -260,7 +260,7 @@ func TestStatusOfOthers(t *testing.T) {
 		for subresource, reset := range map[string]string{"": "status", "status": "data"} {
 			m, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin(),
 				fieldmanager.Options{ResetFields: map[string]fieldpath.Filter{
-					"v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields(reset))},
+					"v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.NewPath(reset))},
 				}})
 			require.NoError(t, err)
 			s := &server{t: t}

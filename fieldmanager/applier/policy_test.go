@@ -48,7 +48,7 @@ func ownersOf(t *testing.T, obj applier.Object, key string) (owners []string) {
 	for _, e := range obj.GetManagedFields() {
 		set, err := fieldpath.Parse(fieldsv1.Bytes(e.FieldsV1))
 		require.NoError(t, err)
-		if set.Has(fieldpath.Fields("data", key)) {
+		if set.Has(fieldpath.NewPath("data", key)) {
 			owners = append(owners, e.Manager)
 		}
 	}
@@ -229,10 +229,10 @@ func (s *versioned) Apply(
 	ctx context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string,
 ) (*unstructured.Unstructured, error) {
 	s.sent = append(s.sent, obj)
-	entries, _, err := managedfields.Read(s.live)
+	entries, err := managedfields.Read(s.live)
 	require.NoError(s.t, err)
 	for _, e := range entries {
-		a := fieldpath.Fields("data", "a")
+		a := fieldpath.NewPath("data", "a")
 		if _, has, _ := unstructured.NestedString(obj.Object, "data", "a"); has && e.APIVersion != "v1" && e.Owned().Has(a) {
 			return nil, conflicts.Conflicts{{Path: a, Owner: e.Key, APIVersion: e.APIVersion}}
 		}

@@ -22,7 +22,7 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 	names := s.replicas[version]
 	paths := scale.Paths{}
 	for _, v := range s.versions {
-		paths[s.at(v).String()] = fieldpath.Fields(s.replicas[v]...)
+		paths[s.at(v).String()] = fieldpath.NewPath(s.replicas[v]...)
 	}
 	parent, err := state{live: object}.entries()
 	if err != nil {

@@ -1,6 +1,7 @@
 package fieldmanagertest
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -49,7 +50,11 @@ func (deduced) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed
 
 // define makes the object a custom resource.
 func (s *server) define(crd map[string]any) error {
-	types, err := openapi.CompileCRD(crd)
+	data, err := json.Marshal(crd)
+	if err != nil {
+		return err
+	}
+	types, err := openapi.CompileCRD(data)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (ou
 	if !errors.As(response, &status) || status.Status().Details == nil {
 		return nil, nil
 	}
-	list, _, err := managedfields.Read(live)
+	list, err := managedfields.Read(live)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestFoundBy(t *testing.T) {
 		require.ErrorContains(t, err, "the object has changed", why)
 	}
 	unborn := conflicts.Conflict{
-		Path:       fieldpath.Fields("spec", "maxReplicas"),
+		Path:       fieldpath.NewPath("spec", "maxReplicas"),
 		Owner:      managedfields.KeyOf(fieldmanager.BeforeFirstApply, metav1.ManagedFieldsOperationUpdate, "autoscaling/v2", ""),
 		APIVersion: "autoscaling/v2", Live: "x",
 	}
@@ -74,7 +74,7 @@ func TestFoundByOverwrittenPaths(t *testing.T) {
 	}
 	conflict := func(name string) conflicts.Conflict {
 		return conflicts.Conflict{
-			Path: fieldpath.Fields("spec", name), APIVersion: "autoscaling/v2",
+			Path: fieldpath.NewPath("spec", name), APIVersion: "autoscaling/v2",
 			Owner: managedfields.KeyOf("ops", metav1.ManagedFieldsOperationApply, "", ""),
 		}
 	}

@@ -31,13 +31,13 @@ type OwnershipChange struct {
 
 // ownershipChanges returns how the entries of the merged object differ from live's.
 func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
-	before, _, _ := managedfields.Read(w.live) // none of nil; the apply has read live's, and written those of merged
-	after, _, _ := managedfields.Read(merged)
+	before, _ := managedfields.Read(w.live) // none of nil; the apply has read live's, and written those of merged
+	after, _ := managedfields.Read(merged)
 	out := OwnershipChanges(before, after)
 	removed := map[string]*fieldpath.Set{} // by version
 	for i := range out {
 		c := &out[i]
-		if c.Loses.Empty() {
+		if c.Loses.IsEmpty() {
 			continue
 		}
 		version := cmp.Or(c.From, c.Version) // before the write
@@ -75,10 +75,10 @@ func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChang
 		if old.APIVersion != "" && old.APIVersion != c.Version {
 			c.From = old.APIVersion
 		}
-		if c.Gains.Empty() && c.Loses.Empty() && c.From == "" {
+		if c.Gains.IsEmpty() && c.Loses.IsEmpty() && c.From == "" {
 			return
 		}
-		if !c.Gains.Empty() { // most only lose, and there may be 10,000
+		if !c.Gains.IsEmpty() { // most only lose, and there may be 10,000
 			c.Shares = ownedByOthers(after, c)
 		}
 		out = append(out, c)

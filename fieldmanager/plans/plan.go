@@ -190,7 +190,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 		result.Conflicts = slices.Clone(options.Found)
 	}
 	p := &Plan{Object: result.Object, Conflicts: result.Conflicts}
-	if result.NoOp() {
+	if result.IsNoOp() {
 		return p, nil
 	}
 	w := write{ctx, m, m.Options(), m.Kind().GroupVersion().String(), live}
@@ -248,7 +248,7 @@ func touches(set *fieldpath.Set, path fieldpath.Path) bool {
 		}
 		set = below
 	}
-	return !set.Empty()
+	return !set.IsEmpty()
 }
 
 // write is the apply that is planned.
@@ -374,7 +374,7 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 		}
 		c, of := semantics.Compare(t, before, after), t
 		reordered := t.Reordered(before, after)
-		if c.AddedOrModified().Empty() && c.Removed.Empty() && reordered.Empty() {
+		if c.AddedOrModified().IsEmpty() && c.Removed.IsEmpty() && reordered.IsEmpty() {
 			of = typed.Deduced()
 			c = semantics.Compare(of, before, after)
 		}

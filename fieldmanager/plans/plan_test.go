@@ -43,7 +43,7 @@ func oneLine(p *plans.Plan) string {
 			verb string
 			set  *fieldpath.Set
 		}{{"gains", o.Gains}, {"shares", o.Shares}, {"loses", o.Loses}, {"removes", o.Removes}} {
-			if !part.set.Empty() {
+			if !part.set.IsEmpty() {
 				fmt.Fprintf(&b, " %s %s", part.verb, strings.ReplaceAll(strings.TrimSpace(part.set.String()), "\n", ","))
 			}
 		}
@@ -198,7 +198,7 @@ func TestPlanPutsBack(t *testing.T) {
 		return fieldpath.Excluding{Set: fieldpath.NewSet(paths...)}
 	}
 	spec := func(name string, below ...fieldpath.Element) fieldpath.Path {
-		return append(fieldpath.Fields("spec", name), below...)
+		return append(fieldpath.NewPath("spec", name), below...)
 	}
 	text := excluding(spec("text"), spec("labels"))
 	count := keeping{fieldpath.NewSet(spec("count"))}
@@ -218,15 +218,15 @@ func TestPlanPutsBack(t *testing.T) {
 			"spec: {count: 1, labels: {k: v}, ports: [{port: 1}]}", "unchanged"},
 		{"all but one, beside another change", "", count, "spec: {count: 1}", "spec: {count: 2, labels: {k: v}}",
 			"changed\nmodified .spec.count 1 2"},
-		{"an item", "the list stays, empty", excluding(spec("set", fieldpath.Value("p"))),
+		{"an item", "the list stays, empty", excluding(spec("set", fieldpath.ValueElement("p"))),
 			"spec: {text: a}", "spec: {text: a, set: [p]}", "changed\nadded .spec.set null []"},
-		{"what neither has", "", excluding(spec("labels", fieldpath.Field("k"))), "spec: {text: a}", "spec: {text: b}",
+		{"what neither has", "", excluding(spec("labels", fieldpath.FieldElement("k"))), "spec: {text: a}", "spec: {text: b}",
 			"changed\nmodified .spec.text \"a\" \"b\""},
 		{"what the intent has and live has not, inside", "the map stays, empty",
-			excluding(spec("labels", fieldpath.Field("k"))),
+			excluding(spec("labels", fieldpath.FieldElement("k"))),
 			"spec: {text: a}", "spec: {text: a, labels: {k: v}}", "changed\nadded .spec.labels null {}"},
 		{"a list where live has a map", "what is reset is as in live, whatever stands in its place",
-			excluding(fieldpath.Fields("status", "at")), "status: {at: x}", "status: [x]", "unchanged"},
+			excluding(fieldpath.NewPath("status", "at")), "status: {at: x}", "status: [x]", "unchanged"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			reset := func(o *fieldmanager.Options) {
@@ -253,7 +253,7 @@ func TestPlanRemovesNothingThatIsReset(t *testing.T) {
 		want   string
 	}{
 		{nil, "changed\nremoved .spec.text \"a\" null\nalice loses .spec.text removes .spec.text"},
-		{fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("spec", "text"))},
+		{fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.NewPath("spec", "text"))},
 			"ownership only\nalice loses .spec.text"},
 	} {
 		live, err := writetest.Apply(newManager(t, "v1"), nil, object(t, "v1", "spec: {count: 1, text: a}"), "alice", false)
@@ -518,7 +518,7 @@ func TestChangesOfItemsWithoutKeys(t *testing.T) {
 	after := map[string]any{"secrets": []any{named}}
 	changes := slices.Collect(plans.Changes(accounts, nil, before, after))
 	require.Equal(t, []plans.Change{{
-		Kind: plans.Modified, Path: fieldpath.Fields("secrets"), Before: before["secrets"], After: after["secrets"],
+		Kind: plans.Modified, Path: fieldpath.NewPath("secrets"), Before: before["secrets"], After: after["secrets"],
 	}}, changes)
 	require.Empty(t, slices.Collect(plans.Changes(accounts, nil, before, before)))
 }

@@ -10,7 +10,7 @@ import (
 // serverFields are the fields of an object that only its server sets: those that nobody owns (spec rule 2.7), and the
 // two of an object that is being deleted.
 var serverFields = managedfields.Unowned().Union(fieldpath.NewSet(
-	fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "deletionGracePeriodSeconds")))
+	fieldpath.NewPath("metadata", "deletionTimestamp"), fieldpath.NewPath("metadata", "deletionGracePeriodSeconds")))
 
 // putBack returns the merged object with live's values of what the write must not change: what it resets
 // (spec rule 2.9), and serverFields. live is nil for a create.
@@ -33,13 +33,13 @@ func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]a
 // not plain fields, and those of filters that are not sets.
 func putBackFiltered(t *typed.Type, live, merged map[string]any, reset fieldpath.Filter) (map[string]any, error) {
 	c := t.Compare(live, merged).Map(func(s *fieldpath.Set) *fieldpath.Set { return s.Difference(reset.Filter(s)) })
-	if c.Unchanged() {
+	if c.IsUnchanged() {
 		return merged, nil
 	}
 	tree := t.Remove(merged, c.AddedOrModified())
-	if missing := c.Modified.Union(c.Removed); !missing.Empty() {
+	if missing := c.Modified.Union(c.Removed); !missing.IsEmpty() {
 		part := t.Extract(live, missing.Leaves(), true)
-		merged, err := t.Merge(tree, part, typed.Rules{Duplicates: true, Unknown: true})
+		merged, err := t.Merge(tree, part, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 		if err != nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		return nil, err
 	}
 	left := fieldpath.NewSet(decided[conflicts.GiveUp]...).Union(shared.Difference(there))
-	out.Force = !forced.Empty()
+	out.Force = !forced.IsEmpty()
 	options.Force = out.Force
 	// The container of what is left out may then be in conflict itself: an item or map entry stays, and live has null
 	// in its place. It is left out in its turn.
@@ -106,14 +106,14 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 			}
 			paths = append(paths, withoutKeyField(t, tree, c.Path))
 		}
-		if left = fieldpath.NewSet(paths...); left.Empty() {
+		if left = fieldpath.NewSet(paths...); left.IsEmpty() {
 			return out, nil
 		}
 	}
 }
 
 // resourceVersion is the field with which an intent is refused once live has changed.
-var resourceVersion = fieldpath.NewSet(fieldpath.Fields("metadata", "resourceVersion"))
+var resourceVersion = fieldpath.NewSet(fieldpath.NewPath("metadata", "resourceVersion"))
 
 // allPaths returns the paths of all values in a tree, containers included. It makes many lookups cheap.
 func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
@@ -168,15 +168,15 @@ func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fie
 
 // withShared returns an intent with live's values at the paths of set, all of which live has.
 func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set) (map[string]any, error) {
-	if set.Empty() {
+	if set.IsEmpty() {
 		return intent, nil
 	}
 	all := t.FieldSet(live)
 	// With everything below the paths, because the shapes may differ.
 	part := t.Extract(live, set.Union(all.AtOrBelow(set)), true)
-	shared, err := t.Merge(intent, part, typed.Rules{Duplicates: true, Unknown: true})
+	shared, err := t.Merge(intent, part, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	if err == nil {
-		_, err = t.Merge(live, shared.Value, typed.Rules{Unknown: true})
+		_, err = t.Merge(live, shared.Value, typed.Rules{AllowUnknown: true})
 	}
 	if err != nil {
 		// An update may have left in live what no intent may have (spec rule 1.3).
@@ -196,7 +196,7 @@ func LeaveOut(ctx context.Context, m *fieldmanager.FieldManager, applied runtime
 	}
 	tree, t, err := m.At(ctx, applied, m.Kind().GroupVersion().String())
 	if err == nil {
-		err = t.Validate(tree, typed.Rules{Duplicates: true, Unknown: true})
+		err = t.Validate(tree, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	}
 	if err != nil {
 		return nil, &fieldmanager.ObjectError{Role: fieldmanager.AppliedObject, Err: err}
@@ -207,7 +207,7 @@ func LeaveOut(ctx context.Context, m *fieldmanager.FieldManager, applied runtime
 // leaveOut is LeaveOut for a tree. Declared fields in kept stay, too. Items and entries of maps stay although they may
 // be empty, because a manager that drops them could remove what others have in them.
 func leaveOut(t *typed.Type, intent map[string]any, set, kept *fieldpath.Set) map[string]any {
-	if set.Empty() {
+	if set.IsEmpty() {
 		return intent
 	}
 	// A declared field is left out if something in it is, and no leaf, empty list, item or entry in it stays.

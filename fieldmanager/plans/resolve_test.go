@@ -245,7 +245,7 @@ func TestResolveInNull(t *testing.T) {
 }
 
 func TestLeaveOut(t *testing.T) {
-	port := append(fieldpath.Fields("spec", "ports"), fieldpath.Key(
+	port := append(fieldpath.NewPath("spec", "ports"), fieldpath.KeyElement(
 		fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"}))
 	const intent = "spec: {text: a, count: 1, labels: {k: v}, ports: [{port: 80, name: web}]}"
 	m := newManager(t, "v1")
@@ -255,11 +255,11 @@ func TestLeaveOut(t *testing.T) {
 		want      string
 	}{
 		{"nothing", "", nil, intent},
-		{"a leaf", "", fieldpath.Fields("spec", "text"), "spec: {count: 1, labels: {k: v}, ports: [{port: 80, name: web}]}"},
-		{"all below a path", "", fieldpath.Fields("spec", "ports"), "spec: {text: a, count: 1, labels: {k: v}}"},
-		{"the last of a map", "an empty one would be owned", fieldpath.Fields("spec", "labels", "k"),
+		{"a leaf", "", fieldpath.NewPath("spec", "text"), "spec: {count: 1, labels: {k: v}, ports: [{port: 80, name: web}]}"},
+		{"all below a path", "", fieldpath.NewPath("spec", "ports"), "spec: {text: a, count: 1, labels: {k: v}}"},
+		{"the last of a map", "an empty one would be owned", fieldpath.NewPath("spec", "labels", "k"),
 			"spec: {text: a, count: 1, ports: [{port: 80, name: web}]}"},
-		{"a field of an item", "the item stays", append(port, fieldpath.Field("name")),
+		{"a field of an item", "the item stays", append(port, fieldpath.FieldElement("name")),
 			"spec: {text: a, count: 1, labels: {k: v}, ports: [{port: 80}]}"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestLeaveOut(t *testing.T) {
 	}
 	// Duplicates and undeclared fields are the server's to refuse.
 	out, err := plans.LeaveOut(t.Context(), m, object(t, "v1", "spec: {text: a, set: [b, b], other: c}"),
-		fieldpath.NewSet(fieldpath.Fields("spec", "text")))
+		fieldpath.NewSet(fieldpath.NewPath("spec", "text")))
 	require.NoError(t, err)
 	require.Equal(t, object(t, "v1", "spec: {set: [b, b], other: c}"), out)
 	for want, obj := range map[string]runtime.Object{

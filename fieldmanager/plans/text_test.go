@@ -47,7 +47,7 @@ func TestTexts(t *testing.T) {
 	for change := range plan.Changes() {
 		changes = append(changes, change)
 	}
-	entries, _, err := managedfields.Read(forced.Object)
+	entries, err := managedfields.Read(forced.Object)
 	require.NoError(t, err)
 	for want, value := range map[string]any{
 		"changed":        first,

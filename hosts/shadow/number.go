@@ -302,7 +302,7 @@ func canonical(entries []any) []any {
 func (a *answers) dropsNothing(manager string) bool {
 	before, ok1 := applied(a.live, manager)
 	after, ok2 := applied(a.tenure, manager)
-	return ok1 && ok2 && before.Owned().Difference(after.Owned()).Empty()
+	return ok1 && ok2 && before.Owned().Difference(after.Owned()).IsEmpty()
 }
 
 func applied(tree map[string]any, manager string) (managedfields.Entry, bool) {

@@ -101,7 +101,7 @@ var changes = []attack{
 			}
 			var half []fieldpath.Path
 			for p := range entry[0].Owned().All() {
-				if len(half) < n && len(p) == 4 && p[3].Equal(fieldpath.Field("value")) {
+				if len(half) < n && len(p) == 4 && p[3].Equal(fieldpath.FieldElement("value")) {
 					half = append(half, append(fieldpath.Path(nil), p...))
 				}
 			}
@@ -130,7 +130,7 @@ var changes = []attack{
 		build: func(n int) func() error {
 			c := make(conflicts.Conflicts, 4*n)
 			for i := range c {
-				c[i] = conflicts.Conflict{Path: fieldpath.Fields("a"), Owner: managedfields.Key{Manager: fmt.Sprint("m", i%n)}}
+				c[i] = conflicts.Conflict{Path: fieldpath.NewPath("a"), Owner: managedfields.Key{Manager: fmt.Sprint("m", i%n)}}
 			}
 			return func() error { c.Sort(); return nil }
 		},

@@ -103,7 +103,7 @@ var duplicates = []attack{
 		build: func(n int) func() error {
 			sets := make([]*fieldpath.Set, n)
 			for i := range sets {
-				sets[i] = fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i)))
+				sets[i] = fieldpath.NewSet(fieldpath.NewPath("a", fmt.Sprint(i)))
 			}
 			return func() error { return check(fieldpath.UnionOf(sets...).Len() == n, "not all are in it") }
 		},

@@ -114,9 +114,9 @@ var keys = []attack{
 		build: func(n int) func() error {
 			path := make(fieldpath.Path, n)
 			for i := range path {
-				path[i] = fieldpath.Field("a")
+				path[i] = fieldpath.FieldElement("a")
 			}
-			return func() error { return check(fieldpath.NewSet(path).Empty(), "a set that is too deep") }
+			return func() error { return check(fieldpath.NewSet(path).IsEmpty(), "a set that is too deep") }
 		},
 	},
 	{
@@ -142,7 +142,7 @@ var keys = []attack{
 				apply(manager(), nil, intent, false),
 				func() error { return parse(`{"f:` + strings.Repeat(`\ud800`, n) + `":{},"v:\"\\udc00\\ud800\"":{}}`) },
 				func() error {
-					if !fieldpath.Value("\xff").Equal(fieldpath.Value("�")) {
+					if !fieldpath.ValueElement("\xff").Equal(fieldpath.ValueElement("�")) {
 						return errors.New("two elements")
 					}
 					return nil

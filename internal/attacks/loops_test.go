@@ -42,8 +42,8 @@ var loops = []attack{
 		name: "a map that holds itself, as a key or a value of a set", why: "the text of an element", size: 1, want: "levels",
 		gets: "an error; as an element of package fieldpath it is cut",
 		build: func(int) func() error {
-			e := fieldpath.Value(loop())
-			_ = e.Compare(fieldpath.Key(fieldpath.KeyField{Name: "a", Value: loop()}))
+			e := fieldpath.ValueElement(loop())
+			_ = e.Compare(fieldpath.KeyElement(fieldpath.KeyField{Name: "a", Value: loop()}))
 			return apply(manager(), nil, object(tree{"list": []any{tree{"name": loop()}}}), false)
 		},
 	},

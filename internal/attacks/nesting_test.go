@@ -174,14 +174,11 @@ var nesting = []attack{
 		},
 	},
 	{
-		name: "nested schema of a CustomResourceDefinition", why: "the compiler", size: 20_000, want: "nest",
+		name: "nested schema of a CustomResourceDefinition", why: "the compiler", size: 20_000, want: "depth",
 		gets: "an error",
 		build: func(n int) func() error {
-			var schema any = tree{"type": "string"}
-			for range n {
-				schema = tree{"type": "object", "properties": tree{"a": schema}}
-			}
-			crd := definition(schema)
+			const open, end = `{"type":"object","properties":{"a":`, `}}`
+			crd := definition(strings.Repeat(open, n) + `{"type":"string"}` + strings.Repeat(end, n))
 			return func() error {
 				_, err := openapi.CompileCRD(crd)
 				return err
@@ -266,16 +263,11 @@ var nesting = []attack{
 	},
 }
 
-// definition returns a CustomResourceDefinition with a schema.
-func definition(schema any) tree {
-	return tree{
-		"apiVersion": "apiextensions.k8s.io/v1",
-		"kind":       "CustomResourceDefinition",
-		"metadata":   tree{"name": "things.example.dev"},
-		"spec": tree{"group": "example.dev", "names": tree{"kind": "Thing"}, "versions": []any{
-			tree{"name": "v1", "schema": tree{"openAPIV3Schema": schema}},
-		}},
-	}
+// definition returns a CustomResourceDefinition with a schema, as JSON.
+func definition(schema string) []byte {
+	return []byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
+		`"metadata":{"name":"things.example.dev"},"spec":{"group":"example.dev","names":{"kind":"Thing"},` +
+		`"versions":[{"name":"v1","schema":{"openAPIV3Schema":` + schema + `}}]}}`)
 }
 
 // fieldsOf returns what a manager's entry has.

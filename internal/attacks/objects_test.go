@@ -37,7 +37,6 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/report"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
-	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
@@ -203,7 +202,7 @@ func (stores) Apply(_ context.Context, _ string, obj *unstructured.Unstructured,
 func everyFunction() map[string]func(odd) {
 	ctx := context.Background()
 	good := object(tree{"text": "x", "any": tree{"a": "b"}})
-	spec := fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "any", "a"))
+	spec := fieldpath.NewSet(fieldpath.NewPath("spec"), fieldpath.NewPath("spec", "any", "a"))
 	live := func(f func(live, other runtime.Object)) func(odd) {
 		return func(o odd) {
 			f(o.obj, good)
@@ -242,7 +241,7 @@ func everyFunction() map[string]func(odd) {
 		"typed.Type.Default":      one(func(t *typed.Type, v any) { t.Default(v) }),
 		"typed.Type.Extract":      one(func(t *typed.Type, v any) { t.Extract(v, spec, true) }),
 		"typed.Type.FieldSet":     one(func(t *typed.Type, v any) { t.FieldSet(v) }),
-		"typed.Type.Get":          one(func(t *typed.Type, v any) { t.Get(v, fieldpath.Fields("spec", "any")) }),
+		"typed.Type.Get":          one(func(t *typed.Type, v any) { t.Get(v, fieldpath.NewPath("spec", "any")) }),
 		"typed.Type.IsReconciled": func(o odd) { thing.IsReconciled(o.tree()) },
 		"typed.Type.Merge":        pair(func(t *typed.Type, a, b any) { _, _ = t.Merge(a, b, typed.Rules{}) }),
 		"typed.Type.Remove":       one(func(t *typed.Type, v any) { t.Remove(v, spec) }),
@@ -254,13 +253,8 @@ func everyFunction() map[string]func(odd) {
 			_, _ = fieldpath.FromTree(o.tree())
 			_, _ = fieldpath.FromTree(tree{"f:a": o.value})
 		},
-		"typed/fieldpath.Key":   func(o odd) { fieldpath.Key(fieldpath.KeyField{Name: "a", Value: o.value}) },
-		"typed/fieldpath.Value": func(o odd) { fieldpath.Value(o.value) },
-
-		"typed/openapi.CompileCRD": func(o odd) {
-			_, _ = openapi.CompileCRD(o.tree())
-			_, _ = openapi.CompileCRD(tree{"spec": tree{"versions": []any{tree{"name": "v1", "schema": o.value}}}})
-		},
+		"typed/fieldpath.KeyElement":   func(o odd) { fieldpath.KeyElement(fieldpath.KeyField{Name: "a", Value: o.value}) },
+		"typed/fieldpath.ValueElement": func(o odd) { fieldpath.ValueElement(o.value) },
 
 		"managedfields.Copy": live(func(a, b runtime.Object) { _, _ = managedfields.Copy(a, b) }),
 		"managedfields.DecodeTree": func(o odd) {
@@ -269,7 +263,7 @@ func everyFunction() map[string]func(odd) {
 			_, _ = managedfields.DecodeTree(list)
 		},
 		"managedfields.Entries.Into": live(func(a, b runtime.Object) {
-			l, _, _ := managedfields.Read(a)
+			l, _ := managedfields.Read(a)
 			_, _ = l.Into(b)
 		}),
 		"managedfields.Entries.JSONPatch": func(o odd) {
@@ -278,7 +272,7 @@ func everyFunction() map[string]func(odd) {
 		},
 		"managedfields.Equal": live(func(a, b runtime.Object) { managedfields.Equal(a, b, true) }),
 		"managedfields.Of":    func(o odd) { managedfields.Of(o.tree()) },
-		"managedfields.Read":  live(func(a, _ runtime.Object) { _, _, _ = managedfields.Read(a) }),
+		"managedfields.Read":  live(func(a, _ runtime.Object) { _, _ = managedfields.Read(a) }),
 		"managedfields.ReadEntry": func(o odd) {
 			_, _ = managedfields.ReadEntry(o.value, 0)
 			e, err := managedfields.ReadEntry(tree{"manager": "m", "operation": "Apply", "fieldsV1": o.value}, 0)
@@ -303,7 +297,7 @@ func everyFunction() map[string]func(odd) {
 		"fieldmanager.FieldManager.Extract": live(func(a, _ runtime.Object) {
 			_, _ = m.Extract(ctx, a, spec)
 		}),
-		"fieldmanager.FieldManager.Owned": live(func(a, _ runtime.Object) { _, _ = m.Owned(ctx, a) }),
+		"fieldmanager.FieldManager.FieldSet": live(func(a, _ runtime.Object) { _, _ = m.FieldSet(ctx, a) }),
 		"fieldmanager.FieldManager.Update": live(func(a, b runtime.Object) {
 			_, _ = m.Update(ctx, a, b, fieldmanager.UpdateOptions{Manager: "a"})
 		}),
@@ -321,7 +315,7 @@ func everyFunction() map[string]func(odd) {
 			}
 		},
 		"fieldmanager/plans.FoundBy": live(func(a, _ runtime.Object) {
-			known := conflicts.Conflicts{{Path: fieldpath.Fields("spec")}}
+			known := conflicts.Conflicts{{Path: fieldpath.NewPath("spec")}}
 			_, _ = plans.FoundBy(known, a, known)
 		}),
 		"fieldmanager/plans.LeaveOut": live(func(a, _ runtime.Object) { _, _ = plans.LeaveOut(ctx, m, a, spec) }),
@@ -352,7 +346,7 @@ func everyFunction() map[string]func(odd) {
 		"conflicts/policy.Policy.Decide": live(func(a, _ runtime.Object) {
 			obj, _ := a.(*metav1.PartialObjectMetadata)
 			decider.Decide(obj, conflicts.Conflicts{{Live: a}})
-			decider.Decide(nil, conflicts.Conflicts{{Applied: a, Path: fieldpath.Fields("a")}})
+			decider.Decide(nil, conflicts.Conflicts{{Applied: a, Path: fieldpath.NewPath("a")}})
 		}),
 		"conflicts/policy.Policy.Resolve": live(func(a, _ runtime.Object) {
 			obj, _ := a.(*metav1.PartialObjectMetadata)

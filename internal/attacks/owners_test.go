@@ -30,7 +30,7 @@ func updates(n int) managedfields.Entries {
 		at := metav1.NewTime(time.Unix(int64(i%100), 0))
 		out[i] = managedfields.NewEntry(
 			managedfields.KeyOf(fmt.Sprintf("m%07d", i), metav1.ManagedFieldsOperationUpdate, "v1", ""),
-			"v1", &at, fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i))),
+			"v1", &at, fieldpath.NewSet(fieldpath.NewPath("a", fmt.Sprint(i))),
 		)
 	}
 	return out
@@ -103,10 +103,10 @@ var owners = []attack{
 		name: "10,000 managers of a scale", why: "who lost and who gained the replicas", size: 2_500,
 		gets: "a result",
 		build: func(n int) func() error {
-			path := fieldpath.Fields("spec", "replicas")
+			path := fieldpath.NewPath("spec", "replicas")
 			list := updates(n)
 			for i := range list {
-				list[i].SetFields(fieldpath.NewSet(path))
+				list[i].SetFieldSet(fieldpath.NewSet(path))
 			}
 			paths := scale.Paths{"v1": path}
 			return func() error {

@@ -46,7 +46,7 @@ var printing = []attack{
 			var all conflicts.Conflicts
 			var lost []conflictreport.Loss
 			for name := range data {
-				path := fieldpath.Fields("spec", "map", name)
+				path := fieldpath.NewPath("spec", "map", name)
 				all = append(all, conflicts.Conflict{Owner: owner, Path: path, Live: evil, Applied: evil + "x"})
 				lost = append(lost, conflictreport.Loss{Owner: all[0].Entry(), Fields: []fieldpath.Path{path}})
 			}

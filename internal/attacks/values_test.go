@@ -102,7 +102,7 @@ var values = []attack{
 				}
 				steps = append(steps,
 					refused("must be", apply(manager(), nil, object(tree{"set": []any{v}, "list": []any{v}}), false)),
-					func() error { typed.Equal(v, v); fieldpath.Value(v); typed.Deduced().FieldSet(v); return nil })
+					func() error { typed.Equal(v, v); fieldpath.ValueElement(v); typed.Deduced().FieldSet(v); return nil })
 			}
 			return all(steps...)
 		},
@@ -119,7 +119,7 @@ var values = []attack{
 					var s *fieldpath.Set
 					s.Union(nil).Intersection(s).Difference(s).RecursiveDifference(s).Leaves()
 					return check(
-						s.Empty() && s.Len() == 0 && len(s.Tree()) == 0 && s.String() == "",
+						s.IsEmpty() && s.Len() == 0 && len(s.Tree()) == 0 && s.String() == "",
 						"nil is empty",
 					)
 				},

@@ -19,7 +19,7 @@ import (
 func Without(
 	t *typed.Type, object map[string]any, fields *fieldpath.Set, defaulter func(runtime.Object),
 ) *fieldpath.Set {
-	if fields.Empty() {
+	if fields.IsEmpty() {
 		return nil
 	}
 	bare, ok := t.Default(t.Remove(object, fields)).(map[string]any)

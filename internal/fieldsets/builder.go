@@ -26,7 +26,7 @@ var setOf = hooks.SetOf.(func(first member, more []member) *fieldpath.Set)
 func (b *Builder) Add(e fieldpath.Element, isMember bool, below *fieldpath.Set) {
 	m := member{e, fieldpath.Entry{Member: isMember, Below: below}}
 	switch {
-	case !isMember && below.Empty():
+	case !isMember && below.IsEmpty():
 	case b.first.Element == (fieldpath.Element{}):
 		b.first = m
 	default:

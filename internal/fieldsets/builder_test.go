@@ -10,7 +10,7 @@ import (
 )
 
 func TestRewrite(t *testing.T) {
-	set := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("b", "c"), fieldpath.Fields("d"))
+	set := fieldpath.NewSet(fieldpath.NewPath("a"), fieldpath.NewPath("b", "c"), fieldpath.NewPath("d"))
 	keep := func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry { return e }
 	require.Same(t, set, fieldsets.Rewrite(set, keep))
 	require.Nil(t, fieldsets.Rewrite(nil, keep))
@@ -18,7 +18,7 @@ func TestRewrite(t *testing.T) {
 		return fieldpath.Entry{Below: new(fieldpath.Set)}
 	}))
 	swapped := fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
-		if e.Equal(fieldpath.Field("b")) {
+		if e.Equal(fieldpath.FieldElement("b")) {
 			return fieldpath.Entry{Member: true}
 		}
 		return entry

@@ -27,7 +27,7 @@ func NamesOf(key []fieldpath.KeyField) []string {
 
 // PartOf returns the key of those fields that have one of the names.
 func PartOf(key []fieldpath.KeyField, names []string) fieldpath.Element {
-	return fieldpath.Key(slices.DeleteFunc(slices.Clone(key), func(f fieldpath.KeyField) bool {
+	return fieldpath.KeyElement(slices.DeleteFunc(slices.Clone(key), func(f fieldpath.KeyField) bool {
 		return !slices.Contains(names, f.Name)
 	})...)
 }

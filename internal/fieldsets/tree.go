@@ -12,7 +12,7 @@ import (
 //
 //	IntersectTree(s, tree)  ==  s.Intersection(FromTree(tree))
 func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
-	if s.Empty() || len(tree) == 0 {
+	if s.IsEmpty() || len(tree) == 0 {
 		return nil
 	}
 	var b Builder
@@ -56,7 +56,7 @@ func RemoveFromTree(s *fieldpath.Set, tree map[string]any) map[string]any {
 
 // removeFrom is RemoveFromTree for what is below a path, which is removed as well if isMember is true.
 func removeFrom(s *fieldpath.Set, tree map[string]any, isMember bool) map[string]any {
-	if s.Empty() && !isMember {
+	if s.IsEmpty() && !isMember {
 		return tree
 	}
 	out := maps.Clone(tree)

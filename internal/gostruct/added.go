@@ -62,13 +62,13 @@ var writers = sync.Pool{New: func() any { return &writer{} }}
 func (w *writer) fields(m *typed.Map, f *form, a, b reflect.Value, except *fieldpath.Set, depth int) bool {
 	level, types := w.out.Level(), f.typesIn(m)
 	for i, field := range f.fields {
-		e := fieldpath.Field(field.name)
+		e := fieldpath.FieldElement(field.name)
 		var av reflect.Value
 		var below *fieldpath.Set
 		inA := false
 		if a.IsValid() {
 			var isExcept bool
-			if isExcept, below = except.At(e); isExcept && below.Empty() {
+			if isExcept, below = except.At(e); isExcept && below.IsEmpty() {
 				continue
 			}
 			av, _, inA = field.in(a)
@@ -191,7 +191,7 @@ func (w *writer) entries(m *typed.Map, f *form, v reflect.Value, depth int) bool
 		value.SetIterValue(it)
 		name := key.String()
 		t, _ := m.Child(name)
-		if t == nil || len(name) > limits.MaxElement || !w.child(fieldpath.Field(name), "", t, f.elem, value, depth) {
+		if t == nil || len(name) > limits.MaxElement || !w.child(fieldpath.FieldElement(name), "", t, f.elem, value, depth) {
 			return false
 		}
 	}
@@ -221,7 +221,7 @@ func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element,
 	f, v := indirect(f, item)
 	if l.IsSet() {
 		text, ok := keyOf(f, v)
-		return fieldpath.Value(text), ok
+		return fieldpath.ValueElement(text), ok
 	}
 	if f.kind != structKind {
 		return e, false
@@ -245,7 +245,7 @@ func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element,
 		}
 		fields = append(fields, fieldpath.KeyField{Name: name, Value: key})
 	}
-	return fieldpath.Key(fields...), true
+	return fieldpath.KeyElement(fields...), true
 }
 
 // maxKey is the longest text in a key, in bytes; longer ones may exceed the limits of an element.

@@ -251,7 +251,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 		default:
 			next.form = c.form(sf.Type)
 		}
-		next.head = string(fieldsets.AppendHead(nil, fieldpath.Field(next.name)))
+		next.head = string(fieldsets.AppendHead(nil, fieldpath.FieldElement(next.name)))
 		f.add(next)
 	}
 }

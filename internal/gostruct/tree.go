@@ -144,7 +144,7 @@ func listTree(f *form, v reflect.Value, depth int) (any, error) {
 	for i := range out {
 		item, err := tree(f.elem, v.Index(i), nil, depth+1)
 		if err != nil {
-			return nil, at(fieldpath.Index(i), err)
+			return nil, at(fieldpath.IndexElement(i), err)
 		}
 		out[i] = item
 	}

@@ -29,7 +29,7 @@ func at(step fieldpath.Element, err error) *typed.Error {
 	return &typed.Error{Path: fieldpath.Path{step}, Detail: err.Error()}
 }
 
-func atField(name string, err error) error { return at(fieldpath.Field(name), err) }
+func atField(name string, err error) error { return at(fieldpath.FieldElement(name), err) }
 
 // entryError is the error of the entry of a map whose name sorts first: maps have no order, and errors are the same
 // every time. Only of entries that are nested too deep, the first one that is found is returned.
@@ -43,7 +43,7 @@ func (e *entryError) add(name string, err error) (isEnd bool) {
 	if err == nil {
 		return false
 	}
-	located := at(fieldpath.Field(name), err)
+	located := at(fieldpath.FieldElement(name), err)
 	if isEnd = located.Detail == errTooDeep.Error(); isEnd || e.err == nil || name < e.name {
 		*e = entryError{name, located}
 	}

@@ -264,7 +264,7 @@ func TestAdded(t *testing.T) {
 	}}, nil, nil)
 	require.False(t, ok, "an entry whose name is too long")
 	inner := &mixed{Inner: smallPart{Key: "x", Deep: &smallPart{Key: "y"}}}
-	deep := fieldpath.NewSet(fieldpath.Fields("inner", "deep"))
+	deep := fieldpath.NewSet(fieldpath.NewPath("inner", "deep"))
 	added, ok := gostruct.Added(mixedType, &mixed{}, inner, deep, nil)
 	require.True(t, ok)
 	require.Equal(t, `{"f:inner":{"f:key":{}}}`, added.String())

@@ -2,7 +2,10 @@
 // its comment names, before main begins; nothing else may set one.
 package hooks
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 var (
 	// DecodeSet is fieldpath.Parse, whose *Set it returns, for a text of any length, and for other limits.
@@ -14,6 +17,9 @@ var (
 	NewFinder                       func() any
 	// Tree is the Tree of a fieldpath.Set, for the FieldsV1 that this project wrote of it.
 	Tree func(fieldsV1 []byte) map[string]any
+	// ReadEntries is managedfields.Read, into a *managedfields.Entries. isCurrent means that the list would be written as
+	// it is.
+	ReadEntries func(obj runtime.Object, into any) (isCurrent bool, err error)
 	// SetEncoded makes fieldsV1 the fields of a *managedfields.Entry that NewEntry returned, without decoding them. They
 	// must be as this project writes them: any other text would own other fields. The entry shares them.
 	SetEncoded func(entry any, fieldsV1 *metav1.FieldsV1)

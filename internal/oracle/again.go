@@ -180,7 +180,7 @@ func (l Laws) addsIntent(before, after map[string]any, intent runtime.Object) bo
 	if err != nil {
 		return false
 	}
-	merged, err := l.Type.Merge(without(before), without(tree), typed.Rules{Unknown: true})
+	merged, err := l.Type.Merge(without(before), without(tree), typed.Rules{AllowUnknown: true})
 	if err != nil {
 		return false
 	}
@@ -224,11 +224,11 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 		if err != nil {
 			return fmt.Errorf("extracting: %w", err)
 		}
-		owned, err := m.Owned(context.Background(), extracted)
+		owned, err := m.FieldSet(context.Background(), extracted)
 		if err != nil {
 			return fmt.Errorf("fields of the extracted %s: %w", JSON(extracted.Object), err)
 		}
-		if lost := e.Owned().Difference(owned); !lost.Empty() {
+		if lost := e.Owned().Difference(owned); !lost.IsEmpty() {
 			if l.ownable(tree, lost) {
 				return fmt.Errorf("the extracted %s does not own %v", JSON(extracted.Object), lost)
 			}

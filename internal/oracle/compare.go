@@ -126,12 +126,12 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 		return nil
 	}
 	up, missing := intent.WithMissing(upstream.Object)
-	if missing.Empty() && !intent.Struct {
+	if missing.IsEmpty() && !intent.Struct {
 		return err
 	}
 	isTimeless, complete, own := true, up.(map[string]any), tenure.Object
 	left := intent.emptyListsLeft(missing, own)
-	if !left.Empty() {
+	if !left.IsEmpty() {
 		in := intent.Type.Compare(map[string]any{}, own).Added.AtOrBelow(left).Difference(left)
 		own = intent.Type.Remove(own, in).(map[string]any)
 	}
@@ -158,11 +158,11 @@ func (i Intent) AppliedAgain(live map[string]any, manager, subresource string, u
 	less, all := i.Type.FieldSet(without(upstream)), i.Type.FieldSet(without(tenure))
 	lost := all.Difference(less)
 	for path := range less.Difference(all).All() {
-		if lost.AtOrBelow(fieldpath.NewSet(path)).Empty() {
+		if lost.AtOrBelow(fieldpath.NewSet(path)).IsEmpty() {
 			return false
 		}
 	}
-	return !lost.Empty() && lost.Difference(lost.AtOrBelow(again)).Empty()
+	return !lost.IsEmpty() && lost.Difference(lost.AtOrBelow(again)).IsEmpty()
 }
 
 // emptyListsLeft returns the paths of missing at which the intent has null or an empty struct, and own one with nothing
@@ -202,7 +202,7 @@ func compareEntries(upstream, tenure []any, set, left *fieldpath.Set) error {
 		entries, err := managedfields.DecodeTree(list)
 		out := map[managedfields.Key]string{}
 		for _, e := range entries {
-			if fields := e.Owned().Difference(set).Difference(e.Owned().AtOrBelow(left)); !fields.Empty() {
+			if fields := e.Owned().Difference(set).Difference(e.Owned().AtOrBelow(left)); !fields.IsEmpty() {
 				out[e.Key] = e.APIVersion + " " + fields.String()
 			}
 		}
@@ -221,10 +221,10 @@ func compareEntries(upstream, tenure []any, set, left *fieldpath.Set) error {
 // for none. An object of upstream's that lost everything is null (doc/differences.md, 1).
 func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	tree, isMap := object.(map[string]any)
-	if missing = i.missing(tree); !isMap && object != nil || missing.Empty() {
+	if missing = i.missing(tree); !isMap && object != nil || missing.IsEmpty() {
 		return object, nil
 	}
-	merged, err := i.Type.Merge(tree, i.Type.Extract(i.Tree, missing, true), typed.Rules{Duplicates: true, Unknown: true})
+	merged, err := i.Type.Merge(tree, i.Type.Extract(i.Tree, missing, true), typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	if err != nil {
 		return object, nil
 	}

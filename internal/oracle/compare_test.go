@@ -78,7 +78,7 @@ func TestWithMissingAround(t *testing.T) {
 	intent := oracle.Intent{
 		Tree: map[string]any{"a": map[string]any{"b": nil}, "c": map[string]any{"d": nil}}, Type: typed.Deduced(),
 	}
-	intent.Owned = fieldpath.NewSet(fieldpath.Fields("a", "b"), fieldpath.Fields("c", "d"))
+	intent.Owned = fieldpath.NewSet(fieldpath.NewPath("a", "b"), fieldpath.NewPath("c", "d"))
 	_, missing := intent.WithMissing(map[string]any{"c": map[string]any{}})
 	require.Equal(t, ".a\n.a.b\n.c.d", missing.String())
 }

@@ -129,7 +129,7 @@ func (o Outage) Check(worked map[string]any, workingErr error, failing map[strin
 	if more := o.more(failingErr, workingErr); len(more) > 0 && !stopped(workingErr) {
 		return fmt.Errorf("a conversion that fails causes conflicts over %v: %w", more, failingErr)
 	}
-	if failingErr != nil || workingErr != nil || o.Type.Validate(o.Live, typed.Rules{Unknown: true}) != nil {
+	if failingErr != nil || workingErr != nil || o.Type.Validate(o.Live, typed.Rules{AllowUnknown: true}) != nil {
 		return nil // of duplicates, a conversion leaves one
 	}
 	before, err1 := managedfields.DecodeTree(managedFields(o.Live))
@@ -138,12 +138,12 @@ func (o Outage) Check(worked map[string]any, workingErr error, failing map[strin
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	if lost := o.fields(worked).Difference(o.fields(failing)); !lost.Empty() {
+	if lost := o.fields(worked).Difference(o.fields(failing)); !lost.IsEmpty() {
 		return fmt.Errorf("a conversion that fails removes %s: %s", lost, JSON(failing))
 	}
 	kept := o.fields(failing).Difference(o.fields(worked))
 	if last := before.Get(o.Writer); last != nil && last.APIVersion == o.Live["apiVersion"] &&
-		!kept.Difference(kept.AtOrBelow(o.Type.WithDeclared(last.Owned()))).Empty() {
+		!kept.Difference(kept.AtOrBelow(o.Type.WithDeclared(last.Owned()))).IsEmpty() {
 		return fmt.Errorf("a conversion that fails keeps %s, which the manager did not drop: %s", kept, JSON(failing))
 	}
 	isAncient := func(e managedfields.Entry) bool { return e.Key.Manager == managedfields.Ancient }
@@ -162,7 +162,7 @@ func (o Outage) Check(worked map[string]any, workingErr error, failing map[strin
 	for _, e := range got {
 		had := before.Get(e.Key).Owned()
 		had = had.Union(o.Type.Reconcile(had)).Union(want.Get(e.Key).Owned())
-		if more := e.Owned().Difference(had); e.Key != o.Writer && !more.Empty() {
+		if more := e.Owned().Difference(had); e.Key != o.Writer && !more.IsEmpty() {
 			return fmt.Errorf("%s gains %s by a conversion that fails", e.Key, more)
 		}
 	}

@@ -108,7 +108,7 @@ func (w *World) checkMoved(
 			}
 			gained = e
 		}
-		if e.Owned().Empty() {
+		if e.Owned().IsEmpty() {
 			return fmt.Errorf("%v has an empty entry", e.Key)
 		}
 	}
@@ -157,10 +157,10 @@ func (w *World) checkMoved(
 	if err != nil {
 		return err
 	}
-	if t.Validate(intent.Object, typed.Rules{Unknown: true}) != nil {
+	if t.Validate(intent.Object, typed.Rules{AllowUnknown: true}) != nil {
 		return nil // items are duplicated since the move's source came to own them, and no intent has such
 	}
-	owned, err := m.Owned(context.Background(), intent)
+	owned, err := m.FieldSet(context.Background(), intent)
 	if err != nil {
 		return err
 	}

@@ -131,12 +131,12 @@ func TestCapOfOneSecond(t *testing.T) {
 		lost []string
 	}{{theirs, []string{managedfields.Ancient}}, {ours, nil}} {
 		require.Len(t, row.obj.GetManagedFields(), 10)
-		l, _, err := managedfields.Read(row.obj)
+		l, err := managedfields.Read(row.obj)
 		require.NoError(t, err)
-		owned := l.Owned(Kind("v1").GroupVersion().String())
+		owned := l.OwnedAt(Kind("v1").GroupVersion().String())
 		var lost []string
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			if !owned.Has(fieldpath.Fields("spec", name)) {
+			if !owned.Has(fieldpath.NewPath("spec", name)) {
 				lost = append(lost, name)
 			}
 		}

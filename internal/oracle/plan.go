@@ -120,7 +120,7 @@ func (w *World) comparePlan(
 		changes++
 	}
 	t := w.typeAt(write.Version)
-	if isValid := t.Validate(live.Object, typed.Rules{Duplicates: true}) == nil; isValid && sameObject != (changes == 0) {
+	if isValid := t.Validate(live.Object, typed.Rules{AllowDuplicates: true}) == nil; isValid && sameObject != (changes == 0) {
 		return 0, fmt.Errorf("%d changes; stored: %s", changes, JSON(stored.Object))
 	}
 	return plan.Outcome, nil
@@ -206,7 +206,7 @@ func compareOwnership(plan *plans.Plan, live, now map[string]any) error {
 		if !c.Shares.Equal(c.Gains.Intersection(others)) {
 			return fmt.Errorf("%v shares %v of %v, but others own %v", k, c.Shares, c.Gains, others)
 		}
-		if !c.Removes.Difference(c.Loses).Empty() {
+		if !c.Removes.Difference(c.Loses).IsEmpty() {
 			return fmt.Errorf("%v removes %v, which it does not lose", k, c.Removes)
 		}
 	}
@@ -285,7 +285,7 @@ func (w *World) compareWays(
 				continue // it goes with a struct of which all else was dropped, as upstream has it
 			}
 			if (had == nil || wanted == nil) && keepsLastApplied(write.Manager, live) &&
-				len(c.Path) == 3 && c.Path[:2].Equal(fieldpath.Fields("metadata", "annotations")) {
+				len(c.Path) == 3 && c.Path[:2].Equal(fieldpath.NewPath("metadata", "annotations")) {
 				continue // a null beside the annotation of client-side apply becomes an empty text
 			}
 			inItem := false // that the manager owned at another version, where it may go (spec rule 6.3)

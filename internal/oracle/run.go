@@ -175,7 +175,7 @@ func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ow
 // have.
 func (w *World) misfits(obj *unstructured.Unstructured) bool {
 	return w.defined != nil && obj != nil && slices.ContainsFunc(w.versions(), func(version string) bool {
-		return w.typeAt(version).Validate(obj.Object, typed.Rules{Duplicates: true}) != nil
+		return w.typeAt(version).Validate(obj.Object, typed.Rules{AllowDuplicates: true}) != nil
 	})
 }
 
@@ -246,13 +246,13 @@ func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
 		var had *fieldpath.Set
 		if i := up.Index(e.Key); i >= 0 {
 			left--
-			if had = up[i].Owned(); !had.Difference(e.Owned()).Empty() {
+			if had = up[i].Owned(); !had.Difference(e.Owned()).IsEmpty() {
 				return false
 			}
 		}
 		for path := range e.Owned().Difference(had).All() {
 			v, there := typed.Deduced().Get(tree, path)
-			if !there || !path[0].Equal(fieldpath.Field("metadata")) || len(path) > 1 && !isEmpty(v) {
+			if !there || !path[0].Equal(fieldpath.FieldElement("metadata")) || len(path) > 1 && !isEmpty(v) {
 				return false
 			}
 		}
@@ -278,7 +278,7 @@ func (w *World) intent(write Write) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
-	owned, err := m.Owned(context.Background(), write.Object)
+	owned, err := m.FieldSet(context.Background(), write.Object)
 	return Intent{Tree: write.Object.Object, Type: w.typeAt(write.Version), Owned: owned}, err
 }
 
@@ -292,7 +292,7 @@ func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[stri
 	if !stopped(upstream) || stopped(tenure) || live == nil {
 		return false
 	}
-	if t.Validate(live, typed.Rules{Duplicates: true}) != nil {
+	if t.Validate(live, typed.Rules{AllowDuplicates: true}) != nil {
 		return true
 	}
 	if applied == nil || t.Validate(applied, typed.Rules{}) == nil {

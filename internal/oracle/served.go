@@ -293,7 +293,7 @@ func (w *World) compareOwners(write Write, asked, want, got *unstructured.Unstru
 	}
 	texts := func(entries managedfields.Entries) (out []string) {
 		for _, e := range entries {
-			if fields := less(e); !fields.Empty() {
+			if fields := less(e); !fields.IsEmpty() {
 				out = append(out, fmt.Sprint(e.Key, " ", e.APIVersion, " ", fields))
 			}
 		}

@@ -246,7 +246,7 @@ func (w *World) manager(write Write, now time.Time) (m *fieldmanager.FieldManage
 func (w *World) options(write Write) fieldmanager.Options {
 	paths := []fieldpath.Path{}
 	for _, names := range w.reset(write) {
-		paths = append(paths, fieldpath.Fields(names...))
+		paths = append(paths, fieldpath.NewPath(names...))
 	}
 	filters := map[string]fieldpath.Filter{}
 	for _, version := range w.versions() {
@@ -300,7 +300,7 @@ func (w *World) liveViolates() bool {
 	if w.Live == nil {
 		return false
 	}
-	return w.typeAt(Versions[0]).Validate(w.Live.Object, typed.Rules{Duplicates: true}) != nil
+	return w.typeAt(Versions[0]).Validate(w.Live.Object, typed.Rules{AllowDuplicates: true}) != nil
 }
 
 // live returns a copy of the object at a version; before it is created, one with

@@ -26,7 +26,7 @@ func TestScalar(t *testing.T) {
 		require.Equal(t, len(text), plain.Scalar(text), text)
 		var v any
 		require.NoError(t, utiljson.Unmarshal([]byte(text), &v))
-		require.Equal(t, text, fieldpath.Value(v).Text())
+		require.Equal(t, text, fieldpath.ValueElement(v).Text())
 		if text[0] == '"' {
 			require.Equal(t, v, plain.Unquote(text))
 		}
@@ -93,10 +93,10 @@ func TestCompare(t *testing.T) {
 			a, b = []any{c, a, 1}, []any{c, b, 2}
 		}
 		want := value.Compare(value.NewValueInterface(a), value.NewValueInterface(b))
-		x, y := fieldpath.Value(a), fieldpath.Value(b)
+		x, y := fieldpath.ValueElement(a), fieldpath.ValueElement(b)
 		require.Equal(t, want, sign(plain.Compare(x.Text(), y.Text())), "%s %s", x.Text(), y.Text())
-		k, l := fieldpath.Key(fieldpath.KeyField{Name: "k<é", Value: a}, fieldpath.KeyField{Name: "b", Value: 1}),
-			fieldpath.Key(fieldpath.KeyField{Name: "k<é", Value: b}, fieldpath.KeyField{Name: "b", Value: 1})
+		k, l := fieldpath.KeyElement(fieldpath.KeyField{Name: "k<é", Value: a}, fieldpath.KeyField{Name: "b", Value: 1}),
+			fieldpath.KeyElement(fieldpath.KeyField{Name: "k<é", Value: b}, fieldpath.KeyField{Name: "b", Value: 1})
 		require.Equal(t, want, sign(plain.Compare(k.Text(), l.Text())), "%s %s", k.Text(), l.Text())
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
@@ -122,12 +122,12 @@ func TestSort(t *testing.T) {
 		for i := range texts {
 			switch v := random(r.IntN(3)); form {
 			case 0, 4: // of two kinds
-				texts[i] = fieldpath.Value(v).Text()
+				texts[i] = fieldpath.ValueElement(v).Text()
 			case 1: // they differ late
-				texts[i] = fieldpath.Value([]any{alike, v}).Text()
+				texts[i] = fieldpath.ValueElement([]any{alike, v}).Text()
 			case 2:
 				early := fieldpath.KeyField{Name: "k<", Value: alike}
-				texts[i] = fieldpath.Key(early, fieldpath.KeyField{Name: "l", Value: v}).Text()
+				texts[i] = fieldpath.KeyElement(early, fieldpath.KeyField{Name: "l", Value: v}).Text()
 			case names:
 				texts[i] = fmt.Sprint(alike, v)
 			}

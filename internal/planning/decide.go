@@ -91,7 +91,7 @@ func (p *Planned) leaveStringData(decided []Decided) {
 			continue
 		}
 		delete(given, name)
-		isLeft := func(c conflicts.Conflict) bool { return c.Path.Equal(fieldpath.Fields("stringData", name)) }
+		isLeft := func(c conflicts.Conflict) bool { return c.Path.Equal(fieldpath.NewPath("stringData", name)) }
 		p.Options.Found = slices.DeleteFunc(slices.Clone(p.Options.Found), isLeft)
 		if d.Decision == conflicts.Share {
 			data, _ := intent["data"].(map[string]any)

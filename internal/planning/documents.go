@@ -245,9 +245,9 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 
 // Undecodable returns the error of the first entry of an object that can't be decoded, and how to remove the entry.
 func Undecodable(t *Target, object map[string]any) (drop advice.Suggestion, err error) {
-	list, _, err := managedfields.Read(place.Wrap(object))
+	list, err := managedfields.Read(place.Wrap(object))
 	for i := 0; err == nil && i < len(list); i++ {
-		if _, err := list[i].Fields(); err != nil {
+		if _, err := list[i].FieldSet(); err != nil {
 			return advice.Undecodable(ObjectsOf(t), list[i].Key), err
 		}
 	}

@@ -33,7 +33,7 @@ func (p *Planned) Halves() (out []Half) {
 	if p.Plan == nil || p.Desired.Object == nil {
 		return nil
 	}
-	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
+	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (p *Planned) Halves() (out []Half) {
 // KubectlManager is the manager of kubectl apply --server-side.
 const KubectlManager = "kubectl"
 
-var annotationPath = fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
+var annotationPath = fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 
 // FindLeftovers suggests how to let the next apply remove fields that stay although the intent does not have them. It
 // looks only at updaters that own a field of the intent, that have the name of its manager, or that are kubectl:
@@ -67,7 +67,7 @@ var annotationPath = fieldpath.Fields("metadata", "annotations", fieldmanager.La
 // leftovers. Each suggestion is tried: what it promises is what the next apply then removes, as the server says, if
 // there is one to ask and the budget has a dry run for it.
 func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
-	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
+	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil || !slices.ContainsFunc(list, p.isUpdater) {
 		return err
 	}
@@ -84,7 +84,7 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 		owned := t.Reconcile(e.Owned())
 		isAnnotated := owned.Has(annotationPath)
 		isOther := e.Manager != p.Desired.Manager && !isKubectl(e.Manager)
-		if !p.isUpdater(*e) || isOther && owned.Leaves().Intersection(intended).Empty() {
+		if !p.isUpdater(*e) || isOther && owned.Leaves().Intersection(intended).IsEmpty() {
 			continue
 		}
 		if isAnnotated && p.Desired.Manager == KubectlManager {
@@ -95,7 +95,7 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 			beyond = reset.Filter(beyond)
 		}
 		beyond = defaulted.Without(t, p.Desired.Object, beyond, p.Options.Defaulter)
-		if !beyond.Empty() {
+		if !beyond.IsEmpty() {
 			if err := p.letGo(ctx, asking, e.Key, isAnnotated); err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func (p *Planned) letGo(ctx context.Context, asking Asking, updater managedfield
 			return err
 		}
 	}
-	if promise.Removes = p.removedBy(next, nil); p.beyond(promise.Removes).Empty() {
+	if promise.Removes = p.removedBy(next, nil); p.beyond(promise.Removes).IsEmpty() {
 		return nil
 	}
 	if asking.take(p.Target) {
@@ -148,7 +148,7 @@ func (p *Planned) letGo(ctx context.Context, asking Asking, updater managedfield
 		}
 		promise.Removes = p.removedBy(next, served)
 	}
-	if kept := p.beyond(promise.Removes); !kept.Empty() {
+	if kept := p.beyond(promise.Removes); !kept.IsEmpty() {
 		p.Leftovers = append(p.Leftovers, advice.LetGo(p.Objects(), w.Manager, updater, isAnnotated, kept, promise))
 	}
 	return nil
@@ -205,14 +205,14 @@ func (p *Planned) StringData() (out []StringData) {
 	if p.Desired.Object == nil || !secrets.Is(p.Tree) {
 		return nil
 	}
-	list, _, err := managedfields.Read(place.Wrap(p.Desired.Object))
+	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil {
 		return nil
 	}
 	given, _ := p.Tree["stringData"].(map[string]any)
 	data, _ := p.Desired.Object["data"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(given)) {
-		path := fieldpath.Fields("data", key)
+		path := fieldpath.NewPath("data", key)
 		text, _ := given[key].(string)
 		if live, ok := data[key]; !ok || live == base64.StdEncoding.EncodeToString([]byte(text)) {
 			continue
@@ -229,8 +229,8 @@ func (p *Planned) StringData() (out []StringData) {
 	}
 	intended := p.Kind.Typ.FieldSet(p.Tree)
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		path := fieldpath.Fields("data", key)
-		was := fieldpath.Fields("stringData", key)
+		path := fieldpath.NewPath("data", key)
+		was := fieldpath.NewPath("stringData", key)
 		isDecided := func(d Decided) bool { return d.Path.Equal(path) }
 		if slices.ContainsFunc(p.Decided, isDecided) {
 			continue // it is left to its owner

@@ -104,7 +104,7 @@ type Loss struct {
 // and the others.
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, stay []Loss) {
 	after, t := p.ObjectAfter(), p.Kind.Typ
-	list, _, _ := managedfields.Read(p.Plan.Object)
+	list, _ := managedfields.Read(p.Plan.Object)
 	var gone []fieldpath.Path
 	for path := range change.Loses.Union(change.Removes).Leaves().All() {
 		one := Loss{Field: slices.Clone(path)}

@@ -136,7 +136,7 @@ func (p *Planned) givenBack(named []string) (out []way) {
 // own.
 func (p *Planned) left(named []string) []way {
 	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
-	list, _, err := managedfields.Read(p.Plan.Object)
+	list, err := managedfields.Read(p.Plan.Object)
 	if err != nil {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (p *Planned) left(named []string) []way {
 		for i := range list {
 			e := &list[i]
 			isApply := e.Operation == metav1.ManagedFieldsOperationApply
-			if e.Owned().AtOrBelow(fieldpath.NewSet(field)).Empty() || e.Manager == p.Desired.Manager && isApply {
+			if e.Owned().AtOrBelow(fieldpath.NewSet(field)).IsEmpty() || e.Manager == p.Desired.Manager && isApply {
 				continue
 			}
 			isOwned = true
@@ -292,7 +292,7 @@ var errVersions = errors.New("entries of other versions can't be compared withou
 
 // next plans the same apply to another object.
 func (p *Planned) next(ctx context.Context, w *place.Desired, live runtime.Object) (*plans.Plan, error) {
-	list, _, err := managedfields.Read(live)
+	list, err := managedfields.Read(live)
 	if err != nil {
 		return nil, err
 	}

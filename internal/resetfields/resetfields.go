@@ -30,9 +30,9 @@ type Types interface {
 // forStatus are the fields of built-in kinds, in addition to spec, that a write to the status subresource resets.
 var forStatus = map[schema.GroupKind][]fieldpath.Path{
 	{Kind: "Pod"}: {
-		fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "ownerReferences"),
+		fieldpath.NewPath("metadata", "deletionTimestamp"), fieldpath.NewPath("metadata", "ownerReferences"),
 	},
-	{Group: "apps", Kind: "Deployment"}: {fieldpath.Fields("metadata", "labels")},
+	{Group: "apps", Kind: "Deployment"}: {fieldpath.NewPath("metadata", "labels")},
 
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:  {metadata},
 	{Group: "apiregistration.k8s.io", Kind: "APIService"}:                       {metadata},
@@ -50,12 +50,12 @@ var forStatus = map[schema.GroupKind][]fieldpath.Path{
 // forCSR are the fields, in addition to spec, that a write to a CertificateSigningRequest resets, by subresource.
 var forCSR = map[string]fieldpath.Path{
 	"":         status,
-	"status":   fieldpath.Fields("status", "conditions"),
-	"approval": fieldpath.Fields("status", "certificate"),
+	"status":   fieldpath.NewPath("status", "conditions"),
+	"approval": fieldpath.NewPath("status", "certificate"),
 }
 
 var (
-	spec, metadata, status = fieldpath.Fields("spec"), fieldpath.Fields("metadata"), fieldpath.Fields("status")
+	spec, metadata, status = fieldpath.NewPath("spec"), fieldpath.NewPath("metadata"), fieldpath.NewPath("status")
 
 	csrKind = schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}
 )
@@ -87,7 +87,7 @@ func (w Write) Filters() map[string]fieldpath.Filter {
 	var out map[string]fieldpath.Filter
 	for _, version := range versions {
 		w.Kind.Version = version
-		if paths := w.Paths(); !paths.Empty() {
+		if paths := w.Paths(); !paths.IsEmpty() {
 			if out == nil {
 				out = map[string]fieldpath.Filter{}
 			}
@@ -118,7 +118,7 @@ func Restore(live, tree map[string]any, set *fieldpath.Set) map[string]any {
 		v, ok := live[name]
 		switch {
 		case !isField:
-		case !entry.Below.Empty():
+		case !entry.Below.IsEmpty():
 			from, _ := v.(map[string]any)
 			to, _ := tree[name].(map[string]any)
 			if restored := Restore(from, to, entry.Below); to != nil || len(restored) > 0 {

@@ -13,7 +13,7 @@ import (
 
 const scaleVersion = "autoscaling/v1"
 
-var scaleReplicas = fieldpath.Fields("spec", "replicas")
+var scaleReplicas = fieldpath.NewPath("spec", "replicas")
 
 // Paths has the path of the replicas for each group version of a kind. A nil path means that the version has no scale
 // subresource.

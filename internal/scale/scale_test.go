@@ -23,8 +23,8 @@ import (
 // Where the replicas are: spec.replicas in v1, spec.count in v2, nowhere in v3;
 // v4 is not known.
 var (
-	replicas = scale.Paths{"apps/v1": fieldpath.Fields("spec", "replicas"),
-		"apps/v2": fieldpath.Fields("spec", "count"), "apps/v3": nil}
+	replicas = scale.Paths{"apps/v1": fieldpath.NewPath("spec", "replicas"),
+		"apps/v2": fieldpath.NewPath("spec", "count"), "apps/v3": nil}
 	upstreams = upstream.ResourcePathMappings{"apps/v1": smd.MakePathOrDie("spec", "replicas"),
 		"apps/v2": smd.MakePathOrDie("spec", "count"), "apps/v3": nil}
 )
@@ -34,7 +34,7 @@ func wireEntry(manager string, op metav1.ManagedFieldsOperationType, version, su
 	fields ...string) metav1.ManagedFieldsEntry {
 	var set *fieldpath.Set
 	for _, f := range fields {
-		set = set.Union(fieldpath.NewSet(fieldpath.Fields("spec", f)))
+		set = set.Union(fieldpath.NewSet(fieldpath.NewPath("spec", f)))
 	}
 	e := managedfields.NewEntry(managedfields.KeyOf(manager, op, version, subresource), version, nil, set)
 	if second > 0 {

@@ -225,7 +225,7 @@ func selected(n *node, e fieldpath.Element) []*node {
 		index, isIndex := e.Index()
 		_, isValue := e.Value()
 		if !list && isField && name == child.elem.Text() || list && isIndex && index == i ||
-			list && isValue && items.IsScalar(child.value) && fieldpath.Value(child.value).Equal(e) {
+			list && isValue && items.IsScalar(child.value) && fieldpath.ValueElement(child.value).Equal(e) {
 			out = append(out, child)
 		}
 	}
@@ -242,7 +242,7 @@ func selectedByKey(n *node, key []fieldpath.KeyField) []*node {
 			v, ok := m[f.Name]
 			if ok && items.IsScalar(v) {
 				has++
-				fits = fits && fieldpath.Value(v).Equal(fieldpath.Value(f.Value))
+				fits = fits && fieldpath.ValueElement(v).Equal(fieldpath.ValueElement(f.Value))
 			}
 		}
 		if !fits || has == 0 || has < len(key) && len(key) > 4 || has < most {

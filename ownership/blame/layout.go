@@ -73,7 +73,7 @@ func (n *node) add(y *goyaml.Node) error {
 			if !ok {
 				return fmt.Errorf("line %d of its YAML has a key that it does not have: %.80q", key.Line, key.Value)
 			}
-			child.elem, child.value, child.first = fieldpath.Field(key.Value), value, key.Line-1
+			child.elem, child.value, child.first = fieldpath.FieldElement(key.Value), value, key.Line-1
 		}
 		n.children = append(n.children, child)
 		if err := child.add(content); err != nil {

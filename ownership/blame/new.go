@@ -43,7 +43,7 @@ func New(obj map[string]any, o Options) (*Report, error) {
 	if !o.ManagedFields {
 		obj = managedfields.With(obj, nil)
 	}
-	if err := typed.Deduced().Validate(obj, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
+	if err := typed.Deduced().Validate(obj, typed.Rules{AllowDuplicates: true, AllowUnknown: true}); err != nil {
 		return nil, fmt.Errorf("blame: %w", err)
 	}
 	r := &Report{
@@ -95,7 +95,7 @@ func (r *Report) decode(managed any, now time.Time) []cursor {
 		e.Subresource = textOf(m, "subresource")
 		record, err := managedfields.ReadEntry(item, i)
 		if err == nil {
-			c.below, err = record.Fields()
+			c.below, err = record.FieldSet()
 		}
 		var problem *managedfields.Error // without the position and manager, which are shown beside it
 		if errors.As(err, &problem) {

@@ -183,11 +183,11 @@ func (n *node) elementOf(child *node, i int, names []string) fieldpath.Element {
 	key := items.KeyOf(child.value, names, n.typ)
 	switch {
 	case len(key) > 0 && (!called || n.typ.List != nil):
-		return fieldpath.Key(key...)
+		return fieldpath.KeyElement(key...)
 	case n.kind == Set && items.IsScalar(child.value):
-		return fieldpath.Value(child.value)
+		return fieldpath.ValueElement(child.value)
 	case called:
 		return child.elem
 	}
-	return fieldpath.Index(i)
+	return fieldpath.IndexElement(i)
 }

@@ -1,6 +1,7 @@
 package blame_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,7 +67,7 @@ func TestTraces(t *testing.T) {
 			data, err := os.ReadFile(path)
 			require.NoError(t, err)
 			var trace struct {
-				CRD   map[string]any `json:"crd"`
+				CRD   json.RawMessage `json:"crd"`
 				Steps []struct {
 					Response any `json:"response"`
 				} `json:"steps"`

@@ -37,7 +37,7 @@ func updater(name, subresource string) managedfields.Key {
 }
 
 func on(owner managedfields.Key, path ...string) conflicts.Conflict {
-	return conflicts.Conflict{Path: fieldpath.Fields(path...), Owner: owner}
+	return conflicts.Conflict{Path: fieldpath.NewPath(path...), Owner: owner}
 }
 
 // render writes conflicts of which no more is known.
@@ -51,12 +51,12 @@ func TestRender(t *testing.T) {
 	since := &metav1.Time{Time: time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("x", 3600))}
 	var b strings.Builder
 	require.NoError(t, render(&b, "deployment.apps/nginx", "me",
-		conflicts.Conflict{Path: fieldpath.Fields("spec", "replicas"), Owner: updater("hpa", "scale"), Live: int64(3),
+		conflicts.Conflict{Path: fieldpath.NewPath("spec", "replicas"), Owner: updater("hpa", "scale"), Live: int64(3),
 			Applied: int64(1)},
-		conflicts.Conflict{Path: fieldpath.Fields("spec", "é"), Owner: applier("b"), Live: "ü"},
-		conflicts.Conflict{Path: fieldpath.Fields("spec", "map"), Owner: applier("b"),
+		conflicts.Conflict{Path: fieldpath.NewPath("spec", "é"), Owner: applier("b"), Live: "ü"},
+		conflicts.Conflict{Path: fieldpath.NewPath("spec", "map"), Owner: applier("b"),
 			Live: map[string]any{"a": []any{int64(1)}}, Applied: "x"},
-		conflicts.Conflict{Path: fieldpath.Fields("spec", "odd"), Owner: applier("b"), Since: since, Live: math.NaN(),
+		conflicts.Conflict{Path: fieldpath.NewPath("spec", "odd"), Owner: applier("b"), Since: since, Live: math.NaN(),
 			Applied: true}))
 	require.Equal(t, `deployment.apps/nginx: 4 conflicts for manager "me"
   FIELD           OWNER                                                  THEIR VALUE  YOUR VALUE  SINCE
@@ -86,7 +86,7 @@ func TestLongTexts(t *testing.T) {
 	name, value := strings.Repeat("a", 10_000), strings.Repeat("v", 1<<20)
 	for i := range 2000 {
 		c = append(c, conflicts.Conflict{
-			Path: fieldpath.Fields(name, fmt.Sprint(i)), Owner: applier(name), Live: value, Applied: nil,
+			Path: fieldpath.NewPath(name, fmt.Sprint(i)), Owner: applier(name), Live: value, Applied: nil,
 		})
 	}
 	var b strings.Builder
@@ -116,7 +116,7 @@ func TestRenderedValues(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var b strings.Builder
-			c := conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), Live: row.value, Applied: "-"}
+			c := conflicts.Conflict{Path: fieldpath.NewPath("x"), Owner: applier("a"), Live: row.value, Applied: "-"}
 			require.NoError(t, render(&b, "x", "me", c))
 			cell, ok := strings.CutPrefix(strings.Split(b.String(), "\n")[2], `  .x     "a" (Apply)  `)
 			require.True(t, ok, b.String())
@@ -155,12 +155,12 @@ func TestDuplicates(t *testing.T) {
 // TestStyle shows that a style decorates every part and moves none.
 func TestStyle(t *testing.T) {
 	report := conflictreport.Report{Object: "deployment.apps/nginx", Manager: "me", Conflicts: conflicts.Conflicts{
-		{Path: fieldpath.Fields("spec", "replicas"), Owner: updater("hpa", "scale"), Live: int64(3), Applied: int64(1)},
-		{Path: fieldpath.Fields("spec", "é"), Owner: applier("b"), Live: "ü", Applied: nil},
+		{Path: fieldpath.NewPath("spec", "replicas"), Owner: updater("hpa", "scale"), Live: int64(3), Applied: int64(1)},
+		{Path: fieldpath.NewPath("spec", "é"), Owner: applier("b"), Live: "ü", Applied: nil},
 	}}
 	loss := conflictreport.Loss{Owner: report.Conflicts[0].Entry()}
 	for i := range 25 {
-		loss.Fields = append(loss.Fields, fieldpath.Fields("spec", strings.Repeat("x", i+1)))
+		loss.Fields = append(loss.Fields, fieldpath.NewPath("spec", strings.Repeat("x", i+1)))
 	}
 	report.Ways = []conflictreport.WayOut{{Decision: conflicts.Force, Force: true, Losses: []conflictreport.Loss{loss}}}
 	code := func(n string) func(string) string {

@@ -96,7 +96,7 @@ func Of(what, manager string, found conflicts.Conflicts) Report {
 // client-side: its first server-side apply takes it without a conflict.
 func takes(plan *plans.Plan, manager string) bool {
 	return slices.ContainsFunc(plan.Ownership, func(change plans.OwnershipChange) bool {
-		return change.Manager.Manager != manager && !change.Loses.Empty()
+		return change.Manager.Manager != manager && !change.Loses.IsEmpty()
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 
 // replicas is where the kinds with a scale subresource have their replicas. A custom resource may have them
 // elsewhere; its Scale does not tell.
-var replicas = fieldpath.Fields("spec", "replicas")
+var replicas = fieldpath.NewPath("spec", "replicas")
 
 // ObserveScale is [Tracker.Observe] for a write of a manager to the scale subresource of an object, with the
 // Scale that the server returned: the object that was observed last, with the replicas and the resourceVersion
@@ -40,7 +40,7 @@ func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Tim
 	count, hasCount := wanted["replicas"]
 	spec, _ := live.Object["spec"].(map[string]any)
 	before, hadCount := spec["replicas"]
-	list, _, err := managedfields.Read(live)
+	list, err := managedfields.Read(live)
 	if !hasCount || !hadCount || err != nil {
 		return nil
 	}

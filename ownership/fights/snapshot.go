@@ -37,7 +37,7 @@ func newSnapshot(tree map[string]any) *snapshot {
 		object: Object{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName(), string(u.GetUID())},
 		tree:   tree, version: u.GetResourceVersion(),
 	}
-	list, _, err := managedfields.Read(u)
+	list, err := managedfields.Read(u)
 	if err != nil {
 		return s
 	}
@@ -65,7 +65,7 @@ func (s *snapshot) touchedSince(old *snapshot) (touched []Side) {
 	for _, e := range s.entries {
 		i := slices.IndexFunc(old.entries, func(o ownedEntry) bool { return o.side == e.side })
 		// Who lost fields did not write.
-		if i < 0 || !old.entries[i].time.Equal(e.time) || !e.leaves.Difference(old.entries[i].leaves).Empty() {
+		if i < 0 || !old.entries[i].time.Equal(e.time) || !e.leaves.Difference(old.entries[i].leaves).IsEmpty() {
 			touched = append(touched, e.side)
 		}
 	}

@@ -38,7 +38,7 @@ func (l *look) readEntries() {
 	if value, ok := managedfields.Of(l.u.Object); ok {
 		l.example.ManagedFields = len(`"managedFields":,`) + jsonSize(value)
 	}
-	list, _, err := managedfields.Read(l.u)
+	list, err := managedfields.Read(l.u)
 	if err != nil {
 		l.unreadable = true
 		return
@@ -47,7 +47,7 @@ func (l *look) readEntries() {
 	for i := range list {
 		e := &list[i]
 		l.example.Entries++
-		set, err := e.Fields()
+		set, err := e.FieldSet()
 		if err != nil {
 			l.unreadable = true
 		}
@@ -181,7 +181,7 @@ func (l *look) migrate(ctx context.Context) {
 	}
 	p := &result.Preview
 	c.Moves += count(p.Moves)
-	annotation := fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
+	annotation := fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 	c.Removed += p.Removed.Leaves().Difference(fieldpath.NewSet(annotation)).Len()
 	c.Left += count(p.Left)
 	c.Others += count(p.Others)

@@ -111,7 +111,7 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 	require.True(t, sameComparison(want, got), "without managed fields: old: %s\nnow: %s", text(oldFull), text(nowFull))
 }
 
-var lenient = typed.Rules{Duplicates: true, Unknown: true}
+var lenient = typed.Rules{AllowDuplicates: true, AllowUnknown: true}
 
 func sameComparison(a, b typed.Comparison) bool {
 	return a.Added.Equal(b.Added) && a.Modified.Equal(b.Modified) && a.Removed.Equal(b.Removed)

@@ -234,7 +234,7 @@ func TestPublishedOwners(t *testing.T) {
 			var ours []fieldpath.Path
 			theirs := upstreampath.NewSet()
 			for _, p := range c.paths {
-				ours = append(ours, fieldpath.Fields(p...))
+				ours = append(ours, fieldpath.NewPath(p...))
 				parts := make([]any, len(p))
 				for i := range p {
 					parts[i] = p[i]
@@ -271,12 +271,12 @@ func randomEntries(r *rand.Rand) []any {
 		}
 		var paths []fieldpath.Path
 		for range 1 + r.IntN(5) {
-			p := fieldpath.Fields("data")
+			p := fieldpath.NewPath("data")
 			if r.IntN(4) > 0 {
-				p = append(p, fieldpath.Field(string(rune('a'+r.IntN(5)))))
+				p = append(p, fieldpath.FieldElement(string(rune('a'+r.IntN(5)))))
 			}
 			if r.IntN(4) == 0 {
-				p = append(p, fieldpath.Key(fieldpath.KeyField{Name: "name", Value: string(rune('x' + r.IntN(2)))}))
+				p = append(p, fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: string(rune('x' + r.IntN(2)))}))
 			}
 			paths = append(paths, p)
 		}
@@ -377,7 +377,7 @@ func hasBelow(set *fieldpath.Set, p fieldpath.Path) bool {
 	for _, elem := range p {
 		_, set = set.At(elem)
 	}
-	return !set.Empty()
+	return !set.IsEmpty()
 }
 
 func allOwners(t *testing.T, obj *unstructured.Unstructured) map[string]map[managedfields.Key]bool {

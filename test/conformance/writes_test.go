@@ -201,7 +201,7 @@ func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
 				return
 			}
 			intent := oracle.Intent{Tree: w.tree, Type: openapi.Builtin().TypeFor(s.kind), Struct: true}
-			intent.Owned, err = trees.Owned(t.Context(), &unstructured.Unstructured{Object: w.tree})
+			intent.Owned, err = trees.FieldSet(t.Context(), &unstructured.Unstructured{Object: w.tree})
 			require.NoError(t, err)
 			up, own := plain(t, want), plain(t, got)
 			err := oracle.CompareApply(up, own, intent)

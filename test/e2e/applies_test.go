@@ -148,7 +148,7 @@ func TestAppliesOfStatus(t *testing.T) {
 
 // An autoscaler keeps the replicas that it set; the rest of the intent is applied, once.
 func TestAppliesInConflict(t *testing.T) {
-	replicas := fieldpath.Fields("spec", "replicas")
+	replicas := fieldpath.NewPath("spec", "replicas")
 	for _, isBehind := range []bool{false, true} {
 		c := newCountingClient(t)
 		_, err := c.applier(t, c, controllerruntime.Options{}).Apply(t.Context(), web(1))

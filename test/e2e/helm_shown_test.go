@@ -152,7 +152,7 @@ var helmRows = []struct {
 		h.helm(0, "tenure", "rollback", "r", "1", "--policy", "giveup.yaml", "--yes")
 		c := h.config("c")
 		require.Equal(h.t, map[string]string{"a": "live", "b": "1"}, c.Data)
-		require.Equal(h.t, []string{"other Update "}, ownersOf(h.t, c, fieldpath.Fields("data", "a")))
+		require.Equal(h.t, []string{"other Update "}, ownersOf(h.t, c, fieldpath.NewPath("data", "a")))
 		h.requireNone("more")
 		h.requireHistory("r", "superseded", "superseded", "superseded", "deployed")
 		require.Equal(h.t, "Rollback to 1", h.history("r")[3].Description)

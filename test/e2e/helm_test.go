@@ -197,17 +197,17 @@ func (h helmRelease) requireState(image string, hasFlags bool) {
 	require.NoError(h.t, err)
 	require.EqualValues(h.t, 5, *web.Spec.Replicas)
 	require.Equal(h.t, image, web.Spec.Template.Spec.Containers[0].Image)
-	require.Equal(h.t, []string{"autoscaler Update scale"}, ownersOf(h.t, web, fieldpath.Fields("spec", "replicas")))
+	require.Equal(h.t, []string{"autoscaler Update scale"}, ownersOf(h.t, web, fieldpath.NewPath("spec", "replicas")))
 	require.Equal(h.t, "rotated", h.token())
 	secret, err := h.client.CoreV1().Secrets(h.namespace).Get(h.t.Context(), "token", metav1.GetOptions{})
 	require.NoError(h.t, err)
-	require.Contains(h.t, ownersOf(h.t, secret, fieldpath.Fields("data", "token")), "rotator Apply ")
+	require.Contains(h.t, ownersOf(h.t, secret, fieldpath.NewPath("data", "token")), "rotator Apply ")
 	hook, err := h.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().
 		Get(h.t.Context(), "shop-"+h.namespace, metav1.GetOptions{})
 	require.NoError(h.t, err)
 	require.Equal(h.t, "ca", string(hook.Webhooks[0].ClientConfig.CABundle))
-	key := fieldpath.Key(fieldpath.KeyField{Name: "name", Value: "shop.example.com"})
-	bundle := fieldpath.Path{fieldpath.Field("webhooks"), key, fieldpath.Field("clientConfig"), fieldpath.Field("caBundle")}
+	key := fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: "shop.example.com"})
+	bundle := fieldpath.Path{fieldpath.FieldElement("webhooks"), key, fieldpath.FieldElement("clientConfig"), fieldpath.FieldElement("caBundle")}
 	require.Equal(h.t, []string{"injector Apply "}, ownersOf(h.t, hook, bundle))
 	_, err = h.client.CoreV1().ConfigMaps(h.namespace).Get(h.t.Context(), "flags", metav1.GetOptions{})
 	require.Equal(h.t, !hasFlags, apierrors.IsNotFound(err))

@@ -207,11 +207,11 @@ func requireDecided(
 	of := &metav1.PartialObjectMetadata{}
 	of.SetGroupVersionKind(before.GroupVersionKind())
 	container := func(name string) fieldpath.Path {
-		return append(fieldpath.Fields("spec", "template", "spec", "containers"),
-			fieldpath.Key(fieldpath.KeyField{Name: "name", Value: name}), fieldpath.Field("image"))
+		return append(fieldpath.NewPath("spec", "template", "spec", "containers"),
+			fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: name}), fieldpath.FieldElement("image"))
 	}
-	for _, path := range []fieldpath.Path{fieldpath.Fields("spec", "replicas"), fieldpath.Fields("metadata", "labels", "a"),
-		fieldpath.Fields("metadata", "labels", "x.y/z"), container("one"), container("two")} {
+	for _, path := range []fieldpath.Path{fieldpath.NewPath("spec", "replicas"), fieldpath.NewPath("metadata", "labels", "a"),
+		fieldpath.NewPath("metadata", "labels", "x.y/z"), container("one"), container("two")} {
 		verdicts := map[conflicts.Decision]bool{}
 		for _, owner := range ownersOf(t, before, path) {
 			manager, rest, _ := strings.Cut(owner, " ")

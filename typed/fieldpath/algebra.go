@@ -36,9 +36,9 @@ func setOf(nodes []node) *Set {
 // Union returns the paths that are in s or in o. It is s or o itself if the other one is empty.
 func (s *Set) Union(o *Set) *Set {
 	switch {
-	case s == o || o.Empty():
+	case s == o || o.IsEmpty():
 		return s
-	case s.Empty():
+	case s.IsEmpty():
 		return o
 	}
 	out := make([]node, 0, max(len(s.nodes), len(o.nodes)))
@@ -81,7 +81,7 @@ func (s *Set) Intersection(o *Set) *Set {
 	if s == o {
 		return s
 	}
-	if s.Empty() || o.Empty() {
+	if s.IsEmpty() || o.IsEmpty() {
 		return nil
 	}
 	var out []node
@@ -119,7 +119,7 @@ func (s *Set) subtract(o *Set, recursive bool) *Set {
 	if s == o {
 		return nil
 	}
-	if s.Empty() || o.Empty() {
+	if s.IsEmpty() || o.IsEmpty() {
 		return s
 	}
 	var out []node // what stays of s.nodes[:i]; set at the first change
@@ -155,7 +155,7 @@ func (s *Set) subtract(o *Set, recursive bool) *Set {
 
 // Leaves returns the paths of s that have no longer path of s below them: of .b .b.x, only .b.x.
 func (s *Set) Leaves() *Set {
-	if s.Empty() {
+	if s.IsEmpty() {
 		return nil
 	}
 	out := make([]node, len(s.nodes))

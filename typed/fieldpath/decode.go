@@ -263,7 +263,7 @@ func (d *decoder) plainField() (Element, bool) {
 		return Element{}, false
 	}
 	d.pos += len(before) + n + len(after)
-	return Field(name[:n]), true
+	return FieldElement(name[:n]), true
 }
 
 // name decodes the name of a member.

@@ -346,11 +346,11 @@ func TestParseElement(t *testing.T) {
 		want          fieldpath.Element
 		reason        string
 	}{
-		{name: "field", why: "the commonest element", in: "f:a", want: fieldpath.Field("a")},
+		{name: "field", why: "the commonest element", in: "f:a", want: fieldpath.FieldElement("a")},
 		{name: "key", why: "sorted by name", in: `k:{"b":1,"a":"x"}`,
-			want: fieldpath.Key(fieldpath.KeyField{Name: "a", Value: "x"}, fieldpath.KeyField{Name: "b", Value: 1})},
-		{name: "value", why: "any JSON", in: `v: 1.0`, want: fieldpath.Value(1)},
-		{name: "position", why: "an index", in: `i:3`, want: fieldpath.Index(3)},
+			want: fieldpath.KeyElement(fieldpath.KeyField{Name: "a", Value: "x"}, fieldpath.KeyField{Name: "b", Value: 1})},
+		{name: "value", why: "any JSON", in: `v: 1.0`, want: fieldpath.ValueElement(1)},
+		{name: "position", why: "an index", in: `i:3`, want: fieldpath.IndexElement(3)},
 		{name: "the set itself", why: "it is no element", in: ".", reason: `member "." does not begin with f:, k:, v: or i:`},
 		{name: "unknown", why: "a later version may have written it", in: "x:y"},
 		{name: "bad value", why: "no JSON", in: "v:{", reason: `member "v:{": unexpected end of JSON input`},

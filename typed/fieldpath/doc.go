@@ -1,8 +1,8 @@
 // Package fieldpath represents paths of fields in an object, and sets of paths.
 //
 // A [Path] is a sequence of [Element]s. Each element selects one child of a container: a field of a struct or map
-// ([Field]), the item of a keyed list with given key fields ([Key]), the item of a set with a given value ([Value]),
-// or the item at a position ([Index]). A [Set] is an immutable trie of paths.
+// ([FieldElement]), the item of a keyed list with given key fields ([KeyElement]), the item of a set with a given value
+// ([ValueElement]), or the item at a position ([IndexElement]). A [Set] is an immutable trie of paths.
 //
 // # Rules
 //
@@ -22,6 +22,6 @@
 //
 //	set, err := fieldpath.Parse([]byte(`{"f:spec":{"f:replicas":{}}}`))
 //	if err == nil {
-//		fmt.Println(set.Has(fieldpath.Fields("spec", "replicas"))) // true
+//		fmt.Println(set.Has(fieldpath.NewPath("spec", "replicas"))) // true
 //	}
 package fieldpath

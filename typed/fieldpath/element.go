@@ -42,12 +42,12 @@ type Element struct {
 	text string
 }
 
-// Field returns the element that selects the field or map entry called name.
-func Field(name string) Element { return Element{kind: fieldKind, text: name} }
+// FieldElement returns the element that selects the field or map entry called name.
+func FieldElement(name string) Element { return Element{kind: fieldKind, text: name} }
 
-// Key returns the element that selects the item of a keyed list with the given key fields, in any order. It copies
+// KeyElement returns the element that selects the item of a keyed list with the given key fields, in any order. It copies
 // fields. Values that JSON cannot hold (NaN, channels …) become null.
-func Key(fields ...KeyField) Element {
+func KeyElement(fields ...KeyField) Element {
 	var space [4]KeyField
 	sorted := space[:0]
 	for _, f := range fields {
@@ -67,15 +67,15 @@ func Key(fields ...KeyField) Element {
 	return Element{keyKind, string(append(b, '}'))}
 }
 
-// Value returns the element that selects the item of a set that equals v, a JSON scalar. Other JSON values are
+// ValueElement returns the element that selects the item of a set that equals v, a JSON scalar. Other JSON values are
 // accepted, as FieldsV1 can name them.
-func Value(v any) Element {
+func ValueElement(v any) Element {
 	var space [64]byte
 	return Element{valueKind, string(appendValue(space[:0], canonicalValue(v)))}
 }
 
-// Index returns the element that selects the item at position i, from 0.
-func Index(i int) Element {
+// IndexElement returns the element that selects the item at position i, from 0.
+func IndexElement(i int) Element {
 	return Element{indexKind, strconv.Itoa(i)}
 }
 

@@ -14,7 +14,7 @@ func key(nameValues ...any) fieldpath.Element {
 	for i := 0; i < len(nameValues); i += 2 {
 		fields = append(fields, fieldpath.KeyField{Name: nameValues[i].(string), Value: nameValues[i+1]})
 	}
-	return fieldpath.Key(fields...)
+	return fieldpath.KeyElement(fields...)
 }
 
 // elementCases are in the order of elements.
@@ -23,10 +23,10 @@ var elementCases = []struct {
 	in        fieldpath.Element
 	readable  string
 }{
-	{"empty field", "a map may have the key \"\"", fieldpath.Field(""), `[""]`},
-	{"upper case", "bytes count, not letters", fieldpath.Field("B"), `.B`},
-	{"field", "the commonest element", fieldpath.Field("a"), `.a`},
-	{"field with a point", "it must not read like two", fieldpath.Field("a.b"), `["a.b"]`},
+	{"empty field", "a map may have the key \"\"", fieldpath.FieldElement(""), `[""]`},
+	{"upper case", "bytes count, not letters", fieldpath.FieldElement("B"), `.B`},
+	{"field", "the commonest element", fieldpath.FieldElement("a"), `.a`},
+	{"field with a point", "it must not read like two", fieldpath.FieldElement("a.b"), `["a.b"]`},
 	{"key without fields", "a lenient decoder lets it in", key(), `[]`},
 	{"key of a number", "numbers sort before strings", key("a", 80), `[a=80]`},
 	{"key of a fraction", "they read as Go writes them", key("a", 80.5), `[a=80.5]`},
@@ -34,13 +34,13 @@ var elementCases = []struct {
 	{"key of two", "a longer one sorts after", key("b", true, "a", "x\n"), `[a="x\n",b=true]`},
 	{"key of null", "null sorts last", key("a", nil), `[a=null]`},
 	{"key of another name", "names count first", key("b", 1), `[b=1]`},
-	{"value 2", "by size, not by text", fieldpath.Value(2), `[=2]`},
-	{"value 10", "by size, not by text", fieldpath.Value(10), `[=10]`},
-	{"value string", "quoted", fieldpath.Value(`"`), `[="\""]`},
-	{"value list", "any JSON", fieldpath.Value([]any{1, "a", nil}), `[=[1,"a",null]]`},
-	{"value map", "any JSON", fieldpath.Value(map[string]any{"b": 1, "a": []any{}}), `[={"a":[],"b":1}]`},
-	{"position 2", "by number, not by text", fieldpath.Index(2), `[2]`},
-	{"position 10", "by number, not by text", fieldpath.Index(10), `[10]`},
+	{"value 2", "by size, not by text", fieldpath.ValueElement(2), `[=2]`},
+	{"value 10", "by size, not by text", fieldpath.ValueElement(10), `[=10]`},
+	{"value string", "quoted", fieldpath.ValueElement(`"`), `[="\""]`},
+	{"value list", "any JSON", fieldpath.ValueElement([]any{1, "a", nil}), `[=[1,"a",null]]`},
+	{"value map", "any JSON", fieldpath.ValueElement(map[string]any{"b": 1, "a": []any{}}), `[={"a":[],"b":1}]`},
+	{"position 2", "by number, not by text", fieldpath.IndexElement(2), `[2]`},
+	{"position 10", "by number, not by text", fieldpath.IndexElement(10), `[10]`},
 }
 
 func TestElement(t *testing.T) {
@@ -79,9 +79,9 @@ func TestZeroElement(t *testing.T) {
 	require.False(t, zero.IsField() || zero.IsKey() || zero.IsValue() || zero.IsIndex())
 	require.Equal(t, "<no element>", zero.String())
 	require.True(t, zero.Equal(fieldpath.Element{}))
-	require.Negative(t, zero.Compare(fieldpath.Field("")))
+	require.Negative(t, zero.Compare(fieldpath.FieldElement("")))
 
-	require.Nil(t, fieldpath.NewSet(fieldpath.Path{zero}, fieldpath.Path{fieldpath.Field("a"), zero}))
+	require.Nil(t, fieldpath.NewSet(fieldpath.Path{zero}, fieldpath.Path{fieldpath.FieldElement("a"), zero}))
 	var b fieldsets.Builder
 	b.Add(zero, true, nil)
 	require.Nil(t, b.Set())
@@ -90,7 +90,7 @@ func TestZeroElement(t *testing.T) {
 // TestKeyFieldsAreCopied changes the arguments of Key: the key does not change.
 func TestKeyFieldsAreCopied(t *testing.T) {
 	given := []fieldpath.KeyField{{Name: "b", Value: 1}, {Name: "a", Value: 2}}
-	e := fieldpath.Key(given...)
+	e := fieldpath.KeyElement(given...)
 	require.Equal(t, "b", given[0].Name)
 	given[0].Value = 3
 	require.Equal(t, `{"a":2,"b":1}`, e.Text())
@@ -98,8 +98,8 @@ func TestKeyFieldsAreCopied(t *testing.T) {
 
 func TestPathOrder(t *testing.T) {
 	paths := []fieldpath.Path{
-		nil, fieldpath.Fields("a"), fieldpath.Fields("a", "b"), fieldpath.Fields("a", "c"),
-		append(fieldpath.Fields("a"), fieldpath.Index(0)), fieldpath.Fields("b"),
+		nil, fieldpath.NewPath("a"), fieldpath.NewPath("a", "b"), fieldpath.NewPath("a", "c"),
+		append(fieldpath.NewPath("a"), fieldpath.IndexElement(0)), fieldpath.NewPath("b"),
 	}
 	for i, p := range paths {
 		for j, o := range paths {

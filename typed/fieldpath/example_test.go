@@ -12,8 +12,8 @@ func ExampleParse() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(set.Has(fieldpath.Fields("spec", "replicas")))
-	fmt.Println(set.Has(fieldpath.Fields("spec")))
+	fmt.Println(set.Has(fieldpath.NewPath("spec", "replicas")))
+	fmt.Println(set.Has(fieldpath.NewPath("spec")))
 	fmt.Println(string(set.AppendJSON(nil)))
 
 	_, err = fieldpath.Parse([]byte(`{"f:spec": {"replicas": {}}}`))
@@ -26,8 +26,8 @@ func ExampleParse() {
 }
 
 func ExampleSet() {
-	mine := fieldpath.NewSet(fieldpath.Fields("spec", "replicas"), fieldpath.Fields("spec", "paused"))
-	yours := fieldpath.NewSet(fieldpath.Fields("spec", "replicas"), fieldpath.Fields("metadata", "labels", "app"))
+	mine := fieldpath.NewSet(fieldpath.NewPath("spec", "replicas"), fieldpath.NewPath("spec", "paused"))
+	yours := fieldpath.NewSet(fieldpath.NewPath("spec", "replicas"), fieldpath.NewPath("metadata", "labels", "app"))
 
 	fmt.Println("shared:", mine.Intersection(yours))
 	fmt.Println("only mine:", mine.Difference(yours))
@@ -39,8 +39,8 @@ func ExampleSet() {
 }
 
 func ExampleSet_RecursiveDifference() {
-	set := fieldpath.NewSet(fieldpath.Fields("spec", "replicas"), fieldpath.Fields("status", "replicas"))
-	status := fieldpath.NewSet(fieldpath.Fields("status"))
+	set := fieldpath.NewSet(fieldpath.NewPath("spec", "replicas"), fieldpath.NewPath("status", "replicas"))
+	status := fieldpath.NewSet(fieldpath.NewPath("status"))
 
 	fmt.Println(set.Difference(status).Len())
 	fmt.Println(set.RecursiveDifference(status))
@@ -50,7 +50,7 @@ func ExampleSet_RecursiveDifference() {
 }
 
 func ExampleSet_All() {
-	set := fieldpath.NewSet(fieldpath.Fields("a", "b"), fieldpath.Fields("c"), fieldpath.Fields("a"))
+	set := fieldpath.NewSet(fieldpath.NewPath("a", "b"), fieldpath.NewPath("c"), fieldpath.NewPath("a"))
 	for path := range set.All() {
 		fmt.Println(path)
 	}
@@ -66,7 +66,7 @@ func ExampleParsePath() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(path.Equal(fieldpath.Fields("data", "tls.crt")))
+	fmt.Println(path.Equal(fieldpath.NewPath("data", "tls.crt")))
 	fmt.Println(path)
 	fmt.Println(path.CauseText())
 
@@ -80,7 +80,7 @@ func ExampleParsePath() {
 }
 
 func ExampleSet_Find() {
-	set := fieldpath.NewSet(fieldpath.Fields("data", ".hidden"), fieldpath.Fields("data", "plain"))
+	set := fieldpath.NewSet(fieldpath.NewPath("data", ".hidden"), fieldpath.NewPath("data", "plain"))
 	fmt.Println(set.Find(`.data[".hidden"]`))
 	fmt.Println(set.Find(`.data..hidden`)) // as a server names it in a conflict
 	fmt.Println(set.Find(`data`))
@@ -91,14 +91,14 @@ func ExampleSet_Find() {
 }
 
 func ExamplePath_String() {
-	path := append(fieldpath.Fields("spec", "ports"),
-		fieldpath.Key(
+	path := append(fieldpath.NewPath("spec", "ports"),
+		fieldpath.KeyElement(
 			fieldpath.KeyField{Name: "protocol", Value: "TCP"},
 			fieldpath.KeyField{Name: "port", Value: 80},
 		),
-		fieldpath.Field("targetPort"))
+		fieldpath.FieldElement("targetPort"))
 	fmt.Println(path)
-	fmt.Println(append(fieldpath.Fields("finalizers"), fieldpath.Value("example.com/hold")))
+	fmt.Println(append(fieldpath.NewPath("finalizers"), fieldpath.ValueElement("example.com/hold")))
 	// Output:
 	// .spec.ports[port=80,protocol="TCP"].targetPort
 	// .finalizers[="example.com/hold"]

@@ -20,13 +20,13 @@ import (
 
 // alphabet is small, so that random paths meet.
 var alphabet = []fieldpath.Element{
-	fieldpath.Field("a"), fieldpath.Field("b"), fieldpath.Field(""), fieldpath.Field("a.b"),
+	fieldpath.FieldElement("a"), fieldpath.FieldElement("b"), fieldpath.FieldElement(""), fieldpath.FieldElement("a.b"),
 	key("n", "a"), key("n", "b"), key("n", 1), key("n", "a", "p", 80), key("p", 80.0, "n", "a"), key("p", 80),
-	fieldpath.Value("a"), fieldpath.Value(1), fieldpath.Value(true), fieldpath.Value(nil), fieldpath.Value(1.5),
-	fieldpath.Index(0), fieldpath.Index(10), fieldpath.Index(9),
-	fieldpath.Field("é"), key("n", "é<"), key("n", "日本", "p", -1, "q", true), key("n", "日本", "p", -1.5, "q", true),
-	fieldpath.Value("a<b"), fieldpath.Value("😀"), fieldpath.Value("سفن"), fieldpath.Value(-1), fieldpath.Value(-0.5),
-	fieldpath.Value(1e-7), fieldpath.Value([]any{"a", nil}), fieldpath.Value([]any{"a"}),
+	fieldpath.ValueElement("a"), fieldpath.ValueElement(1), fieldpath.ValueElement(true), fieldpath.ValueElement(nil), fieldpath.ValueElement(1.5),
+	fieldpath.IndexElement(0), fieldpath.IndexElement(10), fieldpath.IndexElement(9),
+	fieldpath.FieldElement("é"), key("n", "é<"), key("n", "日本", "p", -1, "q", true), key("n", "日本", "p", -1.5, "q", true),
+	fieldpath.ValueElement("a<b"), fieldpath.ValueElement("😀"), fieldpath.ValueElement("سفن"), fieldpath.ValueElement(-1), fieldpath.ValueElement(-0.5),
+	fieldpath.ValueElement(1e-7), fieldpath.ValueElement([]any{"a", nil}), fieldpath.ValueElement([]any{"a"}),
 }
 
 // pathsFrom makes two lists of paths of bytes: each byte is an element, and its
@@ -140,7 +140,7 @@ func requireSame(t *testing.T, what string, want naive, theirs *upstream.Set, go
 	require.Equal(t, theirs.String(), causeTexts(got), what)
 	require.Equal(t, len(want), got.Len(), what)
 	require.Equal(t, theirs.Size(), got.Len(), what)
-	require.Equal(t, len(want) == 0, got.Empty(), what)
+	require.Equal(t, len(want) == 0, got.IsEmpty(), what)
 	seen := naive{}
 	for p := range got.All() {
 		require.True(t, want.has(text(p)), "%s: %s", what, p)
@@ -195,18 +195,18 @@ func FuzzSetAlgebra(f *testing.F) {
 		require.True(t, union.Equal(b.Union(a)), "A∪B = B∪A")
 		require.True(t, both.Equal(b.Intersection(a)), "A∩B = B∩A")
 		require.True(t, a.Equal(less.Union(both)), "A\\B ∪ A∩B = A")
-		require.True(t, less.Intersection(b).Empty(), "A\\B ∩ B = ∅")
+		require.True(t, less.Intersection(b).IsEmpty(), "A\\B ∩ B = ∅")
 		require.True(t, union.Union(b).Equal(union), "(A∪B)∪B = A∪B")
 		require.True(t, union.Intersection(a).Equal(a), "(A∪B)∩A = A")
 		require.True(t, less.Difference(b).Equal(less), "(A\\B)\\B = A\\B")
 		require.True(t, a.Leaves().Leaves().Equal(a.Leaves()), "leaves of leaves")
 		twin := fieldpath.NewSet(pathsA...)
-		require.True(t, a.Difference(twin).Empty(), "A\\A = ∅")
+		require.True(t, a.Difference(twin).IsEmpty(), "A\\A = ∅")
 		require.True(t, a.Intersection(twin).Equal(a), "A∩A = A")
 		require.True(t, a.Union(twin).Equal(a), "A∪A = A")
 		require.Equal(t, maps.EqualFunc(twinA, twinB, fieldpath.Path.Equal), a.Equal(b))
 		require.Equal(t, theirsA.Equals(theirsB), a.Equal(b))
-		if a.Empty() || b.Empty() || len(data)%2 == 0 {
+		if a.IsEmpty() || b.IsEmpty() || len(data)%2 == 0 {
 			requireReadsBack(t, union)
 		}
 		requireWritten(t, a, b, uint64(len(data)))

@@ -35,14 +35,14 @@ func TestFieldsLimits(t *testing.T) {
 	require.NoError(t, err, "a name as long as may be")
 	long := make(fieldpath.Path, limits.MaxDepth+1)
 	for i := range long {
-		long[i] = fieldpath.Field("a")
+		long[i] = fieldpath.FieldElement("a")
 	}
 	require.Equal(t, 1, fieldpath.NewSet(long, long[1:]).Len(), "what is too long is in no set")
 }
 
 func TestShort(t *testing.T) {
-	require.Equal(t, ".a.b", fieldpath.Fields("a", "b").Short(), "a short path is all of it")
-	short := fieldpath.Fields(strings.Repeat("a", 1000), "b", strings.Repeat("é", 1000)).Short()
+	require.Equal(t, ".a.b", fieldpath.NewPath("a", "b").Short(), "a short path is all of it")
+	short := fieldpath.NewPath(strings.Repeat("a", 1000), "b", strings.Repeat("é", 1000)).Short()
 	require.Less(t, len(short), 520)
 	require.True(t, strings.HasPrefix(short, ".aaa") && strings.HasSuffix(short, "éé") && strings.Contains(short, " … "),
 		short)
@@ -55,7 +55,7 @@ func TestUnionOf(t *testing.T) {
 	var sets []*fieldpath.Set
 	var want *fieldpath.Set
 	for i := range 20 {
-		sets = append(sets, fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i%7)), fieldpath.Fields(fmt.Sprint(i))))
+		sets = append(sets, fieldpath.NewSet(fieldpath.NewPath("a", fmt.Sprint(i%7)), fieldpath.NewPath(fmt.Sprint(i))))
 		want = want.Union(sets[i])
 		require.True(t, want.Equal(fieldpath.UnionOf(sets...)))
 	}
@@ -70,7 +70,7 @@ func TestUnbalanced(t *testing.T) {
 			for range r.IntN(n) {
 				name := fmt.Sprintf("%03d", r.IntN(400))
 				in[name] = true
-				paths = append(paths, fieldpath.Fields(name))
+				paths = append(paths, fieldpath.NewPath(name))
 			}
 			return fieldpath.NewSet(paths...), in
 		}
@@ -79,14 +79,14 @@ func TestUnbalanced(t *testing.T) {
 		var both, onlyFew, onlyMany []fieldpath.Path
 		for name := range inFew {
 			if inMany[name] {
-				both = append(both, fieldpath.Fields(name))
+				both = append(both, fieldpath.NewPath(name))
 			} else {
-				onlyFew = append(onlyFew, fieldpath.Fields(name))
+				onlyFew = append(onlyFew, fieldpath.NewPath(name))
 			}
 		}
 		for name := range inMany {
 			if !inFew[name] {
-				onlyMany = append(onlyMany, fieldpath.Fields(name))
+				onlyMany = append(onlyMany, fieldpath.NewPath(name))
 			}
 		}
 		require.True(t, fieldpath.NewSet(both...).Equal(few.Intersection(many)))

@@ -34,7 +34,7 @@ func parseName(name string) (Element, *SyntaxError) {
 	}
 	switch text := name[2:]; name[0] {
 	case 'f':
-		return Field(text), nil
+		return FieldElement(text), nil
 	case 'k', 'v':
 		e, err := parseItem(name)
 		if err == nil { // the canonical text may be longer, and could not be decoded again
@@ -46,7 +46,7 @@ func parseName(name string) (Element, *SyntaxError) {
 		if err != nil {
 			return Element{}, errorAt(-1, "member %s: expected a position after i:", quoteShort(name))
 		}
-		return Index(i), nil
+		return IndexElement(i), nil
 	}
 	return Element{}, nil
 }
@@ -75,13 +75,13 @@ func parseItem(name string) (Element, *SyntaxError) {
 		return Element{}, errorAt(-1, "member %s: nested deeper than %d", quoteShort(name), limits.MaxDepth)
 	}
 	if !isKey {
-		return Value(v), nil
+		return ValueElement(v), nil
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
 		return Element{}, errorAt(-1, "member %s: expected a JSON object after k:", quoteShort(name))
 	}
-	return Key(fieldsOf(object)...), nil
+	return KeyElement(fieldsOf(object)...), nil
 }
 
 // fieldsOf returns the entries of an object as the fields of a key, sorted by name.

@@ -60,11 +60,11 @@ func (p Path) Equal(o Path) bool { return slices.Equal(p, o) }
 // Compare orders paths by their elements, from the first on; a path sorts before the paths below it.
 func (p Path) Compare(o Path) int { return slices.CompareFunc(p, o, Element.Compare) }
 
-// Fields returns a path of fields, such as Fields("spec", "replicas").
-func Fields(names ...string) Path {
+// NewPath returns a path of fields, such as NewPath("spec", "replicas").
+func NewPath(names ...string) Path {
 	p := make(Path, len(names))
 	for i, name := range names {
-		p[i] = Field(name)
+		p[i] = FieldElement(name)
 	}
 	return p
 }

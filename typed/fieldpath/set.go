@@ -90,7 +90,7 @@ func (b *builder) add(e Element, member bool, sub *Set) {
 
 // appendNode appends the node of e to nodes, unless nothing is at or below it.
 func appendNode(nodes []node, e Element, member bool, sub *Set) []node {
-	if sub.Empty() {
+	if sub.IsEmpty() {
 		sub = nil
 	}
 	if e.kind != 0 && (member || sub != nil) {
@@ -215,7 +215,7 @@ func (s *Set) find(e Element) *node {
 }
 
 // Empty reports whether s holds no path.
-func (s *Set) Empty() bool { return s == nil || len(s.nodes) == 0 }
+func (s *Set) IsEmpty() bool { return s == nil || len(s.nodes) == 0 }
 
 // Len returns the number of paths in s.
 func (s *Set) Len() int {
@@ -278,8 +278,8 @@ func (s *Set) Equal(o *Set) bool {
 	if s == o {
 		return true
 	}
-	if s.Empty() || o.Empty() {
-		return s.Empty() && o.Empty()
+	if s.IsEmpty() || o.IsEmpty() {
+		return s.IsEmpty() && o.IsEmpty()
 	}
 	return slices.EqualFunc(s.nodes, o.nodes, func(a, b node) bool {
 		return a.member == b.member && a.elem().Equal(b.elem()) && a.sub.Equal(b.sub)

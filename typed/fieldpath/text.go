@@ -89,7 +89,7 @@ func (r *textReader) until(ends string) (before string) {
 
 func (r *textReader) name() (Element, error) {
 	if name := r.until(".["); name != "" {
-		return Field(name), nil
+		return FieldElement(name), nil
 	}
 	return Element{}, errors.New(`expected a name; one that is empty, or has dots or brackets, is written as ["name"]`)
 }
@@ -99,24 +99,24 @@ func (r *textReader) item() (e Element, err error) {
 	var key []KeyField
 	switch {
 	case r.cut("]"):
-		return Key(), nil
+		return KeyElement(), nil
 	case r.cut("="):
 		var v any
 		if v, err = r.value(0); err == nil {
-			e = Value(v)
+			e = ValueElement(v)
 		}
 		return e, r.end(err)
 	}
 	position, _, _ := strings.Cut(r.rest, "]")
 	if i, err := strconv.Atoi(position); err == nil {
 		r.rest = r.rest[len(position):]
-		return Index(i), r.end(nil)
+		return IndexElement(i), r.end(nil)
 	}
 	for {
 		var f KeyField
 		if r.cut(`"`) {
 			if f.Name, err = r.quoted(); err == nil && key == nil && r.cut("]") {
-				return Field(f.Name), nil
+				return FieldElement(f.Name), nil
 			}
 		} else {
 			f.Name = r.until(`=,[]"`)
@@ -132,7 +132,7 @@ func (r *textReader) item() (e Element, err error) {
 			f.Value, err = r.value(0)
 		}
 		if key = append(key, f); err != nil || !r.cut(",") {
-			return Key(key...), r.end(err)
+			return KeyElement(key...), r.end(err)
 		}
 	}
 }

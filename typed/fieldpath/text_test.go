@@ -32,15 +32,15 @@ func randomElement(r *rand.Rand) fieldpath.Element {
 	}
 	switch r.IntN(8) {
 	case 0:
-		return fieldpath.Key(fieldpath.KeyField{Name: name(), Value: value()})
+		return fieldpath.KeyElement(fieldpath.KeyField{Name: name(), Value: value()})
 	case 1:
-		return fieldpath.Key(fieldpath.KeyField{Name: "x", Value: value()}, fieldpath.KeyField{Name: "y" + name(), Value: value()})
+		return fieldpath.KeyElement(fieldpath.KeyField{Name: "x", Value: value()}, fieldpath.KeyField{Name: "y" + name(), Value: value()})
 	case 2:
-		return fieldpath.Value(value())
+		return fieldpath.ValueElement(value())
 	case 3:
-		return fieldpath.Index(r.IntN(3))
+		return fieldpath.IndexElement(r.IntN(3))
 	}
-	return fieldpath.Field(name())
+	return fieldpath.FieldElement(name())
 }
 
 // TestPathsReadBack: the text of a path names this path and no other, and it can be printed (spec rule 15.1).
@@ -58,7 +58,7 @@ func TestPathsReadBack(t *testing.T) {
 		texts[path.String()] = path
 	}
 	for _, name := range append(oddNames, "\xff", "a\xff.") { // no JSON has the last two, but a path may
-		requirePathReadsBack(t, fieldpath.Fields("data", name))
+		requirePathReadsBack(t, fieldpath.NewPath("data", name))
 	}
 	require.Greater(t, len(texts), 15_000)
 	empty, err := fieldpath.ParsePath("")
@@ -115,13 +115,13 @@ func TestParsePath(t *testing.T) {
 
 // TestFind: what a text names (spec rule 15.3).
 func TestFind(t *testing.T) {
-	labels := fieldpath.Fields("metadata", "labels")
-	web := append(fieldpath.Fields("spec", "containers"), key("name", "web"), fieldpath.Field("image"))
-	eighty := append(fieldpath.Fields("spec", "items"), key("name", "80"))
+	labels := fieldpath.NewPath("metadata", "labels")
+	web := append(fieldpath.NewPath("spec", "containers"), key("name", "web"), fieldpath.FieldElement("image"))
+	eighty := append(fieldpath.NewPath("spec", "items"), key("name", "80"))
 	set := fieldpath.NewSet(
-		fieldpath.Fields("data", "a.b"), fieldpath.Fields("data", "a", "b"), fieldpath.Fields("data", "a", "b.c"),
-		fieldpath.Fields("data", "a.b", "c"), fieldpath.Fields("data", ".hidden"), fieldpath.Fields("data", `a"b`),
-		fieldpath.Fields("data", "*"), append(labels, fieldpath.Field("example.com/a.b")), web, eighty,
+		fieldpath.NewPath("data", "a.b"), fieldpath.NewPath("data", "a", "b"), fieldpath.NewPath("data", "a", "b.c"),
+		fieldpath.NewPath("data", "a.b", "c"), fieldpath.NewPath("data", ".hidden"), fieldpath.NewPath("data", `a"b`),
+		fieldpath.NewPath("data", "*"), append(labels, fieldpath.FieldElement("example.com/a.b")), web, eighty,
 	)
 	for _, row := range []struct {
 		why, text string

@@ -104,7 +104,7 @@ func TestCanonicalValue(t *testing.T) {
 	for _, c := range valueCases {
 		requireRow(t, seen, c.name, c.why)
 		t.Run(c.name, func(t *testing.T) {
-			e := fieldpath.Value(c.in)
+			e := fieldpath.ValueElement(c.in)
 			require.Equal(t, c.want, e.Text())
 
 			again, err := fieldpath.ParseElement("v:" + e.Text())
@@ -112,7 +112,7 @@ func TestCanonicalValue(t *testing.T) {
 			require.Equal(t, e, again, "what is written must read back as the same value")
 			v, ok := e.Value()
 			require.True(t, ok)
-			require.Equal(t, e, fieldpath.Value(v), "a canonical value is its own")
+			require.Equal(t, e, fieldpath.ValueElement(v), "a canonical value is its own")
 
 			if !c.ours {
 				theirs, err := value.ToJSON(value.NewValueInterface(c.in))
@@ -129,15 +129,15 @@ func sign(n int) int { return max(-1, min(1, n)) }
 func TestCompareIsATotalOrder(t *testing.T) {
 	elements := make([]fieldpath.Element, len(valueCases))
 	for i, c := range valueCases {
-		elements[i] = fieldpath.Value(c.in)
+		elements[i] = fieldpath.ValueElement(c.in)
 	}
 	compare := func(i, j int) int { return sign(elements[i].Compare(elements[j])) }
 	for i, a := range valueCases {
 		for j, b := range valueCases {
 			require.Equal(t, -compare(j, i), compare(i, j), "%s, %s", a.name, b.name)
 			require.Equal(t, elements[i].Equal(elements[j]), compare(i, j) == 0, "%s, %s", a.name, b.name)
-			require.Equal(t, compare(i, j), sign(fieldpath.Key(fieldpath.KeyField{Name: "k", Value: a.in}).Compare(
-				fieldpath.Key(fieldpath.KeyField{Name: "k", Value: b.in}))), "%s, %s as keys", a.name, b.name)
+			require.Equal(t, compare(i, j), sign(fieldpath.KeyElement(fieldpath.KeyField{Name: "k", Value: a.in}).Compare(
+				fieldpath.KeyElement(fieldpath.KeyField{Name: "k", Value: b.in}))), "%s, %s as keys", a.name, b.name)
 			if !a.ours && !b.ours {
 				require.Equal(t, value.Compare(value.NewValueInterface(a.in), value.NewValueInterface(b.in)), compare(i, j),
 					"%s, %s: upstream", a.name, b.name)
@@ -154,7 +154,7 @@ func TestCompareIsATotalOrder(t *testing.T) {
 // TestValueIsCopied changes the argument of Value: the element does not change.
 func TestValueIsCopied(t *testing.T) {
 	given := map[string]any{"a": []any{"b"}}
-	e := fieldpath.Value(given)
+	e := fieldpath.ValueElement(given)
 	given["a"].([]any)[0] = "c"
 	got, _ := e.Value()
 	require.Equal(t, map[string]any{"a": []any{"b"}}, got)

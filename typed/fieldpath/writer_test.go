@@ -25,7 +25,7 @@ func writeSet(t *testing.T, w *fieldsets.Writer, s *fieldpath.Set, random *rand.
 	random.Shuffle(len(children), func(i, j int) { children[i], children[j] = children[j], children[i] })
 	level := w.Level()
 	for _, c := range children {
-		if c.entry.Below.Empty() && random.IntN(2) == 0 {
+		if c.entry.Below.IsEmpty() && random.IntN(2) == 0 {
 			w.Add(c.e, "")
 			continue
 		}
@@ -63,7 +63,7 @@ func requireWritten(t *testing.T, a, b *fieldpath.Set, seed uint64) {
 		require.Equal(t, want, w.FieldsV1().String(), "%s\n%s\nand\n%s", row.what, a, b)
 		require.Equal(t, row.want.String(), w.Set().String(), row.what)
 		require.Equal(t, row.want.Tree(), hooks.Tree(fieldsv1.Bytes(w.FieldsV1())), row.what)
-		w.Enter(fieldpath.Field("a"), "", true) // a walk that ends early
+		w.Enter(fieldpath.FieldElement("a"), "", true) // a walk that ends early
 		w.Reset()
 		writeSet(t, &w, a, random)
 		require.Equal(t, string(a.AppendJSON(nil)), w.FieldsV1().String(), "again, with nothing left out")
@@ -76,7 +76,7 @@ type keeping struct{ set *fieldpath.Set }
 func (k keeping) Filter(set *fieldpath.Set) *fieldpath.Set { return set.Intersection(k.set) }
 
 func TestWriterTwice(t *testing.T) {
-	a, b, x := fieldpath.Value("a"), fieldpath.Value("b"), fieldpath.Field("x")
+	a, b, x := fieldpath.ValueElement("a"), fieldpath.ValueElement("b"), fieldpath.FieldElement("x")
 	var w fieldsets.Writer
 	w.Enter(x, "", true)
 	level := w.Level()

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -47,20 +45,17 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1, given as a plain JSON tree: its kind at
-// each version of spec.versions, served or not. It does not change crd and keeps nothing of it.
+// CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1, as JSON or YAML: its kind at each version
+// of spec.versions, served or not. It keeps nothing of the document.
 //
 // It completes the schema of a version as a server does: apiVersion and kind are strings, and metadata has the type
 // of built-in kinds, in the object and in every embedded resource, whatever the schema says. Keywords that a server
 // drops, such as x-kubernetes-patch-strategy, have no effect. A version without a schema is free-form, metadata
 // included.
 //
-// An error is that of the JSON decoder, or joins a [SchemaError] for each fault.
-func CompileCRD(crd map[string]any) (*Registry, error) {
-	if !trees.IsWithin(crd, maxNesting, math.MaxInt) {
-		return nil, fmt.Errorf("%s: nested too deep, want at most %d levels", crdKind, maxNesting)
-	}
-	data, err := json.Marshal(crd)
+// An error is that of the decoder, or joins a [SchemaError] for each fault.
+func CompileCRD(document []byte) (*Registry, error) {
+	data, err := asJSON(document)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", crdKind, err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -39,9 +38,8 @@ var thing = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "
 func requireSameCRD(t *testing.T, data string) *Registry {
 	t.Helper()
 	crd := treeOf(t, data)
-	r, err := CompileCRD(crd)
+	r, err := CompileCRD([]byte(data))
 	require.NoError(t, err)
-	require.Equal(t, treeOf(t, data), crd, "the input was changed")
 	body := crd["spec"].(map[string]any)
 	preserve, _ := body["preserveUnknownFields"].(bool)
 	for _, item := range body["versions"].([]any) {
@@ -235,13 +233,11 @@ func TestCompileCRD(t *testing.T) {
 // TestCRDKeepsTopologyAlone: what a server prunes from the definition, or validates by, has no effect, and defaults are
 // exact.
 func TestCRDKeepsTopologyAlone(t *testing.T) {
-	var crd map[string]any
-	require.NoError(t, utiljson.Unmarshal([]byte(crdOf(`{"type": "object", "discriminator": {"propertyName": "x"}, "properties": {
+	r, err := CompileCRD([]byte(crdOf(`{"type": "object", "discriminator": {"propertyName": "x"}, "properties": {
 		"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge", "readOnly": "x"},
 		"b": {"type": "string", "allOf": [{"$ref": "#/components/schemas/v1"}]},
 		"c": {"type": "integer", "default": 9007199254740993},
-		"d": {"type": "array", "items": {"type": "object", "properties": {"e": {"default": {"f": 9007199254740993}}}}}}}`)), &crd))
-	r, err := CompileCRD(crd)
+		"d": {"type": "array", "items": {"type": "object", "properties": {"e": {"default": {"f": 9007199254740993}}}}}}}`)))
 	require.NoError(t, err)
 	fields := r.TypeFor(thing).Map.Field
 	require.True(t, fields("a").Type.List.IsAtomic())
@@ -309,7 +305,7 @@ func TestCompileCRDErrors(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := CompileCRD(treeOf(t, row.crd))
+			_, err := CompileCRD([]byte(row.crd))
 			require.Error(t, err)
 			// The decoder words it by a hash of the program, so that nobody depends on its words.
 			got := strings.Replace(err.Error(), "unable to unmarshal", "cannot unmarshal", 1)
@@ -319,13 +315,4 @@ func TestCompileCRDErrors(t *testing.T) {
 			require.Equal(t, row.want, got, row.why)
 		})
 	}
-}
-
-func TestCompileCRDOfACyclicTree(t *testing.T) {
-	crd := treeOf(t, crdOf(`{"type": "object"}`))
-	version := crd["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
-	root := version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
-	root["items"], root["additionalProperties"] = root, root
-	_, err := CompileCRD(crd)
-	require.ErrorContains(t, err, "nested too deep, want at most 1000 levels")
 }

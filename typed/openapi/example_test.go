@@ -17,23 +17,19 @@ func ExampleBuiltin() {
 }
 
 func ExampleCompileCRD() {
-	crd := map[string]any{
-		"spec": map[string]any{
-			"group": "example.com",
-			"names": map[string]any{"kind": "Team"},
-			"versions": []any{map[string]any{
-				"name": "v1",
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object",
-					"properties": map[string]any{"members": map[string]any{
-						"type": "array", "x-kubernetes-list-type": "sets",
-						"items": map[string]any{"type": "string"},
-					}},
-				}},
-			}},
-		},
-	}
-	_, err := openapi.CompileCRD(crd)
+	const crd = `
+spec:
+  group: example.com
+  names: {kind: Team}
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          members: {type: array, x-kubernetes-list-type: sets, items: {type: string}}
+`
+	_, err := openapi.CompileCRD([]byte(crd))
 	fmt.Println(err)
 	// Output: CustomResourceDefinition: spec.versions[0].schema.openAPIV3Schema.properties.members.x-kubernetes-list-type: unknown list type "sets", want atomic, set or map
 }

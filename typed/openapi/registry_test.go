@@ -58,11 +58,9 @@ func TestHasStatus(t *testing.T) {
 		return r
 	}
 	const get = `{"get":{"x-kubernetes-group-version-kind":{"group":"example.com","version":"v1","kind":"Thing"}}}`
-	definition := func(subresources map[string]any) *Registry {
-		r, err := CompileCRD(map[string]any{"spec": map[string]any{
-			"group": "example.com", "names": map[string]any{"kind": "Thing"},
-			"versions": []any{map[string]any{"name": "v1", "subresources": subresources}},
-		}})
+	definition := func(subresources string) *Registry {
+		r, err := CompileCRD([]byte(`{"spec": {"group": "example.com", "names": {"kind": "Thing"},
+			"versions": [{"name": "v1", "subresources": ` + subresources + `}]}}`))
 		require.NoError(t, err)
 		return r
 	}
@@ -82,9 +80,9 @@ func TestHasStatus(t *testing.T) {
 			document(`{"/apis/example.com/v1/things/{name}/status":` + get + `}`), thing, true},
 		{"or does not have it", document(`{"/apis/example.com/v1/things/{name}":` + get + `}`), thing, false},
 		{"a path of something else", document(`{"/shelves/{name}/status":[]}`), thing, false},
-		{"a definition with the subresource", definition(map[string]any{"status": map[string]any{}}), thing, true},
-		{"and without", definition(nil), thing, false},
-		{"the last registry counts", Union(definition(nil), document("{}")), thing, true},
+		{"a definition with the subresource", definition(`{"status": {}}`), thing, true},
+		{"and without", definition("{}"), thing, false},
+		{"the last registry counts", Union(definition("{}"), document("{}")), thing, true},
 	} {
 		require.Equal(t, row.want, row.types.HasStatus(row.kind), row.why)
 	}

@@ -70,14 +70,28 @@ type document struct {
 	Paths map[string]json.RawMessage `json:"paths"`
 }
 
-// parseV3 returns an OpenAPI v3 document.
-func parseV3(data []byte) (parsed *document, err error) {
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		if err = expansion.Check(data); err == nil {
-			data, err = yaml.YAMLToJSON(data)
+// asJSON returns a document, JSON or YAML, as JSON.
+func asJSON(document []byte) ([]byte, error) {
+	isJSON := bytes.HasPrefix(bytes.TrimSpace(document), []byte("{"))
+	if isJSON && json.Valid(document) {
+		return document, nil
+	}
+	err := expansion.Check(document)
+	if err == nil {
+		var data []byte
+		if data, err = yaml.YAMLToJSON(document); err == nil {
+			return data, nil
 		}
 	}
-	if err == nil {
+	if isJSON {
+		return document, nil // the decoder of JSON says better what is wrong
+	}
+	return nil, err
+}
+
+// parseV3 returns an OpenAPI v3 document.
+func parseV3(data []byte) (parsed *document, err error) {
+	if data, err = asJSON(data); err == nil {
 		err = inWords(json.Unmarshal(data, &parsed))
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ package custom
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
@@ -101,11 +102,11 @@ func (d *Definition) compileTypes(crd *apiextensionsv1.CustomResourceDefinition)
 	if d.options.Types != nil {
 		return d.options.Types, nil
 	}
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+	data, err := json.Marshal(crd)
 	if err != nil {
 		return nil, err
 	}
-	return openapi.CompileCRD(tree)
+	return openapi.CompileCRD(data)
 }
 
 // compileSchemas returns the schemas of a definition.

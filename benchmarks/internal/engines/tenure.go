@@ -55,7 +55,7 @@ func tenureManager(k Kind) (FieldManager, error) {
 		Subresource: k.Subresource,
 		Converter:   fieldmanager.NoneConverter{},
 		ResetFields: map[string]fieldpath.Filter{
-			k.GroupVersion().String(): fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields(k.reset()))},
+			k.GroupVersion().String(): fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.NewPath(k.reset()))},
 		},
 	}
 	if k.Canonical {

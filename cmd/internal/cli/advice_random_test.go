@@ -199,7 +199,7 @@ func (a *adviceWorld) requireKept(
 	target, _, err := a.place.Live(a.t.Context(), tree)
 	require.NoError(a.t, err)
 	typ := target.Kind.Typ
-	list, _, err := managedfields.Read(place.Wrap(before))
+	list, err := managedfields.Read(place.Wrap(before))
 	require.NoError(a.t, err)
 	leaves := typ.FieldSet(before).Leaves().Difference(setByServer)
 	for i := range list {
@@ -219,8 +219,8 @@ func (a *adviceWorld) requireKept(
 
 // setByServer is what a server sets whoever owns it: when kubectl's manager applies, and when a template changes.
 var setByServer = fieldpath.NewSet(
-	fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation),
-	fieldpath.Fields("metadata", "annotations", "deprecated.daemonset.template.generation"),
+	fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation),
+	fieldpath.NewPath("metadata", "annotations", "deprecated.daemonset.template.generation"),
 )
 
 // controlPlane are managers whose entries nobody may drop.

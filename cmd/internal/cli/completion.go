@@ -124,7 +124,7 @@ func (f *objectFlags) completeOwners() {
 		return func(args []string) (all []string) {
 			_ = f.withObjects(args, func(_ place.Place, targets []*place.Target, _ error) error {
 				for _, t := range targets {
-					if list, _, err := managedfields.Read(place.Wrap(t.Object)); err == nil {
+					if list, err := managedfields.Read(place.Wrap(t.Object)); err == nil {
 						all = append(all, names(list)...)
 					}
 				}
@@ -141,7 +141,7 @@ func (f *objectFlags) completeOwners() {
 	}), "from", "to", "manager", "field-manager")
 	f.complete(of(func(list managedfields.Entries) (out []string) {
 		for i := range list {
-			if fields, err := list[i].Fields(); err == nil {
+			if fields, err := list[i].FieldSet(); err == nil {
 				for path := range fields.Leaves().All() {
 					out = append(out, path.String())
 				}

@@ -124,7 +124,7 @@ func (f *chosenFields) add(cmd *cobra.Command) {
 // ownedBy returns the fields of the entries that a key selects; the zero key selects all. found is false if it selects
 // none. The fields of an entry that can't be decoded are left out.
 func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, found bool, err error) {
-	entries, _, err := managedfields.Read(place.Wrap(t.Object))
+	entries, err := managedfields.Read(place.Wrap(t.Object))
 	if err != nil {
 		return nil, false, err
 	}
@@ -133,7 +133,7 @@ func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, fou
 			continue
 		}
 		found = true
-		if fields, err := entries[i].Fields(); err == nil {
+		if fields, err := entries[i].FieldSet(); err == nil {
 			owned = owned.Union(fields)
 		}
 	}
@@ -173,7 +173,7 @@ func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*field
 	if err != nil {
 		return nil, err
 	}
-	known, err := m.Owned(env.Context, place.Wrap(managedfields.With(t.Object, nil)))
+	known, err := m.FieldSet(env.Context, place.Wrap(managedfields.With(t.Object, nil)))
 	if err != nil {
 		return nil, err
 	}

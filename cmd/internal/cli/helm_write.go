@@ -175,7 +175,7 @@ func (r *helmRun) moveIn(ctx context.Context, p place.Place, w *place.Desired, f
 		}
 		object = result.Object
 	}
-	entries, _, err := managedfields.Read(object)
+	entries, err := managedfields.Read(object)
 	if err != nil {
 		return err
 	}

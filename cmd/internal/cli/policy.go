@@ -208,14 +208,14 @@ func isByHand(manager string) bool {
 }
 
 func (s *starter) add(tree map[string]any) {
-	list, _, err := managedfields.Read(place.Wrap(tree))
+	list, err := managedfields.Read(place.Wrap(tree))
 	isMine := func(e managedfields.Entry) bool { return e.Manager == s.manager }
 	if err != nil || !slices.ContainsFunc(list, isMine) {
 		return
 	}
 	for i := range list {
 		e := &list[i]
-		set, err := e.Fields()
+		set, err := e.FieldSet()
 		if err != nil || isMine(*e) || e.Subresource == "status" {
 			continue
 		}

@@ -169,7 +169,7 @@ func requireFollowable(t *testing.T, dir, line, text string) {
 		words = slices.Clone(words)
 		want = append(want, words)
 		for i := range words {
-			words[i] = strings.NewReplacer("."+plainName, fieldpath.Field(text).String(), fileOf(plainName), fileOf(text),
+			words[i] = strings.NewReplacer("."+plainName, fieldpath.FieldElement(text).String(), fileOf(plainName), fileOf(text),
 				plainName, text).Replace(words[i])
 		}
 	}

@@ -141,7 +141,7 @@ func appliedBy(t *place.Target, manager string) string {
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
 		return "kubectl apply"
 	}
-	list, _, err := managedfields.Read(object)
+	list, err := managedfields.Read(object)
 	if err == nil && list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) != nil {
 		return manager
 	}

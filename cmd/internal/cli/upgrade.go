@@ -127,7 +127,7 @@ func (f *upgradeFlags) nameUpdaters(t *place.Target) {
 	var names []string
 	entries, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
 	for _, e := range entries {
-		if e.Owned().Has(fieldpath.Fields("metadata", "annotations", fieldmanager.LastAppliedAnnotation)) {
+		if e.Owned().Has(fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)) {
 			return
 		}
 		if e.Subresource == f.options.Subresource {

@@ -71,19 +71,19 @@ func NewDefinitions(documents []document.Document) *Definitions {
 }
 
 func newDefinitions(
-	documents []document.Document, compile func(map[string]any) (*openapi.Registry, error),
+	documents []document.Document, compile func([]byte) (*openapi.Registry, error),
 ) *Definitions {
 	d := &Definitions{total: checked{met: map[int]int{}}}
 	for _, document := range documents {
 		if document.Err == nil && document.Tree["kind"] != "CustomResourceDefinition" {
 			continue
 		}
-		one, err := newChecked(document)
+		one, data, err := newChecked(document)
 		if err != nil {
 			d.bad = append(d.bad, document.Wrap(err))
 			continue
 		}
-		if one.Tenure, err = compile(document.Tree); err != nil {
+		if one.Tenure, err = compile(data); err != nil {
 			d.add(one, oracle.History{Err: fmt.Errorf("only upstream accepts the definition: %w", err)}, 0)
 		}
 		d.all = append(d.all, one)
@@ -108,9 +108,10 @@ func ListDefinitions(ctx context.Context, config *rest.Config) (out []document.D
 	return out, nil
 }
 
-func newChecked(document document.Document) (out *checked, err error) {
+// newChecked returns what is known of a definition, and it as JSON.
+func newChecked(document document.Document) (out *checked, data []byte, err error) {
 	if document.Err != nil {
-		return nil, document.Err
+		return nil, nil, document.Err
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -119,16 +120,17 @@ func newChecked(document document.Document) (out *checked, err error) {
 	}()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(document.Tree, crd); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if want := apiextensionsv1.SchemeGroupVersion.String(); crd.APIVersion != want {
-		return nil, fmt.Errorf("%s: apiVersion is %q, expected %s", crd.Name, crd.APIVersion, want)
+		return nil, nil, fmt.Errorf("%s: apiVersion is %q, expected %s", crd.Name, crd.APIVersion, want)
 	}
 	definition, err := newDefinition(crd)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", crd.Name, err)
+		return nil, nil, fmt.Errorf("%s: %w", crd.Name, err)
 	}
-	return &checked{Definition: *definition, name: crd.Name, met: map[int]int{}}, nil
+	data, err = json.Marshal(document.Tree)
+	return &checked{Definition: *definition, name: crd.Name, met: map[int]int{}}, data, err
 }
 
 // newDefinition returns what upstream makes of a definition, as kube-apiserver does it.

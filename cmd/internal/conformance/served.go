@@ -103,14 +103,14 @@ func (s *served) addDefined(ctx context.Context, d *Definitions, config *rest.Co
 	}
 	count := len(d.all)
 	for _, document := range documents {
-		c, err := newChecked(document)
+		c, data, err := newChecked(document)
 		if err != nil {
 			return err
 		}
 		if c.Kind.Group != group {
 			continue
 		}
-		if c.Tenure, err = openapi.CompileCRD(document.Tree); err != nil {
+		if c.Tenure, err = openapi.CompileCRD(data); err != nil {
 			return err
 		}
 		plural, _, _ := strings.Cut(c.name, ".")

@@ -16,7 +16,7 @@ import (
 func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.Result) error {
 	fmt.Fprintln(w, p.paint(t.Title(), color.Bold))
 	list := func(head string, fields *fieldpath.Set, attribute color.Attribute) {
-		if fields.Empty() {
+		if fields.IsEmpty() {
 			return
 		}
 		fmt.Fprintf(w, "  %s\n", head)

@@ -29,7 +29,7 @@ func (w *Write[V]) Update() ([]Entry, error) {
 }
 
 // intents are the rules for intents: their hosts validate them.
-var intents = typed.Rules{Unknown: true}
+var intents = typed.Rules{AllowUnknown: true}
 
 // Apply returns live with the new object, an intent, merged into it, whether that is another
 // object than live, and the entries that follow. The error is [Conflicts] when others own
@@ -46,12 +46,12 @@ func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, e
 		return fail(fmt.Errorf("merging: %w", err))
 	}
 	now := w.with(w.live, found.Value)
-	set, err := w.host.Filter(w.version, found.Owned())
+	set, err := w.host.Filter(w.version, found.FieldSet())
 	if err != nil {
 		return fail(err)
 	}
 	w.own(set, true)
-	if !last.gone && !last.Set.Empty() {
+	if !last.gone && !last.Set.IsEmpty() {
 		now = w.prune(now, last)
 		// What the intent owns is as the intent has it, whatever removal made of it.
 		if owned := intent.typ.Extract(intent.tree, set.Leaves(), true); owned != nil {
@@ -131,7 +131,7 @@ func (w *Write[V]) settle(now object[V], force bool) (typed.Comparison, error) {
 				e.Set = e.Set.Difference(taken).Difference(change.Removed)
 			}
 		}
-		if !e.Set.Empty() {
+		if !e.Set.IsEmpty() {
 			kept = append(kept, e)
 		}
 	}

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +40,11 @@ type definedVersion struct {
 
 // Define reads a CustomResourceDefinition.
 func Define(tree map[string]any) (*Definition, error) {
-	types, err := openapi.CompileCRD(tree)
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	types, err := openapi.CompileCRD(data)
 	if err != nil {
 		return nil, err
 	}

@@ -101,11 +101,11 @@ func (r *Request) Reset(live, tree map[string]any) map[string]any {
 // with the fields that the write resets as they are in live.
 func (r *Request) prepareUpdate(live, given map[string]any) (map[string]any, error) {
 	// Stored objects may have an item twice, so an update may carry one.
-	if err := r.Kind.Typ.Validate(given, typed.Rules{Duplicates: true}); err != nil {
+	if err := r.Kind.Typ.Validate(given, typed.Rules{AllowDuplicates: true}); err != nil {
 		return nil, err
 	}
 	// A Go type has its structs even if they are empty.
-	merged, err := r.Kind.Typ.Merge(r.emptyObject(), given, typed.Rules{Duplicates: true, Unknown: true})
+	merged, err := r.Kind.Typ.Merge(r.emptyObject(), given, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (t *Target) LiveScale() (*Target, error) {
 	}
 	paths := scale.Paths{}
 	for _, version := range t.Types.Versions(t.Kind.GroupKind()) {
-		paths[t.Kind.GroupKind().WithVersion(version).GroupVersion().String()] = fieldpath.Fields(t.Kind.replicas...)
+		paths[t.Kind.GroupKind().WithVersion(version).GroupVersion().String()] = fieldpath.NewPath(t.Kind.replicas...)
 	}
 	parent, err := managedfields.Decode((&unstructured.Unstructured{Object: t.Object}).GetManagedFields())
 	if err != nil {

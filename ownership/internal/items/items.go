@@ -56,7 +56,7 @@ func (x *Index) byValue(e fieldpath.Element) []int {
 		x.values = make(map[fieldpath.Element][]int, len(x.list))
 		for i, item := range x.list {
 			if IsScalar(item) {
-				value := fieldpath.Value(item)
+				value := fieldpath.ValueElement(item)
 				x.values[value] = append(x.values[value], i)
 			}
 		}
@@ -93,7 +93,7 @@ func (x *Index) shape(names []string) *shape {
 		if len(key) == 0 || len(key) < len(names) && len(names) > maxPartial {
 			continue
 		}
-		text := fieldpath.Key(key...).Text()
+		text := fieldpath.KeyElement(key...).Text()
 		s.byText[text] = append(s.byText[text], i)
 		has := fieldsets.NamesOf(key)
 		if !slices.ContainsFunc(s.has, func(names []string) bool { return slices.Equal(names, has) }) {

@@ -20,7 +20,7 @@ func TestFind(t *testing.T) {
 		for i := 0; i < len(fields); i += 2 {
 			out = append(out, fieldpath.KeyField{Name: fields[i].(string), Value: fields[i+1]})
 		}
-		return fieldpath.Key(out...)
+		return fieldpath.KeyElement(out...)
 	}
 	for _, row := range []struct {
 		name    string
@@ -31,10 +31,10 @@ func TestFind(t *testing.T) {
 		{"an item that lacks a field, as none has all", key("port", int64(81), "protocol", "TCP"), []int{2}},
 		{"several items with the fields", key("port", int64(80)), []int{0, 1}},
 		{"another value of a field", key("port", int64(82), "protocol", "SCTP"), nil},
-		{"a value that stands twice", fieldpath.Value("a"), []int{3, 5}},
-		{"a position", fieldpath.Index(2), []int{2}},
-		{"a position beyond", fieldpath.Index(8), nil},
-		{"a field", fieldpath.Field("port"), nil},
+		{"a value that stands twice", fieldpath.ValueElement("a"), []int{3, 5}},
+		{"a position", fieldpath.IndexElement(2), []int{2}},
+		{"a position beyond", fieldpath.IndexElement(8), nil},
+		{"a field", fieldpath.FieldElement("port"), nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			require.Equal(t, row.want, items.New(list, nil).Find(row.element))

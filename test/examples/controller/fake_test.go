@@ -38,7 +38,7 @@ func TestFake(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal(siteDefinition, &crd.Object))
 	types, err := fake.NewTypeConverter(crd)
 	require.NoError(t, err)
-	sites, err := openapi.CompileCRD(crd.Object)
+	sites, err := openapi.CompileCRD(siteDefinition)
 	require.NoError(t, err)
 	scheme := newScheme()
 	tracker := fake.NewFieldManagedObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder(), types)
