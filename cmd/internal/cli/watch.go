@@ -77,7 +77,7 @@ without a fight if something could not be watched, which is named on stderr.`,
 	f := cmd.Flags()
 	f.BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
 	addSelectors(f, &flags.selector, &flags.fields)
-	f.DurationVar(&flags.duration, "for", 0, "end after `DURATION`, such as 10m; watch until interrupted for 0")
+	f.DurationVar(&flags.duration, "for", 0, "end `DURATION` after the first lists, such as 10m; watch until interrupted for 0")
 	f.StringArrayVar(&flags.auditLogs, "audit-log", nil,
 		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
 	f.StringVar(&flags.metricsListen, "metrics-listen", "", "serve Prometheus metrics at http://`ADDRESS`/metrics")
@@ -100,14 +100,6 @@ func (f *watchFlags) watchObjects(args []string) error {
 	w.isLive = !w.isJSON && f.auditLogs == nil && env.Terminal(env.Stdout)
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if f.duration > 0 {
-		// With a deadline, client-go's rate limiter would refuse at once, with an error of its own, what it can't let through
-		// in time.
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		defer time.AfterFunc(f.duration, cancel).Stop()
-	}
 	if f.metricsListen != "" {
 		stopMetrics, err := w.serveMetrics(ctx, f.metricsListen)
 		if err != nil {
@@ -169,7 +161,7 @@ func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error
 			return err
 		}
 		s := cluster.Selection{Namespace: namespace, Selector: f.selector, Fields: f.fields}
-		return w.watch(ctx, c.Client, kinds, s, len(args) > 0)
+		return w.watch(ctx, c.Client, kinds, s, len(args) > 0, f.duration)
 	})
 }
 
@@ -190,10 +182,10 @@ type watcher struct {
 	screen *view.Screen
 }
 
-// watch observes until ctx ends. A kind that can't be listed is an error if it was asked for by name,
+// watch observes until ctx ends, or, unless duration is 0, for so long after each kind was listed. A kind that can't be listed is an error if it was asked for by name,
 // and named as a hole otherwise.
 func (w *watcher) watch(
-	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, s cluster.Selection, isNamed bool,
+	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, s cluster.Selection, isNamed bool, duration time.Duration,
 ) error {
 	var watches sync.WaitGroup
 	defer watches.Wait() // after they are cancelled
@@ -203,9 +195,25 @@ func (w *watcher) watch(
 		ctx = place.Quietly(ctx)
 	}
 	events := make(chan cluster.Event, 1024)
+	var listed sync.WaitGroup
+	listed.Add(len(kinds))
+	if duration > 0 {
+		// With a deadline, client-go's rate limiter would refuse at once, with an error of its own, what it can't let through
+		// in time.
+		watches.Go(func() {
+			listed.Wait()
+			select {
+			case <-time.After(duration):
+				cancel(nil)
+			case <-ctx.Done():
+			}
+		})
+	}
 	for _, k := range kinds {
 		watches.Go(func() {
-			err := c.Watch(ctx, k, s, func(e cluster.Event) {
+			done := sync.OnceFunc(listed.Done)
+			defer done() // what can't be listed is reported before the time begins
+			err := c.Watch(ctx, k, s, done, func(e cluster.Event) {
 				select {
 				case events <- e:
 				case <-ctx.Done():

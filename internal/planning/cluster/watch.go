@@ -23,17 +23,17 @@ type Event struct {
 
 // Watch lists the objects of a kind and follows them until ctx ends, as an informer does: it lists
 // again where the server has forgotten what was missed. An empty namespace means all. It returns an
-// error when the kind can't be listed. see is called by one goroutine.
-func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, see func(Event)) error {
+// error when the kind can't be listed, and calls listed when it can. see is called by one goroutine.
+func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(), see func(Event)) error {
 	of := c.resource(k, s.Namespace)
 	// client-go logs why it tries again, and what it can't read when ctx ends. That is not for the user's screen.
 	silent := logr.Discard()
 	ctx = klog.NewContext(ctx, silent)
-	if _, err := of.List(ctx, metav1.ListOptions{
-		Limit: 1, LabelSelector: s.Selector, FieldSelector: s.Fields,
-	}); err != nil {
+	_, err := of.List(ctx, metav1.ListOptions{Limit: 1, LabelSelector: s.Selector, FieldSelector: s.Fields})
+	if err != nil {
 		return fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
 	}
+	listed()
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector, o.FieldSelector = s.Selector, s.Fields
