@@ -15,16 +15,6 @@ import (
 // Entry is one entry of managed fields: what one manager owns. It is decoded when its fields are needed: of most
 // entries of an unstructured object, a write only has to know that they own nothing of what it changes, which is looked
 // up in their FieldsV1. An unchanged entry is written back as it was read, even if it can't be decoded.
-//
-// What an entry owns has up to three forms: a tree, a text (fields, or that of asStruct) and a set. Those that are
-// there say the same. [Entry.FieldSet] adds the set, which all but lookups use; [Entry.SetFieldSet] replaces all of them.
-//
-// Invariants:
-//
-//	asTree, asStruct   the entry is unchanged, and is this in an object, asStruct but for its time
-//	decoded            set is there; otherwise another form is, or err
-//	current            tree is canonical and has today's topology: until it is decoded, paths are looked up in it
-//	err                it can't be decoded, and is kept as it was read
 type Entry struct {
 	Key
 	// APIVersion is the group version of the fields. For an Update it equals the key's APIVersion.
@@ -32,6 +22,16 @@ type Entry struct {
 	// Time is when the manager last changed the object or what it owns; nil if it never did. Change it with
 	// [Entry.SetTime].
 	Time *metav1.Time
+
+	// What an entry owns has up to three forms: a tree, a text (fields, or that of asStruct) and a set. Those that are
+	// there say the same. FieldSet adds the set, which all but lookups use; SetFieldSet replaces all of them.
+	//
+	// Invariants:
+	//
+	//	asTree, asStruct   the entry is unchanged, and is this in an object, asStruct but for its time
+	//	decoded            set is there; otherwise another form is, or err
+	//	current            tree is canonical and has today's topology: until it is decoded, paths are looked up in it
+	//	err                it can't be decoded, and is kept as it was read
 
 	asTree   map[string]any
 	asStruct *metav1.ManagedFieldsEntry

@@ -25,16 +25,16 @@ type listKey struct {
 	size  int
 }
 
-func (f *finder) Pairs(t *Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any] {
+func (f *finder) Pairs(t *Type, set *fieldpath.Set, old, updated any) iter.Seq2[fieldpath.Path, [2]any] {
 	return func(yield func(fieldpath.Path, [2]any) bool) {
-		f.pairs(t, set, old, now, make(fieldpath.Path, 0, 16), yield)
+		f.pairs(t, set, old, updated, make(fieldpath.Path, 0, 16), yield)
 	}
 }
 
-func (f *finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath.Path,
+func (f *finder) pairs(t *Type, set *fieldpath.Set, old, updated any, path fieldpath.Path,
 	yield func(fieldpath.Path, [2]any) bool) bool {
 	for e, entry := range set.Level() {
-		if entry.Member && !yield(append(path, e), [2]any{f.leaf(t, old, e), f.leaf(t, now, e)}) {
+		if entry.Member && !yield(append(path, e), [2]any{f.leaf(t, old, e), f.leaf(t, updated, e)}) {
 			return false
 		}
 	}
@@ -42,7 +42,7 @@ func (f *finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath
 		if entry.Below.IsEmpty() {
 			continue
 		}
-		if !f.pairs(t.below(e), entry.Below, f.child(t, old, e), f.child(t, now, e), append(path, e), yield) {
+		if !f.pairs(t.below(e), entry.Below, f.child(t, old, e), f.child(t, updated, e), append(path, e), yield) {
 			return false
 		}
 	}
@@ -105,9 +105,9 @@ func (f *finder) indexOf(t *List, list []any) *index {
 	return x
 }
 
-// Get returns the value at path in v, if it exists. For a duplicated item it returns the first. The result shares
+// Get returns the value at path in v; ok is false if it does not exist. For a duplicated item it returns the first. The result shares
 // memory with v.
-func (t *Type) Get(v any, path fieldpath.Path) (any, bool) {
+func (t *Type) Get(v any, path fieldpath.Path) (value any, ok bool) {
 	var f finder
 	for _, e := range path {
 		child, times := f.Find(t, v, e)

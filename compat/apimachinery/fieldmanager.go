@@ -240,26 +240,26 @@ func statusError(err error) error {
 // may be nil, for an object that does not exist yet. Entries that stay may share memory
 // with those of live.
 //
-// An error leaves now as it was. Nothing is tracked, and now returned as it is, when either
+// An error leaves obj as it was. Nothing is tracked, and obj returned as it is, when either
 // object has no metadata.
-func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
-	if _, err := gostruct.Accessor(now); err != nil {
-		return now, nil
+func (m *FieldManager) Update(live, obj runtime.Object, manager string) (runtime.Object, error) {
+	if _, err := gostruct.Accessor(obj); err != nil {
+		return obj, nil
 	}
 	if live != nil {
 		stored, err := gostruct.Accessor(live)
 		if err != nil {
-			return now, nil
+			return obj, nil
 		}
-		if stored.GetUID() != "" && !carries(live) && !carries(now) {
-			return now, nil // nobody has tracked it so far; there is nothing to convert for
+		if stored.GetUID() != "" && !carries(live) && !carries(obj) {
+			return obj, nil // nobody has tracked it so far; there is nothing to convert for
 		}
 	}
 	before, e, err := m.liveAtVersion(live)
 	if err != nil {
 		return nil, err
 	}
-	after, err := m.atVersion(now)
+	after, err := m.atVersion(obj)
 	if err != nil {
 		return nil, fmt.Errorf("new object: %w", err)
 	}
@@ -267,24 +267,24 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if err != nil {
 		return nil, err
 	}
-	if err := setEntries(now, result.Object); err != nil {
+	if err := setEntries(obj, result.Object); err != nil {
 		return nil, err
 	}
-	return now, nil
+	return obj, nil
 }
 
 // UpdateNoErrors is [FieldManager.Update] for hosts that store an object even when its
-// fields can't be tracked: an error is logged, and now gets the managed fields of live.
-func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object {
-	out, err := m.Update(live, now, manager)
+// fields can't be tracked: an error is logged, and obj gets the managed fields of live.
+func (m *FieldManager) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
+	out, err := m.Update(live, obj, manager)
 	if err == nil {
 		return out
 	}
 	if m.options.Errors != nil {
-		m.options.Errors(now, err)
+		m.options.Errors(obj, err)
 	}
 	if live != nil {
-		_ = setEntries(now, live) // which leaves now as it is if it fails
+		_ = setEntries(obj, live) // which leaves obj as it is if it fails
 	}
-	return now
+	return obj
 }

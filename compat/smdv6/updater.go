@@ -38,14 +38,14 @@ type Updater struct {
 	Warn func(manager string, version v6fieldpath.APIVersion, err error)
 }
 
-// Update returns now, which a create, update or patch is about to store in the
+// Update returns updated, which a create, update or patch is about to store in the
 // place of live, with the managers that follow: manager owns what it added or
 // changed along with what it owned before, others lose what was changed or
 // removed (spec rule 5). Both objects are at version; live is null before the
 // object is created. Neither the objects nor managers are changed.
-func (u *Updater) Update(live, now *v6typed.TypedValue, version v6fieldpath.APIVersion,
+func (u *Updater) Update(live, updated *v6typed.TypedValue, version v6fieldpath.APIVersion,
 	managers v6fieldpath.ManagedFields, manager string) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error) {
-	w, before, err := u.start(live, now, version, managers, manager)
+	w, before, err := u.start(live, updated, version, managers, manager)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +53,7 @@ func (u *Updater) Update(live, now *v6typed.TypedValue, version v6fieldpath.APIV
 	if err != nil {
 		return nil, nil, err
 	}
-	return now, managersOf(entries, before, managers), nil
+	return updated, managersOf(entries, before, managers), nil
 }
 
 // Apply returns live with config, the intent of manager, merged into it, with

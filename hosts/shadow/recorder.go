@@ -35,8 +35,8 @@ import (
 // Writer is a field manager, upstream's or Tenure's.
 type Writer = interface {
 	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
-	Update(live, now runtime.Object, manager string) (runtime.Object, error)
-	UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object
+	Update(live, obj runtime.Object, manager string) (runtime.Object, error)
+	UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object
 }
 
 // Kind is what a field manager was made for.
@@ -209,17 +209,17 @@ func (of *recorded) Apply(live, applied runtime.Object, manager string, force bo
 }
 
 // Update answers as upstream does.
-func (of *recorded) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
-	w := of.begin(update, live, now, manager, false)
-	out, err := of.upstream.Update(live, now, manager)
+func (of *recorded) Update(live, obj runtime.Object, manager string) (runtime.Object, error) {
+	w := of.begin(update, live, obj, manager, false)
+	out, err := of.upstream.Update(live, obj, manager)
 	w.end(out, err)
 	return out, err
 }
 
 // UpdateNoErrors answers as upstream does.
-func (of *recorded) UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object {
-	w := of.begin(updateNoErrors, live, now, manager, false)
-	out := of.upstream.UpdateNoErrors(live, now, manager)
+func (of *recorded) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
+	w := of.begin(updateNoErrors, live, obj, manager, false)
+	out := of.upstream.UpdateNoErrors(live, obj, manager)
 	w.end(out, nil)
 	return out
 }
@@ -231,7 +231,7 @@ func (f failing) Apply(_, _ runtime.Object, _ string, _ bool) (runtime.Object, e
 	return nil, f.err
 }
 func (f failing) Update(_, _ runtime.Object, _ string) (runtime.Object, error)  { return nil, f.err }
-func (f failing) UpdateNoErrors(_, now runtime.Object, _ string) runtime.Object { return now }
+func (f failing) UpdateNoErrors(_, obj runtime.Object, _ string) runtime.Object { return obj }
 
 var (
 	writes = metrics.NewCounterVec(&metrics.CounterOpts{

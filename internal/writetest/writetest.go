@@ -18,8 +18,8 @@ func Apply(m *fieldmanager.FieldManager, live, applied runtime.Object, manager s
 }
 
 // Update returns the object of an update.
-func Update(m *fieldmanager.FieldManager, live, now runtime.Object, manager string) (runtime.Object, error) {
-	r, err := m.Update(context.Background(), live, now, fieldmanager.UpdateOptions{Manager: manager})
+func Update(m *fieldmanager.FieldManager, live, obj runtime.Object, manager string) (runtime.Object, error) {
+	r, err := m.Update(context.Background(), live, obj, fieldmanager.UpdateOptions{Manager: manager})
 	return r.Object, err
 }
 
@@ -40,6 +40,6 @@ func (m Manager) Apply(live, applied runtime.Object, manager string, force bool)
 }
 
 // Update is [Update].
-func (m Manager) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
-	return Update(m.FieldManager, live, now, manager)
+func (m Manager) Update(live, obj runtime.Object, manager string) (runtime.Object, error) {
+	return Update(m.FieldManager, live, obj, manager)
 }

@@ -92,10 +92,10 @@ func (e Element) IsValue() bool { return e.kind == valueKind }
 func (e Element) IsIndex() bool { return e.kind == indexKind }
 
 // Field returns the field's name, and whether e is one.
-func (e Element) Field() (string, bool) { return e.text, e.IsField() }
+func (e Element) Field() (name string, ok bool) { return e.text, e.IsField() }
 
 // Key returns the key's fields, sorted by name, and whether e is a key.
-func (e Element) Key() ([]KeyField, bool) {
+func (e Element) Key() (fields []KeyField, ok bool) {
 	if e.kind != keyKind {
 		return nil, false
 	}
@@ -104,7 +104,7 @@ func (e Element) Key() ([]KeyField, bool) {
 
 // Value returns the value that e selects, and whether e selects by one.
 // Numbers in it are int64 or float64.
-func (e Element) Value() (any, bool) {
+func (e Element) Value() (value any, ok bool) {
 	if e.kind != valueKind {
 		return nil, false
 	}
@@ -112,7 +112,7 @@ func (e Element) Value() (any, bool) {
 }
 
 // Index returns the position that e selects, and whether e selects by one.
-func (e Element) Index() (int, bool) {
+func (e Element) Index() (position int, ok bool) {
 	if e.kind != indexKind {
 		return 0, false
 	}

@@ -70,7 +70,7 @@ func readBuiltin(name string) ([]byte, error) { return fs.ReadFile(builtinFiles(
 
 // BuiltinDocument returns the OpenAPI v3 document of a built-in group version, in JSON; ok is false if there is none.
 // It has all schemas of kube-apiserver's document without their descriptions, and no paths. The caller owns it.
-func BuiltinDocument(gv schema.GroupVersion) ([]byte, bool) {
+func BuiltinDocument(gv schema.GroupVersion) (document []byte, ok bool) {
 	name := "apis/" + gv.String()
 	if gv.Group == "" {
 		name = "api/" + gv.Version
