@@ -72,6 +72,10 @@ var layers = []layer{
 		"fieldmanager/plans", "internal/gostruct", "internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "internal/gostruct"}},
+	{"ownership/excess", []string{
+		"internal/gostruct", "internal/printable", "typed/fieldpath", "managedfields", "conflicts/policy",
+		"ownership/internal/components",
+	}},
 	{"ownership/advice", []string{"internal/printable", "typed/fieldpath", "managedfields", "conflicts", "ownership"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership/advice"}},

@@ -69,14 +69,19 @@ func Parse(data []byte) (*Policy, error) {
 func (p *Policy) decode(text []byte) (all field.ErrorList) {
 	var lists struct {
 		*Policy
-		Rules    []json.RawMessage `json:"rules"`
-		Examples []json.RawMessage `json:"examples"`
+		Rules       []json.RawMessage `json:"rules"`
+		Permissions []json.RawMessage `json:"permissions"`
+		Examples    []json.RawMessage `json:"examples"`
 	}
 	lists.Policy = p
 	all = decode(nil, text, &lists)
 	p.Rules, p.Examples = make([]Rule, len(lists.Rules)), make([]Example, len(lists.Examples))
 	for i, item := range lists.Rules {
 		all = append(all, decode(field.NewPath("rules").Index(i), item, &p.Rules[i])...)
+	}
+	p.Permissions = make([]Permission, len(lists.Permissions))
+	for i, item := range lists.Permissions {
+		all = append(all, decode(field.NewPath("permissions").Index(i), item, &p.Permissions[i])...)
 	}
 	for i, item := range lists.Examples {
 		all = append(all, decode(field.NewPath("examples").Index(i), item, &p.Examples[i])...)
@@ -145,7 +150,12 @@ func (p *Policy) Validate() (all field.ErrorList) {
 		all = append(all, field.NotSupported(field.NewPath("kind"), p.Kind, []string{Kind}))
 	}
 	for i, r := range p.Rules {
-		all = append(all, r.validate(field.NewPath("rules").Index(i))...)
+		path := field.NewPath("rules").Index(i)
+		all = append(all, r.validate(path)...)
+		all = append(all, oneOf(path.Child("decision"), r.Decision, decisions)...)
+	}
+	for i, one := range p.Permissions {
+		all = append(all, one.rule().validate(field.NewPath("permissions").Index(i))...)
 	}
 	for i, e := range p.Examples {
 		path := field.NewPath("examples").Index(i)
@@ -181,7 +191,6 @@ func (r Rule) validate(path *field.Path) (all field.ErrorList) {
 		all = append(all, field.Invalid(path.Child("labelSelector"), "", err.Error()))
 	}
 	all = append(all, oneOf(path.Child("operation"), r.Operation, operations)...)
-	all = append(all, oneOf(path.Child("decision"), r.Decision, decisions)...)
 	slices.SortFunc(all, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return all
 }

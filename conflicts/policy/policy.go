@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // What a file says of itself.
@@ -42,7 +43,9 @@ type Policy struct {
 	APIVersion string `json:"apiVersion" jsonschema:"enum=tenure-ssa.github.io/v1alpha1"`
 	Kind       string `json:"kind" jsonschema:"enum=ConflictPolicy"`
 	// Rules are asked in their order: the first that matches a conflict decides it.
-	Rules []Rule `json:"rules"`
+	Rules []Rule `json:"rules,omitempty"`
+	// Permissions say who may own what, in conflict or not: see [Policy.Permits].
+	Permissions []Permission `json:"permissions,omitempty"`
 	// Examples are conflicts with the decision that is expected of them. "tenure policy test" checks them.
 	Examples []Example `json:"examples,omitempty"`
 
@@ -75,6 +78,31 @@ type Rule struct {
 	Decision conflicts.Decision `json:"decision" jsonschema:"enum=force,enum=give-up,enum=share,enum=refuse"`
 	// Reason is printed with the decision.
 	Reason string `json:"reason,omitempty"`
+}
+
+// Permission lets managers own fields. What is empty matches everything, and texts are those of a [Rule].
+type Permission struct {
+	// Managers are names of managers, such as my-operator or kubectl-*. One of them has to match.
+	Managers []string `json:"managers,omitempty"`
+	// Operation is the operation by which they own: Apply or Update.
+	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
+	// Subresource is the subresource that they write through, such as scale; "" is for writes of the object itself.
+	Subresource *string `json:"subresource,omitempty"`
+	// Kinds and Namespaces are those of objects, as in a rule. One of each has to match.
+	Kinds      []string `json:"kinds,omitempty"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	// Fields are paths, as in a rule. One of them has to match the field, or what it is in.
+	Fields []string `json:"fields,omitempty"`
+	// Reason says why.
+	Reason string `json:"reason,omitempty"`
+}
+
+// rule returns a rule that matches what the permission does.
+func (p Permission) rule() Rule {
+	return Rule{
+		Managers: p.Managers, Operation: p.Operation, Subresource: p.Subresource, Kinds: p.Kinds, Namespaces: p.Namespaces,
+		Fields: p.Fields,
+	}
 }
 
 // Example is a conflict with the decision that is expected of it.
@@ -191,4 +219,23 @@ func (p *Policy) Verdict(rule int) Verdict {
 // Test returns the verdict on the conflict of an example.
 func (p *Policy) Test(e Example) Verdict {
 	return p.decide(&e.Object, e.Owner, readings(e.Field))
+}
+
+// Permits reports whether an owner may own a field of obj: one of the permissions lets it, or the first rule that
+// matches gives the field up or shares it.
+func (p *Policy) Permits(obj *metav1.PartialObjectMetadata, owner Owner, field fieldpath.Path) bool {
+	paths := []string{marked(field)}
+	if v := p.decide(obj, owner, paths); v.Decision == conflicts.GiveUp || v.Decision == conflicts.Share {
+		return true
+	}
+	return p != nil && slices.ContainsFunc(p.Permissions, func(one Permission) bool {
+		return one.rule().matches(obj, owner, paths)
+	})
+}
+
+// Names reports whether a permission or a rule names a manager: one that says for whom it is, and is for it.
+func (p *Policy) Names(manager string) bool {
+	isNamed := func(managers []string) bool { return len(managers) > 0 && anyOf(managers, manager) }
+	return p != nil && (slices.ContainsFunc(p.Permissions, func(one Permission) bool { return isNamed(one.Managers) }) ||
+		slices.ContainsFunc(p.Rules, func(r Rule) bool { return isNamed(r.Managers) }))
 }

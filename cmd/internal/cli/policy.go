@@ -68,7 +68,14 @@ brackets, and \* for a * itself. The first rule that matches decides:
   share     take their value: both own it
   refuse    it stays a conflict, as without a rule
 
-Of a field with several owners, the decision that changes least counts.
+If a field has several owners, the decision that changes least counts.
+
+Permissions say who may own what, in conflict or not, for report --policy; rules
+that give up or share permit, too:
+
+  permissions:
+  - managers: [my-operator]
+    fields: [.metadata.finalizers, '.metadata.annotations["example.com/*"]']
 
 Exit status: 0 on success, 1 on any error; test has others, see its help.`,
 		Example: `  tenure policy init -A --field-manager helm > tenure.yaml
@@ -167,7 +174,8 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 		Short: "Propose a policy from what owns fields now",
 		Long: `Init prints a policy to begin with, to be read and edited: rules for the managers
 that own fields beside the one of --field-manager, in the objects that it applies.
-What people write is forced, what controllers write is given up, field by field.
+What people write is forced, what controllers write is given up, field by field. The
+manager itself gets a permission for what it owns.
 
 The objects are chosen as for report.
 
@@ -195,7 +203,7 @@ Exit status: 0 when all objects could be read, 1 on any error.`,
 // starter proposes a policy for a manager.
 type starter struct {
 	manager string
-	fields  map[string]map[string]bool // of another manager, in objects of this one
+	fields  map[string]map[string]bool // by manager, in objects of this one
 }
 
 // byHand begin the names of managers that are people's: kubectl names them by the command.
@@ -216,7 +224,7 @@ func (s *starter) add(tree map[string]any) {
 	for i := range list {
 		e := &list[i]
 		set, err := e.FieldSet()
-		if err != nil || isMine(*e) || e.Subresource == "status" {
+		if err != nil || e.Subresource == "status" {
 			continue
 		}
 		for path := range set.Leaves().All() {
@@ -251,6 +259,14 @@ func (s *starter) write(w io.Writer) error {
 	people := []string{}
 	for _, manager := range slices.Sorted(maps.Keys(s.fields)) {
 		fields := slices.Sorted(maps.Keys(s.fields[manager]))
+		if manager == s.manager {
+			mine := policy.Permission{Managers: []string{policy.Quote(manager)}, Fields: fields, Reason: "what it owns now"}
+			if len(fields) > maxFields {
+				mine.Fields, mine.Reason = nil, "it owns whole objects"
+			}
+			p.Permissions = []policy.Permission{mine}
+			continue
+		}
 		if isByHand(manager) {
 			people = append(people, policy.Quote(manager))
 			continue

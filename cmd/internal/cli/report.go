@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/ownership/advice"
+	"github.com/tenure-ssa/tenure/ownership/excess"
 	"github.com/tenure-ssa/tenure/ownership/report"
 )
 
@@ -24,6 +26,7 @@ type reportFlags struct {
 	silent      time.Duration
 	applier     string
 	format      string
+	policy      string
 	named       []string // the arguments, if they name objects
 }
 
@@ -44,24 +47,40 @@ of the kubeconfig, or in all with -A; or those of the files that -f names. They 
 read in chunks and not kept, but for some examples. Kinds that the user may not list
 are left out, with a note, unless they were named.
 
+With --policy, report lists the fields that managers own and may not own, each with
+its owner and the time of the entry, and nothing else. The policy's permissions say
+who may own what, and so do its rules that give up or share. A manager that the
+policy does not name is not judged, nor is a component of the control plane, nor a
+write of the status.
+
 Sizes are those of JSON. A manager that applies the same again and again does not
 write, and may be silent by its times alone.
 
-Exit status: 0 when all objects could be read, 1 on any error.`,
+Exit status: 0 when all objects could be read, 1 on any error. With --policy: 0 if
+every owner may own what it owns, 1 if not, 3 on any error.`,
 		Example: `  tenure report -A
   tenure report -A -o json > report.json
 
   # only some kinds, of one namespace, for scripts
   tenure report deployments,services -n shop -o json
 
+  # fail where somebody owns what they should not
+  tenure report -A --policy tenure.yaml
+
   kubectl get all -A -o yaml --show-managed-fields | tenure report --live -`,
-		RunE: func(_ *cobra.Command, args []string) error { return flags.printReport(args) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if flags.policy != "" {
+				return errorWithStatus(statusFailed, flags.printExcess(args))
+			}
+			return flags.printReport(args)
+		},
 	}
 	flags.add(env, cmd)
 	cmd.Flags().DurationVar(&flags.silent, "silent", 90*24*time.Hour,
 		"a manager is silent that has not written for `DURATION`, such as 720h")
 	addManager(cmd, &flags.applier, kubectlManager,
 		"`NAME` of the manager that objects under client-side apply would move to")
+	cmd.Flags().StringVar(&flags.policy, "policy", "", "list what managers own and may not own by the policy in `FILE`")
 	addConcurrency(cmd, &flags.concurrency)
 	addFormat(env, cmd, &flags.format, "text", "json")
 	return cmd
@@ -87,6 +106,42 @@ func (f *reportFlags) printReport(args []string) error {
 		return errors.Join(view.Encode(f.env.Stdout, f.format, view.ReportData(suggest, summary)), err)
 	}
 	return errors.Join(view.WriteReport(f.env, f.env.Stdout, suggest, summary), err)
+}
+
+// printExcess prints what managers own and may not own.
+func (f *reportFlags) printExcess(args []string) error {
+	p, err := readPolicy(f.env, f.policy)
+	if err != nil {
+		return err
+	}
+	found := []excess.Field{}
+	var failed []error
+	err = f.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
+		return func(t *place.Target) {
+			fields, err := excess.Find(p, place.Wrap(t.Object))
+			if err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", t.Title(), err))
+			}
+			found = append(found, fields...)
+		}
+	})
+	slices.SortStableFunc(found, func(a, b excess.Field) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	if f.format == "json" {
+		err = errors.Join(err, view.Encode(f.env.Stdout, f.format, map[string]any{"excess": found}))
+	} else {
+		for _, field := range found {
+			fmt.Fprintln(f.env.Stdout, field)
+		}
+	}
+	if err = errors.Join(append(failed, err)...); err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		return exitWith(statusChanges)
+	}
+	return nil
 }
 
 // options returns the options of a report. isServed may be called again and again.

@@ -1,0 +1,115 @@
+// Package excess finds fields that managers own and may not own, by the permissions of a policy.
+//
+//	p, err := policy.Parse(file)
+//	...
+//	fields, err := excess.Find(p, deployment)
+//	for _, f := range fields {
+//		fmt.Println(f) // deployment.apps/web in shop: .spec.replicas: my-operator (Update) owns it since …
+//	}
+//
+// A manager may own what [policy.Policy.Permits]. A manager that the policy does not name is not judged, nor is a
+// component of the control plane, nor a write through the status subresource.
+package excess
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/internal/components"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Field is a field that a manager owns and may not own.
+type Field struct {
+	// Kind is the kind of the object with its group, as deployment.apps.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Path has no fields below it that the manager owns.
+	Path fieldpath.Path `json:"field"`
+	policy.Owner
+	// Time is when the manager last changed its entry; nil if the entry does not say.
+	Time *metav1.Time `json:"time,omitempty"`
+}
+
+// String names the object, the field, its owner and the time. It has no value of the object.
+func (f Field) String() string {
+	text := f.Kind + "/" + f.Name
+	if f.Namespace != "" {
+		text += " in " + f.Namespace
+	}
+	text = fmt.Sprintf("%s: %s: %s (%s", printable.Text(text), f.Path, printable.Text(f.Manager), f.Operation)
+	if f.Subresource != "" {
+		text += " of " + printable.Text(f.Subresource)
+	}
+	text += ") owns it"
+	if f.Time != nil {
+		text += " since " + f.Time.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// Find returns the fields that managers own in obj and may not own by p, in the order of the entries and their paths.
+// An entry that can't be decoded is an error, if its manager is judged. obj is an unstructured object or a Go struct
+// with its kind, and is not changed.
+func Find(p *policy.Policy, obj runtime.Object) (found []Field, err error) {
+	accessor, err := gostruct.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := managedfields.Read(obj)
+	if err != nil {
+		return nil, err
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Kind == "" {
+		return nil, fmt.Errorf("object %s has no kind, which permissions are about", printable.Text(accessor.GetName()))
+	}
+	metadata := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: accessor.GetNamespace(), Name: accessor.GetName(), Labels: accessor.GetLabels(),
+	}}
+	metadata.SetGroupVersionKind(gvk)
+	var undecoded []error
+	for i := range entries {
+		e := &entries[i]
+		if !p.Names(e.Manager) || components.Has(e.Manager) || e.Subresource == "status" {
+			continue
+		}
+		set, err := e.FieldSet()
+		if err != nil {
+			undecoded = append(undecoded, err)
+		}
+		owner := policy.Owner{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource}
+		for path := range set.Leaves().All() {
+			if !p.Permits(metadata, owner, path) {
+				found = append(found, Field{
+					Kind: strings.ToLower(gvk.GroupKind().String()), Namespace: metadata.Namespace, Name: metadata.Name,
+					Path: slices.Clone(path), Owner: owner, Time: e.Time,
+				})
+			}
+		}
+	}
+	return found, errors.Join(undecoded...)
+}
+
+// Error is what a test suite fails with: fields that managers own and may not own.
+type Error []Field
+
+// Error has a line for each field.
+func (e Error) Error() string {
+	lines := make([]string, len(e))
+	for i, f := range e {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,98 @@
+package excess_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/ownership/excess"
+)
+
+const object = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  labels: {team: a}
+  managedFields:
+  - {manager: operator, operation: Update, apiVersion: apps/v1, time: "2026-01-02T03:04:05Z", fieldsType: FieldsV1,
+     fieldsV1: {"f:metadata": {"f:finalizers": {".": {}, 'v:"operator/x"': {}}}, "f:spec": {"f:replicas": {}, "f:paused": {}}}}
+  - {manager: operator, operation: Update, subresource: status, apiVersion: apps/v1, fieldsType: FieldsV1,
+     fieldsV1: {"f:status": {"f:replicas": {}}}}
+  - {manager: kube-controller-manager, operation: Update, apiVersion: apps/v1, fieldsType: FieldsV1,
+     fieldsV1: {"f:spec": {"f:paused": {}}}}
+  - {manager: other, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}}
+`
+
+// TestFind: what each policy permits.
+func TestFind(t *testing.T) {
+	const replicas = "deployment.apps/web in shop: .spec.replicas: operator (Update) owns it since 2026-01-02T03:04:05Z"
+	const paused = "deployment.apps/web in shop: .spec.paused: operator (Update) owns it since 2026-01-02T03:04:05Z"
+	const finalizers = `permissions: [{managers: [operator], fields: [.metadata.finalizers]}`
+	for _, row := range []struct {
+		why, sections string
+		want          []string
+	}{
+		{"nobody is named, so nobody is judged", "rules: []", nil},
+		{"what it may not own", finalizers + "]", []string{paused, replicas}},
+		{"a kind", finalizers + ", {kinds: [Deployment], fields: [.spec.paused]}]", []string{replicas}},
+		{"another kind", finalizers + ", {kinds: [StatefulSet], fields: [.spec]}]", []string{paused, replicas}},
+		{"another namespace", finalizers + ", {namespaces: [kube-*], fields: [.spec]}]", []string{paused, replicas}},
+		{"another operation", finalizers + ", {operation: Apply, fields: [.spec]}]", []string{paused, replicas}},
+		{"another subresource", finalizers + ", {subresource: scale, fields: [.spec]}]", []string{paused, replicas}},
+		{"writes of the object itself", finalizers + `, {subresource: "", fields: [.spec]}]`, nil},
+		{"all that it owns", "permissions: [{managers: [oper*]}]", nil},
+		{"a rule that gives up permits", finalizers + "]\nrules: [{fields: [.spec.replicas], decision: give-up}]",
+			[]string{paused}},
+		{"a rule that shares permits", finalizers + "]\nrules: [{fields: [.spec.paused], decision: share}]",
+			[]string{replicas}},
+		{"a rule that forces does not", finalizers + "]\nrules: [{fields: [.spec], decision: force}]",
+			[]string{paused, replicas}},
+		{"the first rule counts", finalizers + "]\nrules: [{fields: [.spec.paused], decision: refuse}, {decision: give-up}]",
+			[]string{paused}},
+		{"components of the control plane own what they own", "permissions: [{managers: [kube-*], fields: [.status]}]", nil},
+		{"a manager that a rule names is judged", "rules: [{managers: [other], decision: force}]",
+			[]string{"deployment.apps/web in shop: .spec.replicas: other (Apply) owns it"}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			p, err := policy.Parse([]byte("apiVersion: " + policy.APIVersion + "\nkind: ConflictPolicy\n" + row.sections))
+			require.NoError(t, err)
+			obj := &unstructured.Unstructured{}
+			require.NoError(t, yaml.Unmarshal([]byte(object), &obj.Object))
+			found, err := excess.Find(p, obj)
+			require.NoError(t, err)
+			var texts []string
+			for _, f := range found {
+				texts = append(texts, f.String())
+			}
+			require.Equal(t, row.want, texts)
+		})
+	}
+}
+
+// TestFindUnreadable: what can't be read is an error, and no panic.
+func TestFindUnreadable(t *testing.T) {
+	p := &policy.Policy{Permissions: []policy.Permission{{Managers: []string{"operator"}}}}
+	_, err := excess.Find(p, nil)
+	require.Error(t, err)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	_, err = excess.Find(p, pod)
+	require.EqualError(t, err, "object a has no kind, which permissions are about")
+	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "operator", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec"`)}, Time: &metav1.Time{Time: time.Unix(1, 0)},
+	}}
+	_, err = excess.Find(p, pod)
+	require.ErrorContains(t, err, "operator")
+	found, err := excess.Find(nil, pod)
+	require.NoError(t, err, "nobody is judged")
+	require.Empty(t, found)
+}
