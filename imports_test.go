@@ -148,6 +148,7 @@ var planningLayers = []layer{
 	{"cluster", nil},
 	{"place", []string{"document", "kinds", "cluster"}},
 	{".", []string{"document", "cluster", "place"}},
+	{"releases", []string{".", "document", "cluster", "place"}},
 }
 
 // commandLayers are the layers of the module cmd.
@@ -156,7 +157,7 @@ var commandLayers = []layer{
 	{"internal/store", []string{"internal/process"}},
 	{"internal/envtest", []string{"internal/process"}},
 	{"internal/manifest", []string{"internal/process"}},
-	{"internal/helm", []string{"internal/process", "internal/manifest"}},
+	{"internal/helm", nil},
 	{"internal/lines", nil},
 	{"internal/page", []string{"internal/lines"}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/lines", "internal/page"}},
@@ -186,6 +187,7 @@ var modules = []struct {
 	{"strategy", []layer{{".", nil}}, []string{""}},
 	{"apiserver", serverLayers, []string{"", "strategy"}},
 	{"internal/planning", planningLayers, []string{"", "strategy"}},
+	{"helm", []layer{{".", nil}}, []string{"", "internal/planning"}},
 	{"cmd", commandLayers, []string{"", "strategy", "internal/planning", "apiserver"}},
 	{"controllerruntime", []layer{{".", nil}, {"fake", nil}, {"fake/kubernetesfake", []string{"fake"}}}, []string{"", "strategy"}},
 }
@@ -220,7 +222,7 @@ func TestImportsGoOneWay(t *testing.T) {
 // moduleOf returns the module that a package is in, as in modules, and its name in there.
 func moduleOf(name string) (dir, pkg string) {
 	// A module in the folder of another one comes before it.
-	for _, dir := range []string{"strategy", "apiserver", "internal/planning", "cmd", "controllerruntime"} {
+	for _, dir := range []string{"strategy", "apiserver", "internal/planning", "helm", "cmd", "controllerruntime"} {
 		if name == dir {
 			return dir, "."
 		}
@@ -319,12 +321,14 @@ func TestViewPrints(t *testing.T) {
 	}
 }
 
-// TestPlanningHasNoServer: programs that plan compile no API server.
+// TestPlanningHasNoServer: programs that plan compile no API server, and no Helm but their own.
 func TestPlanningHasNoServer(t *testing.T) {
-	data, err := os.ReadFile("internal/planning/go.mod")
-	require.NoError(t, err)
-	for _, of := range []string{"k8s.io/apiserver ", "k8s.io/kubernetes ", module + "apiserver "} {
-		require.NotContains(t, string(data), of)
+	for _, name := range []string{"internal/planning/go.mod", "helm/go.mod"} {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, of := range []string{"k8s.io/apiserver ", "k8s.io/kubernetes ", module + "apiserver ", "helm.sh/"} {
+			require.NotContains(t, string(data), of)
+		}
 	}
 }
 

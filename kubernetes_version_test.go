@@ -21,7 +21,10 @@ var kubernetesModule = regexp.MustCompile(
 
 // oldest are the modules that controllers and tests import. A module asks for the least that it works with: it must not
 // raise Kubernetes in the modules of its users.
-var oldest = map[string]bool{"go.mod": true, "strategy/go.mod": true, "controllerruntime/go.mod": true}
+var oldest = map[string]bool{
+	"go.mod": true, "strategy/go.mod": true, "controllerruntime/go.mod": true, "internal/planning/go.mod": true,
+	"helm/go.mod": true,
+}
 
 const oldestVersion = "v0.35.0"
 

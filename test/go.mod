@@ -14,8 +14,10 @@ require (
 	github.com/tenure-ssa/tenure v0.0.0
 	github.com/tenure-ssa/tenure/apiserver v0.0.0
 	github.com/tenure-ssa/tenure/controllerruntime v0.0.0
+	github.com/tenure-ssa/tenure/helm v0.0.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	gopkg.in/evanphx/json-patch.v4 v4.13.0
+	helm.sh/helm/v4 v4.3.1
 	k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -152,6 +154,7 @@ require (
 	github.com/spf13/cast v1.7.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
+	github.com/tenure-ssa/tenure/internal/planning v0.0.0 // indirect
 	github.com/tenure-ssa/tenure/strategy v0.0.0 // indirect
 	github.com/tetratelabs/wabin v0.0.0-20230304001439-f6f874872834 // indirect
 	github.com/tetratelabs/wazero v1.12.0 // indirect
@@ -190,7 +193,6 @@ require (
 	google.golang.org/grpc v1.83.2 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	helm.sh/helm/v4 v4.3.1 // indirect
 	k8s.io/cli-runtime v0.37.2 // indirect
 	k8s.io/cloud-provider v0.37.2 // indirect
 	k8s.io/component-helpers v0.37.2 // indirect
@@ -219,6 +221,7 @@ replace (
 	github.com/tenure-ssa/tenure => ..
 	github.com/tenure-ssa/tenure/apiserver => ../apiserver
 	github.com/tenure-ssa/tenure/controllerruntime => ../controllerruntime
+	github.com/tenure-ssa/tenure/helm => ../helm
 	github.com/tenure-ssa/tenure/internal/planning => ../internal/planning
 	github.com/tenure-ssa/tenure/strategy => ../strategy
 )

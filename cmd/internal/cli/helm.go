@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/planning/releases"
 )
 
 func newHelm(env *process.Env) *cobra.Command {
@@ -271,13 +272,13 @@ func (f *planFlags) postRender() (err error) {
 	if f.rules, err = f.readPolicy(); err == nil && f.rules == nil {
 		err = errors.New("expected --policy")
 	}
-	u := &helmPlan{Rendering: &helm.Rendering{}}
+	u := &releases.Operation{Rendering: &releases.Rendering{}} // without the name of the release
 	var text []byte
 	if err == nil {
 		text, err = io.ReadAll(f.env.Stdin)
 	}
 	if err == nil {
-		u.Templates, err = helm.Parse(text)
+		u.Templates, err = releases.Parse(text)
 	}
 	if err == nil {
 		err = f.setHelmPlace()
@@ -287,17 +288,17 @@ func (f *planFlags) postRender() (err error) {
 	}
 	f.concurrency = defaultConcurrency
 	return f.withPlace(process.NoStore, func(p place.Place) error {
-		asTheyAre := func(tree map[string]any) map[string]any { return tree }
-		if u.planned, u.failed = f.planDocuments(p, documentsOf(u.Templates, asTheyAre)); u.failed > 0 {
+		failed := 0
+		if u.Planned, failed = f.planDocuments(p, u.Documents()); failed > 0 {
 			return errReported
 		}
-		for _, one := range u.planned {
+		for _, one := range u.Planned {
 			if one.Outcome == plans.Conflict {
 				view.PlanView{}.WriteDecided(f.env.Stderr, &one)
 				return fmt.Errorf("%s: a conflict is refused", one.Title())
 			}
 		}
-		text, err := helm.Format(u.intents())
+		text, err := releases.Format(u.Intents())
 		if err == nil {
 			_, err = f.env.Stdout.Write(text)
 		}

@@ -10,42 +10,44 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/helm"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/internal/planning"
-	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/planning/releases"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // helmPlan is what an upgrade or a rollback does.
 type helmPlan struct {
-	*helm.Rendering
-	history helm.History
-	planned []planning.Planned // by template that is no hook
-	deleted []view.Pruned      // by Helm
-	left    []view.Pruned      // by this command, because Helm does not delete what a failed revision made
+	releases.Operation
+	history releases.History
+	deleted []*place.Target // by Helm
+	left    []*place.Target // by this command, because Helm does not delete what a failed revision made
 	failed  int
 }
 
 // pruned are all objects that are deleted.
-func (u *helmPlan) pruned() []view.Pruned { return slices.Concat(u.deleted, u.left) }
+func (u *helmPlan) pruned() (out []view.Pruned) {
+	for _, t := range slices.Concat(u.deleted, u.left) {
+		out = append(out, view.Pruned{Target: t, By: u.Manager})
+	}
+	return out
+}
 
 // plan shows what an upgrade would do.
 func (r *helmRun) plan(ctx context.Context) error {
-	return r.planUpgrade(ctx, func(_ place.Place, _ *helmPlan, status int) error { return exitWith(status) })
+	return r.planUpgrade(ctx, func(_ *helmPlan, status int) error { return exitWith(status) })
 }
 
 // planUpgrade renders the chart, and shows what the upgrade would do.
-func (r *helmRun) planUpgrade(ctx context.Context, do func(p place.Place, u *helmPlan, status int) error) error {
+func (r *helmRun) planUpgrade(ctx context.Context, do func(u *helmPlan, status int) error) error {
 	shown, err := r.helm.Render(ctx, r.given)
 	if err != nil {
 		return err
 	}
 	rendered := time.Now()
-	return r.planIn(ctx, shown, func(p place.Place, u *helmPlan) (err error) {
-		if u.deleted, err = r.removed(ctx, p, u, u.history.Base()); err != nil {
+	return r.planIn(ctx, shown, func(u *helmPlan) (err error) {
+		if u.deleted, err = r.removed(ctx, u, u.history.Base()); err != nil {
 			return err
 		}
 		time.Sleep(time.Until(rendered.Add(time.Second))) // what is made of now has another second then
@@ -60,63 +62,47 @@ func (r *helmRun) planUpgrade(ctx context.Context, do func(p place.Place, u *hel
 		if err != nil {
 			return err
 		}
-		return do(p, u, status)
+		return do(u, status)
 	})
 }
 
 // planIn plans templates in the cluster.
-func (r *helmRun) planIn(ctx context.Context, shown *helm.Rendering, do func(place.Place, *helmPlan) error) error {
+func (r *helmRun) planIn(ctx context.Context, shown *releases.Rendering, do func(*helmPlan) error) error {
 	if err := r.cmd.Flags().Set("namespace", shown.Namespace); err != nil {
 		return err
 	}
 	return r.withPlace(process.NoStore, func(p place.Place) (err error) {
-		u := &helmPlan{Rendering: shown}
+		u := &helmPlan{Operation: releases.Operation{
+			Rendering: shown, Place: p, Manager: r.manager, Now: r.env.Now, Concurrency: r.concurrency,
+		}}
 		if u.history, err = r.helm.History(ctx, shown.Release); err != nil {
 			return err
 		}
-		u.planned, u.failed = r.planDocuments(p, documentsOf(shown.Templates, shown.Mark))
-		return do(p, u)
+		u.Planned, u.failed = r.planDocuments(p, shown.Documents())
+		return do(u)
 	})
-}
-
-// documentsOf returns the objects of templates that are no hooks.
-func documentsOf(templates []helm.Template, mark func(map[string]any) map[string]any) (docs []document.Document) {
-	for _, t := range templates {
-		if t.Hook() == "" {
-			docs = append(docs, document.Document{Source: t.Source, Tree: mark(t.Tree)})
-		}
-	}
-	return docs
 }
 
 // removed returns the objects of a revision that exist, are in no template, and that Helm does not keep. Without a plan
 // of all templates, that is not known.
-func (r *helmRun) removed(
-	ctx context.Context, p place.Place, u *helmPlan, revision int,
-) (out []view.Pruned, err error) {
+func (r *helmRun) removed(ctx context.Context, u *helmPlan, revision int) ([]*place.Target, error) {
 	if u.failed > 0 || revision == 0 {
 		return nil, nil
 	}
-	known := keysOf(u.planned)
-	for _, one := range u.pruned() {
-		known[place.KeyOf(one.Target)] = true
-	}
 	stored, err := r.helm.Stored(ctx, u.Release, revision, false)
-	for _, old := range stored {
-		t, _, err := p.Live(ctx, old.Tree)
-		switch {
-		case err != nil:
-			r.env.NoteUnread(fmt.Errorf("%s: not known whether it is pruned: %w", &old, err))
-		case t.Object != nil && !known[place.KeyOf(t)] && !helm.IsKept(t.Object):
-			out = append(out, view.Pruned{Target: t, By: r.manager})
-		}
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	out, unread := u.Removed(ctx, stored, slices.Concat(u.deleted, u.left)...)
+	if unread != nil {
+		r.env.NoteUnread(unread)
+	}
+	return out, nil
 }
 
 // show prints the plan.
 func (r *helmRun) show(u *helmPlan) (status int, err error) {
-	if err := r.writePlans(u.planned, u.pruned(), u.failed); err != nil {
+	if err := r.writePlans(u.Planned, u.pruned(), u.failed); err != nil {
 		return 0, err
 	}
 	for i, name := range u.Varying() {
@@ -125,14 +111,14 @@ func (r *helmRun) show(u *helmPlan) (status int, err error) {
 		}
 		fmt.Fprintf(r.env.Stdout, "  %s\n", printable.Text(name))
 	}
-	return r.exitStatus(u.planned, u.pruned(), u.failed), nil
+	return r.exitStatus(u.Planned, u.pruned(), u.failed), nil
 }
 
 func (r *helmRun) upgrade(ctx context.Context) error {
 	if err := r.checkConfirmable(); err != nil {
 		return err
 	}
-	return r.planUpgrade(ctx, func(p place.Place, u *helmPlan, status int) error {
+	return r.planUpgrade(ctx, func(u *helmPlan, status int) error {
 		if r.dryRun || status > statusChanges {
 			return exitWith(status)
 		}
@@ -146,15 +132,15 @@ func (r *helmRun) upgrade(ctx context.Context) error {
 		case r.rollsBack:
 			args = append(args, "--rollback-on-failure") // Helm uninstalls the release
 		}
-		isBegun, err := r.write(ctx, p, u, func(replace replaceFunc) error {
-			return r.helm.Upgrade(ctx, args, func(now []helm.Template) ([]helm.Template, error) {
+		err := r.write(ctx, u, func(replace replaceFunc) error {
+			return r.helm.Upgrade(ctx, args, func(now []releases.Template) ([]releases.Template, error) {
 				if err := u.Check(now); err != nil {
 					return nil, fmt.Errorf("the chart renders differently now: %w", err)
 				}
 				return replace(now)
 			})
 		})
-		if err == nil || !isBegun || !rollsBack {
+		if err == nil || !u.IsBegun() || !rollsBack {
 			return err
 		}
 		view.Report(r.env, err)
@@ -182,32 +168,32 @@ func (r *helmRun) rollback(ctx context.Context) error {
 	if len(r.given) == 0 || strings.HasPrefix(r.given[0], "-") {
 		return errors.New("expected a release before the flags")
 	}
-	release, err := r.helm.Release(ctx, r.given[0])
+	newest, err := r.helm.Release(ctx, r.given[0])
 	if err != nil {
 		return err
 	}
-	revision, args := release.Version-1, r.given[1:]
+	revision, args := newest.Version-1, r.given[1:]
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		if revision, err = strconv.Atoi(args[0]); err != nil || revision < 0 {
 			return fmt.Errorf("expected a revision, got %q", args[0])
 		}
-		revision, args = cmp.Or(revision, release.Version-1), args[1:]
+		revision, args = cmp.Or(revision, newest.Version-1), args[1:]
 	}
-	return r.rollbackTo(ctx, release, revision, args)
+	return r.rollbackTo(ctx, newest, revision, args)
 }
 
 // rollbackTo applies what Helm stores of a revision.
-func (r *helmRun) rollbackTo(ctx context.Context, release helm.Release, revision int, args []string) (err error) {
-	shown := &helm.Rendering{Release: release}
-	if shown.Templates, err = r.helm.Stored(ctx, release, revision, true); err != nil {
+func (r *helmRun) rollbackTo(ctx context.Context, of releases.Release, revision int, args []string) (err error) {
+	shown := &releases.Rendering{Release: of}
+	if shown.Templates, err = r.helm.Stored(ctx, of, revision, true); err != nil {
 		return err
 	}
-	return r.planIn(ctx, shown, func(p place.Place, u *helmPlan) (err error) {
-		if u.deleted, err = r.removed(ctx, p, u, u.history.Base()); err != nil {
+	return r.planIn(ctx, shown, func(u *helmPlan) (err error) {
+		if u.deleted, err = r.removed(ctx, u, u.history.Base()); err != nil {
 			return err
 		}
 		for _, since := range u.history.SinceGood() {
-			left, err := r.removed(ctx, p, u, since)
+			left, err := r.removed(ctx, u, since)
 			if err != nil {
 				return err
 			}
@@ -229,12 +215,30 @@ func (r *helmRun) rollbackTo(ctx context.Context, release helm.Release, revision
 		if err := r.confirm.Ask(r.env, question); err != nil {
 			return err
 		}
-		_, err = r.write(ctx, p, u, func(replace replaceFunc) error {
+		err = r.write(ctx, u, func(replace replaceFunc) error {
 			return r.helm.Restore(ctx, u.Release, revision, args, replace)
 		})
 		for i := 0; err == nil && i < len(u.left); i++ {
-			err = deleteTarget(r.env, p, u.left[i].Target)
+			err = deleteTarget(r.env, u.Place, u.left[i])
 		}
 		return err
 	})
+}
+
+// replaceFunc returns the templates that Helm applies in place of those that it rendered.
+type replaceFunc = func([]releases.Template) ([]releases.Template, error)
+
+// write has Helm apply what was shown, to the objects as they were shown. Just before, fields move to Helm's manager.
+func (r *helmRun) write(ctx context.Context, u *helmPlan, run func(replaceFunc) error) error {
+	err := run(func([]releases.Template) ([]releases.Template, error) {
+		if now, err := r.helm.History(ctx, u.Release); err != nil || now.Last() != u.history.Last() {
+			return nil, cmp.Or(err, errors.New("the release has another revision now: run the command again"))
+		}
+		intents, err := u.Begin(ctx, slices.Concat(u.deleted, u.left)...)
+		for _, move := range u.Moves {
+			fmt.Fprintln(r.env.Stdout, move)
+		}
+		return intents, err
+	})
+	return u.Explain(ctx, err)
 }

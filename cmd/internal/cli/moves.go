@@ -175,9 +175,6 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 	return cmd
 }
 
-// sender is the field manager of patches of managed fields. It gains no ownership.
-const sender = "tenure"
-
 // moveFlags are the flags of a command that moves ownership.
 type moveFlags struct {
 	objectFlags
@@ -253,7 +250,7 @@ func (f *moveFlags) makeMove(t *place.Target, move ownership.Move) (moveResult, 
 		return moveResult{}, err
 	}
 	return moveResult{
-		Moved:   place.Moved{Object: place.Unwrap(result.Object), Patch: patch, Manager: sender},
+		Moved:   place.Moved{Object: place.Unwrap(result.Object), Patch: patch, Manager: place.Sender},
 		preview: func(w io.Writer, p view.Palette) error { return view.PreviewMove(w, p, t, result) },
 	}, nil
 }

@@ -1,5 +1,4 @@
-// Package helm runs the program helm, and takes part in its upgrades as its post-renderer, between the rendering of a
-// chart and the first write. It knows releases and templates; what a template does to an object is not its business.
+// Package helm runs the program helm, and is its post-renderer, between the rendering of a chart and the first write.
 package helm
 
 import (
@@ -15,9 +14,9 @@ import (
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/internal/planning/releases"
 )
 
 // Program is the program helm.
@@ -53,103 +52,26 @@ func (p *Program) readJSON(ctx context.Context, into any, args ...string) error 
 	return nil
 }
 
-// Release is a release at a revision.
-type Release struct {
-	Name, Namespace string
-	Version         int // the revision that an upgrade makes, or the newest one
-}
-
-// added are the labels and annotations that Helm adds to each object of a release.
-func (r *Release) added() map[string]labels.Set {
-	return map[string]labels.Set{
-		"labels":      {"app.kubernetes.io/managed-by": "Helm"},
-		"annotations": {"meta.helm.sh/release-name": r.Name, "meta.helm.sh/release-namespace": r.Namespace},
-	}
-}
-
-// Mark returns a copy of the object of a template with what Helm adds to it.
-func (r *Release) Mark(tree map[string]any) map[string]any {
-	u := (&unstructured.Unstructured{Object: tree}).DeepCopy()
-	u.SetLabels(labels.Merge(u.GetLabels(), r.added()["labels"]))
-	u.SetAnnotations(labels.Merge(u.GetAnnotations(), r.added()["annotations"]))
-	return u.Object
-}
-
-// Unmark removes what Mark added to the object of a template.
-func (r *Release) Unmark(marked, tree map[string]any) map[string]any {
-	u := (&unstructured.Unstructured{Object: marked}).DeepCopy()
-	for field, added := range r.added() {
-		given, _, _ := unstructured.NestedMap(tree, "metadata", field)
-		for name := range added {
-			if _, ok := given[name]; !ok {
-				unstructured.RemoveNestedField(u.Object, "metadata", field, name)
-			}
-		}
-		if left, _, _ := unstructured.NestedMap(u.Object, "metadata", field); given == nil && len(left) == 0 {
-			unstructured.RemoveNestedField(u.Object, "metadata", field)
-		}
-	}
-	return u.Object
-}
-
 // Release reads the newest revision of a release.
-func (p *Program) Release(ctx context.Context, name string) (Release, error) {
+func (p *Program) Release(ctx context.Context, name string) (releases.Release, error) {
 	var found struct {
 		Name, Namespace string
 		Revision        int
 	}
 	err := p.readJSON(ctx, &found, "get", "metadata", name)
-	return Release{found.Name, found.Namespace, found.Revision}, err
+	return releases.Release{Name: found.Name, Namespace: found.Namespace, Version: found.Revision}, err
 }
-
-// Revision is an entry of the history of a release.
-type Revision struct {
-	Revision int
-	Status   string
-}
-
-// History is the history of a release, the newest revision last.
-type History []Revision
 
 // History reads the history of a release. A release whose first revision is about to be made has none.
-func (p *Program) History(ctx context.Context, r Release) (out History, err error) {
+func (p *Program) History(ctx context.Context, r releases.Release) (out releases.History, err error) {
 	if r.Version != 1 {
 		err = p.readJSON(ctx, &out, "history", r.Name, "-n", r.Namespace)
 	}
 	return out, err
 }
 
-// Last returns the newest revision with one of some statuses, or any; 0 for none.
-func (h History) Last(statuses ...string) int {
-	for _, one := range slices.Backward(h) {
-		if len(statuses) == 0 || slices.Contains(statuses, one.Status) {
-			return one.Revision
-		}
-	}
-	return 0
-}
-
-// Base returns the revision whose objects an upgrade deletes if it does not have them; 0 for none.
-func (h History) Base() int {
-	if deployed := h.Last("deployed"); deployed > 0 || len(h) == 0 {
-		return deployed
-	}
-	return h[len(h)-1:].Last("failed", "superseded")
-}
-
-// SinceGood returns the newest revision that has been deployed, and those after it. Their objects may exist.
-func (h History) SinceGood() (out []int) {
-	good := h.Last("deployed", "superseded")
-	for _, one := range h {
-		if one.Revision >= good {
-			out = append(out, one.Revision)
-		}
-	}
-	return out
-}
-
 // Stored reads the templates that Helm stores of a revision, with its hooks or without.
-func (p *Program) Stored(ctx context.Context, r Release, revision int, hooks bool) (out []Template, err error) {
+func (p *Program) Stored(ctx context.Context, r releases.Release, revision int, hooks bool) (out []releases.Template, err error) {
 	for _, part := range []string{"manifest", "hooks"} {
 		if part == "hooks" && !hooks {
 			continue
@@ -159,7 +81,7 @@ func (p *Program) Stored(ctx context.Context, r Release, revision int, hooks boo
 		if err != nil {
 			return nil, err
 		}
-		read, err := parseStored(text.Bytes())
+		read, err := releases.Parse(text.Bytes())
 		if err != nil {
 			return nil, fmt.Errorf("helm get %s: %w", part, err)
 		}
@@ -168,18 +90,11 @@ func (p *Program) Stored(ctx context.Context, r Release, revision int, hooks boo
 	return out, nil
 }
 
-// Rendering is a rendering of a chart, or the templates of a revision.
-type Rendering struct {
-	Release
-	Templates []Template
-	varying   [][]path // by template: the values that differ in each rendering
-}
-
 var plainRun = []string{"--dry-run=none", "--server-side=true"} // the last ones count
 
 // Render renders a chart with the arguments of helm upgrade, as that does. Helm checks what it can without writing.
-func (p *Program) Render(ctx context.Context, args []string) (*Rendering, error) {
-	r := &Rendering{}
+func (p *Program) Render(ctx context.Context, args []string) (*releases.Rendering, error) {
+	r := &releases.Rendering{}
 	var text, out bytes.Buffer
 	keep := func(templates []byte) ([]byte, error) {
 		text.Write(templates)
@@ -191,23 +106,23 @@ func (p *Program) Render(ctx context.Context, args []string) (*Rendering, error)
 		err = errors.New("helm upgrade: expected a release in JSON")
 	}
 	if err == nil {
-		r.Templates, err = Parse(text.Bytes())
+		r.Templates, err = releases.Parse(text.Bytes())
 	}
 	return r, err
 }
 
 // Upgrade runs helm upgrade. Before Helm writes anything, replace gets the templates that it has rendered, and returns
 // those that it applies and stores. Its error ends the upgrade.
-func (p *Program) Upgrade(ctx context.Context, args []string, replace func([]Template) ([]Template, error)) error {
+func (p *Program) Upgrade(ctx context.Context, args []string, replace func([]releases.Template) ([]releases.Template, error)) error {
 	return p.postRender(ctx, p.Stdout, slices.Concat([]string{"upgrade"}, args, plainRun), func(text []byte) ([]byte, error) {
-		templates, err := Parse(text)
+		templates, err := releases.Parse(text)
 		if err == nil {
 			templates, err = replace(templates)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return Format(templates)
+		return releases.Format(templates)
 	})
 }
 
@@ -215,7 +130,7 @@ func (p *Program) Upgrade(ctx context.Context, args []string, replace func([]Tem
 // There is no helm rollback with a post-renderer; so the chart is one without templates, with the name, the version and
 // the values of the revision's. Hooks do not run: helm upgrade would run those of an upgrade.
 func (p *Program) Restore(
-	ctx context.Context, r Release, revision int, args []string, replace func([]Template) ([]Template, error),
+	ctx context.Context, r releases.Release, revision int, args []string, replace func([]releases.Template) ([]releases.Template, error),
 ) error {
 	at := []string{r.Name, "-n", r.Namespace, "--revision", strconv.Itoa(revision)}
 	var metadata struct{ Chart, Version, AppVersion string }

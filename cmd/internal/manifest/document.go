@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -85,7 +84,7 @@ func (in *Inputs) Read(env *process.Env) (out []document.Document, err error) {
 			noted[info.Source] = true
 			noteTwice(env.Stderr, source, r.text(info.Source))
 		}
-		out, errs = flatten(source, "", info.Object, out, errs)
+		out, errs = document.Flatten(source, "", info.Object, out, errs)
 	}
 	for _, err := range Several(err) {
 		errs = append(errs, r.userError(err))
@@ -97,31 +96,6 @@ func (in *Inputs) Read(env *process.Env) (out []document.Document, err error) {
 		out = append(out, document.Document{Err: err})
 	}
 	return out, nil
-}
-
-// flatten adds an object, or the items of a list at a path, to documents and errors.
-func flatten(
-	source, path string, object runtime.Object, out []document.Document, errs []error,
-) ([]document.Document, []error) {
-	tree, _ := object.(runtime.Unstructured)
-	if tree == nil || !tree.IsList() {
-		return append(out, document.Document{Source: source, Tree: tree.UnstructuredContent()}), errs
-	}
-	i := 0
-	err := tree.EachListItem(func(item runtime.Object) error {
-		at := fmt.Sprintf("%s.items[%d]", path, i)
-		i++
-		if item.GetObjectKind().GroupVersionKind().Kind == "" {
-			errs = append(errs, fmt.Errorf("%s: %s.kind: missing", source, at))
-			return nil
-		}
-		out, errs = flatten(source, at, item, out, errs)
-		return nil
-	})
-	if err != nil {
-		errs = append(errs, fmt.Errorf("%s: %s.items: expected objects", source, path))
-	}
-	return out, errs
 }
 
 // Several returns the errors that an error consists of.

@@ -165,21 +165,25 @@ func (c *Cluster) ForgetDiscovery() {
 	meta.MaybeResetRESTMapper(c.mapper)
 }
 
-// Local returns the cluster whose server config leads to, without a kubeconfig. The
-// namespace of objects that name none is default.
-func Local(config *rest.Config) (*Cluster, error) {
+// Local returns the cluster of [ForConfig]. The namespace of objects that name none is default.
+func Local(config *rest.Config) (*Cluster, error) { return ForConfig(config, metav1.NamespaceDefault) }
+
+// ForConfig returns the cluster that config leads to, without a kubeconfig. Objects that name no namespace are in the
+// given one.
+func ForConfig(config *rest.Config, namespace string) (*Cluster, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
 	}
 	cached := memory.NewMemCacheClient(client)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
-	return New(&localGetter{config: config, discovery: cached, mapper: mapper})
+	return New(&localGetter{config, namespace, cached, mapper})
 }
 
 // localGetter is a RESTClientGetter without a kubeconfig.
 type localGetter struct {
 	config    *rest.Config
+	namespace string
 	discovery discovery.CachedDiscoveryInterface
 	mapper    meta.RESTMapper
 }
@@ -193,6 +197,6 @@ func (g *localGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, e
 func (g *localGetter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
 
 func (g *localGetter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	overrides := &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: metav1.NamespaceDefault}}
+	overrides := &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}}
 	return clientcmd.NewDefaultClientConfig(clientcmdapi.Config{}, overrides)
 }

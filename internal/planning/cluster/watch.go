@@ -27,8 +27,7 @@ type Event struct {
 func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(), see func(Event)) error {
 	of := c.resource(k, s.Namespace)
 	// client-go logs why it tries again, and what it can't read when ctx ends. That is not for the user's screen.
-	silent := logr.Discard()
-	ctx = klog.NewContext(ctx, silent)
+	ctx = klog.NewContext(ctx, logr.Discard())
 	_, err := of.List(ctx, metav1.ListOptions{Limit: 1, LabelSelector: s.Selector, FieldSelector: s.Fields})
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
@@ -44,10 +43,8 @@ func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(),
 			return of.Watch(ctx, o)
 		},
 	}
-	reflector := cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, seer{see}, cache.ReflectorOptions{
-		Logger: &silent, Name: k.Resource.String(),
-	})
-	reflector.RunWithContext(ctx)
+	named := cache.ReflectorOptions{Name: k.Resource.String()}
+	cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, seer{see}, named).RunWithContext(ctx)
 	return nil
 }
 

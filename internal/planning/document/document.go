@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -23,6 +24,31 @@ func (d *Document) Wrap(err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", d.Source, err)
+}
+
+// Flatten adds an object, or the items of a list at a path, to documents and errors.
+func Flatten(
+	source, path string, object runtime.Object, out []Document, errs []error,
+) ([]Document, []error) {
+	tree, _ := object.(runtime.Unstructured)
+	if tree == nil || !tree.IsList() {
+		return append(out, Document{Source: source, Tree: tree.UnstructuredContent()}), errs
+	}
+	i := 0
+	err := tree.EachListItem(func(item runtime.Object) error {
+		at := fmt.Sprintf("%s.items[%d]", path, i)
+		i++
+		if item.GetObjectKind().GroupVersionKind().Kind == "" {
+			errs = append(errs, fmt.Errorf("%s: %s.kind: missing", source, at))
+			return nil
+		}
+		out, errs = Flatten(source, at, item, out, errs)
+		return nil
+	})
+	if err != nil {
+		errs = append(errs, fmt.Errorf("%s: %s.items: expected objects", source, path))
+	}
+	return out, errs
 }
 
 // Input is a file or folder with its documents.

@@ -26,6 +26,8 @@ type Cluster struct {
 	fetched map[liveKey]map[string]any
 	// isNew has the namespaces that exist (false), and those that the input creates (true).
 	isNew map[string]bool
+	// created is the namespace that is created if it does not exist.
+	created string
 	// local is true for the API server in this process: its built-in types are known, and
 	// objects need no Namespace.
 	local bool
@@ -38,6 +40,9 @@ func NewCluster(c *cluster.Cluster, namespace string) *Cluster {
 		kinds: kindCache{}, isNew: map[string]bool{},
 	}
 }
+
+// Creates says that a namespace is created, if it does not exist, before objects are applied.
+func (p *Cluster) Creates(namespace string) { p.created = namespace }
 
 // InOrder implements [Place].
 func (p *Cluster) InOrder() bool { return false }
@@ -64,6 +69,9 @@ func (p *Cluster) checkNamespace(ctx context.Context, t *Target) error {
 	}
 	found, err := p.Client.Get(ctx, served, "", t.Namespace)
 	switch {
+	case errors.Is(err, cluster.ErrNotFound) && t.Namespace == p.created:
+		p.isNew[t.Namespace], t.newNamespace = true, true
+		return nil
 	case errors.Is(err, cluster.ErrNotFound):
 		return fmt.Errorf("namespace %q does not exist: the apply fails unless it is created first", t.Namespace)
 	case document.TextAt(found, "deletionTimestamp") != "":

@@ -10,9 +10,9 @@ import (
 	"maps"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
@@ -113,7 +113,7 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 // files, of stores and of clusters, so that names can be parts of URLs, paths and commands.
 func checkNames(kind, name, namespace string) error {
 	for _, part := range [][2]string{{".kind", kind}, {".metadata.name", name}} {
-		if problems := content.IsPathSegmentName(part[1]); len(problems) > 0 {
+		if problems := rest.IsValidPathSegmentName(part[1]); len(problems) > 0 {
 			return fmt.Errorf("%s: %q %s", part[0], part[1], strings.Join(problems, ", "))
 		}
 	}

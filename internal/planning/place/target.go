@@ -146,6 +146,9 @@ func (t *Target) PlanOptions(plain bool) plans.Options {
 	return strategy.Of(t.Types, t.Kind.GroupVersionKind, "").Plan("")
 }
 
+// Sender is the field manager of patches of managed fields. It gains no ownership.
+const Sender = "tenure"
+
 // Moved is an object after a move.
 type Moved struct {
 	Object map[string]any

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
 )
 
 // workspace is a repository of two modules, a library and a command.
@@ -72,4 +73,52 @@ func TestPrepare(t *testing.T) {
 	require.ErrorContains(t, all.prepare("0.1"), "is no version")
 	require.NoError(t, all.prepare("v0.1.0"))
 	require.Equal(t, strings.Replace(workspace["cmd/go.mod"], "v0.0.0", "v0.1.0", 1), all.read(t, "cmd/go.mod"))
+}
+
+// TestHelmController lists what package helm adds to a program that embeds Helm's SDK: no module of others, and no other
+// version of Kubernetes or of Helm.
+func TestHelmController(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	require.NoError(t, err)
+	all, err := loadModules(root)
+	require.NoError(t, err)
+	goMod, err := os.ReadFile("testdata/helm-controller.mod")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for _, m := range all.list {
+		goMod = append(goMod, "\nreplace "+m.path+" => "+all.file(m.dir, "")+"\n"...)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), goMod, 0o666))
+	before := requirements(t, dir)
+	_, err = output(dir, []string{"GOWORK=off", "GOFLAGS=-mod=mod"}, "go", "get", all.list[0].path+"/helm@v0.0.0")
+	require.NoError(t, err)
+	var added []string
+	for name, version := range requirements(t, dir) {
+		if before[name] != version {
+			added = append(added, strings.TrimSpace(name+" "+before[name])+" => "+version)
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"github.com/tenure-ssa/tenure => v0.0.0",
+		"github.com/tenure-ssa/tenure/helm => v0.0.0",
+		"github.com/tenure-ssa/tenure/internal/planning => v0.0.0",
+		"github.com/tenure-ssa/tenure/strategy => v0.0.0",
+		"github.com/go-logr/logr v1.4.3 => v1.4.4",
+		"github.com/stretchr/testify v1.11.1 => v1.12.1",
+		"go.yaml.in/yaml/v3 v3.0.4 => v3.0.5",
+	}, added)
+}
+
+// requirements returns the versions that go.mod of a folder requires.
+func requirements(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	file, err := modfile.ParseLax("go.mod", data, nil)
+	require.NoError(t, err)
+	versions := map[string]string{}
+	for _, r := range file.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	return versions
 }

@@ -1,4 +1,4 @@
-package helm
+package releases
 
 import (
 	"strings"
@@ -114,13 +114,13 @@ func TestHistory(t *testing.T) {
 }
 
 func TestStored(t *testing.T) {
-	found, err := parseStored([]byte("---\n# Source: c/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" +
+	found, err := Parse([]byte("---\n# Source: c/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" +
 		"---\n# Source: c/templates/none.yaml\n---\n# Source: c/templates/b.yaml\napiVersion: v1\nkind: List\n" +
 		"items: [{apiVersion: v1, kind: Secret, metadata: {name: s}}]\n"))
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	require.Equal(t, "c/templates/a.yaml: configmap/a", found[0].String())
 	require.Equal(t, "c/templates/b.yaml: secret/s", found[1].String())
-	_, err = parseStored([]byte("---\n# Source: c/templates/a.yaml\na: b\n"))
+	_, err = Parse([]byte("---\n# Source: c/templates/a.yaml\na: b\n"))
 	require.ErrorContains(t, err, "c/templates/a.yaml: ")
 }

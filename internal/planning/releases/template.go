@@ -1,8 +1,9 @@
-package helm
+package releases
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +12,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/expansion"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -37,59 +38,20 @@ func (t *Template) Hook() string {
 	return (&unstructured.Unstructured{Object: t.Tree}).GetAnnotations()["helm.sh/hook"]
 }
 
-// IsKept reports whether Helm does not delete the object.
-func IsKept(tree map[string]any) bool {
+// isKept reports whether Helm does not delete the object.
+func isKept(tree map[string]any) bool {
 	return (&unstructured.Unstructured{Object: tree}).GetAnnotations()["helm.sh/resource-policy"] == "keep"
 }
 
 // sourceAnnotation has the file of a template while a post-renderer has it.
 const sourceAnnotation = "postrenderer.helm.sh/postrender-filename"
 
-// Parse reads what Helm gives to a post-renderer.
+// Parse reads what Helm gives to a post-renderer, with an annotation that names the file of each template, or what it
+// stores of a revision, with a comment that does.
 func Parse(text []byte) (out []Template, err error) {
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, nil
+	if err := expansion.Check(text); err != nil {
+		return nil, err
 	}
-	docs, err := manifest.ReadFiles(&process.Env{Stdin: bytes.NewReader(text), Stderr: io.Discard}, "-")
-	for _, doc := range docs {
-		u := &unstructured.Unstructured{Object: doc.Tree}
-		annotations := u.GetAnnotations()
-		t := Template{annotations[sourceAnnotation], doc.Tree}
-		if delete(annotations, sourceAnnotation); t.Source != "" && len(annotations) == 0 {
-			annotations = nil
-		}
-		if t.Source != "" {
-			u.SetAnnotations(annotations)
-		}
-		out, err = append(out, t), errors.Join(err, doc.Err)
-	}
-	return out, err
-}
-
-// Format writes what Helm expects of a post-renderer. It does not accept nothing.
-func Format(templates []Template) ([]byte, error) {
-	out := []byte("# by tenure\n")
-	for _, t := range templates {
-		u := (&unstructured.Unstructured{Object: t.Tree}).DeepCopy()
-		if t.Source != "" {
-			annotations := maps.Clone(u.GetAnnotations())
-			if annotations == nil {
-				annotations = map[string]string{}
-			}
-			annotations[sourceAnnotation] = t.Source
-			u.SetAnnotations(annotations)
-		}
-		text, err := yaml.Marshal(u.Object)
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(out, "---\n"...), text...)
-	}
-	return out, nil
-}
-
-// parseStored reads what helm get prints: each document begins with the file of its template.
-func parseStored(text []byte) (out []Template, err error) {
 	for docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
 		doc, err := docs.Read()
 		if errors.Is(err, io.EOF) {
@@ -100,14 +62,55 @@ func parseStored(text []byte) (out []Template, err error) {
 		}
 		first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(doc)), "---\n"), "\n")
 		source, _ := strings.CutPrefix(first, "# Source: ")
-		read, err := Parse(doc)
+		read, err := parseDocument(source, doc)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", source, err)
+			return nil, fmt.Errorf("%s: %w", cmp.Or(source, "templates"), err)
 		}
-		for _, t := range read {
-			out = append(out, Template{source, t.Tree})
-		}
+		out = append(out, read...)
 	}
+}
+
+// parseDocument reads the objects of a document, which has none if it is empty.
+func parseDocument(source string, text []byte) (out []Template, err error) {
+	data, err := yaml.YAMLToJSON(text)
+	if err != nil || string(data) == "null" {
+		return nil, err
+	}
+	object, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	docs, errs := document.Flatten(source, "", object, nil, nil)
+	for _, doc := range docs {
+		u, t := &unstructured.Unstructured{Object: doc.Tree}, Template{source, doc.Tree}
+		annotations := u.GetAnnotations()
+		if file := annotations[sourceAnnotation]; file != "" {
+			t.Source = file
+			if delete(annotations, sourceAnnotation); len(annotations) == 0 {
+				annotations = nil
+			}
+			u.SetAnnotations(annotations)
+		}
+		out = append(out, t)
+	}
+	return out, errors.Join(errs...)
+}
+
+// Format writes what Helm expects of a post-renderer. It does not accept nothing.
+func Format(templates []Template) ([]byte, error) {
+	out := []byte("# by tenure\n")
+	for _, t := range templates {
+		u := (&unstructured.Unstructured{Object: t.Tree}).DeepCopy()
+		if t.Source != "" {
+			u.SetAnnotations(labels.Merge(u.GetAnnotations(), labels.Set{sourceAnnotation: t.Source}))
+		}
+		text, err := yaml.Marshal(u.Object)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, "---\n"...), text...)
+	}
+	return out, nil
 }
 
 // path is a path in a JSON value, each step as it is printed.
@@ -150,12 +153,11 @@ func differences(at path, a, b any, out []path) []path {
 	return out
 }
 
-// Differences returns the paths of the smallest values in which two objects differ.
-func Differences(a, b map[string]any) (out []string) {
-	for _, one := range differences(nil, a, b, nil) {
-		out = append(out, one.String())
-	}
-	return out
+// Rendering is a rendering of a chart, or the templates of a revision.
+type Rendering struct {
+	Release
+	Templates []Template
+	varying   [][]path // by template: the values that differ in each rendering
 }
 
 // compare returns by template in which values another rendering of the chart differs, in the order of the files and of

@@ -1,0 +1,201 @@
+package helm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/planning/releases"
+)
+
+// Options say what an operation is about.
+type Options struct {
+	// Config leads to the cluster, as the user that Helm writes as.
+	Config *rest.Config
+	// Policy decides conflicts. Without one, or without a rule for a conflict, it is refused.
+	Policy *policy.Policy
+	// Release and Namespace are those of the release. Objects may name other namespaces.
+	Release, Namespace string
+	// NewNamespace: the action creates the namespace, so it need not exist yet.
+	NewNamespace bool
+	// Manager is Helm's field manager. If it is empty, it is the name of the program, as in Helm's package kube, whose
+	// ManagedFieldsManager sets another one.
+	Manager string
+	// DryRun is true if the action is a dry run, which must not write.
+	DryRun bool
+	// TakeOwnership is that of the action: objects that are not the release's may be applied.
+	TakeOwnership bool
+	// Restore is the manifest of a revision, which is applied in place of what Helm renders. It may have the hooks of the
+	// revision too, each after a line "---" and a line "# Source: " with the path of the hook, as helm get all prints them:
+	// they are stored, and run by later actions.
+	Restore string
+	// Failed are the manifests of revisions that failed since the one that is restored. Finish deletes the objects of the
+	// release that only they have: Helm deletes those of the deployed revision.
+	Failed []string
+	// Concurrency is how many requests are sent at the same time; 16 if it is 0.
+	Concurrency int
+}
+
+// Object is what an operation does to one object.
+type Object struct {
+	Source          string // the file of the chart
+	Kind            schema.GroupVersionKind
+	Namespace, Name string
+	// Plan is what the apply does after the policy has decided. It has no values of Secrets.
+	Plan *plans.Plan
+	// Decided are the conflicts and what the policy says of each.
+	Decided []Decided
+}
+
+// Decided is a conflict with the verdict of the policy.
+type Decided = planning.Decided
+
+// Operation is an upgrade, an install or a rollback of a release. See the comment of the package.
+type Operation struct {
+	ctx     context.Context // of the action, which does not pass it on
+	options Options
+	done    releases.Operation
+	deletes []*place.Target
+}
+
+// New returns an operation for one action with a context. It sends no requests.
+func New(ctx context.Context, options Options) (*Operation, error) {
+	if options.Config == nil || options.Release == "" || options.Namespace == "" {
+		return nil, errors.New("expected Config, Release and Namespace")
+	}
+	config := rest.CopyConfig(options.Config)
+	config.WarningHandlerWithContext = rest.NoWarnings{} // Helm gets the same ones
+	client, err := cluster.ForConfig(config, options.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	at := place.NewCluster(client, "")
+	if options.NewNamespace {
+		at.Creates(options.Namespace)
+	}
+	return &Operation{ctx: ctx, options: options, done: releases.Operation{
+		Rendering: &releases.Rendering{Release: releases.Release{Name: options.Release, Namespace: options.Namespace}},
+		Place:     at, Manager: cmp.Or(options.Manager, filepath.Base(os.Args[0])), Now: time.Now,
+		Concurrency: cmp.Or(options.Concurrency, 16),
+	}}, nil
+}
+
+// Run implements postrenderer.PostRenderer of Helm.
+func (o *Operation) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
+	templates, err := releases.Parse(rendered.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(templates, func(t releases.Template) bool { return t.Hook() == "" }) {
+		return rendered, nil
+	}
+	if o.done.Templates != nil {
+		return nil, errors.New("an operation is for one run of an action: make another one")
+	}
+	if o.options.Restore != "" {
+		if templates, err = releases.Parse([]byte(o.options.Restore)); err != nil {
+			return nil, fmt.Errorf("the manifest to restore: %w", err)
+		}
+	}
+	o.done.Templates = templates
+	if err := errors.Join(o.plan(), o.findFailed()); err != nil {
+		return nil, err
+	}
+	if o.options.DryRun {
+		templates = o.done.Intents()
+	} else if templates, err = o.done.Begin(o.ctx, o.deletes...); err != nil {
+		return nil, err
+	}
+	text, err := releases.Format(templates)
+	return bytes.NewBuffer(text), err
+}
+
+// plan plans the templates. It is an error if one can't be applied.
+func (o *Operation) plan() error {
+	all, _ := planning.Documents(o.ctx, o.done.Place, o.done.Documents(), planning.Options{
+		Manager: o.done.Manager, MoveUpdates: true, Concurrency: o.done.Concurrency, Now: o.done.Now,
+		Policy: func(conflicts.Conflicts) (*policy.Policy, error) { return o.options.Policy, nil },
+	})
+	var errs []error
+	for i := range all {
+		one, err := all[i].Planned, all[i].Err
+		switch {
+		case err != nil:
+		case one.Outcome == plans.Conflict:
+			err = one.Conflicts
+		case releases.HasMoves(one) && !o.options.TakeOwnership && !o.done.Has(one.Desired.Object):
+			err = fmt.Errorf("is not an object of release %q, so its fields do not move", o.done.Name)
+		}
+		if err != nil {
+			t := releases.Template{Source: one.Where, Tree: one.Given}
+			errs = append(errs, fmt.Errorf("%s: %w", &t, err))
+		}
+		o.done.Planned = append(o.done.Planned, one)
+	}
+	return errors.Join(errs...)
+}
+
+// findFailed finds the objects that only revisions have that failed.
+func (o *Operation) findFailed() error {
+	for _, manifest := range o.options.Failed {
+		older, err := releases.Parse([]byte(manifest))
+		if err != nil {
+			return err
+		}
+		found, err := o.done.Removed(o.ctx, older, o.deletes...)
+		if err != nil {
+			return err
+		}
+		for _, t := range found {
+			if o.done.Has(t.Object) {
+				o.deletes = append(o.deletes, t)
+			}
+		}
+	}
+	return nil
+}
+
+// Objects returns what the operation does to each object that is no hook, after Run.
+func (o *Operation) Objects() (out []Object) {
+	for _, one := range o.done.Planned {
+		object := Object{Source: one.Where, Plan: one.Plan, Decided: one.Decided}
+		if one.Target != nil {
+			object.Kind, object.Namespace, object.Name = one.Target.Kind.GroupVersionKind, one.Namespace, one.Name
+		}
+		out = append(out, object)
+	}
+	return out
+}
+
+// Moves returns, as text, which fields of which objects moved to Helm's manager before it applied.
+func (o *Operation) Moves() []string { return slices.Clone(o.done.Moves) }
+
+// Finish ends the operation with the error of the action. It returns that error with what had been written; without one,
+// it deletes what Options.Failed says.
+func (o *Operation) Finish(err error) error {
+	for i := 0; err == nil && i < len(o.deletes); i++ {
+		t := o.deletes[i]
+		err = o.done.Place.Delete(o.ctx, t, func(*place.Target) {})
+		if errors.Is(err, cluster.ErrNotFound) {
+			err = nil // Helm has deleted it
+		} else if err != nil {
+			err = fmt.Errorf("%s: %w", t.Title(), place.ServerError(err))
+		}
+	}
+	return o.done.Explain(o.ctx, err)
+}

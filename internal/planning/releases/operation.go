@@ -1,0 +1,252 @@
+package releases
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Operation is an upgrade, an install or a rollback of a release, as it was planned.
+type Operation struct {
+	*Rendering
+	Place       place.Place
+	Manager     string // Helm's field manager
+	Now         func() time.Time
+	Concurrency int
+	// Planned has the plan of each template that is no hook.
+	Planned []planning.Planned
+	// Moves says what has moved to Helm's manager.
+	Moves   []string
+	isBegun bool
+	watched []planning.Planned // all objects that it may change
+	before  []map[string]any   // watched as they were when it began, with their owners
+}
+
+// Documents returns the objects of the templates that are no hooks, as Helm applies them.
+func (r *Rendering) Documents() (docs []document.Document) {
+	for _, t := range r.Templates {
+		if t.Hook() == "" {
+			docs = append(docs, document.Document{Source: t.Source, Tree: r.Mark(t.Tree)})
+		}
+	}
+	return docs
+}
+
+// Removed returns the objects of an older revision that exist, are neither planned nor known otherwise, and that Helm
+// does not keep. The error is about those that can't be read.
+func (o *Operation) Removed(ctx context.Context, older []Template, known ...*place.Target) (out []*place.Target, errs error) {
+	keys := map[place.Key]bool{}
+	for _, one := range o.Planned {
+		keys[place.KeyOf(one.Target)] = true
+	}
+	for _, t := range known {
+		keys[place.KeyOf(t)] = true
+	}
+	for _, old := range older {
+		t, _, err := o.Place.Live(ctx, old.Tree)
+		switch {
+		case err != nil:
+			errs = errors.Join(errs, fmt.Errorf("%s: not known whether it is pruned: %w", &old, err))
+		case t.Object != nil && !keys[place.KeyOf(t)] && !isKept(t.Object):
+			out = append(out, t)
+		}
+	}
+	return out, errs
+}
+
+// Begin checks that the objects are those that were planned, and those that will be deleted, moves fields to Helm's
+// manager, and returns the templates that Helm applies. It is the last step before Helm's first write. Until the checks
+// are done, nothing has been written.
+func (o *Operation) Begin(ctx context.Context, deleted ...*place.Target) ([]Template, error) {
+	o.watched = slices.Clone(o.Planned)
+	for _, t := range deleted {
+		o.watched = append(o.watched, planning.Planned{Desired: &place.Desired{Target: t}})
+	}
+	o.before = make([]map[string]any, len(o.watched))
+	errs := make([]error, len(o.watched))
+	workqueue.ParallelizeUntil(ctx, o.Concurrency, len(o.watched), func(i int) {
+		_, o.before[i], errs[i] = o.reload(ctx, o.watched[i])
+	})
+	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+		return nil, err
+	}
+	o.isBegun = true
+	for _, one := range o.Planned {
+		if err := o.move(ctx, one); err != nil {
+			return nil, err
+		}
+	}
+	return o.Intents(), nil
+}
+
+// IsBegun reports whether something may have been written.
+func (o *Operation) IsBegun() bool { return o.isBegun }
+
+// Explain adds to the error of a write what was written before it.
+func (o *Operation) Explain(ctx context.Context, err error) error {
+	if err == nil || !o.isBegun {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // that it has ended may be the error
+	var written []string
+	for i, one := range o.watched {
+		now, target := *one.Desired, *one.Target
+		now.Target = &target
+		if unread := reload(ctx, o.Place, &target); unread != nil {
+			written = append(written, fmt.Sprintf("perhaps %s, which can't be read: %s", one.Title(), unread))
+		} else if len(differences(nil, o.before[i], steady(&now), nil)) > 0 {
+			written = append(written, one.Title())
+		}
+	}
+	return fmt.Errorf("%w\nwritten before that: %s", err, cmp.Or(strings.Join(written, ", "), "no object"))
+}
+
+// reload reads a target again, which need not exist.
+func reload(ctx context.Context, p place.Place, t *place.Target) error {
+	err := p.Reload(ctx, t)
+	if errors.Is(err, cluster.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// reload reads the object of a plan again, as it is planned and as it is. It is an error if it has changed since.
+func (o *Operation) reload(ctx context.Context, one planning.Planned) (now planning.Planned, is map[string]any, err error) {
+	desired, target := *one.Desired, *one.Target
+	desired.Target = &target
+	now = planning.Planned{Desired: &desired}
+	if err = reload(ctx, o.Place, &target); err == nil {
+		is = steady(&desired)
+	}
+	if err == nil && one.Moved {
+		err = now.MoveToApply(ctx)
+	}
+	if err != nil {
+		return now, is, fmt.Errorf("%s: %w", one.Title(), err)
+	}
+	if fields := differences(nil, steady(one.Desired), steady(now.Desired), nil); len(fields) > 0 {
+		err = fmt.Errorf("%s: %s has changed since it was shown: run the command again", one.Title(), fields[0])
+	}
+	return now, is, err
+}
+
+// steady returns an object without what changes while nobody changes it: its status, and the times and the version.
+func steady(w *place.Desired) map[string]any {
+	if w.Target.Object == nil {
+		return nil
+	}
+	u := (&unstructured.Unstructured{Object: w.Stored().Object}).DeepCopy()
+	entries := slices.DeleteFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == "status"
+	})
+	for i := range entries {
+		entries[i].Time = nil
+	}
+	u.SetManagedFields(entries)
+	delete(u.Object, "status")
+	for _, name := range []string{"resourceVersion", "generation"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", name)
+	}
+	return u.Object
+}
+
+// forced returns the decisions of a plan to take over a field.
+func forced(one planning.Planned) (out []planning.Decided) {
+	for _, d := range one.Decided {
+		if d.Decision == conflicts.Force {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// HasMoves reports whether fields move before an object is applied.
+func HasMoves(one planning.Planned) bool { return one.Moved || len(forced(one)) > 0 }
+
+// move moves what Helm updated to its applies, and what a policy forces from its owners to Helm, in one write.
+func (o *Operation) move(ctx context.Context, one planning.Planned) error {
+	if !HasMoves(one) {
+		return nil
+	}
+	for attempt := 1; ; attempt++ {
+		now, _, err := o.reload(ctx, one)
+		if err != nil {
+			return err
+		}
+		if err = o.moveIn(ctx, now.Desired, forced(one)); err == nil {
+			break
+		}
+		if !errors.Is(err, place.ErrStale) || attempt == place.Attempts { // its status may change meanwhile
+			return fmt.Errorf("%s: %w", one.Title(), err)
+		}
+	}
+	var names []string
+	if one.Moved {
+		names = append(names, "the fields of client-side apply")
+	}
+	for _, d := range forced(one) {
+		names = append(names, fmt.Sprintf("%s of %q", d.Path.Short(), d.Owner.Manager))
+	}
+	o.Moves = append(o.Moves, fmt.Sprintf("%s: moved to %q: %s", one.Title(), o.Manager, strings.Join(names, ", ")))
+	return nil
+}
+
+// moveIn writes the managed fields of an object, after the forced fields moved to Helm's manager.
+func (o *Operation) moveIn(ctx context.Context, w *place.Desired, forced []planning.Decided) error {
+	with := w.Stored()
+	object := place.Wrap(with.Object)
+	var moves []ownership.Move
+	for _, d := range forced {
+		to := managedfields.KeyOf(o.Manager, metav1.ManagedFieldsOperationApply, "", "")
+		moves = append(moves, ownership.Transfer{Fields: fieldpath.NewSet(d.Path), From: d.Owner, To: to})
+	}
+	if len(moves) > 0 {
+		result, err := with.Mover(o.Now).Do(ctx, object, moves...)
+		if err != nil {
+			return err
+		}
+		object = result.Object
+	}
+	entries, err := managedfields.Read(object)
+	if err != nil {
+		return err
+	}
+	patch, err := entries.JSONPatch(object)
+	if err != nil {
+		return err
+	}
+	return o.Place.Move(ctx, w.Target, place.Moved{Object: place.Unwrap(object), Patch: patch, Manager: place.Sender})
+}
+
+// Intents are the templates that Helm applies and stores: as planned, and as a policy decides their conflicts.
+func (o *Operation) Intents() []Template {
+	out, i := slices.Clone(o.Templates), 0
+	for n, t := range out {
+		if t.Hook() != "" {
+			continue
+		}
+		if one := &o.Planned[i]; len(one.Decided) > 0 {
+			out[n].Tree = o.Unmark(one.Manifest(one.Stored().Tree), t.Tree)
+			unstructured.RemoveNestedField(out[n].Tree, "metadata", "resourceVersion") // of a forced intent; fields moved since
+		}
+		i++
+	}
+	return out
+}

@@ -1,0 +1,99 @@
+// Package releases takes part in an upgrade, an install or a rollback of a release of Helm 4, between the rendering of its
+// templates and Helm's first write: it compares renderings, checks that the objects are those that were planned, moves
+// ownership, and returns the templates that Helm applies. It runs no Helm and prints nothing.
+package releases
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Release is a release at a revision.
+type Release struct {
+	Name, Namespace string
+	Version         int // the revision that an upgrade makes, or the newest one
+}
+
+// added are the labels and annotations that Helm adds to each object of a release; none for a release without a name.
+func (r *Release) added() map[string]labels.Set {
+	if r.Name == "" {
+		return nil
+	}
+	return map[string]labels.Set{
+		"labels":      {"app.kubernetes.io/managed-by": "Helm"},
+		"annotations": {"meta.helm.sh/release-name": r.Name, "meta.helm.sh/release-namespace": r.Namespace},
+	}
+}
+
+// Mark returns a copy of the object of a template with what Helm adds to it.
+func (r *Release) Mark(tree map[string]any) map[string]any {
+	u := (&unstructured.Unstructured{Object: tree}).DeepCopy()
+	if added := r.added(); added != nil {
+		u.SetLabels(labels.Merge(u.GetLabels(), added["labels"]))
+		u.SetAnnotations(labels.Merge(u.GetAnnotations(), added["annotations"]))
+	}
+	return u.Object
+}
+
+// Has reports whether an object is marked as one of the release.
+func (r *Release) Has(tree map[string]any) bool {
+	found := labels.Set((&unstructured.Unstructured{Object: tree}).GetAnnotations())
+	return labels.SelectorFromSet(r.added()["annotations"]).Matches(found)
+}
+
+// Unmark removes what Mark added to the object of a template.
+func (r *Release) Unmark(marked, tree map[string]any) map[string]any {
+	u := (&unstructured.Unstructured{Object: marked}).DeepCopy()
+	for field, added := range r.added() {
+		given, _, _ := unstructured.NestedMap(tree, "metadata", field)
+		for name := range added {
+			if _, ok := given[name]; !ok {
+				unstructured.RemoveNestedField(u.Object, "metadata", field, name)
+			}
+		}
+		if left, _, _ := unstructured.NestedMap(u.Object, "metadata", field); given == nil && len(left) == 0 {
+			unstructured.RemoveNestedField(u.Object, "metadata", field)
+		}
+	}
+	return u.Object
+}
+
+// Revision is an entry of the history of a release.
+type Revision struct {
+	Revision int
+	Status   string
+}
+
+// History is the history of a release, the newest revision last.
+type History []Revision
+
+// Last returns the newest revision with one of some statuses, or any; 0 for none.
+func (h History) Last(statuses ...string) int {
+	for _, one := range slices.Backward(h) {
+		if len(statuses) == 0 || slices.Contains(statuses, one.Status) {
+			return one.Revision
+		}
+	}
+	return 0
+}
+
+// Base returns the revision whose objects an upgrade deletes if it does not have them; 0 for none.
+func (h History) Base() int {
+	if deployed := h.Last("deployed"); deployed > 0 || len(h) == 0 {
+		return deployed
+	}
+	return h[len(h)-1:].Last("failed", "superseded")
+}
+
+// SinceGood returns the newest revision that has been deployed, and those after it. Their objects may exist.
+func (h History) SinceGood() (out []int) {
+	good := h.Last("deployed", "superseded")
+	for _, one := range h {
+		if one.Revision >= good {
+			out = append(out, one.Revision)
+		}
+	}
+	return out
+}
