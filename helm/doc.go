@@ -9,9 +9,9 @@
 //	err = op.Finish(err)
 //
 // Helm renders the chart and calls Run. That is the only moment between a rendering and Helm's first write, so Run does
-// all that has to be done by then: it plans the objects, asks the server by dry runs, decides conflicts by the policy, and
-// moves what the policy forces to Helm's manager. Of objects that Helm applied client-side, as Helm 3 does, the fields
-// move to server-side apply. Helm applies and stores what Run returns.
+// all that has to be done by then: it plans the objects, asks the server by dry runs, decides conflicts by the policy,
+// and moves what the policy forces to Helm's manager. Of objects that Helm applied client-side, as Helm 3 does, the
+// fields move to server-side apply. Helm applies and stores what Run returns.
 //
 // # Invariants
 //
@@ -20,20 +20,21 @@
 //   - Run writes only after all objects are planned, no conflict is refused, and no object has changed since. If one is
 //     refused, its error has the [conflicts.Conflicts], and neither an object nor an owner has changed. With
 //     Options.DryRun it writes nothing at all; a dry run of an action needs that, because Helm does not tell Run.
-//   - A field that is given up is left out while another manager owns it, and keeps its value and its owners. A shared one
-//     has the live value. A forced one has moved, by a write of managed fields alone that fails if the object has changed.
-//     So Helm applies without force: what others take after Run is a conflict.
+//   - A field that is given up is left out while another manager owns it, and keeps its value and its owners. A shared
+//     one has the live value. A forced one has moved, by a write of managed fields alone, which fails if the object has
+//     changed. So Helm applies without force: what others take after Run is a conflict.
 //   - Finish adds to an error of the action which objects had changed by then.
 //
-// Set ServerSideApply, and not ForceConflicts. Other post-renderers run before this one. What Helm does not render, it does
-// not plan: the folder crds/, the objects that Helm deletes, and checks that Helm makes after Run, such as whether an
-// object is another release's. No field moves of an object that is not the release's yet, unless with TakeOwnership.
+// Set ServerSideApply, and not ForceConflicts. Other post-renderers run before this one. What Helm does not render is not
+// planned: the folder crds/, which Helm creates before the first revision is rendered, and the objects that it deletes.
+// Helm makes some checks after Run, such as whether an object is another release's. So no field moves of an object that
+// is not marked as the release's, unless with TakeOwnership.
 //
 // # Rollbacks
 //
 // action.Rollback has no post-renderer: it applies what is stored, with fields that others own by now, and fails. An
-// upgrade to the chart and the values of the revision does it, in which the operation returns what is stored in place of
-// what is rendered ([Options].Restore):
+// upgrade to the chart and the values of the revision does it, in which the operation returns what is stored in place
+// of what is rendered ([Options].Restore):
 //
 //	revision := ... // a *release.Release of Helm's storage
 //	op, err := helm.New(ctx, helm.Options{..., Restore: revision.Manifest})

@@ -41,8 +41,8 @@ type Options struct {
 	// TakeOwnership is that of the action: objects that are not the release's may be applied.
 	TakeOwnership bool
 	// Restore is the manifest of a revision, which is applied in place of what Helm renders. It may have the hooks of the
-	// revision too, each after a line "---" and a line "# Source: " with the path of the hook, as helm get all prints them:
-	// they are stored, and run by later actions.
+	// revision too, each after a line "---" and a line "# Source: " with the path of the hook, as helm get all prints
+	// them: they are stored, and run by later actions.
 	Restore string
 	// Failed are the manifests of revisions that failed since the one that is restored. Finish deletes the objects of the
 	// release that only they have: Helm deletes those of the deployed revision.
@@ -157,15 +157,11 @@ func (o *Operation) findFailed() error {
 		if err != nil {
 			return err
 		}
-		found, err := o.done.Removed(o.ctx, older, o.deletes...)
+		found, err := o.done.Left(o.ctx, older, o.deletes...)
 		if err != nil {
 			return err
 		}
-		for _, t := range found {
-			if o.done.Has(t.Object) {
-				o.deletes = append(o.deletes, t)
-			}
-		}
+		o.deletes = append(o.deletes, found...)
 	}
 	return nil
 }
@@ -185,8 +181,8 @@ func (o *Operation) Objects() (out []Object) {
 // Moves returns, as text, which fields of which objects moved to Helm's manager before it applied.
 func (o *Operation) Moves() []string { return slices.Clone(o.done.Moves) }
 
-// Finish ends the operation with the error of the action. It returns that error with what had been written; without one,
-// it deletes what Options.Failed says.
+// Finish ends the operation with the error of the action. It returns that error with what had been written; without
+// one, it deletes what Options.Failed says.
 func (o *Operation) Finish(err error) error {
 	for i := 0; err == nil && i < len(o.deletes); i++ {
 		t := o.deletes[i]

@@ -13,26 +13,33 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/kube"
+	release "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// testHelmAtRandom upgrades random charts. Others edit their objects before the plan, and objects or charts after it. In
-// the end, either the objects are those of the plan, or nothing has changed. E2E_CHARTS is how many charts there are:
+// testHelmAtRandom upgrades random charts. Others edit their objects before the plan, and objects or charts after it.
+// In the end, either the objects are those of the plan, or nothing has changed. SEEDS, in the form FIRST:NUMBER, names
+// others than the 20 of CI:
 //
-//	E2E_CHARTS=300 go test ./test/e2e -timeout 2h -run 'TestHelm$/random-charts'
+//	SEEDS=1:300 go test ./test/e2e -timeout 2h -run 'TestHelm$/random-charts'
 func testHelmAtRandom(t *testing.T, h helmRelease) {
-	charts, err := strconv.Atoi("0" + os.Getenv("E2E_CHARTS"))
-	require.NoError(t, err)
+	first, number := uint64(1), uint64(20)
+	if text := os.Getenv("SEEDS"); text != "" {
+		_, err := fmt.Sscanf(text, "%d:%d", &first, &number)
+		require.NoError(t, err)
+	}
 	applied, refused := 0, 0
-	for i := range max(charts, 20) {
+	for seed := first; seed < first+number; seed++ {
 		h := h
-		h.t, h.namespace = t, fmt.Sprintf("random-%d", i)
+		h.t, h.namespace = t, fmt.Sprintf("random-%d", seed)
 		h.folder = filepath.Join(h.folder, h.namespace)
 		h.ensureNamespace(h.namespace)
-		t.Cleanup(func() { h.helm(0, "uninstall", "r", "--ignore-not-found") })
-		r := rand.New(rand.NewPCG(seedOf(t), uint64(i)))
-		if h.upgradeAtRandom(r) {
+		if h.upgradeAtRandom(rand.New(rand.NewPCG(seed, 0))) {
 			applied++
 		} else {
 			refused++
@@ -58,6 +65,14 @@ func (o randomObjects) template() (text string) {
 		}
 	}
 	return text
+}
+
+// chart is the chart of the objects.
+func (o randomObjects) chart() *chart.Chart {
+	return &chart.Chart{
+		Metadata:  &chart.Metadata{APIVersion: chart.APIVersionV2, Name: "r", Version: "1.0.0"},
+		Templates: []*common.File{{Name: "templates/all.yaml", Data: []byte(o.template())}},
+	}
 }
 
 func randomChartOf(r *rand.Rand) randomObjects {
@@ -88,8 +103,11 @@ func (h helmRelease) upgradeAtRandom(r *rand.Rand) bool {
 	old, next := randomChartOf(r), randomChartOf(r)
 	h.write("policy.yaml", "apiVersion: tenure-ssa.github.io/v1alpha1\nkind: ConflictPolicy\nrules:\n"+
 		"- {managers: [forced], decision: force, reason: r}\n- {decision: give-up, reason: r}\n")
-	h.chart("r", old.template())
-	h.helm(0, "install", "r", "r", "--server-side=true")
+	install := action.NewInstall(h.actions())
+	install.ReleaseName, install.Namespace, install.WaitStrategy = "r", h.namespace, kube.HookOnlyStrategy
+	_, err := install.RunWithContext(t.Context(), old.chart(), nil)
+	require.NoError(t, err)
+	t.Cleanup(h.uninstall)
 	edit := func() {
 		names := slices.Sorted(maps.Keys(old))
 		h.edit(names[r.IntN(len(names))], []string{"forced", "other"}[r.IntN(2)], []string{"k", "l", "z"}[r.IntN(3)],
@@ -118,7 +136,9 @@ func (h helmRelease) upgradeAtRandom(r *rand.Rand) bool {
 	if status != 0 {
 		require.Equal(t, 3, status, out)
 		require.Equal(t, between, after, out)
-		require.Len(t, h.history("r"), 1)
+		last, err := h.actions().Releases.Last("r")
+		require.NoError(t, err)
+		require.Equal(t, 1, last.(*release.Release).Version)
 		return false
 	}
 	h.requirePlanned(before, after, next, out)

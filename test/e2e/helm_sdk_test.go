@@ -3,8 +3,6 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,8 +14,6 @@ import (
 	"helm.sh/helm/v4/pkg/kube"
 	"helm.sh/helm/v4/pkg/postrenderer"
 	release "helm.sh/helm/v4/pkg/release/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tenure-ssa/tenure/apiserver"
@@ -30,6 +26,8 @@ import (
 
 var _ postrenderer.PostRenderer = (*helm.Operation)(nil)
 
+func init() { kube.ManagedFieldsManager = "helm" } // as the program, whose releases it reads
+
 // TestHelmSDK runs actions of Helm's SDK with operations of package helm. With another server:
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback go test ./test/e2e -run TestHelmSDK
@@ -40,17 +38,14 @@ func TestHelmSDK(t *testing.T) {
 	}
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	folder := t.TempDir()
-	kubeconfig := writeKubeconfig(t, config, folder)
+	h := helmRelease{server: config, client: client, folder: t.TempDir()}
+	h.kubeconfig = writeKubeconfig(t, config, h.folder)
 	for i, row := range sdkRows {
 		t.Run(strings.ReplaceAll(row.name, " ", "-"), func(t *testing.T) {
-			s := sdk{helmRelease: helmRelease{t: t, server: config, client: client, namespace: fmt.Sprintf("sdk-%d", i)}}
+			s := sdk{helmRelease: h}
+			s.t, s.namespace = t, fmt.Sprintf("sdk-%d", i)
 			s.ensureNamespace(s.namespace)
-			settings := cli.New()
-			settings.KubeConfig = kubeconfig
-			settings.SetNamespace(s.namespace)
-			s.actions = action.NewConfiguration()
-			require.NoError(t, s.actions.Init(settings.RESTClientGetter(), s.namespace, "secret"))
+			s.sdkActions = s.actions()
 			t.Cleanup(s.uninstall)
 			t.Log(row.why)
 			s.install(true, "a", "1", "b", "1")
@@ -59,14 +54,11 @@ func TestHelmSDK(t *testing.T) {
 	}
 }
 
-// sdkManager is the field manager of Helm's SDK: the name of the program.
-var sdkManager = filepath.Base(os.Args[0])
-
 var sdkRows = []struct {
 	name, why string
 	run       func(sdk)
 }{
-	{"upgrade", "what is given up keeps value and owner, what is forced becomes Helm's, and the rest is applied", func(s sdk) {
+	{"upgrade", "what is given up keeps value and owner, what is forced becomes Helm's, all else is applied", func(s sdk) {
 		s.edit("c", "autoscaler", "a", "5")
 		s.edit("c", "kubectl-edit", "b", "9")
 		op, err := s.upgrade(s.options(), "a", "2", "b", "2", "x", "2")
@@ -74,9 +66,9 @@ var sdkRows = []struct {
 		c := s.config("c")
 		require.Equal(s.t, map[string]string{"a": "5", "b": "2", "x": "2"}, c.Data)
 		require.Equal(s.t, []string{"autoscaler Update "}, ownersOf(s.t, c, fieldpath.NewPath("data", "a")))
-		require.Equal(s.t, []string{sdkManager + " Apply "}, ownersOf(s.t, c, fieldpath.NewPath("data", "b")))
-		require.Equal(s.t, []string{"configmap/c in " + s.namespace + ": moved to \"" + sdkManager +
-			"\": .data.b of \"kubectl-edit\""}, op.Moves())
+		require.Equal(s.t, []string{"helm Apply "}, ownersOf(s.t, c, fieldpath.NewPath("data", "b")))
+		require.Equal(s.t, []string{"configmap/c in " + s.namespace + ": moved to \"helm\": " +
+			".data.b of \"kubectl-edit\""}, op.Moves())
 		require.Len(s.t, op.Objects(), 1, "hooks are not planned")
 		object := op.Objects()[0]
 		require.Equal(s.t, "c", object.Name)
@@ -132,7 +124,7 @@ var sdkRows = []struct {
 		_, err := s.upgradeTo(chart, s.options())
 		require.Error(s.t, err)
 		s.edit("c", "autoscaler", "a", "5")
-		rollback := action.NewRollback(s.actions)
+		rollback := action.NewRollback(s.sdkActions)
 		rollback.Version, rollback.WaitStrategy, rollback.ServerSideApply = 1, kube.HookOnlyStrategy, "true"
 		require.ErrorContains(s.t, rollback.Run("r"), "conflict", "Helm alone")
 
@@ -166,7 +158,7 @@ var sdkRows = []struct {
 	}},
 	{"separate", "hooks that Helm renders separately are returned as they are", func(s sdk) {
 		s.edit("c", "autoscaler", "a", "5")
-		upgrade := action.NewUpgrade(s.actions)
+		upgrade := action.NewUpgrade(s.sdkActions)
 		upgrade.PostRenderStrategy = action.PostRenderStrategySeparate
 		_, err := s.run(upgrade, s.chart("a", "2", "b", "2"), s.options())
 		require.NoError(s.t, err)
@@ -182,7 +174,7 @@ var sdkRows = []struct {
 		require.Contains(s.t, op.Moves()[0], "the fields of client-side apply")
 		c := s.config("c")
 		require.Equal(s.t, map[string]string{"a": "5", "b": "2"}, c.Data)
-		require.Equal(s.t, []string{sdkManager + " Apply "}, ownersOf(s.t, c, fieldpath.NewPath("data", "b")))
+		require.Equal(s.t, []string{"helm Apply "}, ownersOf(s.t, c, fieldpath.NewPath("data", "b")))
 	}},
 }
 
@@ -196,7 +188,7 @@ rules:
 // sdk is a release of Helm's SDK.
 type sdk struct {
 	helmRelease
-	actions *action.Configuration
+	sdkActions *action.Configuration
 }
 
 // chart is a chart of a ConfigMap with some data, and of a hook.
@@ -224,23 +216,34 @@ const badHook = "metadata: {name: bad, annotations: {helm.sh/hook: post-upgrade}
 // addTemplate adds a ConfigMap to a chart.
 func addTemplate(c *chart.Chart, text string) {
 	c.Templates = append(c.Templates, &common.File{
-		Name: fmt.Sprintf("templates/%d.yaml", len(c.Templates)), Data: []byte("apiVersion: v1\nkind: ConfigMap\n" + text + "\n"),
+		Name: fmt.Sprintf("templates/%d.yaml", len(c.Templates)),
+		Data: []byte("apiVersion: v1\nkind: ConfigMap\n" + text + "\n"),
 	})
 }
 
 func (s sdk) install(serverSide bool, data ...string) {
-	install := action.NewInstall(s.actions)
+	install := action.NewInstall(s.sdkActions)
 	install.ReleaseName, install.Namespace, install.ServerSideApply = "r", s.namespace, serverSide
 	install.WaitStrategy = kube.HookOnlyStrategy
 	_, err := install.RunWithContext(s.t.Context(), s.chart(data...), nil)
 	require.NoError(s.t, err)
 }
 
-func (s sdk) uninstall() {
-	uninstall := action.NewUninstall(s.actions)
+// actions are the actions of Helm's SDK in the namespace.
+func (h helmRelease) actions() *action.Configuration {
+	settings := cli.New()
+	settings.KubeConfig = h.kubeconfig
+	settings.SetNamespace(h.namespace)
+	actions := action.NewConfiguration()
+	require.NoError(h.t, actions.Init(settings.RESTClientGetter(), h.namespace, "secret"))
+	return actions
+}
+
+func (h helmRelease) uninstall() {
+	uninstall := action.NewUninstall(h.actions())
 	uninstall.WaitStrategy = kube.HookOnlyStrategy
 	_, err := uninstall.Run("r")
-	require.NoError(s.t, err)
+	require.NoError(h.t, err)
 }
 
 // upgrade upgrades to a chart with some data.
@@ -249,38 +252,32 @@ func (s sdk) upgrade(options helm.Options, data ...string) (*helm.Operation, err
 }
 
 func (s sdk) upgradeTo(to *chart.Chart, options helm.Options) (*helm.Operation, error) {
-	return s.run(action.NewUpgrade(s.actions), to, options)
+	return s.run(action.NewUpgrade(s.sdkActions), to, options)
 }
 
 // run runs an upgrade with an operation.
 func (s sdk) run(upgrade *action.Upgrade, to *chart.Chart, options helm.Options) (*helm.Operation, error) {
-	options.Config, options.Release, options.Namespace = s.server, "r", s.namespace
+	options.Config, options.Release, options.Namespace, options.Manager = s.server, "r", s.namespace, "helm"
 	op, err := helm.New(s.t.Context(), options)
 	require.NoError(s.t, err)
 	if options.DryRun {
 		upgrade.DryRunStrategy = action.DryRunServer
 	}
-	upgrade.Namespace, upgrade.TakeOwnership, upgrade.DisableHooks = s.namespace, options.TakeOwnership, options.Restore != ""
+	upgrade.Namespace, upgrade.TakeOwnership = s.namespace, options.TakeOwnership
+	upgrade.DisableHooks = options.Restore != ""
 	upgrade.WaitStrategy, upgrade.ServerSideApply, upgrade.PostRenderer = kube.HookOnlyStrategy, "true", op
 	_, err = upgrade.RunWithContext(s.t.Context(), "r", to, nil)
 	return op, err
 }
 
 func (s sdk) last() *release.Release {
-	found, err := s.actions.Releases.Last("r")
+	found, err := s.sdkActions.Releases.Last("r")
 	require.NoError(s.t, err)
 	return found.(*release.Release)
 }
 
 func (s sdk) stored(revision int) *release.Release {
-	found, err := s.actions.Releases.Get("r", revision)
+	found, err := s.sdkActions.Releases.Get("r", revision)
 	require.NoError(s.t, err)
 	return found.(*release.Release)
-}
-
-// create creates a ConfigMap as a manager.
-func (s sdk) create(name, manager string, data map[string]string) {
-	_, err := s.client.CoreV1().ConfigMaps(s.namespace).Create(s.t.Context(),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{FieldManager: manager})
-	require.NoError(s.t, err)
 }

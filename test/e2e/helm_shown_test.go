@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,11 +20,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// helmRows are what upgrades and rollbacks of the plugin do beside what TestHelm shows of a policy.
-var helmRows = []struct {
+// helmRow is something that upgrades or rollbacks do.
+type helmRow struct {
 	name, why string
 	run       func(helmRelease)
-}{
+}
+
+// helmRows are what upgrades and rollbacks of the plugin do beside what TestHelm shows of a policy.
+var helmRows = []helmRow{
 	{"dry-run", "it writes nothing: no owner, no revision", func(h helmRelease) {
 		h.installConfig()
 		h.edit("c", "kubectl-edit", "a", "live")
@@ -223,7 +227,7 @@ data: {a: {{ .Values.a | quote }}, r: {{ randAlphaNum 12 | quote }}}
 // testHelmRows runs the rows, each in its own namespace and folder.
 func testHelmRows(t *testing.T, h helmRelease) {
 	policy := "apiVersion: tenure-ssa.github.io/v1alpha1\nkind: ConflictPolicy\nrules:\n- {decision: %s, reason: a test}\n"
-	for i, row := range helmRows {
+	for i, row := range slices.Concat(helmRows, helmFlagRows) {
 		t.Run(strings.ReplaceAll(row.name, " ", "-"), func(t *testing.T) {
 			h := h
 			h.t, h.namespace = t, fmt.Sprintf("row-%d", i)
@@ -255,7 +259,7 @@ func (h helmRelease) write(name, text string) {
 
 // chart writes a chart of one file.
 func (h helmRelease) chart(name, template string) {
-	h.write(name+"/Chart.yaml", "apiVersion: v2\nname: "+name+"\nversion: 1.0.0\n")
+	h.write(name+"/Chart.yaml", "apiVersion: v2\nname: "+filepath.Base(name)+"\nversion: 1.0.0\n")
 	h.write(name+"/values.yaml", "a: \"1\"\nb: \"1\"\n")
 	h.write(name+"/templates/all.yaml", template)
 }

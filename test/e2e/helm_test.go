@@ -101,7 +101,7 @@ type helmRelease struct {
 	server                   *rest.Config
 	client                   kubernetes.Interface
 	folder, program, plugins string
-	namespace                string
+	namespace, kubeconfig    string
 	env                      []string
 }
 
@@ -125,7 +125,8 @@ func newHelm(t *testing.T, config *rest.Config) helmRelease {
 	require.NoError(t, os.CopyFS(h.folder, os.DirFS("testdata/helm")))
 	require.NoError(t, os.WriteFile(filepath.Join(h.folder, "nothing.yaml"),
 		[]byte("apiVersion: tenure-ssa.github.io/v1alpha1\nkind: ConflictPolicy\nrules: []\n"), 0o600))
-	h.env = append(os.Environ(), "KUBECONFIG="+writeKubeconfig(t, config, h.folder), "HELM_PLUGINS="+h.plugins,
+	h.kubeconfig = writeKubeconfig(t, config, h.folder)
+	h.env = append(os.Environ(), "KUBECONFIG="+h.kubeconfig, "HELM_PLUGINS="+h.plugins,
 		"HELM_CACHE_HOME="+h.folder+"/cache",
 		"HELM_CONFIG_HOME="+h.folder+"/config", "HELM_DATA_HOME="+h.folder+"/data", "TENURE_POLICY=")
 	return h

@@ -65,8 +65,9 @@ func newHelmPlan(env *process.Env) *cobra.Command {
 and annotations that Helm adds, and shows what the upgrade would change, remove,
 conflict with and be refused, as tenure plan does. --policy FILE decides
 conflicts, and values of others that stringData of a Secret would overwrite; all
-other flags are Helm's. Hooks are not planned. The chart is rendered twice, at least
-a second apart: values that differ, as of randAlphaNum, genCA and now, are named.
+other flags are Helm's. Hooks are not planned. A note names what differs from the
+folder crds/, which Helm leaves as it is. The chart is rendered twice, at least a
+second apart: values that differ, as of randAlphaNum, genCA and now, are named.
 
 Of an object that an older release applied client-side, as Helm 3 does, the fields
 move to server-side apply first; it is planned as it is then, without the server.
@@ -129,6 +130,8 @@ type helmRun struct {
 	given     []string // the arguments for it
 	dryRun    bool
 	rollsBack bool // if an upgrade fails
+	// createsNamespace: helm creates the namespace of the release if it does not exist.
+	createsNamespace bool
 }
 
 // helmVariables are where Helm passes its flags on to plugins, with the flags of kubectl.
@@ -173,7 +176,8 @@ func newHelmRun(env *process.Env, args []string) (*helmRun, error) {
 		isOn := true
 		var err error
 		switch name {
-		case "-y", "--yes", "--force-conflicts", "--force-replace", "--force", "--rollback-on-failure", "--atomic":
+		case "-y", "--yes", "--force-conflicts", "--force-replace", "--force", "--rollback-on-failure", "--atomic",
+			"--create-namespace":
 			if hasValue {
 				if isOn, err = strconv.ParseBool(value); err != nil {
 					return nil, fmt.Errorf("%s: expected true or false, got %q", name, value)
@@ -203,6 +207,9 @@ func newHelmRun(env *process.Env, args []string) (*helmRun, error) {
 				value = args[i]
 			}
 			r.policy = value
+		case "--create-namespace":
+			r.createsNamespace = isOn
+			r.given = append(r.given, args[i])
 		default:
 			if isStdin := args[i] == "-" || args[i] == "--values=-"; isStdin && r.helm.Stdin == nil {
 				r.helm.Stdin, err = io.ReadAll(env.Stdin) // each rendering needs it

@@ -10,8 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/helm"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/planning/releases"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -47,7 +50,7 @@ func (r *helmRun) planUpgrade(ctx context.Context, do func(u *helmPlan, status i
 	}
 	rendered := time.Now()
 	return r.planIn(ctx, shown, func(u *helmPlan) (err error) {
-		if u.deleted, err = r.removed(ctx, u, u.history.Base()); err != nil {
+		if u.deleted, err = r.removed(ctx, u, u.history.Base(), u.Removed); err != nil {
 			return err
 		}
 		time.Sleep(time.Until(rendered.Add(time.Second))) // what is made of now has another second then
@@ -62,8 +65,36 @@ func (r *helmRun) planUpgrade(ctx context.Context, do func(u *helmPlan, status i
 		if err != nil {
 			return err
 		}
+		r.noteDefinitions(ctx, u)
 		return do(u, status)
 	})
+}
+
+// noteDefinitions prints where the folder crds/ of the chart differs from the cluster.
+func (r *helmRun) noteDefinitions(ctx context.Context, u *helmPlan) {
+	docs := (&releases.Rendering{Templates: u.Definitions}).Documents()
+	all, _ := planning.Documents(ctx, u.Place, docs, planning.Options{
+		Manager: u.Manager, Force: true, Concurrency: u.Concurrency, Now: u.Now,
+	})
+	for i := range all {
+		d, says := &all[i], ""
+		switch {
+		case d.Err != nil:
+			r.env.NoteUnread(fmt.Errorf("%s: %w", &u.Definitions[i], d.Err))
+		case d.Desired.Object == nil && u.Version == 1:
+			says = "helm creates it with the first revision, unless with --skip-crds"
+		case d.Desired.Object == nil:
+			says = "does not exist, and helm upgrade does not create it"
+		case d.Outcome == plans.Changed:
+			for change := range d.Changes() {
+				says = fmt.Sprintf("%s differs from the cluster's, and helm upgrade leaves it as it is", change.Path)
+				break
+			}
+		}
+		if says != "" {
+			fmt.Fprintf(r.env.Stderr, "note: %s: %s\n", printable.Text(u.Definitions[i].String()), printable.Text(says))
+		}
+	}
 }
 
 // planIn plans templates in the cluster.
@@ -75,6 +106,9 @@ func (r *helmRun) planIn(ctx context.Context, shown *releases.Rendering, do func
 		u := &helmPlan{Operation: releases.Operation{
 			Rendering: shown, Place: p, Manager: r.manager, Now: r.env.Now, Concurrency: r.concurrency,
 		}}
+		if r.createsNamespace {
+			place.ClusterOf(p).Creates(shown.Namespace)
+		}
 		if u.history, err = r.helm.History(ctx, shown.Release); err != nil {
 			return err
 		}
@@ -83,9 +117,12 @@ func (r *helmRun) planIn(ctx context.Context, shown *releases.Rendering, do func
 	})
 }
 
-// removed returns the objects of a revision that exist, are in no template, and that Helm does not keep. Without a plan
-// of all templates, that is not known.
-func (r *helmRun) removed(ctx context.Context, u *helmPlan, revision int) ([]*place.Target, error) {
+// removed returns which objects of a revision go, as Removed or Left of the operation finds them. Without a plan of all
+// templates, that is not known.
+func (r *helmRun) removed(
+	ctx context.Context, u *helmPlan, revision int,
+	find func(context.Context, []releases.Template, ...*place.Target) ([]*place.Target, error),
+) ([]*place.Target, error) {
 	if u.failed > 0 || revision == 0 {
 		return nil, nil
 	}
@@ -93,7 +130,7 @@ func (r *helmRun) removed(ctx context.Context, u *helmPlan, revision int) ([]*pl
 	if err != nil {
 		return nil, err
 	}
-	out, unread := u.Removed(ctx, stored, slices.Concat(u.deleted, u.left)...)
+	out, unread := find(ctx, stored, slices.Concat(u.deleted, u.left)...)
 	if unread != nil {
 		r.env.NoteUnread(unread)
 	}
@@ -132,7 +169,7 @@ func (r *helmRun) upgrade(ctx context.Context) error {
 		case r.rollsBack:
 			args = append(args, "--rollback-on-failure") // Helm uninstalls the release
 		}
-		err := r.write(ctx, u, func(replace replaceFunc) error {
+		err := r.write(ctx, u, func(replace helm.Replace) error {
 			return r.helm.Upgrade(ctx, args, func(now []releases.Template) ([]releases.Template, error) {
 				if err := u.Check(now); err != nil {
 					return nil, fmt.Errorf("the chart renders differently now: %w", err)
@@ -189,11 +226,11 @@ func (r *helmRun) rollbackTo(ctx context.Context, of releases.Release, revision 
 		return err
 	}
 	return r.planIn(ctx, shown, func(u *helmPlan) (err error) {
-		if u.deleted, err = r.removed(ctx, u, u.history.Base()); err != nil {
+		if u.deleted, err = r.removed(ctx, u, u.history.Base(), u.Removed); err != nil {
 			return err
 		}
 		for _, since := range u.history.SinceGood() {
-			left, err := r.removed(ctx, u, since)
+			left, err := r.removed(ctx, u, since, u.Left)
 			if err != nil {
 				return err
 			}
@@ -215,7 +252,7 @@ func (r *helmRun) rollbackTo(ctx context.Context, of releases.Release, revision 
 		if err := r.confirm.Ask(r.env, question); err != nil {
 			return err
 		}
-		err = r.write(ctx, u, func(replace replaceFunc) error {
+		err = r.write(ctx, u, func(replace helm.Replace) error {
 			return r.helm.Restore(ctx, u.Release, revision, args, replace)
 		})
 		for i := 0; err == nil && i < len(u.left); i++ {
@@ -225,11 +262,8 @@ func (r *helmRun) rollbackTo(ctx context.Context, of releases.Release, revision 
 	})
 }
 
-// replaceFunc returns the templates that Helm applies in place of those that it rendered.
-type replaceFunc = func([]releases.Template) ([]releases.Template, error)
-
 // write has Helm apply what was shown, to the objects as they were shown. Just before, fields move to Helm's manager.
-func (r *helmRun) write(ctx context.Context, u *helmPlan, run func(replaceFunc) error) error {
+func (r *helmRun) write(ctx context.Context, u *helmPlan, run func(helm.Replace) error) error {
 	err := run(func([]releases.Template) ([]releases.Template, error) {
 		if now, err := r.helm.History(ctx, u.Release); err != nil || now.Last() != u.history.Last() {
 			return nil, cmp.Or(err, errors.New("the release has another revision now: run the command again"))

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -71,7 +72,9 @@ func (p *Program) History(ctx context.Context, r releases.Release) (out releases
 }
 
 // Stored reads the templates that Helm stores of a revision, with its hooks or without.
-func (p *Program) Stored(ctx context.Context, r releases.Release, revision int, hooks bool) (out []releases.Template, err error) {
+func (p *Program) Stored(
+	ctx context.Context, r releases.Release, revision int, hooks bool,
+) (out []releases.Template, err error) {
 	for _, part := range []string{"manifest", "hooks"} {
 		if part == "hooks" && !hooks {
 			continue
@@ -94,26 +97,49 @@ var plainRun = []string{"--dry-run=none", "--server-side=true"} // the last ones
 
 // Render renders a chart with the arguments of helm upgrade, as that does. Helm checks what it can without writing.
 func (p *Program) Render(ctx context.Context, args []string) (*releases.Rendering, error) {
-	r := &releases.Rendering{}
 	var text, out bytes.Buffer
+	var found struct {
+		releases.Release
+		Chart struct {
+			Files []struct {
+				Name string
+				Data []byte
+			}
+		}
+	}
 	keep := func(templates []byte) ([]byte, error) {
 		text.Write(templates)
 		return templates, nil
 	}
 	args = slices.Concat([]string{"upgrade"}, args, []string{"--dry-run=server", "-o", "json"})
 	err := p.postRender(ctx, &out, args, keep)
-	if err == nil && json.Unmarshal(out.Bytes(), &r.Release) != nil {
+	answer := out.Bytes() // Helm also prints there that it has pulled a chart
+	if err == nil && json.Unmarshal(answer[max(0, bytes.IndexByte(answer, '{')):], &found) != nil {
 		err = errors.New("helm upgrade: expected a release in JSON")
 	}
-	if err == nil {
-		r.Templates, err = releases.Parse(text.Bytes())
+	if err != nil {
+		return nil, err
 	}
+	r := &releases.Rendering{Release: found.Release}
+	for _, file := range found.Chart.Files {
+		if strings.HasPrefix(file.Name, "crds/") {
+			definitions, err := releases.Parse(append([]byte("# Source: "+file.Name+"\n"), file.Data...))
+			if err != nil {
+				return nil, err
+			}
+			r.Definitions = append(r.Definitions, definitions...)
+		}
+	}
+	r.Templates, err = releases.Parse(text.Bytes())
 	return r, err
 }
 
+// Replace returns the templates that Helm applies and stores in place of those that it has rendered.
+type Replace = func([]releases.Template) ([]releases.Template, error)
+
 // Upgrade runs helm upgrade. Before Helm writes anything, replace gets the templates that it has rendered, and returns
 // those that it applies and stores. Its error ends the upgrade.
-func (p *Program) Upgrade(ctx context.Context, args []string, replace func([]releases.Template) ([]releases.Template, error)) error {
+func (p *Program) Upgrade(ctx context.Context, args []string, replace Replace) error {
 	return p.postRender(ctx, p.Stdout, slices.Concat([]string{"upgrade"}, args, plainRun), func(text []byte) ([]byte, error) {
 		templates, err := releases.Parse(text)
 		if err == nil {
@@ -130,7 +156,7 @@ func (p *Program) Upgrade(ctx context.Context, args []string, replace func([]rel
 // There is no helm rollback with a post-renderer; so the chart is one without templates, with the name, the version and
 // the values of the revision's. Hooks do not run: helm upgrade would run those of an upgrade.
 func (p *Program) Restore(
-	ctx context.Context, r releases.Release, revision int, args []string, replace func([]releases.Template) ([]releases.Template, error),
+	ctx context.Context, r releases.Release, revision int, args []string, replace Replace,
 ) error {
 	at := []string{r.Name, "-n", r.Namespace, "--revision", strconv.Itoa(revision)}
 	var metadata struct{ Chart, Version, AppVersion string }

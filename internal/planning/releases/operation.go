@@ -51,7 +51,9 @@ func (r *Rendering) Documents() (docs []document.Document) {
 
 // Removed returns the objects of an older revision that exist, are neither planned nor known otherwise, and that Helm
 // does not keep. The error is about those that can't be read.
-func (o *Operation) Removed(ctx context.Context, older []Template, known ...*place.Target) (out []*place.Target, errs error) {
+func (o *Operation) Removed(
+	ctx context.Context, older []Template, known ...*place.Target,
+) (out []*place.Target, errs error) {
 	keys := map[place.Key]bool{}
 	for _, one := range o.Planned {
 		keys[place.KeyOf(one.Target)] = true
@@ -69,6 +71,12 @@ func (o *Operation) Removed(ctx context.Context, older []Template, known ...*pla
 		}
 	}
 	return out, errs
+}
+
+// Left is Removed for a revision that failed, whose objects Helm does not delete: only those of the release.
+func (o *Operation) Left(ctx context.Context, failed []Template, known ...*place.Target) ([]*place.Target, error) {
+	found, err := o.Removed(ctx, failed, known...)
+	return slices.DeleteFunc(found, func(t *place.Target) bool { return !o.Has(t.Object) }), err
 }
 
 // Begin checks that the objects are those that were planned, and those that will be deleted, moves fields to Helm's
@@ -128,7 +136,9 @@ func reload(ctx context.Context, p place.Place, t *place.Target) error {
 }
 
 // reload reads the object of a plan again, as it is planned and as it is. It is an error if it has changed since.
-func (o *Operation) reload(ctx context.Context, one planning.Planned) (now planning.Planned, is map[string]any, err error) {
+func (o *Operation) reload(
+	ctx context.Context, one planning.Planned,
+) (now planning.Planned, is map[string]any, err error) {
 	desired, target := *one.Desired, *one.Target
 	desired.Target = &target
 	now = planning.Planned{Desired: &desired}

@@ -1,6 +1,6 @@
-// Package releases takes part in an upgrade, an install or a rollback of a release of Helm 4, between the rendering of its
-// templates and Helm's first write: it compares renderings, checks that the objects are those that were planned, moves
-// ownership, and returns the templates that Helm applies. It runs no Helm and prints nothing.
+// Package releases takes part in an upgrade, an install or a rollback of a release of Helm 4, between the rendering of
+// its templates and Helm's first write: it compares renderings, checks that the objects are those that were planned,
+// moves ownership, and returns the templates that Helm applies. It runs no Helm and prints nothing.
 package releases
 
 import (

@@ -121,7 +121,8 @@ func (p path) String() string { return strings.Join(p, "") }
 // covers reports whether another path is this one, or leads into its value.
 func (p path) covers(other path) bool { return len(other) >= len(p) && slices.Equal(p, other[:len(p)]) }
 
-// differences appends the paths of the smallest values in which two differ. Lists of different lengths differ as a whole.
+// differences appends the paths of the smallest values in which two differ. Lists of different lengths differ as a
+// whole.
 func differences(at path, a, b any, out []path) []path {
 	step := func(name string) path { return append(slices.Clone(at), name) }
 	switch a := a.(type) {
@@ -157,7 +158,9 @@ func differences(at path, a, b any, out []path) []path {
 type Rendering struct {
 	Release
 	Templates []Template
-	varying   [][]path // by template: the values that differ in each rendering
+	// Definitions are what is in the folder crds/ of the chart. Helm creates them with the first revision.
+	Definitions []Template
+	varying     [][]path // by template: the values that differ in each rendering
 }
 
 // compare returns by template in which values another rendering of the chart differs, in the order of the files and of
@@ -212,8 +215,8 @@ func (r *Rendering) Varying() (out []string) {
 	return out
 }
 
-// Check returns an error that says where a rendering is another one than that which was shown, except for the values that
-// each rendering makes anew.
+// Check returns an error that says where a rendering is another one than that which was shown, except for the values
+// that each rendering makes anew.
 func (r *Rendering) Check(now []Template) error {
 	found, errs := r.compare(now)
 	if errs != nil {

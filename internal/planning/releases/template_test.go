@@ -71,7 +71,7 @@ func TestFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, given, templates(t, string(text)))
 	require.Contains(t, string(text), sourceAnnotation+": c/templates/b.yaml")
-	require.Equal(t, map[string]any{"name": "a"}, given[0].Tree["metadata"], "objects have no annotation of a post-renderer")
+	require.Equal(t, map[string]any{"name": "a"}, given[0].Tree["metadata"], "the annotation is no part of objects")
 	none, err := Format(nil)
 	require.NoError(t, err)
 	require.NotEmpty(t, none, "Helm refuses nothing")
@@ -114,8 +114,9 @@ func TestHistory(t *testing.T) {
 }
 
 func TestStored(t *testing.T) {
-	found, err := Parse([]byte("---\n# Source: c/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" +
-		"---\n# Source: c/templates/none.yaml\n---\n# Source: c/templates/b.yaml\napiVersion: v1\nkind: List\n" +
+	found, err := Parse([]byte("---\n# Source: c/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\n" +
+		"metadata: {name: a}\n---\n# Source: c/templates/none.yaml\n" +
+		"---\n# Source: c/templates/b.yaml\napiVersion: v1\nkind: List\n" +
 		"items: [{apiVersion: v1, kind: Secret, metadata: {name: s}}]\n"))
 	require.NoError(t, err)
 	require.Len(t, found, 2)

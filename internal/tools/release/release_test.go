@@ -75,8 +75,8 @@ func TestPrepare(t *testing.T) {
 	require.Equal(t, strings.Replace(workspace["cmd/go.mod"], "v0.0.0", "v0.1.0", 1), all.read(t, "cmd/go.mod"))
 }
 
-// TestHelmController lists what package helm adds to a program that embeds Helm's SDK: no module of others, and no other
-// version of Kubernetes or of Helm.
+// TestHelmController lists what package helm adds to a program that embeds Helm's SDK: no module of others, and no
+// other version of Kubernetes or of Helm.
 func TestHelmController(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)

@@ -30,7 +30,9 @@ var rules = &policy.Policy{Rules: []policy.Rule{
 }}
 
 // upgrade upgrades the release shop to a chart, with the conflicts decided by rules.
-func upgrade(ctx context.Context, actions *action.Configuration, config *rest.Config, to *chart.Chart) (*helm.Operation, error) {
+func upgrade(
+	ctx context.Context, actions *action.Configuration, config *rest.Config, to *chart.Chart,
+) (*helm.Operation, error) {
 	op, err := helm.New(ctx, helm.Options{Config: config, Policy: rules, Release: "shop", Namespace: "default"})
 	if err != nil {
 		return nil, err
@@ -42,8 +44,8 @@ func upgrade(ctx context.Context, actions *action.Configuration, config *rest.Co
 	return op, op.Finish(err)
 }
 
-// An autoscaler and a person change an object of a release. The next upgrade leaves the size to the autoscaler, and takes
-// the color back. With Helm alone it would fail, or with ForceConflicts take both.
+// An autoscaler and a person change an object of a release. The next upgrade leaves the size to the autoscaler, and
+// takes the color back. With Helm alone it would fail, or with ForceConflicts take both.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
