@@ -42,7 +42,7 @@ type Options struct {
 	TakeOwnership bool
 	// Restore is the manifest of a revision, which is applied in place of what Helm renders. It may have the hooks of the
 	// revision too, each after a line "---" and a line "# Source: " with the path of the hook, as helm get all prints
-	// them: they are stored, and run by later actions.
+	// them: they are stored, and run by later actions. It needs PostRenderStrategyCombined, Helm's default.
 	Restore string
 	// Failed are the manifests of revisions that failed since the one that is restored. Finish deletes the objects of the
 	// release that only they have: Helm deletes those of the deployed revision.
@@ -69,6 +69,7 @@ type Decided = planning.Decided
 type Operation struct {
 	ctx     context.Context // of the action, which does not pass it on
 	options Options
+	hasRun  bool
 	done    releases.Operation
 	deletes []*place.Target
 }
@@ -101,12 +102,14 @@ func (o *Operation) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(templates, func(t releases.Template) bool { return t.Hook() == "" }) {
+	hasObjects := slices.ContainsFunc(templates, func(t releases.Template) bool { return t.Hook() == "" })
+	if !hasObjects && o.options.Restore == "" {
 		return rendered, nil
 	}
-	if o.done.Templates != nil {
+	if o.hasRun {
 		return nil, errors.New("an operation is for one run of an action: make another one")
 	}
+	o.hasRun = true
 	if o.options.Restore != "" {
 		if templates, err = releases.Parse([]byte(o.options.Restore)); err != nil {
 			return nil, fmt.Errorf("the manifest to restore: %w", err)

@@ -30,7 +30,11 @@ type Template struct {
 // String returns the name of the template for messages.
 func (t *Template) String() string {
 	kind, _ := t.Tree["kind"].(string)
-	return fmt.Sprintf("%s: %s/%s", t.Source, strings.ToLower(kind), document.NameOf(t.Tree))
+	name := strings.ToLower(kind) + "/" + document.NameOf(t.Tree)
+	if t.Source == "" { // of a post-renderer that makes objects
+		return name
+	}
+	return t.Source + ": " + name
 }
 
 // Hook returns the events for which the template is a hook; "" if it is none.

@@ -122,6 +122,7 @@ func TestStored(t *testing.T) {
 	require.Len(t, found, 2)
 	require.Equal(t, "c/templates/a.yaml: configmap/a", found[0].String())
 	require.Equal(t, "c/templates/b.yaml: secret/s", found[1].String())
+	require.Equal(t, "configmap/a", (&Template{Tree: found[0].Tree}).String())
 	_, err = Parse([]byte("---\n# Source: c/templates/a.yaml\na: b\n"))
 	require.ErrorContains(t, err, "c/templates/a.yaml: ")
 }
