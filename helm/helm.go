@@ -76,8 +76,11 @@ type Operation struct {
 
 // New returns an operation for one action with a context. It sends no requests.
 func New(ctx context.Context, options Options) (*Operation, error) {
-	if options.Config == nil || options.Release == "" || options.Namespace == "" {
+	switch {
+	case options.Config == nil || options.Release == "" || options.Namespace == "":
 		return nil, errors.New("expected Config, Release and Namespace")
+	case options.Concurrency < 0:
+		return nil, fmt.Errorf("Concurrency: expected at least 0, got %d", options.Concurrency)
 	}
 	config := rest.CopyConfig(options.Config)
 	config.WarningHandlerWithContext = rest.NoWarnings{} // Helm gets the same ones
@@ -185,9 +188,9 @@ func (o *Operation) Objects() (out []Object) {
 func (o *Operation) Moves() []string { return slices.Clone(o.done.Moves) }
 
 // Finish ends the operation with the error of the action. It returns that error with what had been written; without
-// one, it deletes what Options.Failed says.
+// one, it deletes what Options.Failed says, unless the action was a dry run.
 func (o *Operation) Finish(err error) error {
-	for i := 0; err == nil && i < len(o.deletes); i++ {
+	for i := 0; err == nil && !o.options.DryRun && i < len(o.deletes); i++ {
 		t := o.deletes[i]
 		err = o.done.Place.Delete(o.ctx, t, func(*place.Target) {})
 		if errors.Is(err, cluster.ErrNotFound) {

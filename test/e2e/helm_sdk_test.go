@@ -108,6 +108,10 @@ var sdkRows = []struct {
 		require.Equal(s.t, before, s.config("c"))
 		_, err = op.Run(bytes.NewBufferString(s.last().Manifest))
 		require.ErrorContains(s.t, err, "one run")
+		_, err = helm.New(s.t.Context(), helm.Options{Config: s.server, Release: "r", Namespace: "n", Concurrency: -1})
+		require.ErrorContains(s.t, err, "at least 0")
+		_, err = helm.New(s.t.Context(), helm.Options{Config: s.server})
+		require.ErrorContains(s.t, err, "expected Config, Release and Namespace")
 	}},
 	{"failure", "an upgrade that fails after Run names what was written", func(s sdk) {
 		chart := s.chart("a", "2", "b", "2")
@@ -136,7 +140,12 @@ var sdkRows = []struct {
 		options.Failed = []string{s.stored(2).Manifest, s.stored(3).Manifest}
 		bare := *to.Chart // nothing is rendered, so nothing fails
 		bare.Templates = nil
+		options.DryRun = true
 		op, err := s.upgradeTo(&bare, options)
+		require.NoError(s.t, op.Finish(err))
+		s.config("more")
+		options.DryRun = false
+		op, err = s.upgradeTo(&bare, options)
 		require.NoError(s.t, op.Finish(err))
 		require.Equal(s.t, map[string]string{"a": "5", "b": "1"}, s.config("c").Data)
 		s.requireNone("more")
