@@ -68,8 +68,10 @@ var layers = []layer{
 	{"fieldmanager/plans", []string{"typed/fieldpath", "internal/resetfields", "internal/fieldsets", "typed",
 		"internal/values", "managedfields", "conflicts", "fieldmanager", "internal/gostruct", "internal/trees"}},
 	{"internal/writetest", []string{"typed", "typed/openapi", "fieldmanager"}}, // for tests
-	{"fieldmanager/applier", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager",
-		"fieldmanager/plans", "internal/gostruct", "internal/trees"}},
+	{"internal/responses", []string{"typed", "managedfields", "conflicts", "fieldmanager", "fieldmanager/plans",
+		"internal/gostruct"}},
+	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "fieldmanager/plans", "internal/gostruct",
+		"internal/responses", "internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "internal/gostruct"}},
 	{"ownership/excess", []string{

@@ -2,6 +2,8 @@ package controllerruntime
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,38 +16,53 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // PreviewAdopt returns what the next apply of an intent moves because of Options.Adopt, before it applies; nil for nothing.
-// Nothing is written. The Changes of the result say which fields the applier gains and the updaters lose.
-func (a *Applier) PreviewAdopt(ctx context.Context, intent runtime.ApplyConfiguration) (*ownership.Result, error) {
-	obj, err := treeOf(intent)
+// Nothing is written. The Changes of the result say which fields the manager gains and the updaters lose.
+func (c *Client) PreviewAdopt(
+	ctx context.Context, intent runtime.ApplyConfiguration, manager client.FieldOwner,
+) (*ownership.Result, error) {
+	data, err := json.Marshal(intent)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("intent: %w", err)
 	}
-	key := kindKey{GroupVersionKind: obj.GroupVersionKind()}
-	group, _, err := a.group(ctx, key)
+	obj, err := treeFrom(data)
+	switch {
+	case err != nil:
+		return nil, err
+	case manager == "":
+		return nil, errors.New("expected the name of a field manager")
+	}
+	r := request{kind: obj.GroupVersionKind(), key: client.ObjectKeyFromObject(obj), intent: obj, manager: string(manager)}
+	types, why := c.typesOf(ctx, r.kind, "")
+	if types == nil {
+		return nil, fmt.Errorf("types of %s: %s", r.kind, why)
+	}
+	live, err := c.readLive(ctx, c.Client, r)
 	if err != nil {
-		return nil, err
+		return nil, client.IgnoreNotFound(err)
 	}
-	r := resource{client: a.client, object: client.ObjectKeyFromObject(obj), kind: key.GroupVersionKind}
-	cached, err := r.read(ctx, a.client, key.GroupVersionKind)
-	if err != nil || cached == nil {
-		return nil, err
-	}
-	return a.moves(ctx, key, group, cached, obj)
+	return c.moves(ctx, decision{request: r, types: types, cached: live})
 }
 
-// adopt moves the fields of the updaters of Options.Adopt to the applier's entry. It writes nothing once they are moved. The
-// object is the one that the cache has: if it is older than the stored one, the server responds with 409.
-func (a *Applier) adopt(
-	ctx context.Context, key kindKey, group Group, cached applier.Object, intent *unstructured.Unstructured,
-) error {
-	result, err := a.moves(ctx, key, group, cached, intent)
+// adopt moves the fields of the updaters of Options.Adopt to the entry of the one who applies, before a request is sent.
+// It writes nothing once they are moved. If the cached object is older than the stored one, the server responds with 409.
+func (c *core) adopt(ctx context.Context, with client.Client, d decision) error {
+	if len(c.options.Adopt) == 0 || d.types == nil || d.cached == nil || len(d.dryRun) > 0 || d.subresource != "" {
+		return nil
+	}
+	if d.isStripped() {
+		live, err := c.readLive(ctx, with, d.request)
+		if err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		d.cached = live
+	}
+	result, err := c.moves(ctx, d)
 	if err != nil || result == nil {
 		return err
 	}
@@ -54,38 +71,35 @@ func (a *Applier) adopt(
 		return err
 	}
 	moved := &unstructured.Unstructured{}
-	moved.SetGroupVersionKind(key.GroupVersionKind)
-	moved.SetName(cached.GetName())
-	moved.SetNamespace(cached.GetNamespace())
-	written := a.answers.Begin(applier.KeyOf(key.GroupKind(), moved))
-	err = a.client.Patch(ctx, moved, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(a.options.Manager))
-	written(applier.KeyOf(key.GroupKind(), moved), moved.GetResourceVersion())
+	moved.SetGroupVersionKind(d.kind)
+	moved.SetName(d.key.Name)
+	moved.SetNamespace(d.key.Namespace)
+	c.write(keyOf(d.kind.GroupKind(), d.key), func() (name, version string) {
+		err = with.Patch(ctx, moved, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(d.manager))
+		return d.key.Name, moved.GetResourceVersion()
+	})
 	if err != nil {
-		return fmt.Errorf("adopt the fields of %s: %w", strings.Join(a.options.Adopt, ", "), err)
+		return fmt.Errorf("adopt the fields of %s: %w", strings.Join(c.options.Adopt, ", "), err)
 	}
+	count(c.metrics.adoptions, d.kind)
 	return nil
 }
 
 // moves returns the result of the moves of what the updaters of Options.Adopt own; nil if they own nothing that moves.
-func (a *Applier) moves(
-	ctx context.Context, key kindKey, group Group, cached applier.Object, intent *unstructured.Unstructured,
-) (*ownership.Result, error) {
-	if key.subresource != "" || group.Types == nil {
-		return nil, nil
-	}
-	list, err := managedfields.Read(cached)
+func (c *core) moves(ctx context.Context, d decision) (*ownership.Result, error) {
+	list, err := managedfields.Read(d.cached)
 	if err != nil {
 		return nil, err
 	}
-	to := managedfields.KeyOf(a.options.Manager, metav1.ManagedFieldsOperationApply, "", "")
+	to := managedfields.KeyOf(d.manager, metav1.ManagedFieldsOperationApply, "", "")
 	var moves []ownership.Move
 	for i := range list {
 		e := &list[i]
 		isUpdate := e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
-		if !isUpdate || !slices.Contains(a.options.Adopt, e.Manager) || e.APIVersion != key.GroupVersion().String() {
+		if !isUpdate || !slices.Contains(c.options.Adopt, e.Manager) || e.APIVersion != d.kind.GroupVersion().String() {
 			continue
 		}
-		if fields := adopted(e.Owned(), intent); !fields.IsEmpty() {
+		if fields := adopted(e.Owned(), d.intent); !fields.IsEmpty() {
 			moves = append(moves, ownership.Transfer{Fields: fields, From: e.Key, To: to})
 		}
 	}
@@ -93,12 +107,10 @@ func (a *Applier) moves(
 		return nil, nil
 	}
 	mover := ownership.Mover{
-		Types: group.Types, Plan: strategyOf(key, group).Plan(""),
-		Options: func(schema.GroupVersionKind, string) fieldmanager.Options {
-			return strategyOf(key, group).FieldManager()
-		},
+		Types: d.types, Plan: d.strategy().Plan(""),
+		Options: func(schema.GroupVersionKind, string) fieldmanager.Options { return d.strategy().FieldManager() },
 	}
-	return mover.Do(ctx, cached, moves...)
+	return mover.Do(ctx, d.cached, moves...)
 }
 
 // adopted returns the paths of what moves, each with all below it: everything that an updater owns but the status,

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/internal/responses"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -43,13 +43,14 @@ type configurations struct {
 	looked time.Time // when served was last looked for
 	served map[schema.GroupKind]schema.GroupVersionKind
 	// expected are the resourceVersions of what this client wrote and the cache has not been seen to have yet.
-	expected    map[applier.Key]string
+	expected    map[responses.Key]string
 	definitions map[schema.GroupResource]*definition
 }
 
-// definition is a CustomResourceDefinition that was compiled.
+// definition is a CustomResourceDefinition that was compiled. It has no types if a webhook converts objects: it may do so
+// in another way each time.
 type definition struct {
-	Group
+	types           *openapi.Registry
 	uid, generation any
 	since           time.Time
 }
@@ -82,7 +83,7 @@ func (c *configurations) sync(ctx context.Context) bool {
 	for key, version := range c.expected {
 		obj := newObject(nil, c.served[key.GroupKind])
 		err := c.cache.Get(ctx, key.NamespacedName, obj, client.UnsafeDisableDeepCopy)
-		if err != nil || !applier.IsReached(obj.GetResourceVersion(), version) {
+		if err != nil || !responses.IsReached(obj.GetResourceVersion(), version) {
 			return false
 		}
 		delete(c.expected, key)
@@ -91,7 +92,7 @@ func (c *configurations) sync(ctx context.Context) bool {
 }
 
 // wrote learns that this client wrote an object; version is empty if it is not known, as for a deletion.
-func (c *configurations) wrote(key applier.Key, version string) {
+func (c *configurations) wrote(key responses.Key, version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch _, isServed := c.served[key.GroupKind]; {
@@ -103,37 +104,28 @@ func (c *configurations) wrote(key applier.Key, version string) {
 }
 
 // custom returns the types of a custom resource; none if it can't be planned. isCustom is false for other resources.
-func (c *configurations) custom(ctx context.Context, r schema.GroupResource) (group Group, isCustom bool) {
+func (c *configurations) custom(ctx context.Context, r schema.GroupResource) (types *openapi.Registry, isCustom bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(c.served[definitionKind])
 	if err := c.cache.Get(ctx, client.ObjectKey{Name: r.String()}, crd, client.UnsafeDisableDeepCopy); err != nil {
-		return Group{}, !apierrors.IsNotFound(err)
+		return nil, !apierrors.IsNotFound(err)
 	}
 	d := c.definitions[r]
 	if d == nil || d.uid != crd.GetUID() || d.generation != crd.GetGeneration() {
 		d = &definition{uid: crd.GetUID(), generation: crd.GetGeneration(), since: time.Now()}
-		d.Group = compile(crd)
+		if by, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); by != "Webhook" {
+			if data, err := crd.MarshalJSON(); err == nil {
+				d.types, _ = openapi.CompileCRD(data) // a definition that is not valid yet has no types
+			}
+		}
 		c.definitions[r] = d
 	}
 	if time.Since(d.since) < settling {
-		return Group{}, true
+		return nil, true
 	}
-	return d.Group, true
-}
-
-// compile returns the types of a definition. There are none if a webhook converts objects: it may do so in another way
-// each time.
-func compile(crd *unstructured.Unstructured) (g Group) {
-	conversion, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
-	if conversion == "Webhook" {
-		return g
-	}
-	if data, err := crd.MarshalJSON(); err == nil {
-		g.Types, _ = openapi.CompileCRD(data) // a definition that is not valid yet has no types
-	}
-	return g
+	return d.types, true
 }
 
 // admits reports whether a webhook or a policy may be called for an update of a resource.

@@ -35,13 +35,12 @@ type cluster struct {
 	live, cached *unstructured.Unstructured
 	webhooks     []unstructured.Unstructured
 	isSyncing    bool
+	mapper       meta.RESTMapper
 	err          error // of updates
 	applies      int
 }
 
-func (*cluster) Types(context.Context, string) (Group, error) {
-	return Group{Types: openapi.Builtin()}, nil
-}
+func builtin(context.Context, string) (*openapi.Registry, error) { return openapi.Builtin(), nil }
 
 type clusterCache struct {
 	cache.Cache
@@ -77,13 +76,17 @@ func (c clusterCache) List(_ context.Context, list client.ObjectList, _ ...clien
 	return nil
 }
 
+func (clusterClient) Scheme() *runtime.Scheme { return nil }
+
+func (c clusterClient) RESTMapper() meta.RESTMapper { return c.mapper }
+
 func (clusterClient) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind, error) {
 	return obj.GetObjectKind().GroupVersionKind(), nil
 }
 
 func (c clusterClient) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 	c.applies++
-	return answer(obj, c.live)
+	return setResponse(obj, c.live, nil)
 }
 
 func (c clusterClient) Update(_ context.Context, obj client.Object, _ ...client.UpdateOption) error {
@@ -104,7 +107,7 @@ func (c clusterClient) Patch(
 ) error {
 	if patch.Type() == types.ApplyPatchType {
 		c.applies++
-		return answer(obj, c.live)
+		return setResponse(obj, c.live, nil)
 	}
 	return c.Update(ctx, obj)
 }
@@ -175,11 +178,11 @@ func TestDecide(t *testing.T) {
 		data      string // of the intent; "v" as before if it is empty
 		want      string
 	}{
-		{"the same again", "", nil, usual, "", answered},
+		{"the same again", "", nil, usual, "", skipped},
 		{"another intent", "", nil, usual, "w", "not verified"},
 		{"another manager", "", nil, options{client.DryRunAll, client.FieldOwner("you")}, "", "not verified"},
 		{"with force", "", nil, append(options{client.ForceOwnership}, usual...), "", "not verified"},
-		{"no dry run", "", nil, usual[1:], "", "no dry run"},
+		{"no dry run", "", nil, usual[1:], "", "not selected"},
 		{"an event", "", func(c *cluster, _ client.Client) error {
 			return unstructured.SetNestedField(c.cached.Object, "x", "data", "other")
 		}, usual, "", "not verified"},
@@ -188,7 +191,7 @@ func TestDecide(t *testing.T) {
 		}, usual, "", "cache behind"},
 		{"an update and its event", "nothing else changed", withEvent(func(obj client.Object, w client.Client) error {
 			return w.Update(t.Context(), obj)
-		}), usual, "", answered},
+		}), usual, "", skipped},
 		{"an update that failed", "it may have been done", func(c *cluster, w client.Client) error {
 			c.err = errors.New("timeout")
 			_ = w.Update(t.Context(), c.cached.DeepCopy())
@@ -205,7 +208,7 @@ func TestDecide(t *testing.T) {
 		}, usual, "", "cache behind"},
 		{"a create and its event", "its answer has the version", withEvent(func(obj client.Object, w client.Client) error {
 			return w.Create(t.Context(), obj)
-		}), usual, "", answered},
+		}), usual, "", skipped},
 		{"another patch with the content of the intent", "it is no apply", func(c *cluster, w client.Client) error {
 			obj := &unstructured.Unstructured{}
 			data, err := json.Marshal(intent("v"))
@@ -221,10 +224,10 @@ func TestDecide(t *testing.T) {
 		}, usual, "", "cache behind"},
 		{"a patch", "its answer has the version", withEvent(func(obj client.Object, w client.Client) error {
 			return w.Patch(t.Context(), obj, merge)
-		}), usual, "", answered},
+		}), usual, "", skipped},
 		{"a patch of the status", "so has this", withEvent(func(obj client.Object, w client.Client) error {
 			return w.Status().Patch(t.Context(), obj, merge)
-		}), usual, "", answered},
+		}), usual, "", skipped},
 		{"a patch of a scale", "its answer is no object", withEvent(func(obj client.Object, w client.Client) error {
 			return w.SubResource("scale").Patch(t.Context(), obj, merge)
 		}), usual, "", "cache behind"},
@@ -253,7 +256,7 @@ func TestDecide(t *testing.T) {
 			}
 			require.Equal(t, applies+1, c.applies, "the second one is answered")
 			return nil
-		}, usual, "", answered},
+		}, usual, "", skipped},
 		{"applies of the status by other objects", "those are the intents", func(c *cluster, w client.Client) error {
 			applies := c.applies
 			entries := c.live.GetManagedFields()
@@ -287,7 +290,7 @@ func TestDecide(t *testing.T) {
 			c.cached = nil
 			return nil
 		}, usual, "", "not in the cache"},
-		{"stripped", "", func(c *cluster, _ client.Client) error {
+		{"stripped", "a change of managed fields would not show", func(c *cluster, _ client.Client) error {
 			c.cached.SetManagedFields(nil)
 			return nil
 		}, usual, "", "cached object not whole"},
@@ -316,10 +319,15 @@ func TestDecide(t *testing.T) {
 			for _, kind := range kinds {
 				mapper.Add(kind, meta.RESTScopeNamespace)
 			}
-			d := newDryRuns(WrapOptions{Cache: clusterCache{cluster: c}, Mapper: mapper, Refresh: time.Hour}, c)
-			w := d.Client(clusterClient{cluster: c})
+			c.mapper = mapper
+			d := newCore(clusterClient{cluster: c}, Options{
+				Cache: clusterCache{cluster: c}, Refresh: time.Hour, Skip: func(_ schema.GroupVersionKind, isDryRun bool) bool {
+					return isDryRun
+				}, Schemas: builtin,
+			})
+			w := &Client{clusterClient{cluster: c}, d}
 			metrics := prometheus.NewRegistry()
-			metrics.MustRegister(d.counted)
+			metrics.MustRegister(d.metrics.applies)
 			decided := func(result string) (n float64) {
 				families, err := metrics.Gather()
 				require.NoError(t, err)
@@ -343,26 +351,27 @@ func TestDecide(t *testing.T) {
 			}
 			applies, before := c.applies, decided(row.want)
 			require.NoError(t, w.Apply(t.Context(), intent(data), row.options...))
-			require.Equal(t, row.want == answered, c.applies == applies, row.why)
+			require.Equal(t, row.want == skipped, c.applies == applies, row.why)
 			require.Equal(t, before+1, decided(row.want), "%s: %s", row.want, row.why)
 		})
 	}
 }
 
-// TestGroup: an Event may be of either of two groups, so no schema is its own.
-func TestGroup(t *testing.T) {
+// TestTypesOf: an Event may be of either of two groups, so no schema is its own.
+func TestTypesOf(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range append(admissionKinds, definitionKind) {
 		mapper.Add(kind.WithVersion("v1"), meta.RESTScopeRoot)
 	}
 	c := &cluster{}
-	d := newDryRuns(WrapOptions{Cache: clusterCache{cluster: c}, Mapper: mapper, Refresh: time.Hour}, c)
+	c.mapper = mapper
+	d := newCore(clusterClient{cluster: c}, Options{Cache: clusterCache{cluster: c}, Refresh: time.Hour, Schemas: builtin})
 	for name, want := range map[string]string{"ConfigMap": "", "Event": "kind not known", "Widget": "kind not known"} {
 		kind := corev1.SchemeGroupVersion.WithKind(name)
-		_, why := d.group(t.Context(), kind, "")
+		_, why := d.typesOf(t.Context(), kind, "")
 		require.Equal(t, "kind not known", why, "not served")
 		mapper.Add(kind, meta.RESTScopeNamespace)
-		_, why = d.group(t.Context(), kind, "")
+		_, why = d.typesOf(t.Context(), kind, "")
 		require.Equal(t, want, why, name)
 	}
 }
@@ -406,10 +415,10 @@ func TestPublished(t *testing.T) {
 		{"the same documents", "apps", time.Minute, 2, 5, 2},
 	} {
 		now, hash = now.Add(step.after), step.hash
-		group, err := p.Types(t.Context(), step.group)
+		types, err := p.Types(t.Context(), step.group)
 		require.NoError(t, err)
-		require.Equal(t, step.group == "apps", group.Types != nil, step.name)
-		require.Equal(t, step.group == "apps", group.Types.HasStatus(appsv1.SchemeGroupVersion.WithKind("Deployment")), step.name)
+		require.Equal(t, step.group == "apps", types != nil, step.name)
+		require.Equal(t, step.group == "apps", types.HasStatus(appsv1.SchemeGroupVersion.WithKind("Deployment")), step.name)
 		require.Equal(t, []int{step.lists, step.documents}, []int{lists, documents}, step.name)
 	}
 }

@@ -1,38 +1,38 @@
-// Package controllerruntime applies intents with a controller-runtime client, and sends a request
-// only when an apply would change something.
+// Package controllerruntime has a client for controllers that wraps the one of a manager: it skips applies that would
+// change nothing, decides conflicts by a policy, adopts what earlier releases updated, and counts.
 //
-//	applies, err := controllerruntime.New(mgr.GetClient(), controllerruntime.Options{
-//		Config:  mgr.GetConfig(),
-//		Manager: "widgets",
-//		Reader:  mgr.GetAPIReader(),
-//		Resolve: rules.Resolve, // a policy.Policy: .spec.replicas are given up
+//	c, err := controllerruntime.NewClient(mgr.GetClient(), controllerruntime.Options{
+//		Config: mgr.GetConfig(), Cache: mgr.GetCache(), Metrics: metrics.Registry,
+//		Resolve: rules.Resolve,      // a policy.Policy: .spec.replicas are given up
+//		Adopt:   []string{"widgets"}, // what CreateOrUpdate wrote in the last release
 //	})
 //	...
-//	result, err := applies.Apply(ctx, appsv1apply.Deployment(name, namespace).WithSpec(...))
-//	result, err = applies.Apply(ctx, status, "status")
+//	err = c.Apply(ctx, appsv1apply.Deployment(name, namespace).WithSpec(...), client.FieldOwner("widgets"))
+//	err = c.Status().Apply(ctx, status, client.FieldOwner("widgets"))
 //
-// An intent is a typed apply configuration of client-go, or an unstructured one
-// (client.ApplyConfigurationFromUnstructured). It is planned on the object that the client's cache
-// has: Go structs are read as they are. Package fieldmanager/applier says what is skipped and what is
-// sent, and why a cache that lags behind does no harm as long as the controller watches what it
-// applies.
+// test/examples/controller is a whole controller. The client is a client.Client, and returns what the server would: code
+// that applies stays as it is.
+//
+// # Skips
+//
+// An apply is skipped if the server itself responded to the same intent with the same object before, and nothing has
+// changed since that its response depends on: the object, its definition, webhooks and policies for it. So the first apply
+// after a change is sent, and one more, to which the server responds with the object as it is; then none, until something
+// changes. A cache that lags behind does no harm as long as the controller watches what it applies.
+//
+// The manager is that of the call: client.FieldOwner, or client.WithFieldOwner around this client. One that is set below,
+// as by client.Options.FieldOwner, is not seen, so that everything is sent.
 //
 // # Caches
 //
-// The client reads a kind of its scheme as a Go struct, and others as unstructured objects. By default
-// controller-runtime caches unstructured objects only when told to
-// (client.CacheOptions.Unstructured): without it, each apply of such a kind costs a GET.
+// The cache reads a kind of the client's scheme as a Go struct, and others as unstructured objects. If it strips managed
+// fields (cache.TransformStripManagedFields), an apply is skipped as long as the cached object has the resourceVersion
+// that the server responded with; a dry run is sent, since the response to it has managed fields.
 //
-// Plans need the managed fields. A cache that strips them (cache.TransformStripManagedFields) makes
-// every plan come to a change, so that nothing is skipped.
+// # Metrics
 //
-// # Schemas
-//
-// The schemas are those that the server publishes as OpenAPI v3. They are read once for each group,
-// and looked at again after Options.Refresh. An intent for which there is no schema is sent without a
-// plan.
-//
-// # Dry runs
-//
-// [WrapClient] and [DryRuns] answer dry runs of applies from a cache.
+//	tenure_applies_total             applies by kind, dry_run and result: skipped, or why they were sent
+//	tenure_apply_conflicts_total     applies with a conflict, by result: resolved or returned
+//	tenure_apply_differences_total   applies of Options.Shadow to which the server responded with another object
+//	tenure_adoptions_total           objects of which fields were adopted
 package controllerruntime

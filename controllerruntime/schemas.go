@@ -16,18 +16,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Schemas are where the schemas of kinds come from.
-type Schemas interface {
-	// Types returns the types of an API group at all of its versions. It returns the same Registry until the schemas
-	// change. A group that is not served has no Types.
-	Types(ctx context.Context, group string) (Group, error)
-}
-
-// Group is an API group.
-type Group struct {
-	Types *openapi.Registry
-}
-
 // published are the schemas that a server publishes in OpenAPI v3.
 type published struct {
 	client  openapiclient.Client
@@ -42,8 +30,8 @@ type published struct {
 
 // publishedGroup is a group, and the documents that it was made of: the URLs have their hashes.
 type publishedGroup struct {
-	Group
-	urls map[string]string
+	types *openapi.Registry
+	urls  map[string]string
 }
 
 func newPublished(config *rest.Config, refresh time.Duration) (*published, error) {
@@ -56,13 +44,13 @@ func newPublished(config *rest.Config, refresh time.Duration) (*published, error
 
 // Types reads the list of documents when it is older than refresh, or lacks the group, and the
 // documents of the group when they are not those that were read before.
-func (p *published) Types(_ context.Context, group string) (Group, error) {
+func (p *published) Types(_ context.Context, group string) (*openapi.Registry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := p.now(); now.Sub(p.looked) >= p.refresh || len(p.documents(group)) == 0 {
 		paths, err := p.client.Paths()
 		if err != nil {
-			return Group{}, err
+			return nil, err
 		}
 		p.paths, p.looked = paths, now
 	}
@@ -72,22 +60,22 @@ func (p *published) Types(_ context.Context, group string) (Group, error) {
 		urls[path] = document.ServerRelativeURL()
 	}
 	if known, ok := p.groups[group]; ok && maps.Equal(known.urls, urls) {
-		return known.Group, nil
+		return known.types, nil
 	}
 	read := publishedGroup{urls: urls}
 	var registries []*openapi.Registry
 	for path, document := range documents {
 		registry, err := compileDocument(document)
 		if err != nil {
-			return Group{}, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		registries = append(registries, registry)
 	}
 	if len(registries) > 0 {
-		read.Types = openapi.Union(registries...)
+		read.types = openapi.Union(registries...)
 	}
 	p.groups[group] = read
-	return read.Group, nil
+	return read.types, nil
 }
 
 // documents returns the documents of a group, by path.

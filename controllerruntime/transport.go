@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,21 +21,23 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Transport is for the Wrap of a rest.Config: it answers dry runs of applies, and sends everything else with next. It
-// takes and gives JSON; a client that does not accept JSON is not answered.
-func (d *DryRuns) Transport(next http.RoundTripper) http.RoundTripper {
-	host, err := url.Parse(d.options.Config.Host)
-	prefix := ""
-	if err == nil {
-		prefix = strings.TrimSuffix(host.Path, "/")
+// Transport is for the Wrap of a rest.Config, for clients that are not controller-runtime's: it skips applies and decides
+// their conflicts as the client does, and sends everything else with next. It takes and gives JSON; nothing is skipped for
+// a client that does not accept JSON.
+func (c *Client) Transport(next http.RoundTripper) http.RoundTripper {
+	t := &transport{next: next, client: c}
+	if c.options.Config != nil {
+		if host, err := url.Parse(c.options.Config.Host); err == nil {
+			t.prefix = strings.TrimSuffix(host.Path, "/")
+		}
 	}
-	return &transport{next, d, prefix}
+	return t
 }
 
 type transport struct {
-	next    http.RoundTripper
-	dryRuns *DryRuns
-	prefix  string // of paths
+	next   http.RoundTripper
+	client *Client
+	prefix string // of paths
 }
 
 // RoundTrip is http.RoundTripper's.
@@ -41,7 +46,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return t.next.RoundTrip(r)
 	}
-	kind, err := t.dryRuns.options.Mapper.KindFor(target.resource)
+	kind, err := t.client.mapper.KindFor(target.resource)
 	if err != nil {
 		return t.next.RoundTrip(r)
 	}
@@ -49,11 +54,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case isApply && acceptsJSON(r):
 		return t.apply(r, target, kind)
 	case r.Method == http.MethodDelete && target.name == "":
-		defer t.dryRuns.objects.LoseKind(kind.GroupKind())
+		defer t.client.memory.LoseKind(kind.GroupKind())
 		return t.next.RoundTrip(r)
 	}
 	var response *http.Response
-	t.dryRuns.write(keyOf(kind.GroupKind(), target.key()), func() (name, version string) {
+	t.client.core.write(keyOf(kind.GroupKind(), target.key()), func() (name, version string) {
 		var served *unstructured.Unstructured
 		response, served, err = t.send(r)
 		switch r.Method {
@@ -62,20 +67,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		case http.MethodDelete:
 			return target.name, ""
 		}
-		return target.name, versionIn(served.Object, target.subresource)
+		return target.name, versionIn(served, target.subresource)
 	})
 	return response, err
 }
 
-// apply answers or sends an apply.
+// apply skips or sends an apply.
 func (t *transport) apply(r *http.Request, target target, kind schema.GroupVersionKind) (*http.Response, error) {
 	body, err := readAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
 	r = r.Clone(r.Context())
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	r.Header.Set("Accept", runtime.ContentTypeJSON) // the answer is compared
+	r.Header.Set("Accept", runtime.ContentTypeJSON) // the response is compared
 	query := r.URL.Query()
 	intent := &unstructured.Unstructured{}
 	if repeated, err := kjson.UnmarshalStrict(body, &intent.Object); err != nil || len(repeated) > 0 {
@@ -87,21 +91,49 @@ func (t *transport) apply(r *http.Request, target target, kind schema.GroupVersi
 		identity: strings.Join(slices.Concat(r.Header["Impersonate-User"], r.Header["Impersonate-Group"],
 			r.Header["Impersonate-Uid"]), "\n"),
 	}
-	var response *http.Response
-	cached := t.dryRuns.apply(r.Context(), request, func() (map[string]any, bool) {
-		var served *unstructured.Unstructured
-		if response, served, err = t.send(r); err != nil {
-			return nil, false
-		}
-		return served.Object, len(response.Header["Warning"]) == 0
-	})
-	if cached != nil {
+	var got *http.Response
+	cached, err := t.client.core.apply(r.Context(), t.client.Client, request,
+		func(resolved *unstructured.Unstructured, force bool) (response, error) {
+			sent := r.Clone(r.Context())
+			if resolved != nil {
+				if body, err = resolved.MarshalJSON(); err != nil {
+					return response{}, err
+				}
+				query.Set("force", strconv.FormatBool(force))
+				sent.URL.RawQuery = query.Encode()
+			}
+			sent.Body, sent.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			var served *unstructured.Unstructured
+			if got, served, err = t.send(sent); err != nil {
+				return response{}, err
+			}
+			return response{served.Object, len(got.Header["Warning"]) == 0}, statusIn(got)
+		})
+	switch {
+	case cached != nil:
 		return respond(r, cached)
+	case got != nil: // with the status of the error
+		return got, nil
 	}
-	return response, err
+	return nil, err
 }
 
-// send sends a request, and returns what the server answers, if it is an object in JSON.
+// statusIn returns the error that a response is; nil for an object.
+func statusIn(r *http.Response) error {
+	if r.StatusCode < http.StatusMultipleChoices {
+		return nil
+	}
+	body, err := readAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	status := &apierrors.StatusError{}
+	if err != nil || json.Unmarshal(body, &status.ErrStatus) != nil {
+		status.ErrStatus = metav1.Status{}
+	}
+	status.ErrStatus.Code = int32(r.StatusCode)
+	return status
+}
+
+// send sends a request, and returns the object in the response, if it is one in JSON.
 func (t *transport) send(r *http.Request) (response *http.Response, served *unstructured.Unstructured, err error) {
 	served = &unstructured.Unstructured{}
 	response, err = t.next.RoundTrip(r)
@@ -128,7 +160,7 @@ func readAll(body io.ReadCloser) ([]byte, error) {
 	return data, errors.Join(err, body.Close())
 }
 
-// respond answers a request with an object.
+// respond responds to a request with an object.
 func respond(r *http.Request, obj client.Object) (*http.Response, error) {
 	body, err := json.Marshal(obj)
 	if err != nil {

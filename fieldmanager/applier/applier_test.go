@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
@@ -114,7 +113,7 @@ func testApplier(t *testing.T) {
 	require.True(t, r.Skipped)
 	require.Equal(t, "skipped", r.String())
 	require.Same(t, first, r.Object)
-	require.Equal(t, applier.Stats{Skipped: 1, Applied: 2}, a.Stats())
+	require.Equal(t, applier.Stats{Skipped: 1, Sent: 2}, a.Stats())
 
 	r = apply(first, two)
 	require.False(t, r.Skipped)
@@ -128,7 +127,6 @@ func testApplier(t *testing.T) {
 	require.Equal(t, "103", third.GetResourceVersion())
 	r = apply(second, one)
 	require.False(t, r.Skipped, "the cache is still behind")
-	require.Equal(t, uint64(2), a.Stats().Behind)
 
 	require.True(t, apply(third, one).Skipped, "the same object as the first, but for its resourceVersion")
 	// Somebody else's write makes another object.
@@ -151,70 +149,6 @@ func testApplier(t *testing.T) {
 	require.False(t, apply(before, two).Skipped, "of another definition")
 }
 
-// TestWhatIsTheSame: the status of an object, and its writers, do not matter to applies that leave it alone; everything
-// else does.
-func TestWhatIsTheSame(t *testing.T) {
-	object := func(version string, edit func(u *unstructured.Unstructured)) *unstructured.Unstructured {
-		u := configMap(map[string]any{"k": "1"})
-		u.SetUID("uid")
-		u.SetResourceVersion(version)
-		u.SetManagedFields([]metav1.ManagedFieldsEntry{
-			{Manager: "m", Operation: "Apply"}, {Manager: "s", Operation: "Update", Subresource: "status"},
-		})
-		if edit != nil {
-			edit(u)
-		}
-		return u
-	}
-	for _, c := range []struct {
-		why             string
-		leaves, isKnown bool
-		edit            func(u *unstructured.Unstructured)
-	}{
-		{"the resourceVersion alone", false, true, nil},
-		{"a status", true, true, func(u *unstructured.Unstructured) { u.Object["status"] = "x" }},
-		{"a status that is written", false, false, func(u *unstructured.Unstructured) { u.Object["status"] = "x" }},
-		{"its writer", true, true, func(u *unstructured.Unstructured) { u.SetManagedFields(u.GetManagedFields()[:1]) }},
-		{"another writer", true, false, func(u *unstructured.Unstructured) { u.SetManagedFields(u.GetManagedFields()[1:]) }},
-		{"a field", true, false, func(u *unstructured.Unstructured) { u.Object["data"] = "x" }},
-		{"a label", true, false, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }},
-		{"another object", true, false, func(u *unstructured.Unstructured) { u.SetUID("other") }},
-	} {
-		var a applier.Answers
-		request := applier.Request{
-			By: "m", Manager: "m", Intent: []byte("{}"), Definition: 1, Cached: object("1", nil), LeavesStatus: c.leaves,
-		}
-		q := a.Ask(request)
-		require.False(t, q.IsKnown())
-		q.Answered("1", true, true)
-		request.Cached = object("2", c.edit)
-		require.Equal(t, c.isKnown, a.Ask(request).IsKnown(), c.why)
-		if !c.isKnown {
-			continue
-		}
-		for name, edit := range map[string]func(r *applier.Request){
-			"intent": func(r *applier.Request) { r.Intent = []byte("[]") }, "by": func(r *applier.Request) { r.By = "n" },
-			"definition": func(r *applier.Request) { r.Definition = 2 }, "unknown": func(r *applier.Request) { r.Definition = nil },
-			"no object": func(r *applier.Request) { r.Cached = nil },
-		} {
-			other := request
-			edit(&other)
-			require.False(t, a.Ask(other).IsKnown(), name)
-		}
-		// A Go struct of a kind that is not built in may lack what is stored.
-		typed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			UID: "uid", ResourceVersion: "5", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply"}},
-		}}
-		for _, isBuiltin := range []bool{true, false} {
-			r := applier.Request{By: isBuiltin, Manager: "m", Definition: 1, Cached: typed.DeepCopy(), IsStoredAsStruct: isBuiltin}
-			a.Ask(r).Answered("5", true, true)
-			require.True(t, a.Ask(r).IsKnown())
-			r.Cached.SetResourceVersion("6")
-			require.Equal(t, isBuiltin, a.Ask(r).IsKnown())
-		}
-	}
-}
-
 // What can't be planned, or is in conflict, is for the server to answer.
 func TestWhatIsForTheServer(t *testing.T) {
 	ctx := context.Background()
@@ -228,9 +162,11 @@ func TestWhatIsForTheServer(t *testing.T) {
 	_, err = a.Apply(ctx, s, s.live, configMap(map[string]any{"k": int64(2)}))
 	require.ErrorContains(t, err, "expected string")
 	require.Equal(t, 2, s.requests)
-	require.Equal(t, applier.Stats{Applied: 2, Conflicts: 1, Failed: 1}, a.Stats())
+	require.Equal(t, applier.Stats{Sent: 2, Conflicts: 1, Failed: 1}, a.Stats())
 	_, err = a.Apply(ctx, s, nil, nil)
-	require.EqualError(t, err, "no intent")
+	require.EqualError(t, err, "expected an intent, got nil")
+	_, err = applier.New(fieldManager(t), applier.Options{}).Apply(ctx, s, nil, configMap(nil))
+	require.EqualError(t, err, "options: expected the name of a field manager")
 	for _, none := range []applier.Object{(*unstructured.Unstructured)(nil), (*metav1.PartialObjectMetadata)(nil)} {
 		_, err = a.Apply(ctx, s, none, configMap(map[string]any{"k": "2"}))
 		require.True(t, apierrors.IsConflict(err), "%T is no object", none)
@@ -310,66 +246,6 @@ func TestAnswersThatComeLate(t *testing.T) {
 	r, err = a.Apply(ctx, s, cached, intent)
 	require.NoError(t, err)
 	require.False(t, r.Skipped, "the cache lacks the write that came to 107")
-}
-
-// TestAnswersOfThisSecond: an entry that gets a new time moves behind those of other appliers, so that what a server
-// answers in the second of the last write need not be so later.
-func TestAnswersOfThisSecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u := configMap(nil)
-		u.SetUID("uid")
-		u.SetResourceVersion("1")
-		u.SetManagedFields([]metav1.ManagedFieldsEntry{
-			{Manager: "m", Operation: "Apply"}, {Manager: "other", Operation: "Apply"}, {Manager: "u", Operation: "Update"},
-		})
-		var a applier.Answers
-		known := func(manager string) bool {
-			r := applier.Request{By: manager, Manager: manager, Definition: 1, Cached: u}
-			a.Ask(r).Answered("1", true, true)
-			return a.Ask(r).IsKnown()
-		}
-		require.True(t, known("other"))
-		require.False(t, known("m"))
-		time.Sleep(2 * time.Second)
-		require.True(t, known("m"))
-	})
-}
-
-// TestVersions: a cache has the writes of a process that were answered; one of which the version is not known is told by
-// what is asked later.
-func TestVersions(t *testing.T) {
-	var a applier.Answers
-	key := applier.Key{GroupKind: schema.GroupKind{Kind: "Pod"}, NamespacedName: types.NamespacedName{Name: "a"}}
-	ask := func(version string) *applier.Question {
-		u := configMap(nil)
-		u.SetResourceVersion(version)
-		return a.Ask(applier.Request{Object: key, Cached: u})
-	}
-	first, early := ask("3"), a.Begin(key)
-	require.False(t, first.IsBehind(), "there was no write")
-	first.Answered("5", false, true)
-	require.True(t, ask("4").IsBehind())
-	require.False(t, ask("10").IsBehind(), "versions are numbers")
-	early(key, "4")
-	require.True(t, ask("4").IsBehind(), "answers come in any order")
-	before := ask("100")
-	early(key, "")
-	require.True(t, ask("100").IsBehind())
-	before.Answered("100", false, true)
-	require.True(t, ask("100").IsBehind(), "it was asked before the write that is not known")
-	ask("7").Answered("7", false, true)
-	require.False(t, ask("7").IsBehind())
-	a.LoseKind(key.GroupKind)
-	require.True(t, ask("7").IsBehind())
-}
-
-// TestAnswersAreForgotten: objects that are never applied again take no memory for ever.
-func TestAnswersAreForgotten(t *testing.T) {
-	var a applier.Answers
-	for i := range applier.MaxRecords + 10 {
-		a.Ask(applier.Request{Object: applier.Key{NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}})
-		require.LessOrEqual(t, a.Remembered(), applier.MaxRecords)
-	}
 }
 
 // sink answers every apply with what it was sent.

@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// A controller applies the same intent again and again. An apply is sent until the server answers with the object as it
+// A controller applies the same intent again and again. An apply is sent until the server responds with the object as it
 // is.
 func Example() {
 	manager, err := fieldmanager.New(
@@ -41,5 +41,5 @@ func Example() {
 	// skipped true data map[key:x other:1]
 	// skipped true data map[key:x other:1]
 	// skipped false data map[key:y other:1]
-	// {Planned:0 Skipped:2 Applied:3 Behind:0 Resolved:0 Conflicts:0 Failed:0}
+	// {Skipped:2 Sent:3 Resolved:0 Conflicts:0 Failed:0}
 }

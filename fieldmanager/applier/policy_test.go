@@ -268,12 +268,9 @@ func TestResolveOfOtherVersions(t *testing.T) {
 			require.Len(t, s.sent, 2)
 			row.meanwhile(s)
 			s.sent = nil
-			planned := a.Stats().Planned
 			_, err = a.Apply(t.Context(), s, s.live.DeepCopy(), intent)
-			plans := uint64(len(row.sent))
 			if row.version == "v1" {
 				require.True(t, apierrors.IsConflict(err), "b is not decided")
-				plans++ // once more, after the conflict
 			} else {
 				require.NoError(t, err)
 			}
@@ -284,7 +281,6 @@ func TestResolveOfOtherVersions(t *testing.T) {
 				sent = append(sent, has)
 			}
 			require.Equal(t, row.sent, sent)
-			require.Equal(t, planned+plans, a.Stats().Planned)
 		})
 	}
 }

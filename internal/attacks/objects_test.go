@@ -329,19 +329,12 @@ func everyFunction() map[string]func(odd) {
 			_, _ = plans.Resolve(ctx, m, a, b, share, plans.Options{Manager: "a"})
 		}),
 
-		"fieldmanager/applier.Answers.Ask": live(func(a, b runtime.Object) {
-			answers := new(applier.Answers)
-			for _, obj := range []runtime.Object{a, b, a} {
-				cached, _ := obj.(applier.Object)
-				q := answers.Ask(applier.Request{Manager: "m", Definition: 1, Cached: cached})
-				q.Answered("1", true, true)
-			}
-		}),
 		"fieldmanager/applier.Applier.Apply": live(func(a, b runtime.Object) {
 			x := applier.New(m, applier.Options{Manager: "a"})
 			cached, _ := a.(applier.Object)
 			_, _ = x.Apply(ctx, stores{}, cached, asUnstructured(b))
 			_, _ = x.Apply(ctx, stores{}, cached, asUnstructured(b))
+			_, _ = applier.New(nil, applier.Options{Manager: "a"}).Apply(ctx, stores{}, cached, asUnstructured(a))
 		}),
 		"conflicts/policy.Policy.Decide": live(func(a, _ runtime.Object) {
 			obj, _ := a.(*metav1.PartialObjectMetadata)
@@ -353,11 +346,6 @@ func everyFunction() map[string]func(odd) {
 			decider.Resolve(obj, conflicts.Conflicts{{Live: a}})
 		}),
 		"conflicts/policy.Policy.Test": live(func(a, _ runtime.Object) { decider.Test(exampleOf(a)) }),
-		"fieldmanager/applier.IsSame":  pair(func(_ *typed.Type, a, b any) { applier.IsSame(a, b) }),
-		"fieldmanager/applier.KeyOf": live(func(a, _ runtime.Object) {
-			obj, _ := a.(metav1.Object)
-			applier.KeyOf(kind.GroupKind(), obj)
-		}),
 
 		"fieldmanager/fieldmanagertest.Apply": func(o odd) {
 			inHarness(func(h *fieldmanagertest.Harness) { h.Do(fieldmanagertest.Apply("a", o.obj)) })

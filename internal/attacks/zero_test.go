@@ -19,7 +19,6 @@ import (
 // notForZero are the functions and types that TestZeroValues does not call, and why.
 var notForZero = map[string]string{
 	"typed.List.KeyDefault":                 "an index, as of a slice",
-	"fieldmanager/applier.Question":         "made by Answers.Ask",
 	"fieldmanager/fieldmanagertest.Harness": "made by New, of a test",
 	"fieldmanager/fieldmanagertest.New":     "a test is needed to report to",
 	"fieldmanager/fieldmanagertest.Run":     "a test is needed to report to",

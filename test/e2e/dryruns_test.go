@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,12 +43,12 @@ import (
 
 // wrapped is a client that answers dry runs, beside a plain one, with counts of what reaches the server.
 type wrapped struct {
-	client.Client
+	*controllerruntime.Client
 	plain   client.Client
 	sender  client.Client // the one that is wrapped, which is counted
 	config  *rest.Config
 	counted *rest.Config // counts what is sent
-	options controllerruntime.WrapOptions
+	options controllerruntime.Options
 	metrics *prometheus.Registry
 
 	// gate is locked while the watches of the cache get no events.
@@ -59,12 +60,12 @@ type wrapped struct {
 }
 
 // newWrapped starts a server and a cache, and wraps a client.
-func newWrapped(t testing.TB, options controllerruntime.WrapOptions, cached ...cache.Options) *wrapped {
+func newWrapped(t testing.TB, options controllerruntime.Options, cached ...cache.Options) *wrapped {
 	return wrapServer(t, start(t, apiserver.Options{}).Config(), options, cached...)
 }
 
 func wrapServer(
-	t testing.TB, config *rest.Config, options controllerruntime.WrapOptions, cached ...cache.Options,
+	t testing.TB, config *rest.Config, options controllerruntime.Options, cached ...cache.Options,
 ) *wrapped {
 	w := &wrapped{config: config, metrics: prometheus.NewRegistry()}
 	config.QPS = -1
@@ -84,7 +85,7 @@ func wrapServer(
 	options.Cache = startCache(t, watched, cacheOptions)
 	options.Config, options.Metrics = config, w.metrics
 	w.options = options
-	w.Client, err = controllerruntime.WrapClient(w.sender, options)
+	w.Client, err = controllerruntime.NewClient(w.sender, options)
 	require.NoError(t, err)
 	return w
 }
@@ -93,10 +94,10 @@ func wrapServer(
 func (w *wrapped) wrapConfig(t *testing.T) *rest.Config {
 	w.metrics = prometheus.NewRegistry()
 	w.options.Metrics = w.metrics
-	dryRuns, err := controllerruntime.NewDryRuns(w.options)
+	c, err := controllerruntime.NewClient(w.sender, w.options)
 	require.NoError(t, err)
 	config := rest.CopyConfig(w.counted)
-	config.Wrap(dryRuns.Transport)
+	config.Wrap(c.Transport)
 	return config
 }
 
@@ -156,7 +157,7 @@ func (w *wrapped) holdCache(t *testing.T) {
 	t.Cleanup(w.gate.Unlock)
 }
 
-// results are the counts of tenure_dry_runs_total.
+// results are the counts of tenure_applies_total.
 func (w *wrapped) results(t testing.TB) map[string]int {
 	families, err := w.metrics.Gather()
 	require.NoError(t, err)
@@ -176,13 +177,13 @@ func (w *wrapped) results(t testing.TB) map[string]int {
 }
 
 func (w *wrapped) differences(t testing.TB) int {
-	return w.results(t)["tenure_dry_run_differences_total"]
+	return w.results(t)["tenure_apply_differences_total"]
 }
 
-// requireAnswered repeats a dry run until it is answered from the cache.
-func (w *wrapped) requireAnswered(t *testing.T, dryRun func() error) {
+// requireSkipped repeats an apply until it is skipped, and then once more.
+func (w *wrapped) requireSkipped(t *testing.T, dryRun func() error) {
 	t.Helper()
-	w.requireResult(t, "answered", dryRun)
+	w.requireResult(t, "skipped", dryRun)
 	sent := w.sent()
 	require.NoError(t, dryRun())
 	require.Equal(t, sent, w.sent())
@@ -204,7 +205,7 @@ func (w *wrapped) requireResult(t *testing.T, result string, dryRun func() error
 // A dry run of what is applied is answered as the server answers it, into every form of an object, once the server was
 // asked for it.
 func TestDryRunsAreAnswered(t *testing.T) {
-	w := newWrapped(t, controllerruntime.WrapOptions{})
+	w := newWrapped(t, controllerruntime.Options{})
 	tree := func() *unstructured.Unstructured { return &unstructured.Unstructured{Object: treeOf(t, web(1))} }
 	for name, apply := range map[string]func(c client.Client, more ...applyOption) (any, error){
 		"an apply configuration": func(c client.Client, more ...applyOption) (any, error) {
@@ -241,7 +242,7 @@ func TestDryRunsAreAnswered(t *testing.T) {
 			_, err := apply(w)
 			require.NoError(t, err)
 			var got any
-			w.requireAnswered(t, func() (err error) {
+			w.requireSkipped(t, func() (err error) {
 				got, err = apply(w, client.DryRunAll)
 				return err
 			})
@@ -311,10 +312,10 @@ func TestDryRunsAreSent(t *testing.T) {
 		}, "admission not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWrapped(t, controllerruntime.WrapOptions{})
+			w := newWrapped(t, controllerruntime.Options{})
 			require.NoError(t, w.Apply(t.Context(), web(1), owner))
 			dryRun := func() error { return w.Apply(t.Context(), web(1), owner, client.DryRunAll) }
-			w.requireAnswered(t, dryRun)
+			w.requireSkipped(t, dryRun)
 			w.holdCache(t)
 			sent := w.sent()
 			row.does(t, w)
@@ -362,7 +363,7 @@ func TestDryRunsOfATransport(t *testing.T) {
 	require.NoError(t, err)
 	front := httptest.NewServer(http.StripPrefix("/clusters/a", proxy))
 	t.Cleanup(front.Close)
-	w := wrapServer(t, &rest.Config{Host: front.URL + "/clusters/a/"}, controllerruntime.WrapOptions{})
+	w := wrapServer(t, &rest.Config{Host: front.URL + "/clusters/a/"}, controllerruntime.Options{})
 	config := w.wrapConfig(t)
 	dynamicClient, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
@@ -378,7 +379,7 @@ func TestDryRunsOfATransport(t *testing.T) {
 		metav1.ApplyOptions{FieldManager: "me"})
 	require.NoError(t, err)
 	var got any
-	w.requireAnswered(t, func() (err error) {
+	w.requireSkipped(t, func() (err error) {
 		got, err = typedClient.AppsV1().Deployments("default").Apply(t.Context(), web(1), dry)
 		return err
 	})
@@ -386,7 +387,7 @@ func TestDryRunsOfATransport(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	tree := &unstructured.Unstructured{Object: treeOf(t, web(1))}
-	w.requireAnswered(t, func() (err error) {
+	w.requireSkipped(t, func() (err error) {
 		got, err = dynamicClient.Resource(deployments).Namespace("default").Apply(t.Context(), "web", tree, dry)
 		return err
 	})
@@ -416,7 +417,7 @@ func TestDryRunsOfATransport(t *testing.T) {
 				return err
 			}
 			require.NoError(t, w.plain.Apply(t.Context(), web(1), client.FieldOwner("me")))
-			w.requireAnswered(t, dryRun)
+			w.requireSkipped(t, dryRun)
 			w.holdCache(t)
 			before := w.results(t)["cache behind"]
 			require.NoError(t, does())
@@ -438,7 +439,7 @@ func TestDryRunsOfOthers(t *testing.T) {
 			}
 			return authorizer.DecisionAllow, "", nil
 		})
-	w := wrapServer(t, start(t, apiserver.Options{Authorizer: robots}).Config(), controllerruntime.WrapOptions{})
+	w := wrapServer(t, start(t, apiserver.Options{Authorizer: robots}).Config(), controllerruntime.Options{})
 	config := w.wrapConfig(t)
 	as := func(change func(*rest.Config)) func() error {
 		other := rest.CopyConfig(config)
@@ -452,10 +453,10 @@ func TestDryRunsOfOthers(t *testing.T) {
 		}
 	}
 	require.NoError(t, w.plain.Apply(t.Context(), web(1), client.FieldOwner("me")))
-	w.requireAnswered(t, as(func(*rest.Config) {}))
-	w.requireAnswered(t, as(func(c *rest.Config) { c.Impersonate.UserName = "person" }))
+	w.requireSkipped(t, as(func(*rest.Config) {}))
+	w.requireSkipped(t, as(func(c *rest.Config) { c.Impersonate.UserName = "person" }))
 	require.ErrorContains(t, as(func(c *rest.Config) { c.Impersonate.UserName = "robot" })(), "robots write nothing")
-	w.requireAnswered(t, as(func(c *rest.Config) {
+	w.requireSkipped(t, as(func(c *rest.Config) {
 		c.ContentType, c.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	}))
 	sent := w.sent()
@@ -466,31 +467,18 @@ func TestDryRunsOfOthers(t *testing.T) {
 	require.Zero(t, w.differences(t))
 }
 
-// Applies that would change nothing are answered, too, if the options say so.
-func TestUnchangedAppliesAreSkipped(t *testing.T) {
-	w := newWrapped(t, controllerruntime.WrapOptions{SkipUnchanged: true})
-	apply := func(replicas int32) error { return w.Apply(t.Context(), web(replicas), client.FieldOwner("me")) }
-	require.NoError(t, apply(1))
-	w.requireAnswered(t, func() error { return apply(1) })
-	require.NoError(t, apply(2))
-	var d appsv1.Deployment
-	require.NoError(t, w.plain.Get(t.Context(), webKey, &d))
-	require.Equal(t, int32(2), *d.Spec.Replicas)
-	w.requireAnswered(t, func() error { return apply(2) })
-}
-
 // Shadow asks the server for a share of what would be answered, and counts where it answers something else.
 func TestShadowOfDryRuns(t *testing.T) {
-	w := newWrapped(t, controllerruntime.WrapOptions{Shadow: 0.5})
+	w := newWrapped(t, controllerruntime.Options{Shadow: 0.5})
 	dryRun := func() error { return w.Apply(t.Context(), web(1), client.FieldOwner("me"), client.DryRunAll) }
 	require.NoError(t, w.plain.Apply(t.Context(), web(1), client.FieldOwner("me")))
-	w.requireResult(t, "answered", dryRun)
+	w.requireResult(t, "skipped", dryRun)
 	sent, before := w.sent(), w.results(t)
 	for range 10 {
 		require.NoError(t, dryRun())
 	}
 	require.Equal(t, sent+5, w.sent())
-	require.Equal(t, before["answered"]+5, w.results(t)["answered"])
+	require.Equal(t, before["skipped"]+5, w.results(t)["skipped"])
 	require.Equal(t, before["shadow"]+5, w.results(t)["shadow"])
 	require.Zero(t, w.differences(t))
 
@@ -505,7 +493,7 @@ func TestShadowOfDryRuns(t *testing.T) {
 
 // A CustomResourceDefinition that changes is asked for again, object by object.
 func TestDryRunsOfCustomResources(t *testing.T) {
-	w := newWrapped(t, controllerruntime.WrapOptions{})
+	w := newWrapped(t, controllerruntime.Options{})
 	dynamicClient, err := dynamic.NewForConfig(w.config)
 	require.NoError(t, err)
 	defineWidgets(t, dynamicClient)
@@ -519,7 +507,7 @@ func TestDryRunsOfCustomResources(t *testing.T) {
 	requireSame := func() {
 		t.Helper()
 		var got *unstructured.Unstructured
-		w.requireAnswered(t, func() (err error) {
+		w.requireSkipped(t, func() (err error) {
 			got, err = apply(w, client.DryRunAll)
 			return err
 		})
@@ -545,11 +533,11 @@ func TestDryRunsOfCustomResources(t *testing.T) {
 
 // After a webhook appears, every dry run is sent again; after it is gone, none.
 func TestDryRunsWithAWebhook(t *testing.T) {
-	w := newWrapped(t, controllerruntime.WrapOptions{})
+	w := newWrapped(t, controllerruntime.Options{})
 	owner := client.FieldOwner("me")
 	require.NoError(t, w.Apply(t.Context(), web(1), owner))
 	dryRun := func() error { return w.Apply(t.Context(), web(1), owner, client.DryRunAll) }
-	w.requireAnswered(t, dryRun)
+	w.requireSkipped(t, dryRun)
 	for _, row := range []struct {
 		group, resource string
 		admits          bool
@@ -564,19 +552,21 @@ func TestDryRunsWithAWebhook(t *testing.T) {
 				w.requireResult(t, "admission", dryRun)
 			} else { // others may delete what this client wrote
 				require.NoError(t, w.Create(t.Context(), hook))
-				w.requireAnswered(t, dryRun)
+				w.requireSkipped(t, dryRun)
 			}
 			require.NoError(t, w.plain.Delete(t.Context(), hook))
-			w.requireAnswered(t, dryRun)
+			w.requireSkipped(t, dryRun)
 		})
 	}
 }
 
-// A cache without a part of the objects is noticed when the server is first asked.
-func TestDryRunsOfAStrippedCache(t *testing.T) {
+// Where the cache drops a part of the objects, an apply is skipped as long as the object has the resourceVersion of the
+// server's response. A dry run is sent: its response tells no version.
+func TestAppliesOfAStrippedCache(t *testing.T) {
+	owner := client.FieldOwner("me")
 	for name, row := range map[string]struct {
 		strip toolscache.TransformFunc
-		want  string
+		want  string // the result of dry runs
 	}{
 		"without managed fields": {cache.TransformStripManagedFields(), "cached object not whole"},
 		"without annotations": {func(obj any) (any, error) {
@@ -587,16 +577,32 @@ func TestDryRunsOfAStrippedCache(t *testing.T) {
 		}, "not verified"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWrapped(t, controllerruntime.WrapOptions{},
+			w := newWrapped(t, controllerruntime.Options{},
 				cache.Options{ByObject: map[client.Object]cache.ByObject{&appsv1.Deployment{}: {Transform: row.strip}}})
-			require.NoError(t, w.Apply(t.Context(), web(1), client.FieldOwner("me")))
-			annotated := appsv1apply.Deployment("web", "default").WithAnnotations(map[string]string{"a": "b"})
-			require.NoError(t, w.Apply(t.Context(), annotated, client.FieldOwner("other")))
-			dryRun := func() error { return w.Apply(t.Context(), web(1), client.FieldOwner("me"), client.DryRunAll) }
-			for range 3 {
-				w.requireResult(t, row.want, dryRun)
+			require.NoError(t, w.Apply(t.Context(), web(1), owner))
+			for _, value := range []string{"b", "c"} { // of which the cache shows the resourceVersion only
+				annotated := appsv1apply.Deployment("web", "default").WithAnnotations(map[string]string{"a": value})
+				require.NoError(t, w.plain.Apply(t.Context(), annotated, client.FieldOwner("other")))
+				for range 3 {
+					w.requireResult(t, row.want, func() error { return w.Apply(t.Context(), web(1), owner, client.DryRunAll) })
+				}
+				var got *appsv1apply.DeploymentApplyConfiguration
+				w.requireSkipped(t, func() error {
+					got = web(1)
+					return w.Apply(t.Context(), got, owner)
+				})
+				want := web(1)
+				require.NoError(t, w.plain.Apply(t.Context(), want, owner))
+				tree := treeOf(t, want)
+				if name == "without managed fields" {
+					unstructured.RemoveNestedField(tree, "metadata", "managedFields")
+				}
+				require.Equal(t, tree, treeOf(t, got))
 			}
-			require.Zero(t, w.results(t)["answered"])
+			require.NoError(t, w.plain.Apply(t.Context(), web(2), client.FieldOwner("other"), client.ForceOwnership))
+			require.Eventually(t, func() bool { return apierrors.IsConflict(w.Apply(t.Context(), web(1), owner)) }, patience,
+				10*time.Millisecond, "the server is asked about the new version")
+			require.Zero(t, w.differences(t))
 		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -55,7 +56,7 @@ spec:
 `
 
 // TestPolicyAtRandom lets others take fields of an object at random, and applies the intent of the first manager again by a
-// random policy: with the command, the Applier, and the post-renderer of Helm. The three do the same. A field that is given
+// random policy: with the command, the client for controllers, and the post-renderer of Helm. The three do the same. A field that is given
 // up keeps its value and its owners, one that is shared its value; what is decided has no conflict; and if one is refused,
 // nothing changes. E2E_DURATION says for how long, E2E_SEED begins other histories.
 func TestPolicyAtRandom(t *testing.T) {
@@ -65,6 +66,7 @@ func TestPolicyAtRandom(t *testing.T) {
 	program := filepath.Join(h.folder, "plugins", "kubectl-tenure")
 	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
 	require.NoError(t, err)
+	objects := startCache(t, config, cache.Options{})
 	r := rand.New(rand.NewPCG(seedOf(t), 3))
 	counts := map[conflicts.Decision]int{}
 	round := 0
@@ -93,7 +95,7 @@ func TestPolicyAtRandom(t *testing.T) {
 			})
 		}
 		var results []*unstructured.Unstructured
-		for _, by := range []string{"command", "applier", "renderer"} {
+		for _, by := range []string{"command", "client", "renderer"} {
 			namespace := fmt.Sprintf("%s-%d", by, round)
 			require.NoError(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 			intent := intentOf(t, decidedObject, namespace)
@@ -111,12 +113,12 @@ func TestPolicyAtRandom(t *testing.T) {
 					file, "--apply", "--yes")
 				isRefused = status == 2
 				require.Contains(t, []int{0, 2}, status, out)
-			case "applier":
-				a, err := controllerruntime.New(c, controllerruntime.Options{
-					Manager: "helm", Config: config, Reader: c, Resolve: rules.Resolve,
+			case "client":
+				a, err := controllerruntime.NewClient(c, controllerruntime.Options{
+					Config: config, Cache: objects, Resolve: rules.Resolve,
 				})
 				require.NoError(t, err)
-				_, err = a.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(intent))
+				err = a.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(intent), client.FieldOwner("helm"))
 				isRefused = apierrors.IsConflict(err)
 				require.True(t, err == nil || isRefused, "%v", err)
 			case "renderer":
@@ -142,7 +144,7 @@ func TestPolicyAtRandom(t *testing.T) {
 			after.SetGeneration(0)
 			results = append(results, timeless(withVersion(after, "1")))
 		}
-		require.Equal(t, results[0], results[1], "command and applier, round %d", round)
+		require.Equal(t, results[0], results[1], "command and client, round %d", round)
 		require.Equal(t, results[0], results[2], "command and post-renderer, round %d", round)
 	}
 	t.Logf("%d rounds: %v", round, counts)

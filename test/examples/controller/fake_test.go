@@ -20,16 +20,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// schemas are the types that plans need: Site's by its definition, and the built-in ones.
-type schemas struct{ sites *openapi.Registry }
-
-func (s schemas) Types(_ context.Context, group string) (controllerruntime.Group, error) {
-	if group == siteKind.Group {
-		return controllerruntime.Group{Types: s.sites}, nil
-	}
-	return controllerruntime.Group{Types: openapi.Builtin()}, nil
-}
-
 // TestFake runs the reconciler against controller-runtime's fake client, on a tracker of
 // controllerruntime/fake: no server, and no manager that calls Reconcile.
 func TestFake(t *testing.T) {
@@ -44,11 +34,16 @@ func TestFake(t *testing.T) {
 	tracker := fake.NewFieldManagedObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder(), types)
 	c := crfake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).
 		WithStatusSubresource(&Site{}, &appsv1.Deployment{}).WithReturnManagedFields().Build()
-	applies, err := controllerruntime.New(c, controllerruntime.Options{
-		Manager: manager, Resolve: rules.Resolve, Schemas: schemas{sites}, Reader: c,
+	wrapped, err := controllerruntime.NewClient(c, controllerruntime.Options{
+		Resolve: rules.Resolve, Schemas: func(_ context.Context, group string) (*openapi.Registry, error) {
+			if group == siteKind.Group {
+				return sites, nil
+			}
+			return openapi.Builtin(), nil
+		},
 	})
 	require.NoError(t, err)
-	r := &reconciler{client: c, applies: applies}
+	r := &reconciler{client: wrapped}
 	reconcile := func() {
 		t.Helper()
 		request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: "s"}}
@@ -85,8 +80,7 @@ func TestFake(t *testing.T) {
 	require.Equal(t, int32(5), *d.Spec.Replicas)
 	require.Equal(t, "site:2", d.Spec.Template.Spec.Containers[0].Image)
 
-	// To reconcile again changes nothing. The requests are sent: plans have the server's defaults,
-	// and the fake has none.
+	// To reconcile again changes nothing. The requests are sent: a fake client has no cache.
 	before := d.DeepCopy()
 	reconcile()
 	require.NoError(t, c.Get(ctx, key, &d))

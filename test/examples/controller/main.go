@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
@@ -39,36 +41,29 @@ func run(address string) error {
 	if err != nil {
 		return err
 	}
-	m, r, err := newManager(config, ctrl.Options{Metrics: server.Options{BindAddress: address}})
+	m, _, err := newManager(config, ctrl.Options{Metrics: server.Options{BindAddress: address}}, metrics.Registry)
 	if err != nil {
-		return err
-	}
-	if err := metrics.Registry.Register(r.applies); err != nil {
 		return err
 	}
 	return m.Start(ctrl.SetupSignalHandler())
 }
 
 // newManager returns a manager with the reconciler set up.
-func newManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, *reconciler, error) {
+func newManager(
+	config *rest.Config, options ctrl.Options, counted prometheus.Registerer,
+) (ctrl.Manager, *reconciler, error) {
 	options.Scheme = newScheme()
 	m, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	// What the reconciler dry-runs is answered from the cache.
-	wrapping := controllerruntime.WrapOptions{Config: config, Cache: m.GetCache()}
-	c, err := controllerruntime.WrapClient(m.GetClient(), wrapping)
-	if err != nil {
-		return nil, nil, err
-	}
-	applies, err := controllerruntime.New(c, controllerruntime.Options{
-		Manager: manager, Resolve: rules.Resolve, Config: config, Cache: m.GetCache(), Reader: m.GetAPIReader(),
+	c, err := controllerruntime.NewClient(m.GetClient(), controllerruntime.Options{
+		Config: m.GetConfig(), Cache: m.GetCache(), Metrics: counted, Resolve: rules.Resolve,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &reconciler{client: c, applies: applies}
+	r := &reconciler{client: c}
 	return m, r, r.setUp(m)
 }
 

@@ -16,11 +16,9 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
-	"github.com/tenure-ssa/tenure/controllerruntime"
-	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 )
 
-const manager = "sites"
+const owner = client.FieldOwner("sites")
 
 // rules leave the replicas to an autoscaler, or to whoever else took them, and insist on
 // everything else.
@@ -32,13 +30,12 @@ var rules = policy.Policy{Rules: []policy.Rule{
 // reconciler makes a Deployment and a Service of each Site. It applies the same intents whenever
 // something happened, and only those that would change something reach the server.
 type reconciler struct {
-	client  client.Client
-	applies *controllerruntime.Applier
+	client client.Client
 }
 
 // setUp registers the reconciler with a manager.
 func (r *reconciler) setUp(m ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(m).Named(manager).For(&Site{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{}).
+	return ctrl.NewControllerManagedBy(m).Named(string(owner)).For(&Site{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{}).
 		Complete(r)
 }
 
@@ -51,29 +48,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if site.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil // the garbage collector deletes what it owns
 	}
-	var ready int32
-	for _, intent := range []runtime.ApplyConfiguration{deploymentOf(&site), serviceOf(&site)} {
-		result, err := r.applies.Apply(ctx, intent)
-		if err != nil {
+	deployment, service := deploymentOf(&site), serviceOf(&site)
+	for _, intent := range []runtime.ApplyConfiguration{deployment, service} {
+		if err := r.client.Apply(ctx, intent, owner); err != nil {
 			return ctrl.Result{}, err
 		}
-		ready += readyReplicas(result.Object)
 	}
-	_, err := r.applies.Apply(ctx, statusOf(&site, ready), "status")
-	return ctrl.Result{}, err
-}
-
-// readyReplicas returns the ready replicas of a Deployment. What an apply returns is a Go struct when
-// it comes from the cache, and unstructured when it is the server's response.
-func readyReplicas(obj applier.Object) int32 {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		return o.Status.ReadyReplicas
-	case *unstructured.Unstructured:
-		n, _, _ := unstructured.NestedInt64(o.Object, "status", "readyReplicas")
-		return int32(n)
+	var ready int32
+	if s := deployment.Status; s != nil && s.ReadyReplicas != nil { // an intent gets the stored object
+		ready = *s.ReadyReplicas
 	}
-	return 0
+	return ctrl.Result{}, r.client.Status().Apply(ctx, statusOf(&site, ready), owner)
 }
 
 func ownerOf(site *Site) *metav1apply.OwnerReferenceApplyConfiguration {

@@ -1,0 +1,303 @@
+package controllerruntime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Options say what a Client does with writes. Config and Cache are required; everything else is optional.
+type Options struct {
+	// Config is the server's (manager.GetConfig): schemas are read from it, and objects in conflict, past the cache.
+	Config *rest.Config
+	// Cache has the objects (manager.GetCache). It starts an informer for each kind that is applied, as
+	// controller-runtime's client does for each kind that is read, and for definitions, webhooks and policies. It must not
+	// filter these, nor drop anything but managed fields: no default selector, no other default transform.
+	Cache cache.Cache
+	// Skip selects the applies that are answered from the cache if they would change nothing; nil for all.
+	Skip func(kind schema.GroupVersionKind, isDryRun bool) bool
+	// Resolve decides conflicts: policy.Policy.Resolve does, by rules in Go or in a file. It gets the metadata of the live
+	// object, and returns a decision for each conflict. If one is conflicts.Refuse, or Resolve nil, the caller gets the
+	// server's 409.
+	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
+	// Adopt are the managers whose Updates of the objects themselves were those of this controller, before it applied: often
+	// its own name. What they own moves to the Apply entry before the first apply of an object, in a write of its own, so
+	// that the applies remove what the intents do not have. Finalizers, the status, and owner references and annotations of
+	// other tools do not move. See [Client.PreviewAdopt].
+	Adopt []string
+	// Shadow is the share of the skips, from 0 to 1, that is sent as well. The caller gets the server's response, and a
+	// difference is logged and counted. With 1, everything is sent.
+	Shadow float64
+	// Metrics gets the metrics that the package comment lists (metrics.Registry); nil for nowhere.
+	Metrics prometheus.Registerer
+	// Refresh is after how long changed schemas of built-in kinds are looked for; 10 minutes if it is zero.
+	Refresh time.Duration
+	// Schemas returns the types of an API group at all of its versions, nil for one that is not served. They take the place
+	// of Config and Cache for a client that has no server, such as a fake one: conflicts are decided, and nothing is skipped.
+	Schemas func(ctx context.Context, group string) (*openapi.Registry, error)
+}
+
+const defaultRefresh = 10 * time.Minute
+
+// Client is a client that sends only what changes something, see [NewClient]. It is safe for concurrent use.
+type Client struct {
+	client.Client
+	*core
+}
+
+// NewClient wraps a client, mostly that of a manager. All writes have to go through it, so that no response is older than
+// one of them.
+func NewClient(c client.Client, options Options) (*Client, error) {
+	switch v := reflect.ValueOf(c); {
+	case c == nil || v.Kind() == reflect.Pointer && v.IsNil():
+		return nil, errors.New("expected a client, got nil: manager.GetClient() has one")
+	case options.Schemas == nil && options.Config == nil:
+		return nil, errors.New("options: expected Config: manager.GetConfig() has it")
+	case options.Schemas == nil && options.Cache == nil:
+		return nil, errors.New("options: expected Cache: manager.GetCache() has it")
+	case options.Shadow < 0 || options.Shadow > 1:
+		return nil, fmt.Errorf("options: expected a Shadow from 0 to 1, got %v", options.Shadow)
+	case options.Refresh < 0:
+		return nil, fmt.Errorf("options: expected a Refresh that is not negative, got %s", options.Refresh)
+	case options.Refresh == 0:
+		options.Refresh = defaultRefresh
+	}
+	d := newCore(c, options)
+	if options.Schemas == nil {
+		options.Config = rest.CopyConfig(options.Config)
+		published, err := newPublished(options.Config, options.Refresh)
+		if err != nil {
+			return nil, err
+		}
+		live, err := dynamic.NewForConfig(options.Config)
+		if err != nil {
+			return nil, err
+		}
+		d.schemas, d.live = published.Types, live
+	}
+	if options.Metrics != nil {
+		if err := d.metrics.register(options.Metrics); err != nil {
+			return nil, err
+		}
+	}
+	return &Client{c, d}, nil
+}
+
+// With returns a client that does the same with another one, of the same server, and knows the writes of both.
+func (c *Client) With(other client.Client) *Client { return &Client{other, c.core} }
+
+// Apply is client.Client's.
+func (c *Client) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	options := (&client.ApplyOptions{}).ApplyOptions(opts).AsPatchOptions()
+	return c.apply(ctx, "", obj, obj, options, func(resolved *unstructured.Unstructured, force bool) error {
+		if resolved == nil {
+			return c.Client.Apply(ctx, obj, opts...)
+		}
+		all := append(slices.Clone(opts), &client.ApplyOptions{Force: &force})
+		err := c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(resolved), all...)
+		return setResponse(obj, resolved, err)
+	})
+}
+
+// Patch is client.Client's.
+func (c *Client) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	options := (&client.PatchOptions{}).ApplyOptions(opts).AsPatchOptions()
+	return c.patch(ctx, "", obj, patch, options, func(patch client.Patch, force *bool) error {
+		return c.Client.Patch(ctx, obj, patch, append(slices.Clone(opts), &client.PatchOptions{Force: force})...)
+	})
+}
+
+// Create is client.Client's.
+func (c *Client) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	return c.write(obj, true, func() error { return c.Client.Create(ctx, obj, opts...) })
+}
+
+// Update is client.Client's.
+func (c *Client) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	return c.write(obj, true, func() error { return c.Client.Update(ctx, obj, opts...) })
+}
+
+// Delete is client.Client's.
+func (c *Client) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	return c.write(obj, false, func() error { return c.Client.Delete(ctx, obj, opts...) })
+}
+
+// DeleteAllOf is client.Client's.
+func (c *Client) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
+	kind, _ := c.GroupVersionKindFor(obj) // an unknown one can't be sent, or be skipped
+	defer c.memory.LoseKind(kind.GroupKind())
+	return c.Client.DeleteAllOf(ctx, obj, opts...)
+}
+
+// Status is client.Client's.
+func (c *Client) Status() client.SubResourceWriter { return c.SubResource("status") }
+
+// SubResource is client.Client's.
+func (c *Client) SubResource(name string) client.SubResourceClient {
+	return &subresource{c.Client.SubResource(name), c, name}
+}
+
+type subresource struct {
+	client.SubResourceClient
+	client *Client
+	name   string
+}
+
+func (s *subresource) Apply(
+	ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
+) error {
+	options := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
+	intent := obj
+	if options.SubResourceBody != nil {
+		intent = options.SubResourceBody
+	}
+	send := func(resolved *unstructured.Unstructured, force bool) error {
+		if resolved == nil {
+			return s.SubResourceClient.Apply(ctx, obj, opts...)
+		}
+		to := client.ApplyConfigurationFromUnstructured(resolved)
+		more := &client.SubResourceApplyOptions{ApplyOptions: client.ApplyOptions{Force: &force}, SubResourceBody: to}
+		err := s.SubResourceClient.Apply(ctx, to, append(slices.Clone(opts), more)...)
+		return setResponse(obj, resolved, err)
+	}
+	return s.client.apply(ctx, s.name, obj, intent, options.AsPatchOptions(), send)
+}
+
+func (s *subresource) Patch(
+	ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+) error {
+	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
+	send := func(patch client.Patch, force *bool) error {
+		more := &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{Force: force}}
+		return s.SubResourceClient.Patch(ctx, obj, patch, append(slices.Clone(opts), more)...)
+	}
+	if options.SubResourceBody != nil {
+		return s.client.write(obj, false, func() error { return send(patch, nil) })
+	}
+	return s.client.patch(ctx, s.name, obj, patch, options.AsPatchOptions(), send)
+}
+
+func (s *subresource) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+	return s.client.write(obj, false, func() error { return s.SubResourceClient.Update(ctx, obj, opts...) })
+}
+
+func (s *subresource) Create(
+	ctx context.Context, obj, body client.Object, opts ...client.SubResourceCreateOption,
+) error {
+	return s.client.write(obj, false, func() error { return s.SubResourceClient.Create(ctx, obj, body, opts...) })
+}
+
+// write sends a write. hasObject says that the response is the object. A dry run counts as a write, too.
+func (c *Client) write(obj client.Object, hasObject bool, send func() error) error {
+	kind, err := c.GroupVersionKindFor(obj)
+	if err != nil {
+		return send() // such as nil, which has no name
+	}
+	c.core.write(keyOf(kind.GroupKind(), client.ObjectKeyFromObject(obj)), func() (name, version string) {
+		if err = send(); err == nil && hasObject {
+			version = obj.GetResourceVersion()
+		}
+		return obj.GetName(), version
+	})
+	return err
+}
+
+// patch skips or sends a patch.
+func (c *Client) patch(
+	ctx context.Context, subresource string, obj client.Object, patch client.Patch, options *metav1.PatchOptions,
+	send func(patch client.Patch, force *bool) error,
+) error {
+	if patch != nil && patch.Type() == types.ApplyPatchType {
+		if data, err := patch.Data(obj); err == nil {
+			return c.apply(ctx, subresource, obj, json.RawMessage(data), options,
+				func(resolved *unstructured.Unstructured, force bool) error {
+					if resolved == nil {
+						return send(patch, nil)
+					}
+					data, err := resolved.MarshalJSON()
+					if err != nil {
+						return err
+					}
+					return send(client.RawPatch(types.ApplyPatchType, data), &force)
+				})
+		}
+	}
+	hasObject := subresource == "" || subresource == "status"
+	return c.write(obj, hasObject, func() error { return send(patch, nil) })
+}
+
+// apply skips or sends an apply of an intent. obj names the object, and gets the response.
+func (c *Client) apply(
+	ctx context.Context, subresource string, obj, intent any, options *metav1.PatchOptions,
+	send func(resolved *unstructured.Unstructured, force bool) error,
+) error {
+	data, err := json.Marshal(intent)
+	switch {
+	case err != nil:
+		return fmt.Errorf("intent: %w", err)
+	case string(data) == "null":
+		return fmt.Errorf("expected an intent, got nil: %T", intent)
+	}
+	r := request{
+		data: data, subresource: subresource, manager: options.FieldManager,
+		force: options.Force != nil && *options.Force, form: reflect.TypeOf(obj), dryRun: options.DryRun,
+	}
+	if r.intent, err = treeFrom(data); err != nil {
+		return err
+	}
+	r.kind, r.key = r.intent.GroupVersionKind(), client.ObjectKeyFromObject(r.intent)
+	if o, ok := obj.(client.Object); ok { // which names the object of the request, whatever the patch has
+		if r.kind, err = c.GroupVersionKindFor(o); err != nil {
+			return send(nil, false)
+		}
+		r.key = client.ObjectKeyFromObject(o)
+	}
+	cached, err := c.core.apply(ctx, c.Client, r, func(resolved *unstructured.Unstructured, force bool) (response, error) {
+		if err := send(resolved, force); err != nil {
+			return response{}, err
+		}
+		served, _ := objectTree(obj, r.kind)
+		return response{served, true}, nil
+	})
+	if cached == nil || err != nil {
+		return err
+	}
+	return setResponse(obj, cached, nil)
+}
+
+// setResponse sets what a client has of a server's response without an error, an object.
+func setResponse(obj any, response client.Object, err error) error {
+	if err != nil {
+		return err
+	}
+	if reflect.TypeOf(obj) == reflect.TypeOf(response) {
+		o := obj.(client.Object)
+		kind := o.GetObjectKind().GroupVersionKind()
+		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(response).Elem())
+		o.GetObjectKind().SetGroupVersionKind(kind)
+		return nil
+	}
+	data, err := json.Marshal(response)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, obj)
+}

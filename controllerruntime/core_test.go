@@ -1,0 +1,175 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// What is skipped and sent is tested against a whole server, too, in test/e2e.
+
+// TestNewClientErrors: what is missing is named, and where it is.
+func TestNewClientErrors(t *testing.T) {
+	c := &cluster{mapper: meta.NewDefaultRESTMapper(nil)}
+	good := Options{Config: &rest.Config{}, Cache: clusterCache{cluster: c}, Metrics: prometheus.NewRegistry()}
+	with := func(change func(*Options)) Options {
+		o := good
+		change(&o)
+		return o
+	}
+	_, err := NewClient(clusterClient{cluster: c}, good)
+	require.NoError(t, err)
+	for _, row := range []struct {
+		want    string
+		client  client.Client
+		options Options
+	}{
+		{"expected a client, got nil: manager.GetClient() has one", nil, good},
+		{"expected a client, got nil: manager.GetClient() has one", (*Client)(nil), good},
+		{"options: expected Config: manager.GetConfig() has it", clusterClient{cluster: c}, Options{}},
+		{"options: expected Cache: manager.GetCache() has it", clusterClient{cluster: c}, Options{Config: &rest.Config{}}},
+		{"expected a Shadow from 0 to 1, got 2", clusterClient{cluster: c}, with(func(o *Options) { o.Shadow = 2 })},
+		{"expected a Refresh that is not negative, got -1ns", clusterClient{cluster: c}, with(func(o *Options) { o.Refresh = -1 })},
+		{"duplicate metrics collector registration attempted", clusterClient{cluster: c}, good},
+		{"none: no such file", clusterClient{cluster: c}, with(func(o *Options) {
+			o.Config = &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(t.TempDir(), "none")}}
+		})},
+	} {
+		_, err := NewClient(row.client, row.options)
+		require.ErrorContains(t, err, row.want)
+	}
+}
+
+func TestParseTarget(t *testing.T) {
+	for path, want := range map[string]target{
+		"/api/v1/namespaces/a/pods/b":          {coreV1("pods"), "a", "b", ""},
+		"/api/v1/namespaces/a/pods/b/status":   {coreV1("pods"), "a", "b", "status"},
+		"/api/v1/namespaces/a/pods":            {coreV1("pods"), "a", "", ""},
+		"/api/v1/namespaces/a":                 {coreV1("namespaces"), "", "a", ""},
+		"/api/v1/namespaces/a/status":          {coreV1("namespaces"), "", "a", "status"},
+		"/api/v1/namespaces/a/finalize":        {coreV1("namespaces"), "", "a", "finalize"},
+		"/api/v1/nodes/a/proxy/b/c":            {coreV1("nodes"), "", "a", "proxy/b/c"},
+		"/apis/apps/v1/namespaces/a/status/b":  {apps("status"), "a", "b", ""},
+		"/apis/apps/v1/namespaces/a/pods/b/":   {apps("pods"), "a", "b", ""},
+		"/apis/apps/v1/deployments/b/status/c": {apps("deployments"), "", "b", "status/c"},
+	} {
+		got, ok := parseTarget(path)
+		require.True(t, ok, path)
+		require.Equal(t, want, got, path)
+	}
+	for _, path := range []string{"/", "/api", "/api/v1", "/apis/apps/v1", "/version", "/openapi/v3/apis/apps/v1"} {
+		_, ok := parseTarget(path)
+		require.False(t, ok, path)
+	}
+}
+
+func coreV1(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: resource}
+}
+
+func apps(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}
+}
+
+func TestShadowIsSpread(t *testing.T) {
+	d := &core{options: Options{Shadow: 0.25}}
+	sampled := 0
+	for range 100 {
+		if d.isSampled() {
+			sampled++
+		}
+	}
+	require.Equal(t, 25, sampled)
+}
+
+func TestIsKnown(t *testing.T) {
+	known := func() request {
+		intent, err := treeFrom([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}`))
+		require.NoError(t, err)
+		return request{
+			kind: intent.GroupVersionKind(), key: client.ObjectKeyFromObject(intent), intent: intent, manager: "me",
+			dryRun: []string{"All"},
+		}
+	}
+	require.True(t, known().isKnown())
+	for name, change := range map[string]func(*request){
+		"no manager":           func(r *request) { r.manager = "" },
+		"a scale":              func(r *request) { r.subresource = "scale" },
+		"another dry run":      func(r *request) { r.dryRun = []string{"None"} },
+		"another name":         func(r *request) { r.key.Name = "b" },
+		"another namespace":    func(r *request) { r.key.Namespace = "c" },
+		"another kind":         func(r *request) { r.kind.Kind = "Secret" },
+		"a precondition":       func(r *request) { r.intent.SetResourceVersion("1") },
+		"an unreadable intent": func(r *request) { r.intent = &unstructured.Unstructured{} },
+	} {
+		r := known()
+		change(&r)
+		require.False(t, r.isKnown(), name)
+	}
+}
+
+// TestErrors: what can't be applied is an error, before anything is sent.
+func TestErrors(t *testing.T) {
+	c := &cluster{mapper: meta.NewDefaultRESTMapper(nil)}
+	w, err := NewClient(clusterClient{cluster: c}, Options{Schemas: builtin})
+	require.NoError(t, err)
+	owner := client.FieldOwner("me")
+	for _, row := range []struct {
+		want   string
+		intent runtime.ApplyConfiguration
+	}{
+		{"expected an intent, got nil: <nil>", nil},
+		{"expected an intent, got nil: *v1.DeploymentApplyConfiguration", (*appsv1apply.DeploymentApplyConfiguration)(nil)},
+		{"intent: expected an object", rawIntent("3")},
+		{"intent: json: error calling MarshalJSON", rawIntent("{")},
+	} {
+		require.ErrorContains(t, w.Apply(t.Context(), row.intent, owner), row.want)
+		require.ErrorContains(t, w.Status().Apply(t.Context(), row.intent, owner), row.want)
+	}
+	_, err = w.PreviewAdopt(t.Context(), nil, owner)
+	require.EqualError(t, err, "intent: expected an object, got null")
+	_, err = w.PreviewAdopt(t.Context(), rawIntent("{}"), "")
+	require.EqualError(t, err, "expected the name of a field manager")
+	require.Zero(t, c.applies)
+}
+
+// rawIntent is an apply configuration in JSON.
+type rawIntent string
+
+func (rawIntent) IsApplyConfiguration() {}
+
+func (r rawIntent) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+var errNoObject = errors.New("no object")
+
+// kindless is a client that knows no kinds.
+type kindless struct{ clusterClient }
+
+func (kindless) GroupVersionKindFor(runtime.Object) (kind schema.GroupVersionKind, err error) {
+	return kind, errNoObject
+}
+
+func (kindless) Create(context.Context, client.Object, ...client.CreateOption) error {
+	return errNoObject
+}
+
+// TestWith: a client with another one below shares what is known.
+func TestWith(t *testing.T) {
+	c := &cluster{mapper: meta.NewDefaultRESTMapper(nil)}
+	w, err := NewClient(clusterClient{cluster: c}, Options{Schemas: builtin})
+	require.NoError(t, err)
+	other := w.With(kindless{clusterClient{cluster: c}})
+	require.Same(t, w.core, other.core)
+	require.ErrorIs(t, other.Create(t.Context(), nil), errNoObject, "what the client says")
+}
