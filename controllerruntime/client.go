@@ -43,6 +43,12 @@ type Options struct {
 	// that the applies remove what the intents do not have. Finalizers, the status, and owner references and annotations of
 	// other tools do not move. See [Client.PreviewAdopt].
 	Adopt []string
+	// MinimalUpdates makes Update and Status().Update send what the caller changed since it read the object through this
+	// client: as a patch with the resourceVersion, or nothing, which is no error for an object that is old. So the manager
+	// owns what it changed, and not what its Go types write in another way, set or drop. The rest is sent as it is, and
+	// counted: an object that was not read through this client, is the response to a write, or no copy
+	// (UnsafeDisableDeepCopy); and one that may be updated and not patched. It costs an encoding of each object that is read.
+	MinimalUpdates bool
 	// Shadow is the share of the skips, from 0 to 1, that is sent as well. The caller gets the server's response, and a
 	// difference is logged and counted. With 1, everything is sent.
 	Shadow float64
@@ -132,7 +138,9 @@ func (c *Client) Create(ctx context.Context, obj client.Object, opts ...client.C
 
 // Update is client.Client's.
 func (c *Client) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
-	return c.write(obj, true, func() error { return c.Client.Update(ctx, obj, opts...) })
+	options := (&client.UpdateOptions{}).ApplyOptions(opts)
+	return c.update(obj, "", options.Raw == nil, func() error { return c.Client.Update(ctx, obj, opts...) },
+		func(patch client.Patch) error { return c.Client.Patch(ctx, obj, patch, asPatchOptions(options)) })
 }
 
 // Delete is client.Client's.
@@ -196,7 +204,18 @@ func (s *subresource) Patch(
 }
 
 func (s *subresource) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-	return s.client.write(obj, false, func() error { return s.SubResourceClient.Update(ctx, obj, opts...) })
+	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
+	isComparable := s.name == "status" && options.SubResourceBody == nil && options.Raw == nil
+	return s.client.update(obj, s.name, isComparable, func() error { return s.SubResourceClient.Update(ctx, obj, opts...) },
+		func(patch client.Patch) error {
+			return s.SubResourceClient.Patch(ctx, obj, patch,
+				&client.SubResourcePatchOptions{PatchOptions: *asPatchOptions(&options.UpdateOptions)})
+		})
+}
+
+// asPatchOptions returns the options of a patch in the place of an update.
+func asPatchOptions(o *client.UpdateOptions) *client.PatchOptions {
+	return &client.PatchOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
 }
 
 func (s *subresource) Create(

@@ -44,6 +44,7 @@ type core struct {
 	live       dynamic.Interface // reads past the cache; nil for the client that applies
 	configured *configurations   // nil without a cache
 	memory     responses.Memory
+	reads      reads
 	metrics    metrics
 	skips      atomic.Uint64 // for Shadow
 }
@@ -62,7 +63,7 @@ func newCore(c client.Client, options Options) *core {
 }
 
 // metrics count what a client does, by kind.
-type metrics struct{ applies, conflicts, differences, adoptions *prometheus.CounterVec }
+type metrics struct{ applies, updates, conflicts, differences, adoptions *prometheus.CounterVec }
 
 func newMetrics() metrics {
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -71,6 +72,8 @@ func newMetrics() metrics {
 	}
 	return metrics{
 		vec("tenure_applies_total", "Applies by kind and result: skipped, or why they were sent.", "dry_run", "result"),
+		vec("tenure_updates_total", "Updates by kind, subresource and result: patched, unchanged, or why they were sent whole.",
+			"subresource", "result"),
 		vec("tenure_apply_conflicts_total", "Applies with a conflict, by what became of it: resolved by the policy, or "+
 			"returned to the caller.", "result"),
 		vec("tenure_apply_differences_total", "Applies that Shadow sent, to which the server responded with another object "+
@@ -80,7 +83,7 @@ func newMetrics() metrics {
 }
 
 func (m metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.applies, m.conflicts, m.differences, m.adoptions} {
+	for _, c := range []prometheus.Collector{m.applies, m.updates, m.conflicts, m.differences, m.adoptions} {
 		if err := r.Register(c); err != nil {
 			return err
 		}
