@@ -26,14 +26,17 @@ import (
 )
 
 // Strategy is that of one kind at one version, for writes through one subresource.
-type Strategy struct{ write resetfields.Write }
+type Strategy struct {
+	write resetfields.Write
+	types *openapi.Registry
+}
 
 // Of returns the strategy of a kind and a subresource, which is empty for the main resource. types have the kind at all
 // of its versions: [openapi.Builtin], those of a CustomResourceDefinition ([openapi.CompileCRD]) or of the documents
 // that a server publishes ([openapi.CompileV3], [openapi.Union]).
 func Of(types *openapi.Registry, kind schema.GroupVersionKind, subresource string) Strategy {
 	isBuiltin := openapi.Builtin().Versions(kind.GroupKind()) != nil
-	return Strategy{resetfields.Write{Kind: kind, Subresource: subresource, IsBuiltin: isBuiltin, Types: types}}
+	return Strategy{resetfields.Write{Kind: kind, Subresource: subresource, IsBuiltin: isBuiltin, Types: types}, types}
 }
 
 // FieldManager returns the options of a server's FieldManager. The host adds the Converter, such as
