@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts/policy"
@@ -82,10 +82,10 @@ func TestFindUnreadable(t *testing.T) {
 	p := &policy.Policy{Permissions: []policy.Permission{{Managers: []string{"operator"}}}}
 	_, err := excess.Find(p, nil)
 	require.Error(t, err)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	_, err = excess.Find(p, pod)
 	require.EqualError(t, err, "object a has no kind, which permissions are about")
-	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	pod.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "operator", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
 		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec"`)}, Time: &metav1.Time{Time: time.Unix(1, 0)},
