@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/controllerruntime"
-	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // release is what Helm applies.
@@ -31,6 +31,11 @@ metadata:
   annotations: {example.com/run-now: "yes"}
 spec: {every: 60s, space: 1000m, compression: zstd}
 `
+
+// permissions are what the operator means to own.
+var permissions = &policy.Policy{Permissions: []policy.Permission{{
+	Managers: []string{"backups"}, Fields: []string{".metadata.finalizers", `.metadata.labels["` + label + `"]`},
+}}}
 
 // TestUpgrade upgrades a release of Helm, which applies without force, after the operator has reconciled its object. It
 // runs on Tenure's API server, and on the cluster of the kubeconfig that BACKUPS_KUBECONFIG names.
@@ -50,6 +55,8 @@ func TestUpgrade(t *testing.T) {
 			err := apply(t, c, strings.Replace(release, "60s", "90s", 1), "helm")
 			require.True(t, apierrors.IsConflict(err), "the operator owns what its Go type wrote: %v", err)
 			require.ErrorContains(t, err, `conflicts with "backups"`)
+			err = controllerruntime.CheckOwnership(t.Context(), c, permissions, newList())
+			require.ErrorContains(t, err, "backup.example.com/nightly in default: .spec.every: backups (Update) owns it since ")
 		})
 		t.Run(name+", minimal updates", func(t *testing.T) {
 			c := newClient(t, config)
@@ -62,18 +69,7 @@ func TestUpgrade(t *testing.T) {
 			live := stored(t, c)
 			require.Equal(t, map[string]any{"every": "90s", "space": int64(2), "compression": "zstd"}, live.Object["spec"])
 			require.Equal(t, []string{finalizer}, live.GetFinalizers())
-			entries, err := managedfields.Read(live)
-			require.NoError(t, err)
-			var owned []string
-			for _, e := range entries {
-				for path := range e.Owned().All() {
-					if e.Manager == "backups" {
-						owned = append(owned, path.String())
-					}
-				}
-			}
-			require.ElementsMatch(t, []string{".metadata.finalizers", `.metadata.finalizers[="example.com/backups"]`, ".metadata.labels",
-				`.metadata.labels["example.com/scheduled"]`}, owned)
+			require.NoError(t, controllerruntime.CheckOwnership(t.Context(), c, permissions, newList()))
 		})
 	}
 }
@@ -113,10 +109,14 @@ func newClient(t *testing.T, config *rest.Config) client.Client {
 	c, err := client.New(config, client.Options{Scheme: newScheme()})
 	require.NoError(t, err)
 	require.NoError(t, apply(t, c, string(backupDefinition), "test"))
-	live := &unstructured.UnstructuredList{}
-	live.SetGroupVersionKind(backupKind.GroupVersion().WithKind("BackupList"))
-	require.Eventually(t, func() bool { return c.List(t.Context(), live) == nil }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return c.List(t.Context(), newList()) == nil }, 30*time.Second, 20*time.Millisecond)
 	return c
+}
+
+func newList() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(backupKind.GroupVersion().WithKind("BackupList"))
+	return list
 }
 
 func newCache(t *testing.T, config *rest.Config) cache.Cache {
