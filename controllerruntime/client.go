@@ -38,16 +38,17 @@ type Options struct {
 	// object, and returns a decision for each conflict. If one is conflicts.Refuse, or Resolve nil, the caller gets the
 	// server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
-	// Adopt are the managers whose Updates of the objects themselves were those of this controller, before it applied: often
-	// its own name. What they own moves to the Apply entry before the first apply of an object, in a write of its own, so
-	// that the applies remove what the intents do not have. Finalizers, the status, and owner references and annotations of
-	// other tools do not move. See [Client.PreviewAdopt].
-	Adopt []string
+	// UpgradeFrom are the managers whose Updates of the objects themselves were those of this controller, before it
+	// applied: often its own name. What they own moves to the Apply entry before the first apply of an object, in a write
+	// of its own, so that the applies remove what the intents do not have. Finalizers, the status, and owner references
+	// and annotations of other tools do not move. See [Client.PreviewUpgrade].
+	UpgradeFrom []string
 	// MinimalUpdates makes Update and Status().Update send what the caller changed since it read the object through this
 	// client: as a patch with the resourceVersion, or nothing, which is no error for an object that is old. So the manager
 	// owns what it changed, and not what its Go types write in another way, set or drop. The rest is sent as it is, and
 	// counted: an object that was not read through this client, is the response to a write, or no copy
-	// (UnsafeDisableDeepCopy); and one that may be updated and not patched. It costs an encoding of each object that is read.
+	// (UnsafeDisableDeepCopy); and one that may be updated and not patched. It costs an encoding of each object that is
+	// read.
 	MinimalUpdates bool
 	// Shadow is the share of the skips, from 0 to 1, that is sent as well. The caller gets the server's response, and a
 	// difference is logged and counted. With 1, everything is sent.
@@ -56,8 +57,9 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Refresh is after how long changed schemas of built-in kinds are looked for; 10 minutes if it is zero.
 	Refresh time.Duration
-	// Schemas returns the types of an API group at all of its versions, nil for one that is not served. They take the place
-	// of Config and Cache for a client that has no server, such as a fake one: conflicts are decided, and nothing is skipped.
+	// Schemas returns the types of an API group at all of its versions, nil for one that is not served. They take the
+	// place of Config and Cache for a client that has no server, such as a fake one: conflicts are decided, and nothing is
+	// skipped.
 	Schemas func(ctx context.Context, group string) (*openapi.Registry, error)
 }
 
@@ -69,8 +71,8 @@ type Client struct {
 	*core
 }
 
-// NewClient wraps a client, mostly that of a manager. All writes have to go through it, so that no response is older than
-// one of them.
+// NewClient wraps a client, mostly that of a manager. All writes have to go through it, so that no response is older
+// than one of them.
 func NewClient(c client.Client, options Options) (*Client, error) {
 	switch v := reflect.ValueOf(c); {
 	case c == nil || v.Kind() == reflect.Pointer && v.IsNil():

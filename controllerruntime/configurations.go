@@ -47,8 +47,8 @@ type configurations struct {
 	definitions map[schema.GroupResource]*definition
 }
 
-// definition is a CustomResourceDefinition that was compiled. It has no types if a webhook converts objects: it may do so
-// in another way each time.
+// definition is a CustomResourceDefinition that was compiled. It has no types if a webhook converts objects: it may do
+// so in another way each time.
 type definition struct {
 	types           *openapi.Registry
 	uid, generation any

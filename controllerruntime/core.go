@@ -34,8 +34,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// core is what the clients and the transport of one NewClient share. [responses.Memory] has the rule of what is skipped;
-// besides, nothing may have a say that is not watched.
+// core is what the clients and the transport of one NewClient share. [responses.Memory] has the rule of what is
+// skipped; besides, nothing may have a say that is not watched.
 type core struct {
 	options    Options
 	scheme     *runtime.Scheme // has the kinds that the cache keeps as Go structs; others are unstructured
@@ -63,7 +63,7 @@ func newCore(c client.Client, options Options) *core {
 }
 
 // metrics count what a client does, by kind.
-type metrics struct{ applies, updates, conflicts, differences, adoptions *prometheus.CounterVec }
+type metrics struct{ applies, updates, conflicts, differences, upgrades *prometheus.CounterVec }
 
 func newMetrics() metrics {
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -78,12 +78,12 @@ func newMetrics() metrics {
 			"returned to the caller.", "result"),
 		vec("tenure_apply_differences_total", "Applies that Shadow sent, to which the server responded with another object "+
 			"than the cached one."),
-		vec("tenure_adoptions_total", "Objects of which fields moved from updates to applies."),
+		vec("tenure_upgrades_total", "Objects of which fields moved from updates to applies."),
 	}
 }
 
 func (m metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.applies, m.updates, m.conflicts, m.differences, m.adoptions} {
+	for _, c := range []prometheus.Collector{m.applies, m.updates, m.conflicts, m.differences, m.upgrades} {
 		if err := r.Register(c); err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (c *core) look(ctx context.Context, reader client.Reader, d *decision) (why
 	case skips != nil && !skips(d.kind, isDryRun):
 		why = "not selected"
 	}
-	needs := c.options.Resolve != nil || c.options.Adopt != nil
+	needs := c.options.Resolve != nil || c.options.UpgradeFrom != nil
 	for _, step := range []func() string{
 		func() (why string) { d.types, why = c.typesOf(ctx, d.kind, d.subresource); return why },
 		func() (why string) { d.cached, why = c.cachedOf(ctx, reader, d.request); return why },
@@ -208,7 +208,7 @@ func (c *core) look(ctx context.Context, reader client.Reader, d *decision) (why
 // typesOf returns the types of a kind. why says that something that is not watched may have a say in its objects.
 func (c *core) typesOf(ctx context.Context, kind schema.GroupVersionKind, subresource string) (t *openapi.Registry, why string) {
 	published := func(why string) (*openapi.Registry, string) {
-		if why != "" && c.options.Resolve == nil && c.options.Adopt == nil {
+		if why != "" && c.options.Resolve == nil && c.options.UpgradeFrom == nil {
 			return nil, why
 		}
 		t, err := c.schemas(ctx, kind.Group)
@@ -275,8 +275,8 @@ type response struct {
 	isPlain bool
 }
 
-// apply returns the cached object as the response to an apply, or sends it with a client: send gets nil for the intent as
-// it is, or what its conflicts were resolved to.
+// apply returns the cached object as the response to an apply, or sends it with a client: send gets nil for the intent
+// as it is, or what its conflicts were resolved to.
 func (c *core) apply(
 	ctx context.Context, with client.Client, r request,
 	send func(resolved *unstructured.Unstructured, force bool) (response, error),
@@ -285,7 +285,7 @@ func (c *core) apply(
 	if d.result == skipped {
 		return d.known()
 	}
-	if err := c.adopt(ctx, with, d); err != nil {
+	if err := c.upgrade(ctx, with, d); err != nil {
 		return nil, err
 	}
 	isSame, version := false, ""
@@ -442,7 +442,8 @@ func objectTree(obj any, kind schema.GroupVersionKind) (map[string]any, error) {
 	return out.Object, nil
 }
 
-// readObject reads an object as a server would encode it, in the form that a cache has it. A nil object comes with an error.
+// readObject reads an object as a server would encode it, in the form that a cache has it. A nil object comes with an
+// error.
 func readObject(
 	ctx context.Context, reader client.Reader, scheme *runtime.Scheme, kind schema.GroupVersionKind, key client.ObjectKey,
 ) (client.Object, error) {

@@ -137,9 +137,9 @@ func TestErrors(t *testing.T) {
 		require.ErrorContains(t, w.Apply(t.Context(), row.intent, owner), row.want)
 		require.ErrorContains(t, w.Status().Apply(t.Context(), row.intent, owner), row.want)
 	}
-	_, err = w.PreviewAdopt(t.Context(), nil, owner)
+	_, err = w.PreviewUpgrade(t.Context(), nil, owner)
 	require.EqualError(t, err, "intent: expected an object, got null")
-	_, err = w.PreviewAdopt(t.Context(), rawIntent("{}"), "")
+	_, err = w.PreviewUpgrade(t.Context(), rawIntent("{}"), "")
 	require.EqualError(t, err, "expected the name of a field manager")
 	require.Zero(t, c.applies)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// changed is the difference of two trees as operations of a JSON Patch, and as a merge patch, if one can say it: it can't
-// change an item of a list, and sets no null.
+// changed is the difference of two trees as operations of a JSON Patch, and as a merge patch, if one can say it: it
+// can't change an item of a list, and sets no null.
 type changed struct {
 	operations []operation
 	isMerge    bool
@@ -36,9 +36,10 @@ func (c *changed) add(op, path string, value any) {
 	c.operations = append(c.operations, o)
 }
 
-// difference returns the patch that makes after of before, at a resourceVersion. A merge patch creates the maps that lead
-// to a change, where a Go type writes them and the stored object has none. It would write a list whole, with all items as
-// the Go type writes them, so that a change in a list is a JSON Patch: items of others stay as they are stored.
+// difference returns the patch that makes after of before, at a resourceVersion. A merge patch creates the maps that
+// lead to a change, where a Go type writes them and the stored object has none. It would write a list whole, with all
+// items as the Go type writes them, so that a change in a list is a JSON Patch: items of others stay as they are
+// stored.
 func difference(version string, before, after map[string]any) (patch client.Patch, result string) {
 	c, merge := &changed{isMerge: true}, map[string]any{}
 	c.maps("", merge, before, after)
@@ -102,8 +103,8 @@ func (c *changed) maps(path string, merge, before, after map[string]any) {
 	}
 }
 
-// lists adds what makes after of before, item by item as long as their order is the same. An example: before is [A B C],
-// after is [B′ C D], and B′ has the name of B. A is removed, B changed, C left as it is, and D added.
+// lists adds what makes after of before, item by item as long as their order is the same. An example: before is [A B
+// C], after is [B′ C D], and B′ has the name of B. A is removed, B changed, C left as it is, and D added.
 func (c *changed) lists(path string, before, after []any) {
 	at := 0
 	here := func() string { return path + "/" + strconv.Itoa(at) }
@@ -129,8 +130,8 @@ func (c *changed) lists(path string, before, after []any) {
 	}
 }
 
-// itemKeys are the fields that identify items in the lists of Kubernetes' own kinds. No harm is done by a wrong one: what
-// is changed is another item, with the same result.
+// itemKeys are the fields that identify items in the lists of Kubernetes' own kinds. No harm is done by a wrong one:
+// what is changed is another item, with the same result.
 var itemKeys = []string{
 	"name", "key", "type", "uid", "id", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey",
 }

@@ -21,9 +21,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Transport is for the Wrap of a rest.Config, for clients that are not controller-runtime's: it skips applies and decides
-// their conflicts as the client does, and sends everything else with next. It takes and gives JSON; nothing is skipped for
-// a client that does not accept JSON.
+// Transport is for the Wrap of a rest.Config, for clients that are not controller-runtime's: it skips applies and
+// decides their conflicts as the client does, and sends everything else with next. It takes and gives JSON; nothing is
+// skipped for a client that does not accept JSON.
 func (c *Client) Transport(next http.RoundTripper) http.RoundTripper {
 	t := &transport{next: next, client: c}
 	if c.options.Config != nil {

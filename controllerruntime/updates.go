@@ -191,8 +191,8 @@ func (c *Client) update(
 
 const patchedResult = "patched"
 
-// resultOf returns what became of a patch. What is refused may be no fault of the update: the verb may be forbidden, and a
-// server may not have what a Go type writes.
+// resultOf returns what became of a patch. What is refused may be no fault of the update: the verb may be forbidden,
+// and a server may not have what a Go type writes.
 func resultOf(err error) string {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -25,10 +25,10 @@
 //     changed. So Helm applies without force: what others take after Run is a conflict.
 //   - Finish adds to an error of the action which objects had changed by then.
 //
-// Set ServerSideApply, and not ForceConflicts. Other post-renderers run before this one. What Helm does not render is not
-// planned: the folder crds/, which Helm creates before the first revision is rendered, and the objects that it deletes.
-// Helm makes some checks after Run, such as whether an object is another release's. So no field moves of an object that
-// is not marked as the release's, unless with TakeOwnership.
+// Set ServerSideApply, and not ForceConflicts. Other post-renderers run before this one. What Helm does not render is
+// not planned: the folder crds/, which Helm creates before the first revision is rendered, and the objects that it
+// deletes. Helm makes some checks after Run, such as whether an object is another release's. So no field moves of an
+// object that is not marked as the release's, unless with TakeOwnership.
 //
 // # Rollbacks
 //

@@ -25,9 +25,9 @@ type Comparison struct {
 	Unowned *fieldpath.Set
 }
 
-// Compare compares a live object, nil for none, with an intent of a manager, without a client: lists by their keys, values
-// as a server stores them. Entries of other versions are compared by their paths as they are. The result shares memory
-// with both objects.
+// Compare compares a live object, nil for none, with an intent of a manager, without a client: lists by their keys,
+// values as a server stores them. Entries of other versions are compared by their paths as they are. The result shares
+// memory with both objects.
 func (s Strategy) Compare(ctx context.Context, live, intent runtime.Object, manager string) (*Comparison, error) {
 	if manager == "" {
 		return nil, errors.New("expected the name of a field manager")

@@ -135,8 +135,8 @@ func expressionOf(quoted string) string {
 	})
 }
 
-// readings returns the marked texts of the field of an example, which may be written as a server does; none for what is no
-// path.
+// readings returns the marked texts of the field of an example, which may be written as a server does; none for what is
+// no path.
 func readings(text string) (paths []string) {
 	names := withDots.FindStringSubmatch(text)
 	isText := names != nil && strings.HasPrefix(text, ".metadata") // nothing is in an annotation or a label
@@ -149,12 +149,13 @@ func readings(text string) (paths []string) {
 	return paths
 }
 
-// What a pattern of a name has, and the expression for it. A backslash before a * or a backslash makes it one of the name.
+// What a pattern of a name has, and the expression for it. A backslash before a * or a backslash makes it one of the
+// name.
 var (
 	toExpression = strings.NewReplacer(`\\\\`, `\\`, `\\\*`, `\*`, `\*`, `.*`)
 	toPattern    = strings.NewReplacer(`\`, `\\`, `*`, `\*`)
 )
 
-// Quote returns a pattern that matches a name and nothing else, such as the name of a manager: a * in it means itself. For
-// fields there is [Exactly].
+// Quote returns a pattern that matches a name and nothing else, such as the name of a manager: a * in it means itself.
+// For fields there is [Exactly].
 func Quote(name string) string { return toPattern.Replace(name) }

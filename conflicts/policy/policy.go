@@ -1,5 +1,5 @@
-// Package policy decides the conflicts of applies once, for every tool: a file says which fields a manager takes, leaves
-// or shares, and from whom.
+// Package policy decides the conflicts of applies once, for every tool: a file says which fields a manager takes,
+// leaves or shares, and from whom.
 //
 //	apiVersion: tenure-ssa.github.io/v1alpha1
 //	kind: ConflictPolicy
@@ -36,8 +36,8 @@ const (
 	Kind       = "ConflictPolicy"
 )
 
-// Policy decides conflicts. It must not be changed while it is used; then it is safe for concurrent use. The zero Policy
-// and a nil one refuse every conflict.
+// Policy decides conflicts. It must not be changed while it is used; then it is safe for concurrent use. The zero
+// Policy and a nil one refuse every conflict.
 type Policy struct {
 	// APIVersion and Kind are those of this package.
 	APIVersion string `json:"apiVersion" jsonschema:"enum=tenure-ssa.github.io/v1alpha1"`
@@ -69,8 +69,8 @@ type Rule struct {
 	// LabelSelector selects objects by the labels that they have, not by those of the intent.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// Fields are paths as commands print them, such as .spec.template.spec.containers[name="app"].image or
-	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the field, or what it
-	// is in. A * stands for characters of one name, or of what is in one pair of brackets:
+	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the field, or what
+	// it is in. A * stands for characters of one name, or of what is in one pair of brackets:
 	// .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be left out. Outside of
 	// quotes, a dot may be in a name.
 	Fields []string `json:"fields,omitempty"`
@@ -150,9 +150,9 @@ func (v Verdict) String() string {
 	return text
 }
 
-// Decide returns a verdict on each conflict of an apply to obj, as it is on the server. A field of several owners, and what
-// is in it, gets the verdict of them all that changes least: one rule takes nothing that another one leaves. A nil obj has
-// no kind, name and labels.
+// Decide returns a verdict on each conflict of an apply to obj, as it is on the server. A field of several owners, and
+// what is in it, gets the verdict of them all that changes least: one rule takes nothing that another one leaves. A nil
+// obj has no kind, name and labels.
 func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) []Verdict {
 	if obj == nil {
 		obj = &metav1.PartialObjectMetadata{}

@@ -72,8 +72,9 @@ type response struct {
 	state      state
 }
 
-// learnt is a response, and its object in JSON if that is not the cached one: then it is the response for the version of
-// the object only. A cache may drop fields, a Go struct write values in another way, and a new definition add defaults.
+// learnt is a response, and its object in JSON if that is not the cached one: then it is the response for the version
+// of the object only. A cache may drop fields, a Go struct write values in another way, and a new definition add
+// defaults.
 type learnt struct {
 	response
 	object, version string

@@ -109,8 +109,8 @@ func TestResponsesOfThisSecond(t *testing.T) {
 	})
 }
 
-// TestVersions: a cache has the writes of a process that were answered; one of which the version is not known is told by
-// what is asked later.
+// TestVersions: a cache has the writes of a process that were answered; one of which the version is not known is told
+// by what is asked later.
 func TestVersions(t *testing.T) {
 	var a Memory
 	key := Key{GroupKind: schema.GroupKind{Kind: "Pod"}, NamespacedName: types.NamespacedName{Name: "a"}}

@@ -192,7 +192,7 @@ func oldRelease(t *testing.T, c client.Client, image string, labels map[string]s
 // nothing else. The cache may strip managed fields.
 func TestFromUpdateToApply(t *testing.T) {
 	for _, isHalfMigrated := range []bool{false, true} {
-		w := newWrapped(t, controllerruntime.Options{Adopt: []string{"me"}}, cache.Options{
+		w := newWrapped(t, controllerruntime.Options{UpgradeFrom: []string{"me"}}, cache.Options{
 			DefaultTransform: map[bool]toolscache.TransformFunc{true: cache.TransformStripManagedFields()}[isHalfMigrated],
 		})
 		intent := func() *appsv1apply.DeploymentApplyConfiguration {
@@ -203,7 +203,7 @@ func TestFromUpdateToApply(t *testing.T) {
 			require.NoError(t, w.plain.Get(t.Context(), webKey, d))
 			return d
 		}
-		preview, err := w.PreviewAdopt(t.Context(), intent(), "me")
+		preview, err := w.PreviewUpgrade(t.Context(), intent(), "me")
 		require.NoError(t, err)
 		require.Nil(t, preview, "of an object that does not exist")
 		oldRelease(t, w.plain, "web:1", map[string]string{"app": "web", "old": "x"})
@@ -214,7 +214,7 @@ func TestFromUpdateToApply(t *testing.T) {
 			require.NoError(t, applyWith(t, w.plain, deployment("web", 1, "web:1"))())
 		}
 		err = applyWith(t, w.plain, intent())()
-		require.True(t, apierrors.IsConflict(err), "without Adopt, its own updates are in conflict: %v", err)
+		require.True(t, apierrors.IsConflict(err), "without UpgradeFrom, its own updates are in conflict: %v", err)
 
 		for i, image := range []string{"web:1", "web:3"} { // the second is a release that was rolled back
 			if image == "web:3" {
@@ -225,7 +225,7 @@ func TestFromUpdateToApply(t *testing.T) {
 				err := w.options.Cache.Get(t.Context(), webKey, &cached)
 				return err == nil && cached.ResourceVersion == get().ResourceVersion
 			}, patience, 10*time.Millisecond)
-			preview, err := w.PreviewAdopt(t.Context(), intent(), "me")
+			preview, err := w.PreviewUpgrade(t.Context(), intent(), "me")
 			require.NoError(t, err)
 			require.NotNil(t, preview)
 			require.Equal(t, "me", preview.Changes[0].Manager.Manager)
@@ -238,11 +238,11 @@ func TestFromUpdateToApply(t *testing.T) {
 			require.Equal(t, "web:2", d.Spec.Template.Spec.Containers[0].Image)
 			require.EqualValues(t, 1, d.Status.Replicas)
 			require.EqualValues(t, 5, d.Spec.MinReadySeconds, "applies of another manager are not its updates")
-			preview, err = w.PreviewAdopt(t.Context(), intent(), "me")
+			preview, err = w.PreviewUpgrade(t.Context(), intent(), "me")
 			require.NoError(t, err)
 			require.Nil(t, preview, "once")
 			w.requireSkipped(t, func() error { return applyWith(t, w, intent())() })
-			require.Equal(t, i+1, w.results(t)["tenure_adoptions_total"])
+			require.Equal(t, i+1, w.results(t)["tenure_upgrades_total"])
 		}
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// PreviewAdopt returns what the next apply of an intent moves because of Options.Adopt, before it applies; nil for nothing.
-// Nothing is written. The Changes of the result say which fields the manager gains and the updaters lose.
-func (c *Client) PreviewAdopt(
+// PreviewUpgrade returns what the next apply of an intent moves because of Options.UpgradeFrom, before it applies; nil
+// for nothing. Nothing is written. The Changes of the result say which fields the manager gains and the updaters lose.
+func (c *Client) PreviewUpgrade(
 	ctx context.Context, intent runtime.ApplyConfiguration, manager client.FieldOwner,
 ) (*ownership.Result, error) {
 	data, err := json.Marshal(intent)
@@ -49,10 +49,11 @@ func (c *Client) PreviewAdopt(
 	return c.moves(ctx, decision{request: r, types: types, cached: live})
 }
 
-// adopt moves the fields of the updaters of Options.Adopt to the entry of the one who applies, before a request is sent.
-// It writes nothing once they are moved. If the cached object is older than the stored one, the server responds with 409.
-func (c *core) adopt(ctx context.Context, with client.Client, d decision) error {
-	if len(c.options.Adopt) == 0 || d.types == nil || d.cached == nil || len(d.dryRun) > 0 || d.subresource != "" {
+// upgrade moves the fields of the updaters of Options.UpgradeFrom to the entry of the one who applies, before a request
+// is sent. It writes nothing once they are moved. If the cached object is older than the stored one, the server
+// responds with 409.
+func (c *core) upgrade(ctx context.Context, with client.Client, d decision) error {
+	if len(c.options.UpgradeFrom) == 0 || d.types == nil || d.cached == nil || len(d.dryRun) > 0 || d.subresource != "" {
 		return nil
 	}
 	if d.isStripped() {
@@ -79,13 +80,14 @@ func (c *core) adopt(ctx context.Context, with client.Client, d decision) error 
 		return d.key.Name, moved.GetResourceVersion()
 	})
 	if err != nil {
-		return fmt.Errorf("adopt the fields of %s: %w", strings.Join(c.options.Adopt, ", "), err)
+		return fmt.Errorf("upgrade the fields of %s: %w", strings.Join(c.options.UpgradeFrom, ", "), err)
 	}
-	count(c.metrics.adoptions, d.kind)
+	count(c.metrics.upgrades, d.kind)
 	return nil
 }
 
-// moves returns the result of the moves of what the updaters of Options.Adopt own; nil if they own nothing that moves.
+// moves returns the result of the moves of what the updaters of Options.UpgradeFrom own; nil if they own nothing that
+// moves.
 func (c *core) moves(ctx context.Context, d decision) (*ownership.Result, error) {
 	list, err := managedfields.Read(d.cached)
 	if err != nil {
@@ -96,10 +98,10 @@ func (c *core) moves(ctx context.Context, d decision) (*ownership.Result, error)
 	for i := range list {
 		e := &list[i]
 		isUpdate := e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
-		if !isUpdate || !slices.Contains(c.options.Adopt, e.Manager) || e.APIVersion != d.kind.GroupVersion().String() {
+		if !isUpdate || !slices.Contains(c.options.UpgradeFrom, e.Manager) || e.APIVersion != d.kind.GroupVersion().String() {
 			continue
 		}
-		if fields := adopted(e.Owned(), d.intent); !fields.IsEmpty() {
+		if fields := moving(e.Owned(), d.intent); !fields.IsEmpty() {
 			moves = append(moves, ownership.Transfer{Fields: fields, From: e.Key, To: to})
 		}
 	}
@@ -113,9 +115,9 @@ func (c *core) moves(ctx context.Context, d decision) (*ownership.Result, error)
 	return mover.Do(ctx, d.cached, moves...)
 }
 
-// adopted returns the paths of what moves, each with all below it: everything that an updater owns but the status,
+// moving returns the paths of what moves, each with all below it: everything that an updater owns but the status,
 // finalizers, and those owner references and annotations of Kubernetes' own tools that the intent does not have.
-func adopted(owned *fieldpath.Set, intent *unstructured.Unstructured) *fieldpath.Set {
+func moving(owned *fieldpath.Set, intent *unstructured.Unstructured) *fieldpath.Set {
 	var paths []fieldpath.Path
 	add := func(parent fieldpath.Path, e fieldpath.Element) {
 		paths = append(paths, append(slices.Clone(parent), e))
@@ -128,7 +130,7 @@ func adopted(owned *fieldpath.Set, intent *unstructured.Unstructured) *fieldpath
 			for e, entry := range entry.Below.Level() {
 				name, _ := e.Field()
 				for item := range entry.Below.Level() {
-					if name == "annotations" && isAdopted(item, intent) || name == "ownerReferences" && hasOwner(item, intent) {
+					if name == "annotations" && annotationMoves(item, intent) || name == "ownerReferences" && hasOwner(item, intent) {
 						add(append(metadata, e), item)
 					}
 				}
@@ -143,8 +145,8 @@ func adopted(owned *fieldpath.Set, intent *unstructured.Unstructured) *fieldpath
 	return fieldpath.NewSet(paths...)
 }
 
-// isAdopted reports whether an annotation moves: one of the intent, or of a domain that is not Kubernetes' own.
-func isAdopted(annotation fieldpath.Element, intent *unstructured.Unstructured) bool {
+// annotationMoves reports whether an annotation moves: one of the intent, or of a domain that is not Kubernetes' own.
+func annotationMoves(annotation fieldpath.Element, intent *unstructured.Unstructured) bool {
 	name, _ := annotation.Field()
 	domain, _, _ := strings.Cut(name, "/")
 	_, isIntended := intent.GetAnnotations()[name]
