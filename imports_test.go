@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -369,4 +370,25 @@ func TestFieldsV1IsNotCopied(t *testing.T) {
 		"internal/fieldsv1/bytes.go":             true, // without the tag it does not copy
 		"benchmarks/internal/workloads/codec.go": true, // once, before the measurement
 	}, seen)
+}
+
+// TestDesignNamesPackages: the table of packages has all of the root module.
+func TestDesignNamesPackages(t *testing.T) {
+	design, err := os.ReadFile("doc/design.md")
+	require.NoError(t, err)
+	for pkg := range importsIn(t, ".") {
+		require.Contains(t, string(design), "`"+pkg+"`")
+	}
+}
+
+// TestDifferencesAreNumberedOnce: tests and comments cite rows by their numbers.
+func TestDifferencesAreNumberedOnce(t *testing.T) {
+	text, err := os.ReadFile("doc/differences.md")
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([0-9]+) \|`).FindAllStringSubmatch(string(text), -1) {
+		require.False(t, seen[row[1]], "row %s", row[1])
+		seen[row[1]] = true
+	}
+	require.NotEmpty(t, seen)
 }

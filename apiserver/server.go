@@ -5,9 +5,9 @@
 //	client, err := kubernetes.NewForConfig(server.Config())
 //
 // It serves built-in resources and CustomResourceDefinitions to kubectl, client-go and other
-// clients. It runs no controllers, so nothing creates the Pods of a Deployment. It does what
-// storing objects needs: it deletes the contents of deleted Namespaces, and serves
-// CustomResourceDefinitions as soon as they are created.
+// clients. No controller of kube-controller-manager runs but three that storing objects needs, so nothing creates the Pods
+// of a Deployment: one deletes the contents of deleted Namespaces, one the objects of deleted definitions, and one
+// aggregates ClusterRoles. A CustomResourceDefinition is served as soon as it is created.
 //
 // The kinds are served by the REST storages of k8s.io/kubernetes and apiextensions, behind the handlers and filters of
 // k8s.io/apiserver. Writes are the exception: package internal/writes serves them, with Tenure for managed fields.

@@ -34,7 +34,7 @@
 //   - Atomic values move as a whole.
 //   - An applier does not come to own a declared container that has content, as an updater may: no intent owns one,
 //     and the next intent would remove it.
-//   - Entries are sorted, and empty ones are removed. A new entry has the time of the entry that its fields come from;
-//     an adoption has none.
+//   - Entries are sorted, and empty ones are removed. A new entry has the time of the entry that its fields come from; a
+//     new entry of an adoption has the time of the move.
 //   - Inputs are not changed.
 package ownership

@@ -1,7 +1,7 @@
 // Package custom implements custom resources and the lifecycle of CustomResourceDefinitions.
 //
 // A [Definition] is a CustomResourceDefinition that is served, and returns a resource for each
-// of its versions; their strategy is in strategy.go. The [Controller] keeps the served
+// of its versions. The [Controller] keeps the served
 // definitions up to date with the storage. Schemas, CEL rules, defaulting, pruning and webhook
 // conversion are those of k8s.io/apiextensions-apiserver.
 package custom
