@@ -4,9 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,3 +123,57 @@ func receiver(d *ast.FuncDecl) string {
 	}
 	return of.(*ast.Ident).Name + "."
 }
+
+var (
+	citedTest = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*\b`)
+	citedFile = regexp.MustCompile(`\b[a-z][a-z0-9_/]*\.go\b`)
+	comment   = regexp.MustCompile(`(?m)(?:^|[^":])//(.*)$`)
+)
+
+// TestCommentsCiteWhatExists requires that the tests exist that documents and comments name, or those that begin so, and
+// the files that comments name. Lists of the tests of others are data, not comments.
+func TestCommentsCiteWhatExists(t *testing.T) {
+	files, texts := map[string]bool{}, map[string]string{}
+	var tests []string
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		name := strings.TrimSuffix(path, ".txt") // of what is compiled elsewhere
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") && !strings.HasSuffix(path, ".md") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		text := string(data)
+		if strings.HasSuffix(name, ".go") {
+			for parts := strings.Split(name, "/"); len(parts) > 0; parts = parts[1:] {
+				files[strings.Join(parts, "/")] = true
+			}
+			for _, name := range declaredTest.FindAllStringSubmatch(text, -1) {
+				tests = append(tests, name[1])
+			}
+			comments := ""
+			for _, line := range comment.FindAllStringSubmatch(text, -1) {
+				comments += line[1] + "\n"
+			}
+			text = comments
+		}
+		texts[path] = text
+		return err
+	}))
+	for path, text := range texts {
+		for _, name := range citedTest.FindAllString(text, -1) {
+			begins := func(test string) bool { return strings.HasPrefix(test, name) }
+			if !slices.ContainsFunc(tests, begins) {
+				t.Errorf("%s names %s", path, name)
+			}
+		}
+		if strings.HasSuffix(path, ".md") || path == "citations_test.go" {
+			continue
+		}
+		for _, name := range citedFile.FindAllString(text, -1) {
+			if !files[name] {
+				t.Errorf("%s names %s", path, name)
+			}
+		}
+	}
+}
+
+var declaredTest = regexp.MustCompile(`(?m)^(?:func|type|var) ((?:Test|Fuzz|Benchmark)\w*)`)
