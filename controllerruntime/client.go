@@ -71,7 +71,7 @@ type Client struct {
 	*core
 }
 
-// NewClient wraps a client, mostly that of a manager. All writes have to go through it, so that no response is older
+// NewClient wraps a client, mostly a manager's. All writes have to go through it, so that no response is older
 // than one of them.
 func NewClient(c client.Client, options Options) (*Client, error) {
 	switch v := reflect.ValueOf(c); {

@@ -21,7 +21,7 @@ import (
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// admissionKinds say what is called for a write, of which a plan knows nothing. Policies count without a binding, too.
+// admissionKinds say what is called for a write and unknown to a plan. Policies count without a binding, too.
 var admissionKinds = []schema.GroupKind{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"},

@@ -114,7 +114,7 @@ type request struct {
 	identity string
 }
 
-// isKnown reports whether a request is one of which the response is learned. Preconditions are the server's to check.
+// isKnown reports whether the response to a request is learned. Preconditions are the server's to check.
 func (r request) isKnown() bool {
 	in := r.intent
 	return r.manager != "" && (r.subresource == "" || r.subresource == "status") &&

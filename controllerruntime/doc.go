@@ -20,7 +20,7 @@
 // apply after a change is sent, and one more, to which the server responds with the object as it is; then none, until
 // something changes. A cache that lags behind does no harm as long as the controller watches what it applies.
 //
-// The manager is that of the call: client.FieldOwner, or client.WithFieldOwner around this client. One that is set
+// The call says who the manager is: client.FieldOwner, or client.WithFieldOwner around this client. One that is set
 // below, as by client.Options.FieldOwner, is not seen, so that everything is sent.
 //
 // # Caches
@@ -35,5 +35,5 @@
 //	tenure_updates_total             updates with Options.MinimalUpdates, by result: patched, unchanged, or why they were whole
 //	tenure_apply_conflicts_total     applies with a conflict, by result: resolved or returned
 //	tenure_apply_differences_total   applies of Options.Shadow to which the server responded with another object
-//	tenure_upgrades_total            objects of which fields moved to the Apply entry
+//	tenure_upgrades_total            objects with fields that moved to the Apply entry
 package controllerruntime

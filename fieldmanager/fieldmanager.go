@@ -34,7 +34,7 @@ type Types interface {
 type Converter interface {
 	// Convert returns obj at a version, as a new object or obj itself. It must not change obj: that is an object of the
 	// write as it was given, or, to compare entries of other versions, an *unstructured.Unstructured without managed
-	// fields that shares memory with those, whatever Go type they have. ctx is that of the write. An error for which
+	// fields that shares memory with those, whatever Go type they have. ctx is the write's. An error for which
 	// runtime.IsNotRegisteredError is true says that there is no such version. Any other is temporary.
 	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 }
@@ -65,7 +65,7 @@ var ErrVersionGone = errors.New("the version does not exist")
 // defaultCap is the number of Update entries that an object keeps (spec rule 2.5).
 const defaultCap = 10
 
-// Options configure a FieldManager. The zero value is that of a host whose objects all have one version, and whose
+// Options configure a FieldManager. The zero value is for a host whose objects all have one version, and whose
 // intents declare every field.
 type Options struct {
 	// Converter converts objects between versions. Without it, every object must be of the FieldManager's own version,

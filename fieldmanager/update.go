@@ -210,7 +210,7 @@ func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool)
 }
 
 // compare compares both objects, and validates what the write changes: what was there before is not the writer's fault
-// (spec rule 1.3). Of two Go structs, only what differs becomes trees.
+// (spec rule 1.3). If both are Go structs, only what differs becomes trees.
 func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
 	changes := &comparisons{m: m, ctx: w.ctx, read: w.read}

@@ -10,7 +10,7 @@
 //
 // Helm renders the chart and calls Run. That is the only moment between a rendering and Helm's first write, so Run does
 // all that has to be done by then: it plans the objects, asks the server by dry runs, decides conflicts by the policy,
-// and moves what the policy forces to Helm's manager. Of objects that Helm applied client-side, as Helm 3 does, the
+// and moves what the policy forces to Helm's manager. If Helm applied an object client-side, as Helm 3 does, the
 // fields move to server-side apply. Helm applies and stores what Run returns.
 //
 // # Invariants

@@ -29,7 +29,7 @@ type Options struct {
 	Config *rest.Config
 	// Policy decides conflicts. Without one, or without a rule for a conflict, it is refused.
 	Policy *policy.Policy
-	// Release and Namespace are those of the release. Objects may name other namespaces.
+	// Release is the name of the release, and Namespace its namespace. Objects may name other namespaces.
 	Release, Namespace string
 	// NewNamespace: the action creates the namespace, so it need not exist yet.
 	NewNamespace bool
@@ -38,14 +38,14 @@ type Options struct {
 	Manager string
 	// DryRun is true if the action is a dry run, which must not write.
 	DryRun bool
-	// TakeOwnership is that of the action: objects that are not the release's may be applied.
+	// TakeOwnership is the action's option: objects that are not the release's may be applied.
 	TakeOwnership bool
 	// Restore is the manifest of a revision, which is applied in place of what Helm renders. It may have the hooks of the
 	// revision too, each after a line "---" and a line "# Source: " with the path of the hook, as helm get all prints
 	// them: they are stored, and run by later actions. It needs PostRenderStrategyCombined, Helm's default.
 	Restore string
 	// Failed are the manifests of revisions that failed since the one that is restored. Finish deletes the objects of the
-	// release that only they have: Helm deletes those of the deployed revision.
+	// release that only they have: Helm deletes what the deployed revision has.
 	Failed []string
 	// Concurrency is how many requests are sent at the same time; 16 if it is 0.
 	Concurrency int
@@ -184,7 +184,7 @@ func (o *Operation) Objects() (out []Object) {
 	return out
 }
 
-// Moves returns, as text, which fields of which objects moved to Helm's manager before it applied.
+// Moves returns, as text, what fields of each object moved to Helm's manager before it applied.
 func (o *Operation) Moves() []string { return slices.Clone(o.done.Moves) }
 
 // Finish ends the operation with the error of the action. It returns that error with what had been written; without

@@ -32,7 +32,7 @@ type Mover struct {
 	Plan plans.Options
 }
 
-// Edit is an object whose managed fields are edited. It is what all moves are made of, those of package upgrade too.
+// Edit is an object whose managed fields are edited. All moves are made of it, also in package upgrade.
 type Edit struct {
 	// Entries are the entries of the object, as they are edited. Entries that can't be decoded are kept or removed.
 	Entries managedfields.Entries

@@ -19,9 +19,9 @@ import (
 //
 // From selects entries. A Key that has only a Manager selects all entries of that name, with any operation, version
 // and subresource; Subresource and APIVersion restrict the selection. A Key with an Operation selects the entry of
-// that key; for an Update without an APIVersion, those of all versions. See [Selects].
+// that key; for an Update without an APIVersion, the entries of all versions. See [Selects].
 //
-// To is the key of an entry. Without an Operation it is that of an applier; without either it has the subresource
+// To is the key of an entry. Without an Operation it is an applier's; without either it has the subresource
 // through which that applier owns the fields: the main resource, unless it applies through that of the entry that the
 // fields come from and not through the main resource, or unless that is status.
 //
@@ -141,7 +141,7 @@ func (r Rename) do(e *Edit) error {
 }
 
 func (a Adopt) do(e *Edit) error {
-	// An existing entry keeps its time, which is that of its manager's last write.
+	// An existing entry keeps its time, the one of its manager's last write.
 	source := managedfields.Entry{APIVersion: cmp.Or(a.APIVersion, e.Kind.GroupVersion().String())}
 	to, err := e.target(a.To, source)
 	if err != nil {

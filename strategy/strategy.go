@@ -10,7 +10,7 @@
 // defaults, below atomic lists too, and without what a Go type leaves out, such as an empty value of an environment
 // variable. Validation and admission are no part of it.
 //
-// Built-in kinds are those of one version of Kubernetes (openapi.KubernetesVersion), compared with k8s.io/kubernetes
+// Built-in kinds are as in one version of Kubernetes (openapi.KubernetesVersion), compared with k8s.io/kubernetes
 // itself: the reset fields with its registries, for every kind and subresource, and the defaults with its scheme, for
 // random objects of every kind. All other kinds are custom resources.
 package strategy
@@ -25,7 +25,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Strategy is that of one kind at one version, for writes through one subresource.
+// Strategy is the strategy of one kind at one version, for writes through one subresource.
 type Strategy struct {
 	write resetfields.Write
 	types *openapi.Registry

@@ -233,7 +233,7 @@ func (c *comparer) compareMaps(m *Map, old, updated map[string]any, depth int) d
 	return d.result()
 }
 
-// compareEntry compares an entry of two maps, of which at least one has it.
+// compareEntry compares an entry that at least one of two maps has.
 func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, depth int) {
 	if len(c.except) > 0 {
 		outer := c.except

@@ -263,7 +263,7 @@ func (x *listMerge) byElements() {
 	x.changed = !slices.EqualFunc(x.out, x.live, same)
 }
 
-// interleaving is a merge of two lists by their elements, of which some items are in out.
+// interleaving is a merge of two lists by their elements. Some items are in out already.
 //
 // Invariant: shared are those of elems[nextApplied:] that live has, in their order.
 type interleaving struct {

@@ -56,10 +56,10 @@ type List struct {
 // nil is [Deduced].
 func AtomicList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType)} }
 
-// SetList returns a list of distinct scalars, each of which is owned by its value.
+// SetList returns a list of distinct scalars. Each is owned by its value.
 func SetList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType), isSet: true} }
 
-// KeyedList returns a list of structs with distinct keys, each of which is owned by its key. The key fields are in the
+// KeyedList returns a list of structs with distinct keys. Each is owned by its key. The key fields are in the
 // order of the schema. An item may lack some of them. It must have one of them, or one of them must have a default.
 func KeyedList(elem *Type, key string, more ...string) *List {
 	return &List{elem: cmp.Or(elem, deducedType), keys: append([]string{key}, more...)}

@@ -35,7 +35,7 @@ type ClientSideOptions struct {
 var ErrNoApplyEntry = errors.New("the manager has applied nothing")
 
 // ToClientSide moves the fields that a manager applied server-side back to client-side apply. The annotation becomes
-// the intent of the manager's Apply entry, with live's values, and its ownership becomes that of an Update, as if
+// the intent of the manager's Apply entry, with live's values, and its ownership becomes an Update's, as if
 // kubectl apply had created it. Entries of subresources do not change, as client-side apply does not write
 // subresources.
 //

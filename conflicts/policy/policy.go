@@ -39,7 +39,7 @@ const (
 // Policy decides conflicts. It must not be changed while it is used; then it is safe for concurrent use. The zero
 // Policy and a nil one refuse every conflict.
 type Policy struct {
-	// APIVersion and Kind are those of this package.
+	// APIVersion and Kind are the constants of this package.
 	APIVersion string `json:"apiVersion" jsonschema:"enum=tenure-ssa.github.io/v1alpha1"`
 	Kind       string `json:"kind" jsonschema:"enum=ConflictPolicy"`
 	// Rules are asked in their order: the first that matches a conflict decides it.
@@ -63,10 +63,10 @@ type Rule struct {
 	Subresource *string `json:"subresource,omitempty"`
 	// Kinds are kinds of the object, as Deployment, or with the group, as Deployment.apps. One of them has to match.
 	Kinds []string `json:"kinds,omitempty"`
-	// Namespaces and Names are those of the object. One of each has to match.
+	// Namespaces and Names are patterns for the object's. One of each has to match.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Names      []string `json:"names,omitempty"`
-	// LabelSelector selects objects by the labels that they have, not by those of the intent.
+	// LabelSelector selects objects by the labels that they have, not by the intent's.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// Fields are paths as commands print them, such as .spec.template.spec.containers[name="app"].image or
 	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the field, or what
@@ -80,7 +80,7 @@ type Rule struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Permission lets managers own fields. What is empty matches everything, and texts are those of a [Rule].
+// Permission lets managers own fields. What is empty matches everything, and texts are read as in a [Rule].
 type Permission struct {
 	// Managers are names of managers, such as my-operator or kubectl-*. One of them has to match.
 	Managers []string `json:"managers,omitempty"`
@@ -88,7 +88,7 @@ type Permission struct {
 	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
 	// Subresource is the subresource that they write through, such as scale; "" is for writes of the object itself.
 	Subresource *string `json:"subresource,omitempty"`
-	// Kinds and Namespaces are those of objects, as in a rule. One of each has to match.
+	// Kinds and Namespaces are patterns for objects, as in a rule. One of each has to match.
 	Kinds      []string `json:"kinds,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Fields are paths, as in a rule. One of them has to match the field, or what it is in.
@@ -109,7 +109,7 @@ func (p Permission) rule() Rule {
 type Example struct {
 	// Name says what the example is about.
 	Name string `json:"name,omitempty"`
-	// Object is the object in conflict, of which its kind, name, namespace and labels count.
+	// Object is the object in conflict. Its kind, name, namespace and labels count.
 	Object metav1.PartialObjectMetadata `json:"object"`
 	// Owner is the owner of the field.
 	Owner Owner `json:"owner"`

@@ -19,9 +19,9 @@ import (
 type ClientBuilder = fake.ClientBuilder
 
 // NewClientBuilder returns the builder of controller-runtime's fake client, with all of its methods, for a client that
-// merges custom resources by their definitions: those of the CustomResourceDefinitions in files and folders, as
-// CRDDirectoryPaths of envtest names them. Without paths it is controller-runtime's own, but for its types. It panics if
-// they can't be read.
+// merges custom resources by their definitions: the CustomResourceDefinitions in files and folders, as
+// CRDDirectoryPaths of envtest names them. Without paths it is controller-runtime's own, but for its types. It panics
+// if they can't be read.
 func NewClientBuilder(paths ...string) *ClientBuilder {
 	definitions, err := ReadDefinitions(paths...)
 	if err != nil {
@@ -34,8 +34,8 @@ func NewClientBuilder(paths ...string) *ClientBuilder {
 	return fake.NewClientBuilder().WithTypeConverters(converter)
 }
 
-// ReadDefinitions reads the CustomResourceDefinitions in YAML and JSON files, and in those of folders, at any depth. Other
-// objects in them are left out.
+// ReadDefinitions reads the CustomResourceDefinitions in YAML and JSON files, and in the files of folders, at any
+// depth. Other objects in them are left out.
 func ReadDefinitions(paths ...string) (out []runtime.Object, err error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {

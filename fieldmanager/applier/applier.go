@@ -5,9 +5,9 @@
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
 // An apply is skipped only if the server itself responded to the same intent with the same object before. So the first
-// apply after a change of either is sent, and one more, to which the server responds with the object as it is; then none
-// is. What is sent is planned ([plans.New]) only if its conflicts have to be decided, and every error is the server's
-// own.
+// apply after a change of either is sent, and one more, to which the server responds with the object as it is; then
+// none is. What is sent is planned ([plans.New]) only if its conflicts have to be decided, and every error is the
+// server's own.
 //
 // # Conflicts
 //
@@ -63,7 +63,7 @@ type Options struct {
 	Manager string
 	// Force takes fields in conflict from their owners. Resolve is not called then.
 	Force bool
-	// Resolve decides the conflicts of an apply to live, of which it gets the metadata: policy.Policy.Resolve does. It
+	// Resolve decides the conflicts of an apply, and gets the metadata of live: policy.Policy.Resolve does. It
 	// returns a decision for each. If one is conflicts.Refuse, or Resolve nil, the intent is sent as it is, and the
 	// server responds with the conflicts.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
@@ -161,7 +161,7 @@ func (r Result) String() string {
 }
 
 // Apply applies intent to the object of its name, unless the server is known to respond with cached, the object of the
-// cache; nil if it has none. Apply changes neither. The error is the server's, or that of [plans.Resolve].
+// cache; nil if it has none. Apply changes neither. The error is the server's, or [plans.Resolve]'s.
 func (a *Applier) Apply(
 	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,
 ) (Result, error) {

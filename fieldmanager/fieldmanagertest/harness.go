@@ -61,7 +61,7 @@ func WithSchema(properties string, versions ...string) Option {
 }
 
 // WithDeduced makes the object one of a kind without a schema: all maps are granular, all lists atomic. It has no
-// subresources. Its kind is that of the first write.
+// subresources. The first write says its kind.
 func WithDeduced() Option {
 	return func(s *server) error {
 		s.types, s.crd, s.replicas = deduced{}, nil, nil
@@ -104,8 +104,8 @@ func (h *Harness) Do(w Write) Result {
 // Live returns a copy of the object; nil before it is created.
 func (h *Harness) Live() *unstructured.Unstructured { return h.state.object() }
 
-// Owners returns the owners of a path of the object, in the order of the entries. path is written as [fieldpath.ParsePath]
-// reads it: .spec.ports[name="http"].port.
+// Owners returns the owners of a path of the object, in the order of the entries. path is written as
+// [fieldpath.ParsePath] reads it: .spec.ports[name="http"].port.
 func (h *Harness) Owners(path string) []managedfields.Key {
 	h.t.Helper()
 	entries, err := h.state.entries()

@@ -49,7 +49,7 @@ type Played struct {
 	Before *unstructured.Unstructured
 	// Type is the type of the object after the step, nil as long as it is not known.
 	Type *typed.Type
-	// Result is the result of a write. Of other steps it has the object, and the error if the step failed.
+	// Result is the result of a write. For other steps it has the object, and the error if the step failed.
 	Result
 	// Plan is the plan of an apply that could be planned. Its values belong to the engine.
 	Plan *plans.Plan

@@ -124,10 +124,10 @@ func (s *server) resets(subresource, version string) resetfields.Write {
 	}
 }
 
-// Versions is that of [resetfields.Types].
+// Versions implements [resetfields.Types].
 func (s *server) Versions(schema.GroupKind) []string { return s.versions }
 
-// HasStatus is that of [resetfields.Types].
+// HasStatus implements [resetfields.Types].
 func (s *server) HasStatus(kind schema.GroupVersionKind) bool {
 	types, _ := s.types.(*openapi.Registry) // nil for objects without a schema
 	return types.HasStatus(kind)

@@ -15,15 +15,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FoundBy returns the conflicts that a server's response of an apply names, for [Options].Found, without values. They are
-// those of entries of live, of any version; paths are of the version of the owner's entry. There are none if the error is
-// no conflict of an apply. The error says that a cause is about no entry of live: the object has changed since, or the
-// server is an unknown one. known are conflicts of which the values are known, such as those of a plan: they are returned
-// as they are. An owner that the apply itself would make, [fieldmanager.BeforeFirstApply], is found only among them.
+// FoundBy returns the conflicts that a server's response of an apply names, for [Options].Found, without values. They
+// are those of entries of live, of any version; paths are of the version of the owner's entry. There are none if the
+// error is no conflict of an apply. The error says that a cause is about no entry of live: the object has changed
+// since, or the server is an unknown one. known are conflicts with known values, such as a plan's: they are returned as
+// they are. An owner that the apply itself would make, [fieldmanager.BeforeFirstApply], is found only among them.
 //
-// Kubernetes before 1.29 has a structured-merge-diff before v4.4, which overwrites paths of conflicts with others: causes
-// repeat paths, or name fields that their owner does not own. The owners are right. So where a cause is wrong, and there
-// is one cause for each of known, by the same owner, known is what was found.
+// Kubernetes before 1.29 has a structured-merge-diff before v4.4, which overwrites paths of conflicts with others:
+// causes repeat paths, or name fields that their owner does not own. The owners are right. So where a cause is wrong,
+// and there is one cause for each of known, by the same owner, known is what was found.
 func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (out conflicts.Conflicts, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(response, &status) || status.Status().Details == nil {

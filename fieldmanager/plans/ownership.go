@@ -22,9 +22,9 @@ type OwnershipChange struct {
 	Version string
 	// From is the API version of the entry before the write, if the write moves the entry to another one.
 	From string
-	// Gains are the fields that only the entry after the write has, and Shares those of them that others own, too.
+	// Gains are the fields that only the entry after the write has, and Shares the ones among them that others own, too.
 	Gains, Shares *fieldpath.Set
-	// Loses are the fields that only the entry before the write has, and Removes those of them that are removed from
+	// Loses are the fields that only the entry before the write has, and Removes the ones among them that are removed from
 	// the object, because they or something around them was dropped, and nobody else owns them.
 	Loses, Removes *fieldpath.Set
 }

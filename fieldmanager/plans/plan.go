@@ -68,7 +68,7 @@ type Options struct {
 	// that a server has in code.
 	Defaults bool
 	// Defaulter is called with both objects, and does what a server in another process does in code when it decodes
-	// them; nil for nothing. Unlike that of the FieldManager, it does not change the Object of the plan.
+	// them; nil for nothing. Unlike the FieldManager's, it does not change the Object of the plan.
 	Defaulter func(runtime.Object)
 	// Prepare is called with the merged object, and does what a server does in code before it stores an update, besides
 	// resetting the ResetFields of the FieldManager: it puts back what such a write must not change, such as a
@@ -80,7 +80,7 @@ type Options struct {
 	// Nil refuses nothing.
 	Validate func(merged, live runtime.Object) error
 	// Found, if it is not nil, are the conflicts that a server found for the same apply, none if it is empty: they
-	// take the place of those of the plan. A server can compare entries of versions for which the FieldManager has no
+	// take the place of the plan's. A server can compare entries of versions for which the FieldManager has no
 	// Converter.
 	Found conflicts.Conflicts
 	// Semantics say which values are equal when live and the merged object are compared; nil for the FieldManager's
@@ -102,7 +102,7 @@ type Plan struct {
 	// Object is the object that [fieldmanager.FieldManager.Apply] returns, for a conflict with force. A server may store
 	// another one, since it puts back what the write must not change, such as the status, and sets defaults.
 	Object runtime.Object
-	// Conflicts are those of the apply without force, whether or not it is planned with force.
+	// Conflicts are what the apply has without force, whether or not it is planned with force.
 	Conflicts conflicts.Conflicts
 	// Ownership has the managers who gain or lose fields, in the order of managedfields.Key.
 	Ownership []OwnershipChange
@@ -167,7 +167,7 @@ type Change struct {
 // String says which field changes, and how. It has no values.
 func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
 
-// New returns the plan of an apply with the same arguments. Conflicts are no error; any other error is that of Apply,
+// New returns the plan of an apply with the same arguments. Conflicts are no error; any other error is Apply's,
 // or [ErrPrecondition].
 //
 // Outcome is that of a server that merges as the engine does, restores the fields that the write resets (the
@@ -216,8 +216,8 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	return p, nil
 }
 
-// markEqual marks the conflicts at a version over values that are equal for a server. What the intent sets and no object
-// ever has, such as stringData of a Secret, is not known to be equal: a server may put it elsewhere.
+// markEqual marks the conflicts at a version over values that are equal for a server. What the intent sets and no
+// object ever has, such as stringData of a Secret, is not known to be equal: a server may put it elsewhere.
 func (p *Plan) markEqual(version string) {
 	changed := p.semantics.Compare(p.typ, p.before, p.after)
 	all := changed.Added.Union(changed.Modified).Union(changed.Removed)

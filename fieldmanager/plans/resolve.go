@@ -33,7 +33,7 @@ type Resolution struct {
 func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan, r.Force) }
 
 // Resolve decides the conflicts of an apply one by one, and returns the intent that follows (spec rule 13.4). The
-// arguments are those of Apply. decide is called once for each conflict, in their fixed order, and returns
+// arguments are Apply's. decide is called once for each conflict, in their fixed order, and returns
 //
 //	conflicts.Force   the field stays in the intent, and is taken from its owners
 //	conflicts.GiveUp  it is left out, with structs and lists that held nothing else; items and map entries
@@ -45,7 +45,7 @@ func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan
 // object has changed since, a server responds with 409 and forces no conflict that decide did not see. Then call
 // Resolve again.
 //
-// Without conflicts, the intent is applied itself. The error is that of [New], or says that
+// Without conflicts, the intent is applied itself. The error is [New]'s, or says that
 //
 //   - conflicts of two owners over one field were decided differently;
 //   - a field is to be forced, but what contains it is given up;
@@ -166,7 +166,7 @@ func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fie
 	return item
 }
 
-// withShared returns an intent with live's values at the paths of set, all of which live has.
+// withShared returns an intent with live's values at the paths of set, which live has.
 func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set) (map[string]any, error) {
 	if set.IsEmpty() {
 		return intent, nil

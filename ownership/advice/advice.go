@@ -7,8 +7,8 @@
 //		}
 //	}
 //
-// All suggestions of the module are made here. A test does what plans and conflicts of random objects suggest, and checks
-// that promises hold, except Keeps.
+// All suggestions of the module are made here. A test does what plans and conflicts of random objects suggest, and
+// checks that promises hold, except Keeps.
 package advice
 
 import (
@@ -23,7 +23,7 @@ type Suggestion struct {
 	Why string `json:"why"`
 	// Action is nil if only a person can do it.
 	Action Action `json:"-"`
-	// Arguments are those of the tenure command that does it. Only a command sets them.
+	// Arguments are for the tenure command that does it. Only a command sets them.
 	Arguments []string `json:"arguments,omitempty"`
 	Promise   Promise  `json:"promise"`
 }
@@ -79,12 +79,12 @@ type Look struct{ Objects }
 // Resolve applies again, with all conflicts resolved by one decision.
 type Resolve struct{ Decision conflicts.Decision }
 
-// Objects are what an action is for: one object, or those of some kinds. The zero Objects is the object that a report
+// Objects are what an action is for: one object, or all of some kinds. The zero Objects is the object that a report
 // is about; [Suggestion.For] names it.
 type Objects struct {
 	// Kinds are such as deployment.apps.
 	Kinds []string
-	// Namespace and Name are those of one object, of a single kind.
+	// Namespace and Name are of one object, of a single kind.
 	Namespace, Name string
 }
 

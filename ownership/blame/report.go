@@ -113,14 +113,14 @@ func (l *Line) Field() *Field {
 
 // Field is a field or an item of an object.
 type Field struct {
-	// Path is the path of the field. The element of a list item is that of the entries, or else that of the schema.
+	// Path is the path of the field. The element of a list item is as in the entries, or else as in the schema.
 	Path fieldpath.Path `json:"path"`
 	// Kind is the kind of its value.
 	Kind Kind `json:"kind"`
 	// State is how it is owned.
 	State State `json:"state"`
 	// Owners own it: directly if State is Owned, through the atomic list or map,
-	// or the item, around it if it is Whole. They are those of Report.Entries, in their order.
+	// or the item, around it if it is Whole. They are the ones in Report.Entries, in their order.
 	Owners []*Owner `json:"owners,omitempty"`
 }
 

@@ -14,7 +14,7 @@ import (
 type Part uint8
 
 const (
-	// Heading is the title of an object, and that of the columns.
+	// Heading is the title of an object and of the columns.
 	Heading Part = iota
 	// Manager is the name of a manager.
 	Manager
@@ -138,7 +138,7 @@ type LineOwner struct {
 	Of string
 }
 
-// Owners returns the owners of the fields of a line: first those of the innermost field, then those only of fields
+// Owners returns the owners of the fields of a line: first the owners of the innermost field, then those only of fields
 // around it.
 func (l *Line) Owners() (out []LineOwner) {
 	seen := map[int]bool{}

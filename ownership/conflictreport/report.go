@@ -59,7 +59,7 @@ type Loss struct {
 }
 
 // New returns the conflicts of an apply with the three ways out of them: to force them all, to give them all up, to
-// share them all. The arguments are those of [plans.New]; what names the object. A way that does
+// share them all. The arguments are [plans.New]'s; what names the object. A way that does
 // not exist is left out, see [plans.Resolve].
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
 	options plans.Options) (Report, error) {
@@ -83,7 +83,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	return report, nil
 }
 
-// Of returns the report of conflicts of which no more is known, such as those of a server's answer.
+// Of returns the report of conflicts without their objects, such as the ones in a server's response.
 func Of(what, manager string, found conflicts.Conflicts) Report {
 	report := Report{Object: what, Manager: manager, Conflicts: found, Suggestions: advice.OwnUpdates(manager, found)}
 	for _, s := range advice.WaysOut(found) {

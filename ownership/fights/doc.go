@@ -79,6 +79,6 @@
 // The fields that were written the longest ago are forgotten first. Values are kept as text of at most
 // 64 bytes, and compared by a hash.
 //
-// The tracker has no clock: the times are those of its caller. It may be used by one goroutine at a
+// The tracker has no clock: its caller gives the times. It may be used by one goroutine at a
 // time.
 package fights

@@ -20,7 +20,7 @@
 // ManagedFields are the bytes of metadata.managedFields in it, with its name; those of a manager are the
 // bytes of its entries.
 //
-// Fields of an entry are the paths that it has, also those of items and maps that have others below them.
+// Fields of an entry are the paths that it has, also the paths of items and maps that have others below them.
 //
 // LastWrite of a manager is the latest time of its entries. A server sets it when the manager changes an
 // object or what it owns, and not when an apply changes nothing. So a silent manager, one whose last write
@@ -39,7 +39,7 @@
 // Client-side are the objects with the annotation of kubectl apply, or with an entry of its manager. What
 // their migration would do is the preview of upgrade.ToServerSide for Options.Applier.
 //
-// Gone versions are those of entries that Options.IsServed denies. A server drops or keeps such entries as
+// Gone versions are the versions of entries that Options.IsServed denies. A server drops or keeps such entries as
 // they are, because it can't convert the object to them.
 //
 // Ancient are the entries of the manager ancient-changes, into which servers merge the oldest updates when

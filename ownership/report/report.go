@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Options configure a report. The zero Options, but for Now, are those of the command.
+// Options configure a report. The zero Options, but for Now, are the command's.
 type Options struct {
 	// Now is the time of the report.
 	Now time.Time

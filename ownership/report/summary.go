@@ -56,7 +56,7 @@ func (t Totals) Share() float64 {
 // Manager is a field manager in all objects.
 type Manager struct {
 	Name string `json:"name"`
-	// Operations are those of its entries, such as Apply and Update/status, sorted.
+	// Operations are what its entries have, such as Apply and Update/status, sorted.
 	Operations    []string `json:"operations"`
 	Objects       int      `json:"objects"`
 	Entries       int      `json:"entries"`

@@ -40,8 +40,8 @@ func appendQuoted(b []byte, text string, s style) []byte {
 	return append(b, strings.ReplaceAll(strconv.Quote(text), "*", `\*`)...)
 }
 
-// ParsePath is the inverse of [Path.String]. It also reads names that need quotes but have none, up to a dot or a bracket,
-// and a value without quotes as a string if it is no JSON: [name=web].
+// ParsePath is the inverse of [Path.String]. It also reads names that need quotes but have none, up to a dot or a
+// bracket, and a value without quotes as a string if it is no JSON: [name=web].
 func ParsePath(text string) (p Path, err error) {
 	r := textReader{text}
 	for r.rest != "" {
@@ -208,9 +208,9 @@ func (r *textReader) quoted() (string, error) {
 	return string(b), nil
 }
 
-// Find returns the paths that a text names among those of s and those above them. The first dot is optional. A text as
-// [Path.String] returns it names this path. If it is not there, the text names each path that has it as [Path.CauseText],
-// or else has it so without quotes (spec rule 15.3).
+// Find returns the paths that a text names among the paths of s and the paths above them. The first dot is optional. A
+// text as [Path.String] returns it names this path. If it is not there, the text names each path that has it as
+// [Path.CauseText], or else has it so without quotes (spec rule 15.3).
 func (s *Set) Find(text string) []Path {
 	if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
 		text = "." + text

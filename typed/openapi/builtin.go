@@ -85,7 +85,7 @@ const objectMetaModel = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 // lease is a kind of one of the smallest documents. The model of metadata is the same in all of them.
 var lease = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
-// ObjectMeta returns the type of the metadata of objects, which is that of built-in kinds.
+// ObjectMeta returns the type of metadata in built-in kinds.
 func ObjectMeta() *typed.Type { return objectMeta(false) }
 
 // objectMeta returns the type of metadata. It accepts unknown fields if preserve is true.

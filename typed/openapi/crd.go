@@ -53,7 +53,7 @@ type definition struct {
 // drops, such as x-kubernetes-patch-strategy, have no effect. A version without a schema is free-form, metadata
 // included.
 //
-// An error is that of the decoder, or joins a [SchemaError] for each fault.
+// An error is the decoder's, or joins a [SchemaError] for each fault.
 func CompileCRD(document []byte) (*Registry, error) {
 	data, err := asJSON(document)
 	if err != nil {
@@ -186,7 +186,7 @@ func bare(tree map[string]any, path string, fail func(path, format string, args 
 }
 
 // complete makes a schema, decoded from tree, what a server makes of it: embedded resources have the fields of all
-// objects. Defaults are those of tree, because the decoder rounds integers.
+// objects. Defaults come from tree, because the decoder rounds integers.
 func complete(m *spec.Schema, tree map[string]any) {
 	m.Default = tree["default"]
 	properties, _ := tree["properties"].(map[string]any)

@@ -22,7 +22,7 @@ import (
 // V3Option is an option of [CompileV3].
 type V3Option uint8
 
-// Complete is for a document of objects that are not those of a Kubernetes API server. Kinds get the fields of all
+// Complete is for a document of objects that no Kubernetes API server has. Kinds get the fields of all
 // objects, whatever their schemas say: apiVersion, kind, and metadata of the type [ObjectMeta]. A reference to a schema
 // that is not in the document is an error, and so is a document without kinds.
 const Complete V3Option = 1
