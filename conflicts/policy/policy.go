@@ -222,8 +222,11 @@ func (p *Policy) Test(e Example) Verdict {
 }
 
 // Permits reports whether an owner may own a field of obj: one of the permissions lets it, or the first rule that
-// matches gives the field up or shares it.
+// matches gives the field up or shares it. A nil obj has no kind, name and labels.
 func (p *Policy) Permits(obj *metav1.PartialObjectMetadata, owner Owner, field fieldpath.Path) bool {
+	if obj == nil {
+		obj = &metav1.PartialObjectMetadata{}
+	}
 	paths := []string{marked(field)}
 	if v := p.decide(obj, owner, paths); v.Decision == conflicts.GiveUp || v.Decision == conflicts.Share {
 		return true

@@ -33,6 +33,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
+	"github.com/tenure-ssa/tenure/ownership/excess"
 	"github.com/tenure-ssa/tenure/ownership/fights"
 	"github.com/tenure-ssa/tenure/ownership/report"
 	"github.com/tenure-ssa/tenure/typed"
@@ -341,11 +342,17 @@ func everyFunction() map[string]func(odd) {
 			decider.Decide(obj, conflicts.Conflicts{{Live: a}})
 			decider.Decide(nil, conflicts.Conflicts{{Applied: a, Path: fieldpath.NewPath("a")}})
 		}),
+		"conflicts/policy.Policy.Permits": live(func(a, _ runtime.Object) {
+			obj, _ := a.(*metav1.PartialObjectMetadata)
+			decider.Permits(obj, policy.Owner{Manager: "a"}, fieldpath.NewPath("a"))
+		}),
 		"conflicts/policy.Policy.Resolve": live(func(a, _ runtime.Object) {
 			obj, _ := a.(*metav1.PartialObjectMetadata)
 			decider.Resolve(obj, conflicts.Conflicts{{Live: a}})
 		}),
 		"conflicts/policy.Policy.Test": live(func(a, _ runtime.Object) { decider.Test(exampleOf(a)) }),
+
+		"ownership/excess.Find": live(func(a, _ runtime.Object) { _, _ = excess.Find(decider, a) }),
 
 		"fieldmanager/fieldmanagertest.Apply": func(o odd) {
 			inHarness(func(h *fieldmanagertest.Harness) { h.Do(fieldmanagertest.Apply("a", o.obj)) })

@@ -65,7 +65,10 @@ func Parse(text []byte) (out []Template, err error) {
 			return nil, err
 		}
 		first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(doc)), "---\n"), "\n")
-		source, _ := strings.CutPrefix(first, "# Source: ")
+		source, isNamed := strings.CutPrefix(first, "# Source: ")
+		if !isNamed {
+			source = ""
+		}
 		read, err := parseDocument(source, doc)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", cmp.Or(source, "templates"), err)

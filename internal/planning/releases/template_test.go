@@ -126,3 +126,17 @@ func TestStored(t *testing.T) {
 	_, err = Parse([]byte("---\n# Source: c/templates/a.yaml\na: b\n"))
 	require.ErrorContains(t, err, "c/templates/a.yaml: ")
 }
+
+// TestParseSource: who names the file of a template.
+func TestParseSource(t *testing.T) {
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	for _, row := range []struct{ why, text, want string }{
+		{"the comment of a stored manifest", "# Source: c/templates/a.yaml\n" + object, "c/templates/a.yaml: configmap/a"},
+		{"the annotation of a post-renderer", strings.Split(first, "---\n")[0], "c/templates/a.yaml: configmap/a"},
+		{"nobody", object, "configmap/a"},
+		{"another comment", "# by hand\n" + object, "configmap/a"},
+	} {
+		read := templates(t, row.text)
+		require.Equal(t, row.want, read[0].String(), row.why)
+	}
+}
