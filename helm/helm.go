@@ -80,7 +80,7 @@ func New(ctx context.Context, options Options) (*Operation, error) {
 	case options.Config == nil || options.Release == "" || options.Namespace == "":
 		return nil, errors.New("expected Config, Release and Namespace")
 	case options.Concurrency < 0:
-		return nil, fmt.Errorf("Concurrency: expected at least 0, got %d", options.Concurrency)
+		return nil, fmt.Errorf("expected a Concurrency of at least 0, got %d", options.Concurrency)
 	}
 	config := rest.CopyConfig(options.Config)
 	config.WarningHandlerWithContext = rest.NoWarnings{} // Helm gets the same ones

@@ -34,7 +34,7 @@ type Comparison struct {
 	Inexact bool
 }
 
-// Unchanged reports whether there is no difference.
+// IsUnchanged reports whether there is no difference.
 func (c Comparison) IsUnchanged() bool {
 	return c.Added.IsEmpty() && c.Modified.IsEmpty() && c.Removed.IsEmpty()
 }

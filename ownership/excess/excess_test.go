@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/ownership/excess"
 )
 
@@ -88,7 +89,7 @@ func TestFindUnreadable(t *testing.T) {
 	pod.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "operator", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec"`)}, Time: &metav1.Time{Time: time.Unix(1, 0)},
+		FieldsV1: fieldsv1.New(`{"f:spec"`), Time: &metav1.Time{Time: time.Unix(1, 0)},
 	}}
 	_, err = excess.Find(p, pod)
 	require.ErrorContains(t, err, "operator")

@@ -214,7 +214,7 @@ func (s *Set) find(e Element) *node {
 	return nil
 }
 
-// Empty reports whether s holds no path.
+// IsEmpty reports whether s holds no path.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.nodes) == 0 }
 
 // Len returns the number of paths in s.
