@@ -90,8 +90,7 @@ func ExampleStrategy_Compare() {
 	// Output:
 	// unchanged
 	//   owned by nobody []
-	// conflict: added .spec.size, modified .spec.parts[name="a"].count, modified .spec.parts[name="b"].count; in conflict:
-	// .spec.parts[name="b"].count of "autoscaler"
+	// conflict: added .spec.size, modified .spec.parts[name="a"].count, modified .spec.parts[name="b"].count; in conflict: .spec.parts[name="b"].count of "autoscaler"
 	//   owned by autoscaler [.spec.parts[name="b"].count]
 	//   owned by nobody [.spec.size .spec.parts[name="b"].name]
 }
