@@ -130,8 +130,8 @@ var (
 	comment   = regexp.MustCompile(`(?m)(?:^|[^":])//(.*)$`)
 )
 
-// TestCommentsCiteWhatExists requires that the tests exist that documents and comments name, or those that begin so, and
-// the files that comments name. Lists of the tests of others are data, not comments.
+// TestCommentsCiteWhatExists requires that the tests exist that documents and comments name, or those that begin so,
+// and the files that comments name. Lists of the tests of others are data, not comments.
 func TestCommentsCiteWhatExists(t *testing.T) {
 	files, texts := map[string]bool{}, map[string]string{}
 	var tests []string

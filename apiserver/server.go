@@ -4,10 +4,10 @@
 //	server, err := apiserver.Start(ctx, apiserver.Options{})
 //	client, err := kubernetes.NewForConfig(server.Config())
 //
-// It serves built-in resources and CustomResourceDefinitions to kubectl, client-go and other
-// clients. No controller of kube-controller-manager runs but three that storing objects needs, so nothing creates the Pods
-// of a Deployment: one deletes the contents of deleted Namespaces, one the objects of deleted definitions, and one
-// aggregates ClusterRoles. A CustomResourceDefinition is served as soon as it is created.
+// It serves built-in resources and CustomResourceDefinitions to kubectl, client-go and other clients. No controller of
+// kube-controller-manager runs but three that storing objects needs, so nothing creates the Pods of a Deployment: one
+// deletes the contents of deleted Namespaces, one the objects of deleted definitions, and one aggregates ClusterRoles.
+// A CustomResourceDefinition is served as soon as it is created.
 //
 // The kinds are served by the REST storages of k8s.io/kubernetes and apiextensions, behind the handlers and filters of
 // k8s.io/apiserver. Writes are the exception: package internal/writes serves them, with Tenure for managed fields.

@@ -78,7 +78,7 @@ func newMetrics() metrics {
 			"returned to the caller.", "result"),
 		vec("tenure_apply_differences_total", "Applies that Shadow sent, to which the server responded with another object "+
 			"than the cached one."),
-		vec("tenure_upgrades_total", "Objects of which fields moved from updates to applies."),
+		vec("tenure_upgrades_total", "Objects with fields that moved from updates to applies."),
 	}
 }
 

@@ -35,7 +35,7 @@ func TestDifference(t *testing.T) {
 			`{"metadata":{"annotations":{"a":null},"resourceVersion":"7"}}`},
 		{"the first finalizer", "{metadata: {}}", "{metadata: {finalizers: [a]}}",
 			`{"metadata":{"finalizers":["a"],"resourceVersion":"7"}}`},
-		{"another finalizer: those of others are not written", "{metadata: {finalizers: [a]}}", "{metadata: {finalizers: [a, b]}}",
+		{"a finalizer: others' are not written", "{metadata: {finalizers: [a]}}", "{metadata: {finalizers: [a, b]}}",
 			`[TEST,{"op":"add","path":"/metadata/finalizers/1","value":"b"}]`},
 		{"a finalizer of three", "{metadata: {finalizers: [a, b, c]}}", "{metadata: {finalizers: [a, c]}}",
 			`[TEST,{"op":"remove","path":"/metadata/finalizers/1"}]`},

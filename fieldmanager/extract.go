@@ -40,8 +40,8 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 	return &unstructured.Unstructured{Object: out}, nil
 }
 
-// FieldSet returns what a manager that applies obj owns (spec rules 4.1, 4.2 and 4.3), without what the write resets and
-// what nobody owns. obj is converted to the version of the FieldManager. The error is an [ObjectError].
+// FieldSet returns what a manager that applies obj owns (spec rules 4.1, 4.2 and 4.3), without what the write resets
+// and what nobody owns. obj is converted to the version of the FieldManager. The error is an [ObjectError].
 func (m *FieldManager) FieldSet(ctx context.Context, obj runtime.Object) (*fieldpath.Set, error) {
 	o, err := m.validObject(ctx, obj, AppliedObject)
 	if err != nil {

@@ -95,8 +95,8 @@ func (e *Entry) Owned() *fieldpath.Set {
 // IsUnchanged reports whether the entry has the fields that it was read with; its time may be another.
 func (e *Entry) IsUnchanged() bool { return e.asTree != nil || e.asStruct != nil }
 
-// SetFieldSet replaces the fields of the entry. If it has the same *Set already, it stays unchanged, and is written as it
-// was read.
+// SetFieldSet replaces the fields of the entry. If it has the same *Set already, it stays unchanged, and is written as
+// it was read.
 func (e *Entry) SetFieldSet(set *fieldpath.Set) {
 	if e.decoded && set == e.set {
 		return

@@ -34,8 +34,8 @@ func (t *Type) setDefaults(v any, depth int, left *int) any {
 	return v
 }
 
-// mayHold reports whether a default has a shape that the type has. Kubernetes 1.28 and older publish {} as the default of
-// times, which are scalars.
+// mayHold reports whether a default has a shape that the type has. Kubernetes 1.28 and older publish {} as the default
+// of times, which are scalars.
 func (t *Type) mayHold(v any) bool {
 	_, isMap := v.(map[string]any)
 	return !isMap || t.Map != nil || t.Scalar == 0

@@ -2,20 +2,20 @@
 //
 //	go run ./cmd/replay [--verbose] [--schema FILE]… PATH…
 //
-// It sends the requests of each trace to a new server in this process, on the recorded clock, and compares the responses
-// with the recorded ones: status codes, warnings, whole objects with their managed fields, and errors, except for
-// generated values. Every apply is planned before it is sent, as tenure plan does without dry runs, on the object that
-// the server then has, and what the plan says compared with what the server did: created, changed, ownership only,
+// It sends the requests of each trace to a new server in this process, on the recorded clock, and compares the
+// responses with the recorded ones: status codes, warnings, whole objects with their managed fields, and errors, except
+// for generated values. Every apply is planned before it is sent, as tenure plan does without dry runs, on the object
+// that the server then has, and what the plan says compared with what the server did: created, changed, ownership only,
 // unchanged, conflict, precondition failed or refused. PATH is a trace, or a folder of traces.
 //
-// It prints how many steps agreed, differed, were explained and were skipped, by kind of write; the reasons, such as the
-// difference of doc/differences.md by which kube-apiserver fails an apply; and every difference. A trace ends with its
-// first difference, since later steps depend on it.
+// It prints how many steps agreed, differed, were explained and were skipped, by kind of write; the reasons, such as
+// the difference of doc/differences.md by which kube-apiserver fails an apply; and every difference. A trace ends with
+// its first difference, since later steps depend on it.
 //
 // Defaults are those of the version of Kubernetes that the trace's server has, by the feature gates of that version. A
-// trace that a server recorded beside upstream's field manager (doc/embedding.md) is replayed by the engine alone. So are
-// the applies to a kind that the server in this process does not have, whose OpenAPI v3 document or definition --schema
-// names.
+// trace that a server recorded beside upstream's field manager (doc/embedding.md) is replayed by the engine alone. So
+// are the applies to a kind that the server in this process does not have, whose OpenAPI v3 document or definition
+// --schema names.
 //
 // Exit status: 0 if no step differed, 1 if any did, or on any error.
 package main

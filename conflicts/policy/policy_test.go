@@ -32,8 +32,8 @@ func conflict(path fieldpath.Path, manager string) conflicts.Conflict {
 	return conflicts.Conflict{Path: path, Owner: managedfields.Key{Manager: manager, Operation: "Update"}}
 }
 
-// TestOddNames requires that a rule with the quoted name of a manager and the text of a path is valid, matches them, and
-// matches no other manager, whatever is in the names. With [policy.Exactly] it matches no other path (spec rule 15.4).
+// TestOddNames requires that a rule with the quoted name of a manager and the text of a path is valid, matches both, and
+// matches nothing else (spec rule 15.4).
 func TestOddNames(t *testing.T) {
 	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`, `a"b`, "ä", " ", "\n"}
 	for _, manager := range names {

@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// A controller applies the same intent again and again. An apply is sent until the server responds with the object as it
-// is.
+// A controller applies the same intent again and again. An apply is sent until the server responds with the object as
+// it is.
 func Example() {
 	manager, err := fieldmanager.New(
 		schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},

@@ -189,8 +189,8 @@ func TestResolveErrors(t *testing.T) {
 	require.ErrorContains(t, err, "live's value can't be shared: .spec.set: duplicate")
 }
 
-// TestResolveDefaultOfKey: live lacks the default of a key field that alice owns, and bob's intent has it. Without force
-// the field leaves the intent, and the item stays.
+// TestResolveDefaultOfKey: live lacks the default of a key field that alice owns, and bob's intent has it. Without
+// force the field leaves the intent, and the item stays.
 func TestResolveDefaultOfKey(t *testing.T) {
 	m := newManager(t, "v1")
 	out, err := writetest.Apply(m, nil, object(t, "v1", "spec: {ports: [{port: 80, protocol: TCP}]}"), "alice", false)

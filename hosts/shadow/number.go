@@ -36,12 +36,12 @@ func (a *answers) numberOfError(w *write) string {
 	return unexplained
 }
 
-// lost are the fields of an intent that are not the same after a conversion to the versions of entries and back, each as
-// the names that lead to it, up to a list.
+// lost are the fields of an intent that are not the same after a conversion to the versions of entries and back, each
+// as the names that lead to it, up to a list.
 type lost [][]string
 
-// lostFields returns what upstream lost when it converted what it merged, to remove what the manager dropped: difference
-// 25. It is nil if upstream did not convert.
+// lostFields returns what upstream lost when it converted what it merged, to remove what the manager dropped:
+// difference 25. It is nil if upstream did not convert.
 func (a *answers) lostFields(w *write) (out lost) {
 	if !a.prunesElsewhere(w) {
 		return nil

@@ -87,11 +87,11 @@ spec:
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// TestCertainty applies intents with a client that skips, in random histories of objects of all
-// built-in kinds and of custom ones: others write, definitions change, caches lag, processes begin anew, the server is
-// killed, and its store restored from a backup. What is skipped, a plain apply leaves as it is; and what changes nothing
-// is skipped at last; with a cache that strips managed fields, too. E2E_DURATION says for how long, E2E_SEED begins other histories; with another server, that is not
-// killed:
+// TestCertainty applies intents with a client that skips, in random histories of objects of all built-in kinds and of
+// custom ones: others write, definitions change, caches lag, processes begin anew, the server is killed, and its store
+// restored from a backup. What is skipped, a plain apply leaves as it is; and what changes nothing is skipped at last;
+// with a cache that strips managed fields, too. E2E_DURATION says for how long, E2E_SEED begins other histories; with
+// another server, that is not killed:
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback E2E_DURATION=10m go test ./test/e2e -run TestCertainty -v
 func TestCertainty(t *testing.T) {
@@ -167,8 +167,8 @@ type certainty struct {
 	count, applies, skipped, checked, kills, restored int
 }
 
-// kill kills the server and starts it again, sometimes with the store of an earlier backup. Controllers begin anew then:
-// the watches of their caches would wait for what was lost, as those of kube-apiserver do.
+// kill kills the server and starts it again, sometimes with the store of an earlier backup. Controllers begin anew
+// then: the watches of their caches would wait for what was lost, as those of kube-apiserver do.
 func (c *certainty) kill() {
 	c.server.kill()
 	c.kills++
@@ -189,8 +189,9 @@ func (c *certainty) kill() {
 	}
 }
 
-// settle applies the document until it is skipped: if nobody else writes, that takes a few seconds. There are intents that
-// change an object whenever they are applied, as at kube-apiserver. Roles are applied without rules, too, by both doors.
+// settle applies the document until it is skipped: if nobody else writes, that takes a few seconds. There are intents
+// that change an object whenever they are applied, as at kube-apiserver. Roles are applied without rules, too, by both
+// doors.
 func (c *certainty) settle() {
 	if c.document["kind"] == "Event" { // they are always sent
 		return

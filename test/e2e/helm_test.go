@@ -26,9 +26,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestHelm upgrades releases with the real Helm 4: after a person, an autoscaler, an injector and an operator that rotates
-// a token changed their objects. Helm alone fails; with a policy each field ends where the policy says. With another
-// server:
+// TestHelm upgrades releases with the real Helm 4: after a person, an autoscaler, an injector and an operator that
+// rotates a token changed their objects. Helm alone fails; with a policy each field ends where the policy says. With
+// another server:
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback go test ./test/e2e -run TestHelm
 func TestHelm(t *testing.T) {

@@ -55,10 +55,10 @@ spec:
     spec: {containers: [{name: one, image: "i:0"}, {name: two, image: "i:0"}]}
 `
 
-// TestPolicyAtRandom lets others take fields of an object at random, and applies the intent of the first manager again by a
-// random policy: with the command, the client for controllers, and the post-renderer of Helm. The three do the same. A field that is given
-// up keeps its value and its owners, one that is shared its value; what is decided has no conflict; and if one is refused,
-// nothing changes. E2E_DURATION says for how long, E2E_SEED begins other histories.
+// TestPolicyAtRandom lets others take fields of an object at random, and applies the intent of the first manager again
+// by a random policy: with the command, the client for controllers, and the post-renderer of Helm. The three do the
+// same. A field that is given up keeps its value and its owners, one that is shared its value; what is decided has no
+// conflict; and if one is refused, nothing changes. E2E_DURATION says for how long, E2E_SEED begins other histories.
 func TestPolicyAtRandom(t *testing.T) {
 	t.Parallel()
 	config := start(t, apiserver.Options{}).Config()

@@ -100,8 +100,8 @@ func TestKilled(t *testing.T) {
 }
 
 // TestEtcdStopped stops etcd in the midst of writes and starts it again: errors meanwhile are 503 or 504, and what was
-// acknowledged is there. Watches see all of it. An informer holds it: while etcd has no leader, its watch may end, and it
-// lists again.
+// acknowledged is there. Watches see all of it. An informer holds it: while etcd has no leader, its watch may end, and
+// it lists again.
 func TestEtcdStopped(t *testing.T) {
 	e := etcdtest.Start(t)
 	config := start(t, apiserver.Options{

@@ -110,7 +110,8 @@ spec:
   steps: [{name: one, wait: 60s, extra: e}, {name: two, wait: 90s}]
 `
 
-// change is a change of a plant by an operator: of the Go type, and of what is stored. owned are the fields that it gets.
+// change is a change of a plant by an operator: of the Go type, and of what is stored. owned are the fields that it
+// gets.
 type change struct {
 	typed  func(p *plant)
 	stored func(u *unstructured.Unstructured)
@@ -205,9 +206,9 @@ func randomChange(r *rand.Rand, n int) change {
 	}
 }
 
-// TestMinimalUpdates lets an operator update an object of a user at random, as a Go type that rewrites what it reads: the
-// object gets the change and nothing else, and the operator owns what it changed and nothing else. Others write
-// in between: then a change is a conflict, and is done again. E2E_DURATION says for how long, E2E_SEED begins other
+// TestMinimalUpdates lets an operator update an object of a user at random, as a Go type that rewrites what it reads:
+// the object gets the change and nothing else, and the operator owns what it changed and nothing else. Others write in
+// between: then a change is a conflict, and is done again. E2E_DURATION says for how long, E2E_SEED begins other
 // histories:
 //
 //	E2E_DURATION=30m go test ./test/e2e -run TestMinimalUpdates -v -timeout 1h    # over 100,000 steps

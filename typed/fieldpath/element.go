@@ -45,8 +45,8 @@ type Element struct {
 // FieldElement returns the element that selects the field or map entry called name.
 func FieldElement(name string) Element { return Element{kind: fieldKind, text: name} }
 
-// KeyElement returns the element that selects the item of a keyed list with the given key fields, in any order. It copies
-// fields. Values that JSON cannot hold (NaN, channels …) become null.
+// KeyElement returns the element that selects the item of a keyed list with the given key fields, in any order. It
+// copies fields. Values that JSON cannot hold (NaN, channels …) become null.
 func KeyElement(fields ...KeyField) Element {
 	var space [4]KeyField
 	sorted := space[:0]

@@ -155,8 +155,8 @@ func TestFind(t *testing.T) {
 	require.Empty(t, (*fieldpath.Set)(nil).Find(".a"))
 }
 
-// FuzzParsePath: what can be read has a text that is read as the same path, and the path is found by the text that upstream
-// writes for it (spec rule 15.2).
+// FuzzParsePath: what can be read has a text that is read as the same path, and the path is found by the text that
+// upstream writes for it (spec rule 15.2).
 func FuzzParsePath(f *testing.F) {
 	for _, c := range elementCases {
 		f.Add(c.readable)

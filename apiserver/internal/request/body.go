@@ -98,7 +98,7 @@ func indicators(data []byte) (n int) {
 		switch c {
 		case ',', '[', '{':
 			n++
-		case '-', ':', '?': // before a blank or a line break, some of which are not ASCII
+		case '-', ':', '?': // before a blank or a line break; some are not ASCII
 			if i+1 == len(data) || data[i+1] <= ' ' || data[i+1] >= utf8.RuneSelf {
 				n++
 			}

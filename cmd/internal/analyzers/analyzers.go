@@ -22,15 +22,15 @@ func All() []*analysis.Analyzer {
 	return []*analysis.Analyzer{MetadataUpdate, PrimaryUpdate, ReadApply, NoOwner}
 }
 
-// MetadataUpdate finds updates of objects of which only metadata was changed.
+// MetadataUpdate finds updates where only metadata was changed.
 var MetadataUpdate = &analysis.Analyzer{
 	Name: "metadataupdate",
-	Doc: "find updates of objects of which only metadata was changed\n\nAn update sends the whole object. The controller then " +
+	Doc: "find updates where only metadata was changed\n\nAn update sends the whole object. The controller then " +
 		"owns what its Go types write in another way, set or drop, and the next apply of the object's user is in conflict.",
 	Run: func(pass *analysis.Pass) (any, error) {
 		eachUpdate(pass, func(call *ast.CallExpr, body *ast.BlockStmt, obj types.Object) {
 			if changesOf(pass, body, obj, call.Pos()) == metadataOnly {
-				pass.Reportf(call.Pos(), "update sends all of %s, of which only metadata was changed, and owns what its Go type "+
+				pass.Reportf(call.Pos(), "update sends all of %s, where only metadata was changed, and owns what its Go type "+
 					"writes in another way: send a patch of the metadata, or an apply", obj.Name())
 			}
 		})

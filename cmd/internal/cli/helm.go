@@ -82,7 +82,7 @@ func newHelmUpgrade(env *process.Env) *cobra.Command {
 		Use:   "upgrade RELEASE CHART [--yes] [flags of helm upgrade]",
 		Short: "Upgrade a release, with conflicts decided by a policy",
 		Long: `Upgrade shows the plan, asks, and runs helm upgrade, which applies and stores what
-was shown. Helm renders the chart once more. Values that each rendering makes anew
+was shown. Helm renders the chart once more. Values that differ in each rendering
 are taken from the rendering that was shown; any other difference ends the upgrade,
 and so does an object that has changed since, except for its status. Nothing has
 been written then.
@@ -253,7 +253,7 @@ have their values. Fields that are forced stay: helm upgrade needs
 has written anything. Hooks stay as they are.
 
 -n is the namespace of the release, which Helm does not pass on. The cluster and the
-user are those of Helm's variables, such as HELM_KUBETOKEN. When helm tenure upgrade
+user come from Helm's variables, such as HELM_KUBETOKEN. When helm tenure upgrade
 runs Helm, that command decides, and the flags do not count.
 
 Exit status: 0 if no conflict is refused, 3 on any error.`,

@@ -35,8 +35,8 @@ var pathReaders = map[string][]struct{ line, want string }{
 	"also": {{"upgrade --live live.json --field-manager carol --dry-run --details --also PATH", "    PATH\n"}},
 }
 
-// TestPathsAreAccepted: what blame, plan, conflicts and a server's Status print of a field is accepted by each flag and file
-// that takes a path, and names this field.
+// TestPathsAreAccepted: what blame, plan, conflicts and a server's Status print of a field is accepted by each flag and
+// file that takes a path, and names this field.
 func TestPathsAreAccepted(t *testing.T) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {

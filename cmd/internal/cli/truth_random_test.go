@@ -41,10 +41,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// TestTruthAtRandom makes clusters of 30 objects of 20 kinds with histories, plans 200 intents in each and applies them:
-// what was planned, by the server's dry run, is what the server then does; and what is planned without asking is so, or
-// says what it does not know. SEEDS=1:50 makes 50 clusters; KUBE_APISERVER is the path of a kube-apiserver for it, in the
-// place of the server of this module.
+// TestTruthAtRandom makes clusters of 30 objects of 20 kinds with histories, plans 200 intents in each and applies
+// them: what was planned, by the server's dry run, is what the server then does; and what is planned without asking is
+// so, or says what it does not know. SEEDS=1:50 makes 50 clusters; KUBE_APISERVER is the path of a kube-apiserver for
+// it, in the place of the server of this module.
 func TestTruthAtRandom(t *testing.T) {
 	first, count := uint64(1), uint64(3)
 	if text := os.Getenv("SEEDS"); text != "" {

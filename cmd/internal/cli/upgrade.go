@@ -41,7 +41,7 @@ func newUpgrade(env *process.Env) *cobra.Command {
 		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
 Apply entry of a manager, so that its next apply removes what is no longer applied.
 It moves the fields in the last-applied annotation, those that the manager applies
-already, and those of --intent, the next intent. Defaults, and fields that webhooks
+already, and --intent the next intent. Defaults, and fields that webhooks
 added, stay with their manager. The preview is a line for each object; --details
 lists all fields. doc/ownership.md explains them.
 

@@ -182,8 +182,8 @@ type watcher struct {
 	screen *view.Screen
 }
 
-// watch observes until ctx ends, or, unless duration is 0, for so long after each kind was listed. A kind that can't be listed is an error if it was asked for by name,
-// and named as a hole otherwise.
+// watch observes until ctx ends, or, unless duration is 0, for so long after each kind was listed. A kind that can't be
+// listed is an error if it was asked for by name, and named as a hole otherwise.
 func (w *watcher) watch(
 	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, s cluster.Selection, isNamed bool, duration time.Duration,
 ) error {

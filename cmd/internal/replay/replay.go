@@ -46,8 +46,8 @@ type Result struct {
 	Plan *Plan
 }
 
-// Run replays a trace on a new server, or by the engine alone if only files of schemas have its kind. The error says that
-// it can't run.
+// Run replays a trace on a new server, or by the engine alone if only files of schemas have its kind. The error says
+// that it can't run.
 func Run(ctx context.Context, trace *recorded.Trace, schemas []string) ([]Result, error) {
 	return run(ctx, trace, schemas, func(server http.RoundTripper) http.RoundTripper { return server })
 }

@@ -39,7 +39,8 @@ type Local interface {
 	Each(do func(key string, value []byte) error) error
 }
 
-// Open opens the store in a file. If the file, or its file system, may only be read, writes fail with [bbolt.ErrReadOnly].
+// Open opens the store in a file. If the file, or its file system, may only be read, writes fail with
+// [bbolt.ErrReadOnly].
 func Open(path string, options bbolt.Options) (*bbolt.Store, error) {
 	if options.Timeout == 0 {
 		options.Timeout = DefaultTimeout

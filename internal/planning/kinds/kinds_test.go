@@ -34,8 +34,8 @@ func emptyTypes(t *testing.T) map[schema.GroupVersionKind]map[string]any {
 	return out
 }
 
-// TestEmptyOfNewestKinds: the empty object of every kind of client-go's scheme is the zero value of its Go type, in alpha
-// and beta versions too. The Go types of older versions of Kubernetes have fewer fields.
+// TestEmptyOfNewestKinds: the empty object of every kind of client-go's scheme is the zero value of its Go type, in
+// alpha and beta versions too. The Go types of older versions of Kubernetes have fewer fields.
 func TestEmptyOfNewestKinds(t *testing.T) {
 	types := emptyTypes(t)
 	if *update {

@@ -1,6 +1,6 @@
-// Package operator has a reconciler that reads objects of its users, adds a finalizer, sets a label, removes an annotation,
-// and updates them. Its Go type writes durations and quantities in another way than users do, and does not know all
-// fields. With controllerruntime.Options.MinimalUpdates, it owns what it changed and nothing else.
+// Package operator has a reconciler that reads objects of its users, adds a finalizer, sets a label, removes an
+// annotation, and updates them. Its Go type writes durations and quantities in another way than users do, and does not
+// know all fields. With controllerruntime.Options.MinimalUpdates, it owns what it changed and nothing else.
 package operator
 
 import (

@@ -37,7 +37,7 @@ func (r *reconciler) finalizer(key any) error {
 		return fmt.Errorf("%v: %w", thing, err)
 	}
 	if controllerutil.AddFinalizer(&thing, "x") {
-		return r.Update(nil, &thing) // want `update sends all of thing, of which only metadata was changed`
+		return r.Update(nil, &thing) // want `update sends all of thing, where only metadata was changed`
 	}
 	return r.Status().Update(nil, &thing)
 }
@@ -46,7 +46,7 @@ func (r *reconciler) labels(o *Other) error {
 	o.Labels["a"] = "b"
 	delete(o.Annotations, "c")
 	o.SetLabels(o.GetLabels())
-	return r.Client.Update(nil, o) // want `update sends all of o, of which only metadata was changed`
+	return r.Client.Update(nil, o) // want `update sends all of o, where only metadata was changed`
 }
 
 func (r *reconciler) more(o, p, q *Other) error {
