@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -35,13 +36,36 @@ func selects(selector *metav1.LabelSelector, set labels.Set) bool {
 // anyOf reports whether one of the patterns matches a whole text, or there are none.
 func anyOf(patterns []string, text string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
-		return matches(toExpression.Replace(regexp.QuoteMeta(pattern))+"$", text)
+		return names.match(pattern, text, func() string { return toExpression.Replace(regexp.QuoteMeta(pattern)) + "$" })
 	})
 }
 
-func matches(expression, text string) bool {
-	ok, err := regexp.MatchString("(?s)^"+expression, text)
-	return err == nil && ok
+// patterns are compiled once: a report matches each with every field of every object.
+type patterns struct {
+	mu       sync.RWMutex
+	compiled map[string]*regexp.Regexp // nil for what is no pattern
+}
+
+// maxPatterns bounds patterns that a program makes anew again and again.
+const maxPatterns = 1 << 12
+
+var names, paths patterns
+
+// match reports whether text begins as the expression of a pattern says.
+func (p *patterns) match(pattern, text string, expression func() string) bool {
+	p.mu.RLock()
+	compiled, isKnown := p.compiled[pattern]
+	p.mu.RUnlock()
+	if !isKnown {
+		compiled, _ = regexp.Compile("(?s)^" + expression())
+		p.mu.Lock()
+		if p.compiled == nil || len(p.compiled) >= maxPatterns {
+			p.compiled = map[string]*regexp.Regexp{}
+		}
+		p.compiled[pattern] = compiled
+		p.mu.Unlock()
+	}
+	return compiled != nil && compiled.MatchString(text)
 }
 
 // mark begins each element in the text of a path that patterns are matched with. A dot or a bracket does not tell where
@@ -100,6 +124,11 @@ var (
 // isAt reports whether a pattern matches a path, or one above it (spec rule 15.4). A * stays in one element. Outside of
 // quotes, each dot and bracket of the pattern may begin an element or be in a name, and quotes may be left out.
 func isAt(pattern, path string) bool {
+	return isPath.MatchString(pattern) && paths.match(pattern, path, func() string { return pathExpression(pattern) })
+}
+
+// pathExpression returns the expression for a pattern, which ends where an element does.
+func pathExpression(pattern string) string {
 	expression := parts.ReplaceAllStringFunc(pattern, func(part string) string {
 		quoted := parts.FindStringSubmatch(part)
 		switch {
@@ -122,7 +151,7 @@ func isAt(pattern, path string) bool {
 		}
 		return regexp.QuoteMeta(escaped(part))
 	})
-	return isPath.MatchString(pattern) && matches(atEnd.Replace(expression)+"("+mark+"|$)", path)
+	return atEnd.Replace(expression) + "(" + mark + "|$)"
 }
 
 // expressionOf returns the expression for what a pattern has in quotes.

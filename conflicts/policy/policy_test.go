@@ -1,7 +1,9 @@
 package policy_test
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,8 +34,9 @@ func conflict(path fieldpath.Path, manager string) conflicts.Conflict {
 	return conflicts.Conflict{Path: path, Owner: managedfields.Key{Manager: manager, Operation: "Update"}}
 }
 
-// TestOddNames requires that a rule with the quoted name of a manager and the text of a path is valid, matches both, and
-// matches nothing else (spec rule 15.4).
+// TestOddNames requires that a rule with the quoted name of a manager and the text of a path is valid, matches both,
+// and matches no other manager, whatever is in the names. With [policy.Exactly] it matches no other path
+// (spec rule 15.4).
 func TestOddNames(t *testing.T) {
 	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`, `a"b`, "ä", " ", "\n"}
 	for _, manager := range names {
@@ -308,4 +311,20 @@ func TestAliases(t *testing.T) {
 	text := "rules:\n- fields: [&a " + strings.Repeat("x", 100_000) + strings.Repeat(", *a", 20_000) + "]\n"
 	_, err := policy.Parse([]byte(text))
 	require.ErrorContains(t, err, "line 2: aliases: expected at most 4194304 bytes")
+}
+
+// TestManyPatterns: goroutines share compiled patterns, also when there are more than are kept.
+func TestManyPatterns(t *testing.T) {
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			for i := range 3000 {
+				name := fmt.Sprintf("m%d", n*3000+i)
+				p := &policy.Policy{Rules: []policy.Rule{{Managers: []string{name}, Decision: conflicts.Force}}}
+				require.Equal(t, 0, p.Decide(nil, conflicts.Conflicts{conflict(replicas, name)})[0].Rule)
+				require.Equal(t, -1, p.Decide(nil, conflicts.Conflicts{conflict(replicas, name+"x")})[0].Rule)
+			}
+		})
+	}
+	all.Wait()
 }
