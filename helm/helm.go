@@ -119,7 +119,10 @@ func (o *Operation) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 		}
 	}
 	o.done.Templates = templates
-	if err := errors.Join(o.plan(), o.findFailed()); err != nil {
+	if err := o.plan(); err != nil {
+		return nil, err
+	}
+	if err := o.findFailed(); err != nil {
 		return nil, err
 	}
 	if o.options.DryRun {

@@ -96,6 +96,18 @@ var sdkRows = []struct {
 		_, err = s.upgrade(helm.Options{}, "a", "2", "b", "2")
 		require.ErrorAs(s.t, err, &found, "without a policy")
 	}},
+	{"unreadable", "an unknown kind ends the upgrade, also while revisions that failed are looked through", func(s sdk) {
+		options := s.options()
+		options.Failed = []string{s.last().Manifest}
+		options.Config, options.Release, options.Namespace = s.server, "r", s.namespace
+		op, err := helm.New(s.t.Context(), options)
+		require.NoError(s.t, err)
+		_, err = op.Run(bytes.NewBufferString("apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: odd}\n"))
+		require.ErrorContains(s.t, err, "nothing/odd: ")
+		require.Empty(s.t, op.Objects()[0].Name)
+		require.NoError(s.t, op.Finish(nil))
+		require.Equal(s.t, "1", s.config("c").Data["a"], "nothing is deleted")
+	}},
 	{"dry run", "a dry run writes nothing, and returns what is planned", func(s sdk) {
 		s.edit("c", "kubectl-edit", "b", "9")
 		before := s.config("c")
