@@ -208,7 +208,8 @@ func (s *subresource) Patch(
 func (s *subresource) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
 	isComparable := s.name == "status" && options.SubResourceBody == nil && options.Raw == nil
-	return s.client.update(obj, s.name, isComparable, func() error { return s.SubResourceClient.Update(ctx, obj, opts...) },
+	return s.client.update(obj, s.name, isComparable,
+		func() error { return s.SubResourceClient.Update(ctx, obj, opts...) },
 		func(patch client.Patch) error {
 			return s.SubResourceClient.Patch(ctx, obj, patch,
 				&client.SubResourcePatchOptions{PatchOptions: *asPatchOptions(&options.UpdateOptions)})

@@ -72,7 +72,7 @@ func newMetrics() metrics {
 	}
 	return metrics{
 		vec("tenure_applies_total", "Applies by kind and result: skipped, or why they were sent.", "dry_run", "result"),
-		vec("tenure_updates_total", "Updates by kind, subresource and result: patched, unchanged, or why they were sent whole.",
+		vec("tenure_updates_total", "Updates by kind, subresource and result: patched, unchanged, or why they were whole.",
 			"subresource", "result"),
 		vec("tenure_apply_conflicts_total", "Applies with a conflict, by what became of it: resolved by the policy, or "+
 			"returned to the caller.", "result"),
@@ -206,7 +206,9 @@ func (c *core) look(ctx context.Context, reader client.Reader, d *decision) (why
 }
 
 // typesOf returns the types of a kind. why says that something that is not watched may have a say in its objects.
-func (c *core) typesOf(ctx context.Context, kind schema.GroupVersionKind, subresource string) (t *openapi.Registry, why string) {
+func (c *core) typesOf(
+	ctx context.Context, kind schema.GroupVersionKind, subresource string,
+) (t *openapi.Registry, why string) {
 	published := func(why string) (*openapi.Registry, string) {
 		if why != "" && c.options.Resolve == nil && c.options.UpgradeFrom == nil {
 			return nil, why
@@ -325,11 +327,13 @@ func (c *core) apply(
 		count(c.metrics.conflicts, r.kind, "returned")
 	case err == nil && out.Resolution != nil:
 		count(c.metrics.conflicts, r.kind, "resolved")
-		log.FromContext(ctx).WithName("tenure").V(1).Info("Resolved the conflicts of an apply", "kind", r.kind, "object", r.key,
+		log.FromContext(ctx).WithName("tenure").V(1).Info("Resolved the conflicts of an apply",
+			"kind", r.kind, "object", r.key,
 			"subresource", r.subresource, "fieldManager", r.manager, "plan", out.Plan.String(), "force", out.Resolution.Force)
 	case d.result == shadow && err == nil && d.cached.GetResourceVersion() == version && !isSame:
 		count(c.metrics.differences, r.kind)
-		log.FromContext(ctx).WithName("tenure").Info("The server responds to an apply with another object than the cached one",
+		log.FromContext(ctx).WithName("tenure").Info(
+			"The server responds to an apply with another object than the cached one",
 			"kind", r.kind, "object", r.key, "subresource", r.subresource, "fieldManager", r.manager)
 	}
 	return nil, err

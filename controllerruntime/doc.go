@@ -32,7 +32,7 @@
 // # Metrics
 //
 //	tenure_applies_total             applies by kind, dry_run and result: skipped, or why they were sent
-//	tenure_updates_total             updates with Options.MinimalUpdates, by result: patched, unchanged, or why they were whole
+//	tenure_updates_total             updates with Options.MinimalUpdates by result: patched, unchanged, or why whole
 //	tenure_apply_conflicts_total     applies with a conflict, by result: resolved or returned
 //	tenure_apply_differences_total   applies of Options.Shadow to which the server responded with another object
 //	tenure_upgrades_total            objects with fields that moved to the Apply entry

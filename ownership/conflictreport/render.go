@@ -64,7 +64,9 @@ func (r Report) Render(w io.Writer, style Style) error {
 }
 
 // wayNames are the names of the ways out, for people.
-var wayNames = map[conflicts.Decision]string{conflicts.Force: "force", conflicts.GiveUp: "give up", conflicts.Share: "share"}
+var wayNames = map[conflicts.Decision]string{
+	conflicts.Force: "force", conflicts.GiveUp: "give up", conflicts.Share: "share",
+}
 
 // Name returns the name of the way out, for people.
 func (w *WayOut) Name() string { return wayNames[w.Decision] }

@@ -72,7 +72,8 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	report.Message = plan.Conflicts.Error()
 	ways := report.Ways[:0]
 	for _, way := range report.Ways {
-		r, err := plans.Resolve(ctx, m, live, applied, func(conflicts.Conflict) conflicts.Decision { return way.Decision }, options)
+		decide := func(conflicts.Conflict) conflicts.Decision { return way.Decision }
+		r, err := plans.Resolve(ctx, m, live, applied, decide, options)
 		if err == nil {
 			way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r.Forced)
 			way.Promise.Keeps = way.Promise.Keeps && !takes(r.Plan, options.Manager)

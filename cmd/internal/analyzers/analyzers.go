@@ -41,14 +41,14 @@ var MetadataUpdate = &analysis.Analyzer{
 // PrimaryUpdate finds updates of the objects that a reconciler is for.
 var PrimaryUpdate = &analysis.Analyzer{
 	Name: "primaryupdate",
-	Doc: "find updates of the objects that a reconciler is for\n\nTheir spec is the user's. An update sends the whole object, and " +
-		"the controller then owns fields of the spec that its Go types write in another way.",
+	Doc: "find updates of the objects that a reconciler is for\n\nTheir spec is the user's. An update sends the whole " +
+		"object, and the controller then owns fields of the spec that its Go types write in another way.",
 	Run: func(pass *analysis.Pass) (any, error) {
 		primary := primaries(pass)
 		eachUpdate(pass, func(call *ast.CallExpr, body *ast.BlockStmt, obj types.Object) {
 			if primary[obj.Type().String()] && changesOf(pass, body, obj, call.Pos()) != metadataOnly {
-				pass.Reportf(call.Pos(), "update sends all of %s, which the reconciler is for: its spec is the user's. Send a patch of "+
-					"what was changed, or an apply", obj.Name())
+				pass.Reportf(call.Pos(), "update sends all of %s, which the reconciler is for: its spec is the user's. Send "+
+					"a patch of what was changed, or an apply", obj.Name())
 			}
 		})
 		return nil, nil
@@ -58,16 +58,16 @@ var PrimaryUpdate = &analysis.Analyzer{
 // ReadApply finds applies of whole objects that were read.
 var ReadApply = &analysis.Analyzer{
 	Name: "readapply",
-	Doc: "find applies of whole objects that were read\n\nWhat was read has the defaults of the server and the fields of others. " +
-		"Who applies it owns them all.",
+	Doc: "find applies of whole objects that were read\n\nWhat was read has the defaults of the server and the fields of " +
+		"others. Who applies it owns them all.",
 	Run: func(pass *analysis.Pass) (any, error) {
 		eachCall(pass, func(call *ast.CallExpr, body *ast.BlockStmt) {
 			if !isMethod(pass, call, "Patch") || len(call.Args) < 3 || !isApplyPatch(pass, call.Args[2]) {
 				return
 			}
 			if obj := objectOf(pass, call.Args[1]); obj != nil && isRead(pass, body, obj, call.Pos()) {
-				pass.Reportf(call.Pos(), "apply of all of %s, which was read: it owns the defaults and the fields of others, too. Apply an "+
-					"object with what is meant", obj.Name())
+				pass.Reportf(call.Pos(), "apply of all of %s, which was read: it owns the defaults and the fields of others, too. "+
+					"Apply an object with what is meant", obj.Name())
 			}
 		})
 		return nil, nil
@@ -77,8 +77,8 @@ var ReadApply = &analysis.Analyzer{
 // NoOwner finds applies without a field owner.
 var NoOwner = &analysis.Analyzer{
 	Name: "noowner",
-	Doc: "find applies without a field owner\n\nA server refuses an apply without the name of its manager. Nothing is found in a " +
-		"package that sets an owner for all writes of a client.",
+	Doc: "find applies without a field owner\n\nA server refuses an apply without the name of its manager. Nothing is " +
+		"found in a package that sets an owner for all writes of a client.",
 	Run: func(pass *analysis.Pass) (any, error) {
 		setsOwner := false
 		eachCall(pass, func(call *ast.CallExpr, _ *ast.BlockStmt) {
@@ -189,7 +189,8 @@ func isPlainOption(pass *analysis.Pass, e ast.Expr) bool {
 func isRead(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, before token.Pos) (read bool) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
-		if ok && call.Pos() < before && isMethod(pass, call, "Get") && len(call.Args) >= 3 && objectOf(pass, call.Args[2]) == obj {
+		if ok && call.Pos() < before && isMethod(pass, call, "Get") && len(call.Args) >= 3 &&
+			objectOf(pass, call.Args[2]) == obj {
 			read = true
 		}
 		return true
@@ -202,7 +203,8 @@ func primaries(pass *analysis.Pass) map[string]bool {
 	found := map[string]bool{}
 	eachCall(pass, func(call *ast.CallExpr, _ *ast.BlockStmt) {
 		fn := typeutil.StaticCallee(pass.TypesInfo, call)
-		if fn == nil || fn.Name() != "For" || fn.Pkg() == nil || !strings.HasPrefix(fn.Pkg().Path(), runtimePath) || len(call.Args) == 0 {
+		if fn == nil || fn.Name() != "For" || fn.Pkg() == nil || !strings.HasPrefix(fn.Pkg().Path(), runtimePath) ||
+			len(call.Args) == 0 {
 			return
 		}
 		if t := pass.TypesInfo.TypeOf(call.Args[0]); t != nil {

@@ -25,11 +25,15 @@ var metadataFields = []string{"ObjectMeta", "Labels", "Annotations", "Finalizers
 
 // onlyRead are the packages and methods whose calls with an object change nothing of it.
 var (
-	onlyRead        = []string{"fmt", "errors", "log", "log/slog", "reflect", "k8s.io/klog", "github.com/go-logr", "go.uber.org/zap", "k8s.io/client-go/tools/"}
-	onlyReadMethods = []string{"Get", "Update", "Patch", "Create", "Delete", "Status", "ObjectKeyFromObject", "MergeFrom", "DeepCopy",
-		"DeepCopyObject", "IsBeingDeleted", "ContainsFinalizer", "KObj", "len", "Event", "Eventf", "IsControlledBy", "HasControllerReference"}
+	onlyRead = []string{"fmt", "errors", "log", "log/slog", "reflect", "k8s.io/klog",
+		"github.com/go-logr", "go.uber.org/zap", "k8s.io/client-go/tools/"}
+	onlyReadMethods = []string{"Get", "Update", "Patch", "Create", "Delete", "Status", "ObjectKeyFromObject",
+		"MergeFrom", "DeepCopy",
+		"DeepCopyObject", "IsBeingDeleted", "ContainsFinalizer", "KObj", "len", "Event", "Eventf", "IsControlledBy",
+		"HasControllerReference"}
 	metadataSetters = []string{"AddFinalizer", "RemoveFinalizer", "SetControllerReference", "SetOwnerReference",
-		"RemoveControllerReference", "RemoveOwnerReference", "SetLabels", "SetAnnotations", "SetFinalizers", "SetOwnerReferences",
+		"RemoveControllerReference", "RemoveOwnerReference", "SetLabels", "SetAnnotations", "SetFinalizers",
+		"SetOwnerReferences",
 		"SetMetaDataLabel", "SetMetaDataAnnotation"}
 )
 
@@ -167,7 +171,8 @@ func changeByCall(pass *analysis.Pass, call *ast.CallExpr, obj types.Object) kin
 
 // isAccessor reports whether a method has the name of one that reads.
 func isAccessor(name string) bool {
-	return slices.ContainsFunc([]string{"Get", "Is", "Has", "Contains"}, func(p string) bool { return strings.HasPrefix(name, p) })
+	begins := func(p string) bool { return strings.HasPrefix(name, p) }
+	return slices.ContainsFunc([]string{"Get", "Is", "Has", "Contains"}, begins)
 }
 
 func trimAddress(e ast.Expr) ast.Expr {

@@ -272,7 +272,8 @@ func (s *starter) write(w io.Writer) error {
 			continue
 		}
 		r := policy.Rule{
-			Managers: []string{policy.Quote(manager)}, Fields: fields, Decision: conflicts.GiveUp, Reason: manager + " sets them",
+			Managers: []string{policy.Quote(manager)}, Fields: fields,
+			Decision: conflicts.GiveUp, Reason: manager + " sets them",
 		}
 		if len(fields) > maxFields {
 			r.Fields, r.Decision = nil, conflicts.Refuse

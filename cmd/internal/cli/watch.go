@@ -77,7 +77,8 @@ without a fight if something could not be watched, which is named on stderr.`,
 	f := cmd.Flags()
 	f.BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
 	addSelectors(f, &flags.selector, &flags.fields)
-	f.DurationVar(&flags.duration, "for", 0, "end `DURATION` after the first lists, such as 10m; watch until interrupted for 0")
+	f.DurationVar(&flags.duration, "for", 0,
+		"end `DURATION` after the first lists, such as 10m; watch until interrupted for 0")
 	f.StringArrayVar(&flags.auditLogs, "audit-log", nil,
 		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
 	f.StringVar(&flags.metricsListen, "metrics-listen", "", "serve Prometheus metrics at http://`ADDRESS`/metrics")
@@ -185,7 +186,8 @@ type watcher struct {
 // watch observes until ctx ends, or, unless duration is 0, for so long after each kind was listed. A kind that can't be
 // listed is an error if it was asked for by name, and named as a hole otherwise.
 func (w *watcher) watch(
-	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, s cluster.Selection, isNamed bool, duration time.Duration,
+	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, s cluster.Selection, isNamed bool,
+	duration time.Duration,
 ) error {
 	var watches sync.WaitGroup
 	defer watches.Wait() // after they are cancelled
