@@ -77,7 +77,7 @@ var layers = []layer{
 		"fieldmanager/plans", "internal/gostruct"}},
 	{"ownership/excess", []string{
 		"internal/gostruct", "internal/printable", "typed/fieldpath", "managedfields", "conflicts/policy",
-		"ownership/internal/components",
+		"ownership/internal/components", "ownership/internal/items", "internal/secrets",
 	}},
 	{"ownership/advice", []string{"internal/printable", "typed/fieldpath", "managedfields", "conflicts", "ownership"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",

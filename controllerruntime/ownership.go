@@ -2,12 +2,20 @@ package controllerruntime
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/responses"
 	"github.com/tenure-ssa/tenure/ownership/excess"
 )
 
@@ -22,16 +30,8 @@ import (
 func CheckOwnership(ctx context.Context, c client.Client, p *policy.Policy, lists ...client.ObjectList) error {
 	var found excess.Error
 	for _, list := range lists {
-		if err := c.List(ctx, list); err != nil {
-			return err
-		}
-		err := meta.EachListItem(list, func(item runtime.Object) error {
-			gvk, err := c.GroupVersionKindFor(item)
-			if err != nil {
-				return err
-			}
-			item.GetObjectKind().SetGroupVersionKind(gvk) // items of typed lists have none
-			fields, err := excess.Find(p, item)
+		err := eachObject(ctx, c, list, func(obj client.Object) error {
+			fields, err := excess.Find(p, obj)
 			found = append(found, fields...)
 			return err
 		})
@@ -43,4 +43,186 @@ func CheckOwnership(ctx context.Context, c client.Client, p *policy.Policy, list
 		return found
 	}
 	return nil
+}
+
+// eachObject reads a list, and visits its objects with their kinds, which typed lists leave out.
+func eachObject(ctx context.Context, c client.Client, list client.ObjectList, visit func(client.Object) error) error {
+	if err := c.List(ctx, list); err != nil {
+		return err
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		gvk, err := c.GroupVersionKindFor(item)
+		if err != nil {
+			return err
+		}
+		item.GetObjectKind().SetGroupVersionKind(gvk)
+		return visit(item.(client.Object))
+	})
+}
+
+// OwnershipWatch remembers which fields came to be owned by managers that may not own them, and what the fields were
+// before. It is safe for concurrent use.
+type OwnershipWatch struct {
+	client client.WithWatch
+	policy *policy.Policy
+	lists  []client.ObjectList
+
+	mu      sync.Mutex
+	live    map[responses.Key]client.Object // the objects as they were last seen
+	seen    map[responses.Key]string        // their resourceVersions, and those of objects that are gone
+	changed chan struct{}                   // closed at the next event
+	found   excess.Error
+	err     error
+}
+
+func keyOfObject(obj client.Object) responses.Key {
+	return keyOf(obj.GetObjectKind().GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(obj))
+}
+
+// WatchOwnership watches lists of objects until ctx ends, so that [OwnershipWatch.Check] can say what each field was
+// before, and knows objects that are gone by then. Call it where the test suite starts:
+//
+//	w, err := controllerruntime.WatchOwnership(ctx, c, p, &backupv1.BackupList{})
+//	require.NoError(t, err)
+//	... // the tests
+//	require.NoError(t, w.Check(ctx))
+//
+// It does not judge what managers own already.
+func WatchOwnership(
+	ctx context.Context, c client.WithWatch, p *policy.Policy, lists ...client.ObjectList,
+) (*OwnershipWatch, error) {
+	w := &OwnershipWatch{
+		client: c, policy: p, lists: lists, changed: make(chan struct{}),
+		live: map[responses.Key]client.Object{}, seen: map[responses.Key]string{},
+	}
+	for _, list := range lists {
+		list := list.DeepCopyObject().(client.ObjectList)
+		err := eachObject(ctx, c, list, func(obj client.Object) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.live[keyOfObject(obj)], w.seen[keyOfObject(obj)] = obj, obj.GetResourceVersion()
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		events, err := w.watch(ctx, list, list.GetResourceVersion())
+		if err != nil {
+			return nil, err
+		}
+		go w.follow(ctx, list, events)
+	}
+	return w, nil
+}
+
+func (w *OwnershipWatch) watch(ctx context.Context, list client.ObjectList, from string) (watch.Interface, error) {
+	return w.client.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}})
+}
+
+// follow reads the events of a list, and watches again where the server ends a watch.
+func (w *OwnershipWatch) follow(ctx context.Context, list client.ObjectList, events watch.Interface) {
+	defer func() { events.Stop() }()
+	last := list.GetResourceVersion()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event, ok := <-events.ResultChan():
+			var err error
+			if ok {
+				last, err = w.see(event)
+			} else {
+				var next watch.Interface
+				if next, err = w.watch(ctx, list, last); err == nil {
+					events = next
+				}
+			}
+			if err != nil {
+				w.mu.Lock()
+				w.err = fmt.Errorf("watch %T: %w", list, err)
+				close(w.changed)
+				w.changed = make(chan struct{})
+				w.mu.Unlock()
+				return
+			}
+		}
+	}
+}
+
+// see judges what an event changed, and returns its resourceVersion.
+func (w *OwnershipWatch) see(event watch.Event) (version string, err error) {
+	obj, ok := event.Object.(client.Object)
+	if event.Type == watch.Error || !ok {
+		return "", apierrors.FromObject(event.Object)
+	}
+	gvk, err := w.client.GroupVersionKindFor(obj)
+	if err != nil {
+		return "", err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	key := keyOfObject(obj)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch event.Type {
+	case watch.Deleted:
+		delete(w.live, key)
+	case watch.Added, watch.Modified:
+		var before runtime.Object
+		if live, ok := w.live[key]; ok {
+			before = live
+		}
+		taken, err := excess.FindTaken(w.policy, before, obj)
+		if err != nil {
+			return "", err
+		}
+		w.found = append(w.found, taken...)
+		w.live[key] = obj
+	}
+	w.seen[key] = obj.GetResourceVersion()
+	close(w.changed)
+	w.changed = make(chan struct{})
+	return obj.GetResourceVersion(), nil
+}
+
+// Check returns an [excess.Error] if managers came to own fields that the policy does not permit them to own, whether
+// they own them still or not. It waits for the events of all objects that exist.
+func (w *OwnershipWatch) Check(ctx context.Context) error {
+	for _, list := range w.lists {
+		err := eachObject(ctx, w.client, list.DeepCopyObject().(client.ObjectList), func(obj client.Object) error {
+			return w.waitFor(ctx, obj)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.found) > 0 {
+		return slices.Clone(w.found)
+	}
+	return nil
+}
+
+// waitFor waits until a version of an object, or a later one, was seen.
+func (w *OwnershipWatch) waitFor(ctx context.Context, obj client.Object) error {
+	for {
+		w.mu.Lock()
+		version, seen := w.seen[keyOfObject(obj)]
+		changed, err := w.changed, w.err
+		w.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if seen {
+			order, err := resourceversion.CompareResourceVersion(version, obj.GetResourceVersion())
+			if err != nil || order >= 0 {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
 }

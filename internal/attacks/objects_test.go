@@ -352,7 +352,8 @@ func everyFunction() map[string]func(odd) {
 		}),
 		"conflicts/policy.Policy.Test": live(func(a, _ runtime.Object) { decider.Test(exampleOf(a)) }),
 
-		"ownership/excess.Find": live(func(a, _ runtime.Object) { _, _ = excess.Find(decider, a) }),
+		"ownership/excess.Find":      live(func(a, _ runtime.Object) { _, _ = excess.Find(decider, a) }),
+		"ownership/excess.FindTaken": live(func(a, b runtime.Object) { _, _ = excess.FindTaken(decider, b, a) }),
 
 		"fieldmanager/fieldmanagertest.Apply": func(o odd) {
 			inHarness(func(h *fieldmanagertest.Harness) { h.Do(fieldmanagertest.Apply("a", o.obj)) })

@@ -40,23 +40,31 @@ type Field struct {
 	policy.Owner
 	// Time is when the manager last changed its entry; nil if the entry does not say.
 	Time *metav1.Time `json:"time,omitempty"`
+	// Before is what the field was before, if this is known: FindTaken knows it.
+	Before *Before `json:"before,omitempty"`
 }
 
-// String names the object, the field, its owner and the time. It has no value of the object.
+// String names the object, the field, its owner and the time, and has what the field was before.
 func (f Field) String() string {
 	text := f.Kind + "/" + f.Name
 	if f.Namespace != "" {
 		text += " in " + f.Namespace
 	}
-	text = fmt.Sprintf("%s: %s: %s (%s", printable.Text(text), f.Path, printable.Text(f.Manager), f.Operation)
-	if f.Subresource != "" {
-		text += " of " + printable.Text(f.Subresource)
-	}
-	text += ") owns it"
+	text = fmt.Sprintf("%s: %s: %s owns it", printable.Text(text), f.Path, ownerText(f.Owner))
 	if f.Time != nil {
 		text += " since " + f.Time.UTC().Format(time.RFC3339)
 	}
+	if f.Before != nil {
+		text += "; before, it was " + f.Before.String()
+	}
 	return text
+}
+
+func ownerText(o policy.Owner) string {
+	if o.Subresource == "" {
+		return fmt.Sprintf("%s (%s)", printable.Text(o.Manager), o.Operation)
+	}
+	return fmt.Sprintf("%s (%s of %s)", printable.Text(o.Manager), o.Operation, printable.Text(o.Subresource))
 }
 
 // Find returns the fields that managers own in obj and may not own by p, in the order of the entries and their paths.

@@ -97,3 +97,73 @@ func TestFindUnreadable(t *testing.T) {
 	require.NoError(t, err, "nobody is judged")
 	require.Empty(t, found)
 }
+
+// TestFindTaken: what each field was before the operator came to own it.
+func TestFindTaken(t *testing.T) {
+	p := &policy.Policy{Permissions: []policy.Permission{{Managers: []string{"operator"}, Fields: []string{".metadata"}}}}
+	after := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(object), &after.Object))
+	require.NoError(t, unstructured.SetNestedField(after.Object, true, "spec", "paused"))
+	for _, row := range []struct {
+		why  string
+		edit func(*unstructured.Unstructured)
+		want []string
+	}{
+		{"it owned the same", func(*unstructured.Unstructured) {}, nil},
+		{"others owned it", func(before *unstructured.Unstructured) {
+			entries := before.GetManagedFields()
+			entries[0].FieldsV1 = fieldsv1.New(`{"f:spec":{"f:paused":{}}}`)
+			before.SetManagedFields(append(entries, metav1.ManagedFieldsEntry{
+				Manager: "hpa", Operation: "Update", Subresource: "scale", APIVersion: "v1", FieldsType: "FieldsV1",
+				FieldsV1: entries[3].FieldsV1,
+			}))
+			require.NoError(t, unstructured.SetNestedField(before.Object, "3\x1b", "spec", "replicas"))
+		}, []string{"deployment.apps/web in shop: .spec.replicas: operator (Update) owns it since 2026-01-02T03:04:05Z; " +
+			`before, it was "3\u001b" of other (Apply) and hpa (Update of scale)`}},
+		{"nobody owned it, and it was not there", func(before *unstructured.Unstructured) {
+			before.SetManagedFields(nil)
+			delete(before.Object, "spec")
+		}, []string{
+			"deployment.apps/web in shop: .spec.paused: operator (Update) owns it since 2026-01-02T03:04:05Z; before, it was absent",
+			"deployment.apps/web in shop: .spec.replicas: operator (Update) owns it since 2026-01-02T03:04:05Z; before, it was absent",
+		}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			before := after.DeepCopy()
+			row.edit(before)
+			unchanged := before.DeepCopy()
+			found, err := excess.FindTaken(p, before, after)
+			require.NoError(t, err)
+			var texts []string
+			for _, f := range found {
+				texts = append(texts, f.String())
+			}
+			require.Equal(t, row.want, texts)
+			require.Equal(t, unchanged, before)
+		})
+	}
+	created, err := excess.FindTaken(p, nil, after)
+	require.NoError(t, err)
+	require.Len(t, created, 2, "all that the writer of a new object may not own")
+}
+
+// TestFindTakenFromSecret: no value of a Secret is shown, whether it is unstructured or a Go struct without its kind.
+func TestFindTakenFromSecret(t *testing.T) {
+	p := &policy.Policy{Permissions: []policy.Permission{{Managers: []string{"operator"}, Fields: []string{".metadata"}}}}
+	after := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(`{apiVersion: v1, kind: Secret, metadata: {name: a, managedFields: [
+		{manager: operator, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:password": {}}}}]},
+		data: {password: bmV3LXNlY3JldA==}}`), &after.Object))
+	before := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(`{apiVersion: v1, kind: Secret, metadata: {name: a},
+		data: {password: b2xkLXNlY3JldA==}}`), &before.Object))
+	untyped := before.DeepCopy()
+	delete(untyped.Object, "kind")
+	for _, before := range []*unstructured.Unstructured{before, untyped} {
+		found, err := excess.FindTaken(p, before, after)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		require.Regexp(t, `before, it was "`, found[0].String())
+		require.NotContains(t, found[0].String(), "b2xkLXNlY3JldA==")
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -59,13 +60,16 @@ func TestAdviceAtRandom(t *testing.T) {
 				a.checkReport()
 			case i%25 == 12:
 				a.checkPolicy()
+			case i%50 == 30:
+				a.checkWatch()
 			default:
 				a.checkAdvice()
 			}
 		}
 		t.Log(seed, followed)
 	}
-	wanted := []string{"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy"}
+	wanted := []string{"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes",
+		"policy", "watch"}
 	if count > 1 { // they are rare
 		wanted = append(wanted, "transfer", "adopt", "promise unblocks")
 	}
@@ -266,6 +270,52 @@ func (a *adviceWorld) checkReport() {
 			require.NotEqual(t, s.Arguments, again.Arguments, "seed %d: %s\n%s%s", a.seed, s.Why, out, errs)
 		}
 	}
+}
+
+// checkWatch makes two managers fight over a label, and follows one of the ways to end it that watch suggests.
+func (a *adviceWorld) checkWatch() {
+	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
+	tree := o.valid[0]
+	kind := a.kind(tree)
+	watch := append([]string{"watch", strings.ToLower(kind.GroupKind().String()), "--for", "500ms", "-o", "json",
+		"--field-selector", "metadata.name=" + o.name, "-n", o.namespace}, a.flags...)
+	done, ended := make(chan string), false
+	go func() {
+		_, out, errs := a.run(watch...)
+		done <- out + errs
+	}()
+	var out string
+	for i := 0; !ended; i++ {
+		side := []string{"flux", `o"d d*`}[i%2]
+		label := runtime.DeepCopyJSON(tree)
+		label["metadata"].(map[string]any)["labels"] = map[string]any{"fought": "by-" + side[:1]}
+		_, err := a.client.Apply(t.Context(), kind, o.namespace, label, cluster.WriteOptions{Manager: side, Force: true})
+		select {
+		case out = <-done:
+			ended = true
+		default:
+			if err != nil { // the object can't be applied any more
+				out, ended = <-done, true
+			}
+		}
+	}
+	var found []suggested
+	for line := range strings.Lines(out) {
+		var finding struct{ Suggestions []suggested }
+		if json.Unmarshal([]byte(line), &finding) == nil {
+			found = append(found, finding.Suggestions...)
+		}
+	}
+	found = slices.DeleteFunc(found, func(s suggested) bool { return len(s.Arguments) == 0 })
+	if len(found) == 0 {
+		return
+	}
+	s, before := a.rarest(found), a.values()
+	status, printed, errs := a.run(append(slices.Clone(s.Arguments), "--yes")...)
+	require.Zero(t, status, "seed %d: %s: %v\n%s%s", a.seed, s.Why, s.Arguments, printed, errs)
+	require.Equal(t, before, a.values(), "seed %d: %s: %v", a.seed, s.Why, s.Arguments)
+	a.followed[s.Arguments[0]]++
+	a.followed["watch"]++
 }
 
 // values returns the objects without their owners.

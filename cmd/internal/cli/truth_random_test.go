@@ -100,7 +100,7 @@ func setUpTruth(t *testing.T, client *cluster.Cluster) *cluster.Cluster {
 		kind, err := client.Kind((&unstructured.Unstructured{Object: tree}).GroupVersionKind())
 		if meta.IsNoMatchError(err) && isBefore("1.36") {
 			t.Logf("left out: %v", err)
-			isPolicy = false
+			isPolicy = isPolicy && !strings.HasPrefix(tree["kind"].(string), "Mutating")
 			continue
 		}
 		require.NoError(t, err)
@@ -178,6 +178,22 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
 metadata: {name: truth}
 spec: {policyName: truth}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: truth}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps, ""], apiVersions: [v1], operations: [UPDATE], resources: [deployments, configmaps, secrets]}
+  failurePolicy: Fail
+  validations:
+  - {expression: '!has(object.metadata.labels) || !("policy" in object.metadata.labels) || object.metadata.labels["policy"] != "2"'}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: truth}
+spec: {policyName: truth, validationActions: [Deny]}
 `
 
 // conversion returns the conversion of a definition by a webhook: spec.size of v1 is spec.width of v2.

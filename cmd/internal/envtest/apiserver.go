@@ -207,6 +207,9 @@ func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error)
 	if o.Certificate, err = f.certificate(); err != nil {
 		return o, err
 	}
+	if o.Hooks.Validate, err = judgeByPolicy(os.Args[0]); err != nil {
+		return o, err
+	}
 	if f.clientCA != "" {
 		data, err := os.ReadFile(f.clientCA)
 		if err != nil {

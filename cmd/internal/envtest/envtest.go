@@ -95,7 +95,7 @@ func warn(w io.Writer, program, format string, args ...any) {
 
 // NewCommand returns the command tenure envtest.
 func NewCommand(env *process.Env) *cobra.Command {
-	var dir string
+	var dir, policyFile string
 	cmd := &cobra.Command{
 		Use:   "envtest",
 		Short: "Print a folder with kube-apiserver, etcd and kubectl for envtest",
@@ -110,8 +110,18 @@ and prints its path:
 The folder is one in the user's cache unless --dir names another. It holds links,
 and stays valid while this command is where it is.
 
+With --policy, the kube-apiserver of the folder judges each write by the permissions
+of a policy (see policy init). Where a manager comes to own a field that it may not
+own, the client gets a warning, and ownership.txt in the folder gets a line with the
+value and the owners before. Dry runs and writes through scale are not judged; a
+write that a webhook refuses later is.
+
 Exit status: 0, or 1 if the folder can't be made.`,
 		Example: `  KUBEBUILDER_ASSETS=$(tenure envtest) go test ./...
+
+  # fail if the operator came to own more than its policy permits
+  KUBEBUILDER_ASSETS=$(tenure envtest --dir bin/envtest --policy policy.yaml) go test ./...
+  test ! -s bin/envtest/ownership.txt
 
   # a project of kubebuilder, whose Makefile asks setup-envtest for the folder
   ENVTEST_USE_ENV=1 KUBEBUILDER_ASSETS=$(tenure envtest) make test`,
@@ -130,7 +140,16 @@ Exit status: 0, or 1 if the folder can't be made.`,
 			if folder, err = filepath.Abs(folder); err != nil {
 				return err
 			}
+			if policyFile != "" && dir == "" {
+				return errors.New("cannot judge by --policy in a folder that other test suites use; name one by --dir")
+			}
 			if err := MakeFolder(folder, binary, env.Getenv("PATH")); err != nil {
+				return err
+			}
+			if policyFile != "" {
+				policyFile = env.Path(policyFile)
+			}
+			if err := copyPolicy(policyFile, folder); err != nil {
 				return err
 			}
 			fmt.Fprintln(env.Stdout, folder)
@@ -138,5 +157,6 @@ Exit status: 0, or 1 if the folder can't be made.`,
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "`FOLDER` to make, instead of one in the user's cache")
+	cmd.Flags().StringVar(&policyFile, "policy", "", "`FILE` with the permissions by which writes are judged; requires --dir")
 	return cmd
 }

@@ -37,6 +37,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -240,14 +241,55 @@ func TestControlPlanes(t *testing.T) {
 	}
 }
 
+// TestPolicy: writes are judged by the policy that was put into the folder.
+func TestPolicy(t *testing.T) {
+	folder := assets(t)
+	file, report := filepath.Join(t.TempDir(), "policy.yaml"), filepath.Join(folder, reportName)
+	require.NoError(t, os.WriteFile(file, []byte("apiVersion: "+policy.APIVersion+`
+kind: ConflictPolicy
+permissions: [{managers: [operator], fields: [.metadata.labels]}]
+`), 0o600))
+	require.NoError(t, os.WriteFile(report, []byte("of an earlier suite"), 0o600))
+	require.NoError(t, copyPolicy(file, folder))
+	require.NoFileExists(t, report)
+	p := startPlane(t, folder)
+	maps := p.client(t, "admin", "system:masters").CoreV1().ConfigMaps("default")
+	live, err := maps.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"every": "60s"},
+	}, metav1.CreateOptions{FieldManager: "user"})
+	require.NoError(t, err)
+	live.Labels = map[string]string{"seen": "true"}
+	live, err = maps.Update(t.Context(), live, metav1.UpdateOptions{FieldManager: "operator"})
+	require.NoError(t, err)
+	require.NoFileExists(t, report, "the operator may own labels")
+	live.Data["every"] = "1m0s"
+	_, err = maps.Update(t.Context(), live, metav1.UpdateOptions{
+		FieldManager: "operator", DryRun: []string{metav1.DryRunAll},
+	})
+	require.NoError(t, err)
+	require.NoFileExists(t, report, "a dry run stores nothing")
+	_, err = maps.Update(t.Context(), live, metav1.UpdateOptions{FieldManager: "operator"})
+	require.NoError(t, err)
+	lines, err := os.ReadFile(report)
+	require.NoError(t, err)
+	require.Regexp(t, `^configmap/a in default: \.data\.every: operator \(Update\) owns it since .*; `+
+		`before, it was "60s" of user \(Update\)\n$`, string(lines))
+	require.NoError(t, copyPolicy("", folder))
+	hook, err := judgeByPolicy(filepath.Join(folder, "kube-apiserver"))
+	require.NoError(t, err)
+	require.Nil(t, hook)
+	require.NoError(t, os.WriteFile(file, []byte("kind: Other"), 0o600))
+	require.ErrorContains(t, copyPolicy(file, folder), file)
+}
+
 func TestFlags(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens.csv")
 	require.NoError(t, os.WriteFile(tokens, []byte(`secret,ann,1,"system:masters,others"`+"\n"), 0o600))
-	policy, log := filepath.Join(t.TempDir(), "policy.yaml"), filepath.Join(t.TempDir(), "audit.log")
-	require.NoError(t, os.WriteFile(policy,
+	audited, log := filepath.Join(t.TempDir(), "audit.yaml"), filepath.Join(t.TempDir(), "audit.log")
+	require.NoError(t, os.WriteFile(audited,
 		[]byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600))
 	p := startPlane(t, assets(t), "--token-auth-file", tokens, "--authorization-mode=Node,RBAC", "--bind-address=0.0.0.0",
-		"--feature-gates=WatchList=false", "--audit-policy-file", policy, "--audit-log-path", log,
+		"--feature-gates=WatchList=false", "--audit-policy-file", audited, "--audit-log-path", log,
 		"--runtime-config=api/all=true", "--disable-admission-plugins=PodSecurity,ServiceAccount", "-v", "5",
 		"--version="+openapi.KubernetesVersion+"-custom", "--advertise-address=192.0.2.7",
 		"--service-cluster-ip-range=10.7.0.0/24,fd00::/112")

@@ -51,12 +51,16 @@ func TestUpgrade(t *testing.T) {
 	for name, config := range configs {
 		t.Run(name+", plain updates", func(t *testing.T) {
 			c := newClient(t, config)
+			watched, err := controllerruntime.WatchOwnership(t.Context(), c, permissions, newList())
+			require.NoError(t, err)
 			reconcile(t, c, c)
-			err := apply(t, c, strings.Replace(release, "60s", "90s", 1), "helm")
+			err = apply(t, c, strings.Replace(release, "60s", "90s", 1), "helm")
 			require.True(t, apierrors.IsConflict(err), "the operator owns what its Go type wrote: %v", err)
 			require.ErrorContains(t, err, `conflicts with "backups"`)
 			err = controllerruntime.CheckOwnership(t.Context(), c, permissions, newList())
 			require.ErrorContains(t, err, "backup.example.com/nightly in default: .spec.every: backups (Update) owns it since ")
+			err = watched.Check(t.Context())
+			require.ErrorContains(t, err, `; before, it was "60s" of helm (Apply)`)
 		})
 		t.Run(name+", minimal updates", func(t *testing.T) {
 			c := newClient(t, config)
@@ -64,12 +68,15 @@ func TestUpgrade(t *testing.T) {
 				Config: config, Cache: newCache(t, config), MinimalUpdates: true,
 			})
 			require.NoError(t, err)
+			watched, err := controllerruntime.WatchOwnership(t.Context(), c, permissions, newList())
+			require.NoError(t, err)
 			reconcile(t, c, minimal)
 			require.NoError(t, apply(t, c, strings.NewReplacer("60s", "90s", "1000m", "2").Replace(release), "helm"))
 			live := stored(t, c)
 			require.Equal(t, map[string]any{"every": "90s", "space": int64(2), "compression": "zstd"}, live.Object["spec"])
 			require.Equal(t, []string{finalizer}, live.GetFinalizers())
 			require.NoError(t, controllerruntime.CheckOwnership(t.Context(), c, permissions, newList()))
+			require.NoError(t, watched.Check(t.Context()))
 		})
 	}
 }
@@ -105,8 +112,8 @@ func apply(t *testing.T, c client.Client, text, manager string) error {
 }
 
 // newClient returns a client for a server with the definition.
-func newClient(t *testing.T, config *rest.Config) client.Client {
-	c, err := client.New(config, client.Options{Scheme: newScheme()})
+func newClient(t *testing.T, config *rest.Config) client.WithWatch {
+	c, err := client.NewWithWatch(config, client.Options{Scheme: newScheme()})
 	require.NoError(t, err)
 	require.NoError(t, apply(t, c, string(backupDefinition), "test"))
 	require.Eventually(t, func() bool { return c.List(t.Context(), newList()) == nil }, 30*time.Second, 20*time.Millisecond)

@@ -1,0 +1,92 @@
+package envtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/apiserver/admission"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/ownership/excess"
+)
+
+// The files in a folder whose server judges writes.
+const (
+	policyName = "ownership-policy.yaml"
+	reportName = "ownership.txt"
+)
+
+// copyPolicy puts a policy into a folder, and removes an earlier report. An empty file removes an earlier policy.
+func copyPolicy(file, folder string) error {
+	if err := os.Remove(filepath.Join(folder, reportName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	copied := filepath.Join(folder, policyName)
+	if file == "" {
+		if err := os.Remove(copied); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if _, err := policy.Parse(data); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.WriteFile(copied, data, 0o644)
+}
+
+// judgeByPolicy returns an admission hook that judges writes by the policy in a program's folder, nil if there is none.
+func judgeByPolicy(program string) (func(context.Context, *admission.Write) ([]string, error), error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil, nil // a test runs it without a program
+	}
+	folder := filepath.Dir(path)
+	data, err := os.ReadFile(filepath.Join(folder, policyName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := policy.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", policyName, err)
+	}
+	return func(_ context.Context, w *admission.Write) ([]string, error) {
+		if w.Object == nil || w.DryRun || w.Subresource != "" && w.Subresource != "status" {
+			return nil, nil
+		}
+		after := w.Object.DeepCopyObject()
+		after.GetObjectKind().SetGroupVersionKind(w.Kind)
+		var before runtime.Object
+		if w.Operation == admission.Update {
+			before = w.Live
+		}
+		taken, err := excess.FindTaken(p, before, after)
+		if err != nil || len(taken) == 0 {
+			return nil, err
+		}
+		// Several servers append to one file.
+		file, err := os.OpenFile(filepath.Join(folder, reportName), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		var warnings []string
+		for _, f := range taken {
+			warnings = append(warnings, f.String())
+		}
+		_, err = file.WriteString(excess.Error(taken).Error() + "\n")
+		return warnings, errors.Join(err, file.Close())
+	}, nil
+}
