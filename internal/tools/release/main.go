@@ -6,6 +6,7 @@
 //	compatibility [-w] [MINOR…]
 //	                  test with versions of Kubernetes, and check the table of doc/compatibility.md; -w writes it
 //	rehearse          install the command and build a program as users do, from the modules of the tree
+//	sizes             print how large the programs are, and what takes the space
 //	prepare VERSION   make the modules require each other at VERSION, and print the commands that tag them
 //
 // A release is one version of all released modules: the root module has the tag vX.Y.Z, the module in the folder
@@ -40,7 +41,7 @@ func main() {
 }
 
 func run(args []string) error {
-	usage := errors.New("usage: release tidy [-w] | compatibility [-w] [MINOR…] | rehearse | prepare VERSION")
+	usage := errors.New("usage: release tidy [-w] | compatibility [-w] [MINOR…] | rehearse | sizes | prepare VERSION")
 	if len(args) == 0 {
 		return usage
 	}
@@ -64,6 +65,8 @@ func run(args []string) error {
 		return modules.compatibility(flags.Args(), *write)
 	case command == "rehearse" && flags.NArg() == 0:
 		return modules.rehearse(tenure)
+	case command == "sizes" && flags.NArg() == 0:
+		return modules.sizes()
 	case command == "prepare" && flags.NArg() == 1:
 		return modules.prepare(flags.Arg(0))
 	}
