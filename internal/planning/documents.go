@@ -3,6 +3,7 @@ package planning
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,10 +36,7 @@ type Options struct {
 	Tries int
 	// Concurrency is how many requests are sent at the same time, at least 1.
 	Concurrency int
-	// Parallel does something count times, by some workers at the same time; workqueue.ParallelizeUntil if nil. what is
-	// for the progress.
-	Parallel func(what string, workers, count int, do func(i int))
-	Now      func() time.Time
+	Now         func() time.Time
 }
 
 // Document is the plan of a document.
@@ -71,50 +69,63 @@ const (
 // Documents plans documents. It returns one plan for each, and how many dry runs for suggestions were not sent because
 // there are more than Options.Tries. Documents may use kinds and namespaces that others define.
 func Documents(ctx context.Context, at place.Place, docs []document.Document, o Options) (all []Document, untried int) {
-	if o.Parallel == nil {
-		o.Parallel = func(_ string, workers, count int, do func(i int)) {
-			workqueue.ParallelizeUntil(ctx, workers, count, do)
+	untried = Each(ctx, at, docs, o, func(d *Document) { all = append(all, *d) })
+	return all, untried
+}
+
+// batch is how many documents are planned together.
+const batch = 256
+
+// Each plans documents as Documents does, a batch at a time, and calls see with each plan. It keeps no plan, and of the
+// live objects only the encoding of those that are not planned yet. The documents may be packed.
+func Each(
+	ctx context.Context, at place.Place, docs []document.Document, o Options, see func(*Document),
+) (untried int) {
+	if !at.InOrder() {
+		o.learn(ctx, at, docs)
+	}
+	intents := make([]map[string]any, 0, len(docs))
+	for i := range docs {
+		if docs[i].Err == nil {
+			intents = append(intents, docs[i].Tree)
 		}
 	}
-	all = o.read(ctx, at, docs)
-	o.Parallel("planning", runtime.GOMAXPROCS(0), len(all), func(i int) {
-		d := &all[i]
-		if d.Err == nil {
-			d.Err = o.plan(ctx, &d.Planned)
-		}
-		if d.Target != nil {
-			d.Drop, d.Undecodable = Undecodable(d.Target, d.Desired.Object)
-		}
-	})
-	o.ask(ctx, at, all)
+	at.Prefetch(ctx, intents, o.Concurrency)
 	budget := &Budget{Left: o.Tries}
 	asking := Asking{Place: at}
 	if !o.Offline {
 		asking.Budget = budget
 	}
-	for i := range all {
-		o.finish(ctx, asking, &all[i])
-	}
-	return all, budget.Unasked
-}
-
-// read reads the intents of documents and their live objects, by lists where that is cheaper.
-func (o Options) read(ctx context.Context, at place.Place, docs []document.Document) []Document {
-	if !at.InOrder() {
-		o.learn(ctx, at, docs)
-	}
-	intents := make([]map[string]any, 0, len(docs))
-	for _, doc := range docs {
-		if doc.Err == nil {
-			intents = append(intents, doc.Tree)
+	sources := map[place.Key]string{}
+	for part := range slices.Chunk(docs, batch) {
+		all := o.read(ctx, at, part, sources)
+		// Each gets its plan, or the error that the context has ended.
+		workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(all), func(i int) {
+			d := &all[i]
+			if d.Err == nil {
+				d.Err = o.plan(ctx, &d.Planned)
+			}
+			if d.Target != nil {
+				d.Drop, d.Undecodable = Undecodable(d.Target, d.Desired.Object)
+			}
+		})
+		o.ask(ctx, at, all)
+		for i := range all {
+			o.finish(ctx, asking, &all[i])
+			see(&all[i])
 		}
 	}
-	at.Prefetch(ctx, intents, o.Concurrency)
+	return budget.Unasked
+}
+
+// read reads the intents of documents and their live objects. sources has the places of all objects so far.
+func (o Options) read(
+	ctx context.Context, at place.Place, docs []document.Document, sources map[place.Key]string,
+) []Document {
 	all := make([]Document, len(docs))
-	sources := map[place.Key]string{}
 	for i, doc := range docs {
 		d := &all[i]
-		if d.Desired, d.Err = o.Read(ctx, at, doc); d.Err != nil {
+		if d.Desired, d.Err = o.Read(ctx, at, doc.Unpacked()); d.Err != nil {
 			continue
 		}
 		key := place.KeyOf(d.Target)
@@ -130,7 +141,7 @@ func (o Options) learn(ctx context.Context, at place.Place, docs []document.Docu
 	for _, kind := range []schema.GroupKind{place.DefinitionKind, place.NamespaceKind} {
 		for _, doc := range docs {
 			if gvk, err := document.GVKOf(doc.Tree); doc.Err == nil && err == nil && gvk.GroupKind() == kind {
-				_, _ = o.Read(ctx, at, doc)
+				_, _ = o.Read(ctx, at, doc.Unpacked())
 			}
 		}
 	}
@@ -211,7 +222,7 @@ func (o Options) ask(ctx context.Context, at place.Place, all []Document) {
 			d.Unasked = IsNew
 		}
 	}
-	o.Parallel("asking the server", o.Concurrency, len(asked), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), o.Concurrency, len(asked), func(i int) {
 		d := asked[i]
 		isAllowed, refused := d.Ask(ctx, at, o.Subresource)
 		if d.Err = refused; !isAllowed {

@@ -37,6 +37,7 @@ objects are shown. They are those of the cluster; with --store, those of a store
 where the kind "all" stands for every kind; with --live, those of files, with their
 managed fields.
 
+Objects are printed as they are read, and not kept; -o ndjson prints each in a line.
 -o html writes a page to look at or to keep, one file that loads nothing, with a
 search and filters by owner. Values of Secrets are in none of the formats.
 
@@ -47,79 +48,105 @@ of --manager owns anything.`,
   tenure blame deployment web --manager hpa
   tenure blame deployment web -o html > web.html
   kubectl get deploy web -o yaml --show-managed-fields | tenure blame --live -`,
-		RunE: func(_ *cobra.Command, args []string) error { return flags.withObjects(args, flags.printReports) },
+		RunE: func(_ *cobra.Command, args []string) error { return flags.printReports(args) },
 	}
 	flags.add(env, cmd)
 	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil,
 		"only lines of the manager `NAME`, and what these are in; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
 	cmd.Flags().BoolVar(&flags.times, "time", false, "show when, not how long ago")
-	addFormat(env, cmd, &flags.format, "text", "json", "html") // what writeReports writes
+	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html") // what blaming prints
 	flags.completeOwners()
 	return cmd
 }
 
-// selectReports returns the reports of objects with an entry of one of --manager. No such object is an error.
-func (f *blameFlags) selectReports(reports []*blame.Report) ([]*blame.Report, error) {
-	if len(f.managers) == 0 || len(reports) == 0 {
-		return reports, nil
-	}
-	known := map[string]bool{}
-	var kept []*blame.Report
-	for _, report := range reports {
-		isKept := false
-		for _, entry := range report.Entries {
-			known[entry.Manager] = true
-			isKept = isKept || slices.Contains(f.managers, entry.Manager)
-		}
-		if isKept {
-			kept = append(kept, report)
-		}
-	}
-	switch {
-	case len(kept) > 0:
-		return kept, nil
-	case len(known) == 0:
-		return nil, fmt.Errorf("--manager: %q own nothing: there are no managers", f.managers)
-	}
-	return nil, fmt.Errorf("--manager: %q own nothing: the managers are %q", f.managers, slices.Sorted(maps.Keys(known)))
+// blaming prints reports as they come. A page, and what may be the only report, wait for the end.
+type blaming struct {
+	*blameFlags
+	list    view.List
+	page    []*blame.Report
+	first   *blame.Report
+	seen    int // reports, printed or not
+	printed int
+	known   map[string]bool // managers
+	errs    []error
 }
 
 // printReports prints who owns what in objects.
-func (f *blameFlags) printReports(_ place.Place, targets []*place.Target, missing error) error {
-	var now time.Time
-	if !f.times {
-		now = f.env.Now()
-	}
-	reports := make([]*blame.Report, 0, len(targets))
-	for _, t := range targets {
-		report, err := blame.New(view.Hide(t.Object), blame.Options{
-			Now: now, Type: t.Kind.Typ, Managers: f.managers, ManagedFields: f.managedFields,
-		})
-		if err != nil {
-			missing = errors.Join(missing, fmt.Errorf("%s: %w", t.Title(), err))
-			continue
-		}
-		if len(report.Entries) == 0 && report.Problem == "" && f.live != nil {
-			noteUnmanaged(f.env, t)
-		}
-		reports = append(reports, report)
-	}
-	reports, err := f.selectReports(reports)
-	missing = errors.Join(missing, err)
-	if len(reports) == 0 {
-		return missing
-	}
-	return errors.Join(missing, f.writeReports(reports))
+func (f *blameFlags) printReports(args []string) error {
+	b := &blaming{blameFlags: f, known: map[string]bool{}, list: view.List{
+		W: f.env.Stdout, Format: f.format, Frame: func(items []any) any { return map[string]any{"objects": items} },
+	}}
+	return f.eachObject(args, func(_ place.Place, t *place.Target) { b.add(t) }, func(missing error) error {
+		return errors.Join(append([]error{missing}, append(b.errs, b.close())...)...)
+	})
 }
 
-// writeReports writes the reports in the format of --output.
-func (f *blameFlags) writeReports(reports []*blame.Report) error {
-	switch f.format {
-	case "json":
-		return view.Encode(f.env.Stdout, f.format, map[string]any{"objects": reports})
-	case "html":
-		return view.WriteBlamePage(f.env.Stdout, reports)
+// add prints the report of an object, if a manager of --manager has an entry in it.
+func (b *blaming) add(t *place.Target) {
+	var now time.Time
+	if !b.times {
+		now = b.env.Now()
 	}
-	return blame.Text(f.env.Stdout, view.PaletteFor(f.env, f.env.Stdout).Blame(), reports...)
+	report, err := blame.New(view.Hide(t.Object), blame.Options{
+		Now: now, Type: t.Kind.Typ, Managers: b.managers, ManagedFields: b.managedFields,
+	})
+	if err != nil {
+		b.errs = append(b.errs, fmt.Errorf("%s: %w", t.Title(), err))
+		return
+	}
+	if len(report.Entries) == 0 && report.Problem == "" && b.live != nil {
+		noteUnmanaged(b.env, t)
+	}
+	b.seen++
+	isKept := len(b.managers) == 0
+	for _, entry := range report.Entries {
+		b.known[entry.Manager] = true
+		isKept = isKept || slices.Contains(b.managers, entry.Manager)
+	}
+	if isKept {
+		if err := b.print(report); err != nil {
+			b.errs = append(b.errs, err)
+		}
+	}
+}
+
+// print prints a report in the format of --output.
+func (b *blaming) print(report *blame.Report) error {
+	b.printed++
+	switch {
+	case b.format == "json" || b.format == view.Lines:
+		return b.list.Add(report)
+	case b.format == "html":
+		b.page = append(b.page, report)
+		return nil
+	case b.printed == 1:
+		b.first = report
+		return nil
+	}
+	palette := view.PaletteFor(b.env, b.env.Stdout)
+	if b.printed == 2 {
+		return blame.Text(b.env.Stdout, palette.Blame(), b.first, report)
+	}
+	return palette.WriteNextBlame(b.env.Stdout, report)
+}
+
+// close prints what is left. That no manager of --manager has an entry is an error.
+func (b *blaming) close() error {
+	known := slices.Sorted(maps.Keys(b.known))
+	switch {
+	case b.seen == 0:
+		return nil
+	case b.printed == 0 && len(known) == 0:
+		return fmt.Errorf("--manager: %q own nothing: there are no managers", b.managers)
+	case b.printed == 0:
+		return fmt.Errorf("--manager: %q own nothing: the managers are %q", b.managers, known)
+	case b.format == "json" || b.format == view.Lines:
+		return b.list.Close()
+	case b.format == "html":
+		return view.WriteBlamePage(b.env.Stdout, b.page)
+	case b.printed == 1:
+		return blame.Text(b.env.Stdout, view.PaletteFor(b.env, b.env.Stdout).Blame(), b.first)
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ func (f *objectFlags) completeObjects(
 			}
 			slices.Sort(all)
 		} else {
-			targets, _ := p.Find(f.env.Context, place.Selection{
+			targets, _ := place.Find(f.env.Context, p, place.Selection{
 				Args: []string{kindName}, Namespace: f.namespace(), All: f.all,
 			})
 			for _, t := range targets {
@@ -56,7 +56,7 @@ func (f *objectFlags) completeObjects(
 // namespaces returns the namespaces of the place, for completions.
 func (f *placeFlags) namespaces() (out []string) {
 	_ = f.withPlace(process.NoStore, func(p place.Place) error {
-		targets, _ := p.Find(f.env.Context, place.Selection{Args: []string{"namespaces"}, All: true})
+		targets, _ := place.Find(f.env.Context, p, place.Selection{Args: []string{"namespaces"}, All: true})
 		for _, t := range targets {
 			out = append(out, t.Name)
 		}
@@ -64,7 +64,7 @@ func (f *placeFlags) namespaces() (out []string) {
 			return nil
 		}
 		// Namespaces do not have to exist in a store.
-		targets, _ = p.Find(f.env.Context, place.Selection{All: true})
+		targets, _ = place.Find(f.env.Context, p, place.Selection{All: true})
 		for _, t := range targets {
 			if t.Namespace != "" {
 				out = append(out, t.Namespace)

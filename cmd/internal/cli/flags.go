@@ -106,12 +106,12 @@ func addConcurrency(cmd *cobra.Command, into *int) {
 
 // inParallel does something with each of several things, and shows how far it is. At most workers are done at a time.
 func inParallel(env *process.Env, what string, workers, count int, do func(i int)) {
-	step, done := view.Progress(env, what, count)
+	bar := view.NewBar(env, what, count)
 	workqueue.ParallelizeUntil(context.Background(), workers, count, func(i int) {
 		do(i)
-		step()
+		bar.Step()
 	})
-	done()
+	bar.Done()
 }
 
 // inputFlags are the flags for documents, as kubectl has them.
@@ -127,24 +127,26 @@ func (f *inputFlags) add(cmd *cobra.Command, what string) {
 	flags.BoolVarP(&f.inputs.Recursive, "recursive", "R", false, "read the folders in folders too")
 }
 
-// read reads the documents with some labels, at least one.
-func (f *inputFlags) read(env *process.Env, selector string) ([]document.Document, error) {
-	of, err := labels.Parse(selector)
+// read reads the documents with some labels, at least one. packs is for many: see [document.Document.Packed].
+func (f *inputFlags) read(env *process.Env, selector string, packs bool) (docs []document.Document, err error) {
+	selected, err := labels.Parse(selector)
 	if err != nil {
 		return nil, fmt.Errorf("-l: %w", err)
 	}
-	docs, err := f.inputs.Read(env)
-	if err != nil {
-		return nil, err
-	}
-	docs = slices.DeleteFunc(docs, func(doc document.Document) bool {
+	err = f.inputs.Each(env, func(doc document.Document) {
 		object := unstructured.Unstructured{Object: doc.Tree}
-		return doc.Err == nil && !of.Matches(labels.Set(object.GetLabels()))
+		if doc.Err == nil && !selected.Matches(labels.Set(object.GetLabels())) {
+			return
+		}
+		if packs {
+			doc = doc.Packed()
+		}
+		docs = append(docs, doc)
 	})
-	if len(docs) == 0 {
-		return nil, errors.New("-f: no objects found")
+	if err == nil && len(docs) == 0 {
+		err = errors.New("-f: no objects found")
 	}
-	return docs, nil
+	return docs, err
 }
 
 // errNoObjects reports a selection without objects.
@@ -187,6 +189,17 @@ func addSelectors(flags *pflag.FlagSet, labels, fields *string) {
 func (f *objectFlags) withObjects(
 	args []string, do func(p place.Place, targets []*place.Target, missing error) error,
 ) error {
+	var at place.Place
+	var targets []*place.Target
+	return f.eachObject(args, func(p place.Place, t *place.Target) { at, targets = p, append(targets, t) },
+		func(missing error) error { return do(at, targets, missing) })
+}
+
+// eachObject opens the place and calls see with the objects of the command line as they are read, at least one, and end
+// with the error for others. It keeps none, and closes the place after end.
+func (f *objectFlags) eachObject(
+	args []string, see func(place.Place, *place.Target), end func(missing error) error,
+) error {
 	switch hasInputs := !f.inputs.Empty(); {
 	case hasInputs && (len(args) > 0 || f.all || f.selector != "" || f.fields != ""):
 		return errors.New("expected objects in manifests (-f, -k), or by name, -l and -A, got both")
@@ -196,10 +209,14 @@ func (f *objectFlags) withObjects(
 		return errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, manifests with -f, or --live")
 	}
 	return f.withPlace(process.NoStore, func(p place.Place) error {
-		targets, err := f.find(p, args)
+		found := false
+		err := f.visit(p, args, func(t *place.Target) {
+			found = true
+			see(p, t)
+		})
 		switch {
-		case len(targets) > 0:
-			return do(p, targets, err)
+		case found:
+			return end(err)
 		case err == nil:
 			return fmt.Errorf("%w in %s", errNoObjects, p)
 		}
@@ -207,17 +224,17 @@ func (f *objectFlags) withObjects(
 	})
 }
 
-// find returns the objects of the command line.
-func (f *objectFlags) find(p place.Place, args []string) (out []*place.Target, err error) {
+// visit calls see with the objects of the command line.
+func (f *objectFlags) visit(p place.Place, args []string, see func(*place.Target)) error {
 	ctx := f.env.Context
 	if f.inputs.Empty() {
-		return p.Find(ctx, place.Selection{
+		return p.Visit(ctx, place.Selection{
 			Args: args, Selector: f.selector, Fields: f.fields, Namespace: f.namespace(), All: f.all,
-		})
+		}, see)
 	}
-	docs, err := f.read(f.env, f.selector)
+	docs, err := f.read(f.env, f.selector, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var errs []error
 	for _, doc := range docs {
@@ -232,8 +249,8 @@ func (f *objectFlags) find(p place.Place, args []string) (out []*place.Target, e
 			errs = append(errs, doc.Wrap(fmt.Errorf("%s: %w", t.Title(), cluster.ErrNotFound)))
 		default:
 			t.Asked = true
-			out = append(out, t)
+			see(t)
 		}
 	}
-	return out, errors.Join(errs...)
+	return errors.Join(errs...)
 }

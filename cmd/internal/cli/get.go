@@ -23,8 +23,8 @@ func newGet(env *process.Env) *cobra.Command {
 for blame, see tenure blame --help. With --store and without KIND, it lists all
 objects of the store, in all namespaces.
 
-yaml and json have no managed fields unless --show-managed-fields is given. Several
-objects are printed as a List.
+yaml, json and ndjson have no managed fields unless --show-managed-fields is given.
+Several objects are printed as a List; ndjson prints each in a line.
 
 Exit status: 0, also if a list is empty; 1 if NAME does not exist, or on any error.`,
 		Example: `  tenure get deployments -A
@@ -35,7 +35,7 @@ Exit status: 0, also if a list is empty; 1 if NAME does not exist, or on any err
 		RunE: func(_ *cobra.Command, args []string) error { return noteEmpty(env, flags.printObjects(args, &out)) },
 	}
 	flags.add(env, cmd)
-	addOutput(env, cmd, &out, "yaml", "json", "name", "wide")
+	addOutput(env, cmd, &out, "yaml", "json", view.Lines, "name", "wide")
 	return cmd
 }
 
@@ -44,21 +44,28 @@ func (f *objectFlags) printObjects(args []string, out *view.Output) error {
 		args, f.all = []string{"all"}, f.all || f.namespace() == ""
 	}
 	isMixed := f.live != nil || len(args) == 0 || args[0] == "all" || strings.Contains(args[0], ",")
-	return f.withObjects(args, func(_ place.Place, targets []*place.Target, err error) error {
-		objects, isNamed := make([]map[string]any, len(targets)), true
-		for i, t := range targets {
-			if out.Format == "yaml" || out.Format == "json" {
-				t = t.Stored()
+	printer := out.To(f.env.Stdout)
+	var table *view.Table
+	var failed error
+	return f.eachObject(args, func(_ place.Place, t *place.Target) {
+		switch {
+		case failed != nil:
+		case out.Format == "name":
+			failed = printer.Add(t.Object)
+		case out.Format != "" && out.Format != "wide":
+			printer.IsList = !t.Asked
+			failed = printer.Add(t.Stored().Object)
+		default:
+			if table == nil {
+				table = view.NewTable(f.env.Stdout, f.env.Now(), out.Format == "wide", isMixed)
 			}
-			objects[i], isNamed = t.Object, isNamed && t.Asked
+			failed = table.Add(t.Object)
 		}
-		switch out.Format {
-		case "yaml", "json":
-			return errors.Join(err, out.Print(f.env.Stdout, objects, !isNamed))
-		case "name":
-			return errors.Join(err, out.Print(f.env.Stdout, objects, false))
+	}, func(missing error) error {
+		if table != nil {
+			return errors.Join(missing, failed, table.Close())
 		}
-		return errors.Join(err, view.Table(f.env.Stdout, objects, f.env.Now(), out.Format == "wide", isMixed))
+		return errors.Join(missing, failed, printer.Close())
 	})
 }
 

@@ -148,7 +148,11 @@ func (r *helmRun) show(u *helmPlan) (status int, err error) {
 		}
 		fmt.Fprintf(r.env.Stdout, "  %s\n", printable.Text(name))
 	}
-	return r.exitStatus(u.Planned, u.pruned(), u.failed), nil
+	worst := plans.Unchanged
+	for i := range u.Planned {
+		worst = max(worst, u.Planned[i].Outcome)
+	}
+	return r.exitStatus(worst, u.pruned(), u.failed), nil
 }
 
 func (r *helmRun) upgrade(ctx context.Context) error {

@@ -27,6 +27,7 @@ type intentFlags struct {
 	plain       bool
 	policy      string
 	concurrency int
+	packs       bool // the documents, which are planned one after the other
 }
 
 func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
@@ -75,7 +76,7 @@ func (f *intentFlags) withIntents(
 	if f.inputs.Empty() {
 		return errors.New("no input: expected files with -f or -k")
 	}
-	docs, err := f.read(f.env, f.selector)
+	docs, err := f.read(f.env, f.selector, f.packs)
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,6 @@ func (f *intentFlags) options() planning.Options {
 	return planning.Options{
 		Manager: f.manager, Subresource: f.subresource, Force: f.force, Plain: f.plain, Tries: maxTries,
 		Concurrency: f.concurrency, Now: f.env.Now,
-		Parallel: func(what string, workers, count int, do func(i int)) { inParallel(f.env, what, workers, count, do) },
 	}
 }
 

@@ -138,6 +138,47 @@ func TestManyPlans(t *testing.T) {
 		"configmap/c-0 in a: no conflict")
 }
 
+// More documents than are planned together have the same plans: those of the same command for each document.
+func TestBatches(t *testing.T) {
+	const each = 300
+	c := newCountingCluster(t, 2)
+	var names []string
+	for i := range each {
+		names = append(names, fmt.Sprintf("b/c-%d", each-i), fmt.Sprintf("a/c-%d", i))
+	}
+	names = append(names, "a/c-1", "a/c-299") // again
+	many := c.manifests(names...)
+	lines := strings.SplitAfter(strings.TrimSpace(c.run(1, "plan", "-f", many, "-o", "ndjson"))+"\n", "\n")
+	require.Len(t, lines, 2*each+2+1)
+	var document struct{ Objects []json.RawMessage }
+	require.NoError(t, json.Unmarshal([]byte(c.run(1, "plan", "-f", many, "-o", "json")), &document))
+	require.Len(t, document.Objects, 2*each+2)
+	for i, object := range document.Objects {
+		require.JSONEq(t, string(object), lines[i])
+	}
+	for _, i := range []int{0, 1, 3, 255, 256, 599} {
+		got := map[string]any{}
+		require.NoError(t, json.Unmarshal([]byte(lines[i]), &got))
+		require.Equal(t, "configmap/"+names[i][2:], got["object"])
+		require.Equal(t, names[i][:1], got["namespace"])
+		one := c.manifests(names[i])
+		alone := map[string]any{}
+		args := append([]string{"plan", "-f", one, "-o", "ndjson"}, c.flags...)
+		status, out, _ := output(process.Env{Name: "tenure"}, args...)
+		require.Less(t, status, 2)
+		require.NoError(t, json.Unmarshal([]byte(out), &alone))
+		for _, differs := range []string{"file", "changes"} { // a new object has another UID each time
+			delete(got, differs)
+			delete(alone, differs)
+		}
+		require.Equal(t, alone, got)
+	}
+	_, out, errs := output(process.Env{Name: "tenure"}, append([]string{"plan", "-f", many}, c.flags...)...)
+	require.Contains(t, out, "602 objects: 2 unchanged, 0 ownership only, 600 changed, 0 conflict, 0 failed\n")
+	require.Contains(t, errs, "configmap/c-1 in a is in "+many+" too")
+	require.Contains(t, errs, "configmap/c-299 in a is in "+many+" too")
+}
+
 // Many objects are written at the same time, but no more than --concurrency says.
 func TestManyMoves(t *testing.T) {
 	c := newCountingCluster(t, 20)

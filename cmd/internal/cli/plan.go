@@ -62,10 +62,12 @@ the command's own, as it is with --offline, and the status says so. A kind or a
 namespace that the input creates can't be asked for. With --live there is no server.
 
 Of several documents, those that are unchanged are counted, not listed, unless
---show-unchanged is given; -o yaml and -o json list them. --summary only counts, by
-kind. -o diff shows the difference between the objects as kubectl diff does, with
-the program of KUBECTL_EXTERNAL_DIFF if that is set. -o html writes a page, for
-reviews and as an artifact of CI: what changes, conflicts, and who owns each line.
+--show-unchanged is given; -o yaml, json and ndjson list them, ndjson in a line for
+each. --summary only counts, by kind. -o diff shows the difference between the
+objects as kubectl diff does, with the program of KUBECTL_EXTERNAL_DIFF if that is
+set. -o html writes a page, for reviews and as an artifact of CI: what changes,
+conflicts, and who owns each line. Plans are printed as they are made and not kept,
+but for -o html and --apply.
 
 Fields that an earlier updater owns beyond the manifest, such as kubectl apply or an
 install of Helm 3, stay: the plan names them, and the command that lets the manager
@@ -122,7 +124,7 @@ the first of 3, 2, 4, 1 that one of them has.`,
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
 	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
-	addFormat(env, cmd, &flags.format, "yaml", "json", "diff", "html") // what writePlans writes
+	addFormat(env, cmd, &flags.format, "yaml", "json", view.Lines, "diff", "html") // what view.Plans prints
 	return withErrorStatus(statusFailed, cmd)
 }
 
@@ -143,8 +145,12 @@ func (f *planFlags) checkFlags() error {
 
 // printPlans plans the documents, prints the plans, and with --apply applies them.
 func (f *planFlags) printPlans() error {
-	// The garbage of a plan is small and its end near: collecting it less often saves a fifth of the time.
+	// The garbage of a plan is small and its end near: collecting it less often saves a fifth of the time, and much
+	// memory is what it must not cost.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	if f.packs = true; !f.apply && f.format != "html" { // these keep what they need in the end
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), planMemory)))
+	}
 	if err := f.checkFlags(); err != nil {
 		return err
 	}
@@ -160,6 +166,9 @@ func (f *planFlags) printPlans() error {
 	})
 }
 
+// planMemory is about how much memory a plan of any number of objects uses.
+const planMemory = 256 << 20
+
 // planIn is printPlans in a place.
 func (f *planFlags) planIn(
 	p place.Place, docs []document.Document, candidates place.Candidates, prunes bool,
@@ -173,88 +182,114 @@ func (f *planFlags) planIn(
 			return fmt.Errorf("--applyset: %w", err)
 		}
 	}
-	var deleted []view.Pruned
-	plans, failed := f.planDocuments(p, docs)
+	out := f.printer(len(docs))
+	var changes []planning.Planned // what --apply applies
+	candidates.Except = map[place.Key]bool{}
+	worst := plans.Unchanged
+	failed := f.eachPlan(p, docs, func(one *planning.Planned) {
+		if err == nil {
+			err = out.Add(one)
+		}
+		worst = max(worst, one.Outcome)
+		if prunes {
+			candidates.Except[place.KeyOf(one.Target)] = true
+		}
+		if f.apply && one.Outcome != plans.Unchanged {
+			changes = append(changes, planning.Planned{
+				Desired: one.Desired, Options: one.Options, Plan: &plans.Plan{Outcome: one.Outcome},
+			})
+		}
+	})
 	switch {
+	case err != nil:
+		return err
 	case prunes && failed > 0:
 		fmt.Fprintln(f.env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
 	case prunes:
 		candidates.Concurrency = f.concurrency
-		deleted, err = pruned(f.env.Context, p, candidates, set, plans, f.manager)
+		if out.Pruned, err = pruned(f.env.Context, p, candidates, set, f.manager); err != nil {
+			return errors.Join(err, out.Close(failed))
+		}
 	}
-	if err != nil {
-		return err
-	}
-	if prunes && set == nil && len(deleted) > 0 && !f.apply {
+	if prunes && set == nil && len(out.Pruned) > 0 && !f.apply {
 		fmt.Fprintln(f.env.Stderr, "note: kubectl apply --server-side --prune prunes ApplySets only; plan --apply deletes "+
 			"what is listed as pruned")
 	}
-	if err := f.writePlans(plans, deleted, failed); err != nil {
+	if err := out.Close(failed); err != nil {
 		return err
 	}
-	status := f.exitStatus(plans, deleted, failed)
+	status := f.exitStatus(worst, out.Pruned, failed)
 	if !f.apply || status > statusChanges {
 		return exitWith(status)
 	}
-	changes := changesOf(plans)
-	view.PlanView{Palette: view.PaletteFor(f.env, f.env.Stderr), Pruned: deleted}.WriteActions(f.env.Stderr, changes)
-	return f.applyPlans(p, changes, deleted)
+	view.PlanView{Palette: view.PaletteFor(f.env, f.env.Stderr), Pruned: out.Pruned}.WriteActions(f.env.Stderr, changes)
+	return f.applyPlans(p, changes, out.Pruned)
 }
 
-// writePlans writes the plans in the format of --output.
+// printer returns what prints the plans of documents in the format of --output.
+func (f *planFlags) printer(documents int) *view.Plans {
+	v := view.PlanView{
+		Palette: view.PaletteFor(f.env, f.env.Stdout), ManagedFields: f.managedFields, Unchanged: f.unchanged,
+		Suggest: f.suggest(),
+	}
+	return view.NewPlans(view.Plans{
+		PlanView: v, Env: f.env, Format: f.format, Summarize: f.summary, Several: documents > 1,
+	})
+}
+
+// writePlans writes plans in the format of --output.
 func (f *planFlags) writePlans(planned []planning.Planned, deleted []view.Pruned, failed int) error {
-	out := f.env.Stdout
-	v := view.PlanView{Palette: view.PaletteFor(f.env, out), ManagedFields: f.managedFields,
-		Unchanged: f.unchanged, Pruned: deleted, Suggest: f.suggest()}
-	switch {
-	case f.summary && f.format != "":
-		return view.Encode(out, f.format, v.Summary(planned, failed))
-	case f.summary:
-		return v.WriteSummary(out, planned, failed)
-	case f.format == "diff":
-		return v.WriteDiff(f.env, planned)
-	case f.format == "html":
-		return v.WritePage(f.env.Context, out, planned, f.env.Now())
-	case f.format != "":
-		return view.Encode(out, f.format, v.Data(planned))
-	}
-	return v.WriteText(f.env.Context, out, planned, failed)
-}
-
-// exitStatus returns the exit status of the plans.
-func (f *planFlags) exitStatus(planned []planning.Planned, deleted []view.Pruned, failed int) int {
-	if failed > 0 {
-		return statusFailed
-	}
-	status := min(len(deleted), statusChanges)
-	for _, one := range planned {
-		switch one.Outcome {
-		case plans.Unchanged:
-		case plans.Conflict:
-			status = statusConflict
-		default:
-			status = max(status, statusChanges)
+	out := f.printer(len(planned) + failed)
+	for i := range planned {
+		if err := out.Add(&planned[i]); err != nil {
+			return err
 		}
 	}
-	if status < statusConflict && f.env.HasHole.Load() {
-		return statusHole
-	}
-	return status
+	out.Pruned = deleted
+	return out.Close(failed)
 }
 
-// planDocuments plans every document. It reports errors on stderr, and returns their number.
+// exitStatus returns the exit status of plans, whose worst outcome is given.
+func (f *planFlags) exitStatus(worst plans.Outcome, deleted []view.Pruned, failed int) int {
+	switch {
+	case failed > 0:
+		return statusFailed
+	case worst == plans.Conflict:
+		return statusConflict
+	case f.env.HasHole.Load():
+		return statusHole
+	case worst != plans.Unchanged || len(deleted) > 0:
+		return statusChanges
+	}
+	return 0
+}
+
+// planDocuments plans every document as eachPlan does, and returns the plans.
 func (f *planFlags) planDocuments(p place.Place, docs []document.Document) (planned []planning.Planned, failed int) {
+	failed = f.eachPlan(p, docs, func(one *planning.Planned) { planned = append(planned, *one) })
+	return planned, failed
+}
+
+// eachPlan plans every document, and calls see with each plan. It reports errors on stderr, and returns their number.
+func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*planning.Planned)) (failed int) {
 	o, env := f.options(), f.env
 	f.documents = len(docs)
 	o.Offline, o.MoveUpdates, o.Policy = f.offline, f.moves, f.rulesFor
 	if o.Policy == nil {
 		o.Policy = func(conflicts.Conflicts) (*policy.Policy, error) { return f.rules, nil }
 	}
-	all, untried := planning.Documents(env.Context, p, docs, o)
-	f.noteRead(all)
-	f.noteUnasked(all)
-	for i := range all {
-		d := &all[i]
+	unasked := map[planning.Unasked]int{}
+	bar := view.NewBar(env, "planning", len(docs))
+	untried := planning.Each(env.Context, p, docs, o, func(d *planning.Document) {
+		if d.Err != nil || d.Twice != "" || d.Undecodable != nil || d.Outcome != plans.Unchanged || f.unchanged {
+			bar.Hide() // something may be printed
+		}
+		f.noteRead(d)
+		unasked[d.Unasked]++
+		if d.Unasked == planning.HasMoved {
+			fmt.Fprintf(env.Stderr, "note: %s: what %q updated moves to its applies first; planned without the server\n",
+				d.Title(), f.manager)
+		}
 		if d.Undecodable != nil {
 			fmt.Fprintf(env.Stderr, "note: %s: %s\n", d.Title(), printable.Text(f.undecodable(d.Undecodable, d.Drop).Error()))
 		}
@@ -264,45 +299,37 @@ func (f *planFlags) planDocuments(p place.Place, docs []document.Document) (plan
 			for _, way := range d.Ways {
 				f.suggest().Write(env.Stderr, way)
 			}
-			continue
-		}
-		if d.Served == nil && d.Outcome != plans.Unchanged && d.Outcome != plans.Conflict && !f.force {
-			if err := d.Uncompared(); err != nil {
-				env.NoteUnread(err)
+		} else {
+			if d.Served == nil && d.Outcome != plans.Unchanged && d.Outcome != plans.Conflict && !f.force {
+				if err := d.Uncompared(); err != nil {
+					env.NoteUnread(err)
+				}
 			}
+			see(&d.Planned)
 		}
-		planned = append(planned, d.Planned)
-	}
+		bar.Step()
+	})
+	bar.Done()
+	f.noteUnasked(unasked)
 	if untried > 0 {
 		fmt.Fprintf(env.Stderr, "note: the server was asked about %d ways out, and not about %d others\n", maxTries, untried)
 	}
-	return planned, failed
+	return failed
 }
 
 // noteRead prints what is odd in what was read.
-func (f *planFlags) noteRead(all []planning.Document) {
-	for i := range all {
-		d := &all[i]
-		if d.Twice != "" {
-			fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
-				d.Where, d.Title(), d.Twice)
-		}
-		if f.live != nil && d.Fields != nil && d.Desired.Object != nil && document.ManagedFields(d.Desired.Object) == nil {
-			noteUnmanaged(f.env, d.Target)
-		}
+func (f *planFlags) noteRead(d *planning.Document) {
+	if d.Twice != "" {
+		fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
+			d.Where, d.Title(), d.Twice)
+	}
+	if f.live != nil && d.Fields != nil && d.Desired.Object != nil && document.ManagedFields(d.Desired.Object) == nil {
+		noteUnmanaged(f.env, d.Target)
 	}
 }
 
 // noteUnasked prints for what the server was not asked.
-func (f *planFlags) noteUnasked(all []planning.Document) {
-	count := map[planning.Unasked]int{}
-	for i := range all {
-		count[all[i].Unasked]++
-		if all[i].Unasked == planning.HasMoved {
-			fmt.Fprintf(f.env.Stderr, "note: %s: what %q updated moves to its applies first; planned without the server\n",
-				all[i].Title(), f.manager)
-		}
-	}
+func (f *planFlags) noteUnasked(count map[planning.Unasked]int) {
 	if n := count[planning.IsForbidden]; n > 0 {
 		f.env.NoteUnread(fmt.Errorf("you may not apply %s: planned without the server, which may refuse or change them",
 			printable.Counted(n, "object", "objects")))

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
@@ -80,37 +79,19 @@ func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err er
 	return c, true, nil
 }
 
-// keysOf returns the keys of what is planned.
-func keysOf(planned []planning.Planned) map[place.Key]bool {
-	keys := map[place.Key]bool{}
-	for i := range planned {
-		keys[place.KeyOf(planned[i].Target)] = true
-	}
-	return keys
-}
-
 // pruned returns the objects that were applied and are not in the input: the members of the ApplySet; without one,
 // those with the annotation of kubectl apply, and those with an Apply entry of the manager.
 func pruned(
-	ctx context.Context, p place.Place, c place.Candidates, set *applySet, plans []planning.Planned, manager string,
+	ctx context.Context, p place.Place, c place.Candidates, set *applySet, manager string,
 ) ([]view.Pruned, error) {
 	if set != nil {
 		set.limit(&c)
+	} else {
+		c.Namespaces = place.Namespaces(c.Except)
 	}
-	inInput := keysOf(plans)
-	for i := range plans {
-		t := plans[i].Target
-		if set == nil && t.Namespace != "" && !slices.Contains(c.Namespaces, t.Namespace) {
-			c.Namespaces = append(c.Namespaces, t.Namespace)
-		}
-	}
-	slices.Sort(c.Namespaces)
 	targets, err := p.Candidates(ctx, c)
 	var out []view.Pruned
 	for _, t := range targets {
-		if inInput[place.KeyOf(t)] {
-			continue
-		}
 		if set != nil {
 			out = append(out, view.Pruned{Target: t, ApplySet: set.parent})
 		} else if by := appliedBy(t, manager); by != "" {
@@ -212,7 +193,7 @@ func readApplySet(ctx context.Context, p place.Place, ref, namespace string) (*a
 
 // findParent returns an object by its resource and name; nil if it does not exist.
 func findParent(ctx context.Context, p place.Place, resource, name, namespace string) (*place.Target, error) {
-	found, err := p.Find(ctx, place.Selection{Args: []string{resource + "/" + name}, Namespace: namespace})
+	found, err := place.Find(ctx, p, place.Selection{Args: []string{resource + "/" + name}, Namespace: namespace})
 	switch {
 	case err == nil && len(found) == 0 || errors.Is(err, cluster.ErrNotFound) || apierrors.IsNotFound(err):
 		return nil, nil
@@ -264,6 +245,7 @@ func (s *applySet) addMembers(docs []document.Document) error {
 		if docs[i].Err != nil {
 			continue
 		}
+		docs[i] = docs[i].Unpacked()
 		metadata, ok := docs[i].Tree["metadata"].(map[string]any)
 		of, isMap := metadata["labels"].(map[string]any)
 		if !ok || !isMap && metadata["labels"] != nil {
@@ -278,6 +260,7 @@ func (s *applySet) addMembers(docs []document.Document) error {
 		}
 		of[applySetMember], metadata["labels"], tree["metadata"] = s.id, of, metadata
 		docs[i].Tree = tree
+		docs[i] = docs[i].Packed()
 	}
 	return nil
 }

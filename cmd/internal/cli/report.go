@@ -205,20 +205,22 @@ func (f *reportFlags) visit(args []string, begin visitor) error {
 	if f.live == nil && f.inputs.Empty() && f.selector == "" && f.fields == "" && f.named == nil {
 		return f.withPlace(process.NoStore, func(p place.Place) error { return f.visitKinds(p, args, begin) })
 	}
-	return f.withObjects(args, func(p place.Place, targets []*place.Target, missing error) error {
-		namespace := f.namespace()
-		if c, ok := p.(*place.Cluster); ok {
-			var err error
-			if namespace, err = f.namespaceIn(c, f.all); err != nil {
-				return errors.Join(missing, err)
+	var look func(*place.Target)
+	var failed error
+	return f.eachObject(args, func(p place.Place, t *place.Target) {
+		if look == nil && failed == nil {
+			namespace := f.namespace()
+			if c, ok := p.(*place.Cluster); ok {
+				namespace, failed = f.namespaceIn(c, f.all)
+			}
+			if failed == nil {
+				look = begin(namespace, p.IsServed)
 			}
 		}
-		look := begin(namespace, p.IsServed)
-		for _, t := range targets {
+		if look != nil {
 			look(t)
 		}
-		return missing
-	})
+	}, func(missing error) error { return errors.Join(missing, failed) })
 }
 
 // visitKinds visits all objects of kinds, a page of a list at a time.
@@ -234,9 +236,9 @@ func (f *reportFlags) visitKinds(p place.Place, args []string, begin visitor) er
 	}
 	kinds = reportedKinds(kinds, namespace, len(args) > 0)
 	look := begin(namespace, c.IsServed)
-	step, done := view.Progress(f.env, "reading kinds", len(kinds))
-	err = c.Each(f.env.Context, kinds, namespace, f.concurrency, look, step)
-	done()
+	bar := view.NewBar(f.env, "reading kinds", len(kinds))
+	err = c.Each(f.env.Context, kinds, namespace, f.concurrency, look, bar.Step)
+	bar.Done()
 	if len(args) == 0 {
 		err = noteUnlisted(f.env, err)
 	}

@@ -116,17 +116,17 @@ func indented(text string) string {
 
 // runScenario runs one scenario and prints the result; ok is true if it passed.
 func runScenario(ctx context.Context, e *process.Env, file string, update, verbose bool) (ok bool, err error) {
-	step, done := func() {}, func() {}
+	var bar view.Bar
 	s, err := fieldmanagertest.RunFileWith(file, fieldmanagertest.RunOptions{
 		Context: ctx, Progress: func(what string, ran, total int) {
 			if ran == 0 {
-				step, done = view.Progress(e, what, total)
+				bar = view.NewBar(e, what, total)
 			} else {
-				step()
+				bar.Step()
 			}
 		},
 	})
-	done()
+	bar.Done()
 	if err != nil {
 		printFailure(e, file, err)
 		return false, nil

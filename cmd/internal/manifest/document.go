@@ -28,25 +28,32 @@ func (in *Inputs) Empty() bool { return len(in.Filenames) == 0 && in.Kustomize =
 
 const standardInput = "standard input"
 
-// Read reads all documents with the builder of kubectl. Items of lists are documents of their own. What could not be
-// read is a document with an error; if there is nothing else, it is the error.
+// Read reads all documents as Each does. What could not be read is a document with an error; if there is nothing else,
+// it is the error.
 func (in *Inputs) Read(env *process.Env) (out []document.Document, err error) {
+	err = in.Each(env, func(doc document.Document) { out = append(out, doc) })
+	return out, err
+}
+
+// Each calls see with all documents, which the builder of kubectl reads one after the other. Items of lists are
+// documents of their own. What could not be read is a document with an error; if there is nothing else, it is the error.
+func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 	if len(in.Filenames) > 0 && in.Kustomize != "" {
-		return nil, errors.New("only one of -f or -k can be specified")
+		return errors.New("only one of -f or -k can be specified")
 	}
 	builder := resource.NewLocalBuilder().Unstructured().ContinueOnError()
 	r := &reader{env: env, texts: map[string][]byte{}, wrong: map[string][]position{}}
 	for _, name := range in.Filenames {
 		switch {
 		case name == "":
-			return nil, errors.New("the name of a file is empty")
+			return errors.New("the name of a file is empty")
 		case name == "-" && env.Stdin != nil:
 			given, err := io.ReadAll(env.Stdin)
 			if err == nil {
 				err = expansion.Check(given)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", standardInput, err)
+				return fmt.Errorf("%s: %w", standardInput, err)
 			}
 			r.texts[standardInput] = given
 			builder.Stream(bytes.NewReader(given), standardInput)
@@ -54,12 +61,12 @@ func (in *Inputs) Read(env *process.Env) (out []document.Document, err error) {
 		case !isURL(name) && name != "-":
 			name = env.Path(name)
 			if err := checkFiles(env, name, in.Recursive); err != nil {
-				return nil, err
+				return err
 			}
 			if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // it can be read only once
 				given, err := readFile(env, name)
 				if err != nil {
-					return nil, err
+					return err
 				}
 				r.texts[name] = given
 				builder.Stream(bytes.NewReader(given), name)
@@ -71,31 +78,39 @@ func (in *Inputs) Read(env *process.Env) (out []document.Document, err error) {
 	if in.Kustomize != "" {
 		text, err := build(env, in.Kustomize)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		builder.Stream(bytes.NewReader(text), env.Path(in.Kustomize))
 	}
-	infos, err := builder.Do().Infos()
 	var errs []error
-	noted := map[string]bool{}
-	for _, info := range infos {
+	read, noted := 0, map[string]bool{}
+	err := builder.Do().Visit(func(info *resource.Info, err error) error {
+		if err != nil {
+			return err
+		}
 		source := env.Relative(info.Source)
 		if !noted[info.Source] && in.Kustomize == "" {
 			noted[info.Source] = true
 			noteTwice(env.Stderr, source, r.text(info.Source))
 		}
-		out, errs = document.Flatten(source, "", info.Object, out, errs)
-	}
+		var docs []document.Document
+		docs, errs = document.Flatten(source, "", info.Object, nil, errs)
+		read += len(docs)
+		for _, doc := range docs {
+			see(doc)
+		}
+		return nil
+	})
 	for _, err := range Several(err) {
 		errs = append(errs, r.userError(err))
 	}
-	if len(out) == 0 {
-		return nil, errors.Join(errs...)
+	if read == 0 {
+		return errors.Join(errs...)
 	}
 	for _, err := range errs {
-		out = append(out, document.Document{Err: err})
+		see(document.Document{Err: err})
 	}
-	return out, nil
+	return nil
 }
 
 // Several returns the errors that an error consists of.

@@ -31,48 +31,50 @@ type version struct {
 	name, text string
 }
 
-// WriteDiff writes a unified diff of the objects that change, or runs the program of KUBECTL_EXTERNAL_DIFF. Conflicts
-// are explained on stderr.
-func (v PlanView) WriteDiff(env *process.Env, all []planning.Planned) error {
-	external := env.Getenv("KUBECTL_EXTERNAL_DIFF")
-	var live, merged []version
-	compare := func(t *planning.Target, before, after map[string]any, file string) error {
-		name := strings.TrimPrefix(strings.Join([]string{
-			t.Kind.Group, t.Kind.Version, t.Kind.Kind, t.Namespace, t.Name,
-		}, "."), ".")
-		texts, err := v.yamlOf(before, after)
-		if err != nil {
-			return err
-		}
-		live, merged = append(live, version{name, texts[0]}), append(merged, version{name, texts[1]})
-		if external != "" {
-			return nil
-		}
-		return v.writeUnified(env.Stdout, live[len(live)-1], merged[len(merged)-1], file)
+// diff is what the program of KUBECTL_EXTERNAL_DIFF compares.
+type diff struct{ live, merged []version }
+
+// addDiff writes a unified diff of an object that changes, or keeps both versions for the program of
+// KUBECTL_EXTERNAL_DIFF. Conflicts are explained on stderr.
+func (v *Plans) addDiff(p *planning.Planned) error {
+	switch p.Outcome {
+	case plans.Unchanged:
+		return nil
+	case plans.Conflict:
+		return v.writePlan(v.Env.Context, v.Env.Stderr, p)
 	}
-	for _, p := range all {
-		switch p.Outcome {
-		case plans.Unchanged:
-			continue
-		case plans.Conflict:
-			if err := v.writePlan(env.Context, env.Stderr, p); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := compare(p.Target, p.Desired.Object, p.ObjectAfter(), p.Where); err != nil {
-			return err
-		}
+	return v.compare(p.Target, p.Desired.Object, p.ObjectAfter(), p.Where)
+}
+
+func (v *Plans) compare(t *planning.Target, before, after map[string]any, file string) error {
+	name := strings.TrimPrefix(strings.Join([]string{
+		t.Kind.Group, t.Kind.Version, t.Kind.Kind, t.Namespace, t.Name,
+	}, "."), ".")
+	texts, err := v.yamlOf(before, after)
+	if err != nil {
+		return err
 	}
+	live, merged := version{name, texts[0]}, version{name, texts[1]}
+	if v.Env.Getenv(externalDiff) == "" {
+		return v.writeUnified(v.Env.Stdout, live, merged, file)
+	}
+	v.diff.live, v.diff.merged = append(v.diff.live, live), append(v.diff.merged, merged)
+	return nil
+}
+
+const externalDiff = "KUBECTL_EXTERNAL_DIFF"
+
+// closeDiff adds what is pruned, and runs the program of KUBECTL_EXTERNAL_DIFF.
+func (v *Plans) closeDiff() error {
 	for _, p := range v.Pruned {
-		if err := compare(p.Target, p.Object, nil, p.reason()); err != nil {
+		if err := v.compare(p.Target, p.Object, nil, p.reason()); err != nil {
 			return err
 		}
 	}
-	if external == "" || len(live) == 0 {
+	if len(v.diff.live) == 0 {
 		return nil
 	}
-	return runDiff(env, external, live, merged)
+	return runDiff(v.Env, v.Env.Getenv(externalDiff), v.diff.live, v.diff.merged)
 }
 
 // yamlOf returns two versions of an object as YAML, each empty for no object, without the values of Secrets.

@@ -4,6 +4,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,31 +26,75 @@ type Output struct {
 	ManagedFields bool
 }
 
-// Print writes objects as yaml, json or names. In yaml and json, several objects are printed as a List,
+// Print writes objects as yaml, json, names or lines of JSON. In yaml and json, several objects are printed as a List,
 // and so is a single one if list is true.
 func (o *Output) Print(w io.Writer, objects []map[string]any, list bool) error {
-	if o.Format == "name" {
-		for _, obj := range objects {
-			gvk, err := document.GVKOf(obj)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(w, printable.Text(document.Reference(gvk.GroupKind(), document.NameOf(obj))))
+	p := o.To(w)
+	p.IsList = list
+	for _, obj := range objects {
+		if err := p.Add(obj); err != nil {
+			return err
 		}
+	}
+	return p.Close()
+}
+
+// Printer prints objects as they come, and keeps none but the first.
+type Printer struct {
+	// IsList prints a single object as a List too.
+	IsList bool
+	format string
+	fields bool
+	list   List
+	first  any // until there is another
+}
+
+// To returns a printer.
+func (o *Output) To(w io.Writer) *Printer {
+	return &Printer{format: o.Format, fields: o.ManagedFields, list: List{W: w, Format: o.Format, Frame: listOf}}
+}
+
+func listOf(items []any) any {
+	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+}
+
+// Add prints an object, or keeps it if it is the first.
+func (p *Printer) Add(obj map[string]any) error {
+	if p.format == "name" {
+		gvk, err := document.GVKOf(obj)
+		if err == nil {
+			_, err = fmt.Fprintln(p.list.W, printable.Text(document.Reference(gvk.GroupKind(), document.NameOf(obj))))
+		}
+		return err
+	}
+	if !p.fields {
+		obj = managedfields.With(obj, nil)
+	}
+	first := p.first
+	switch {
+	case p.format == Lines || p.list.begun:
+		return p.list.Add(obj)
+	case first == nil:
+		p.first = obj
 		return nil
 	}
-	items := make([]any, len(objects))
-	for i, obj := range objects {
-		if !o.ManagedFields {
-			obj = managedfields.With(obj, nil)
+	p.first = nil
+	return cmp.Or(p.list.Add(first), p.list.Add(obj))
+}
+
+// Close prints what is left.
+func (p *Printer) Close() error {
+	switch {
+	case p.format == "name":
+		return nil
+	case p.first != nil && !p.IsList:
+		return Encode(p.list.W, p.format, p.first)
+	case p.first != nil:
+		if err := p.list.Add(p.first); err != nil {
+			return err
 		}
-		items[i] = obj
 	}
-	var value any = map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
-	if len(items) == 1 && !list {
-		value = items[0]
-	}
-	return Encode(w, o.Format, value)
+	return p.list.Close()
 }
 
 // EncodeNext writes a document after others, as Encode does.
@@ -60,18 +105,21 @@ func EncodeNext(w io.Writer, format string, value any, others int) error {
 	return Encode(w, format, value)
 }
 
-// Encode writes a value, printable: as indented JSON for json, with < and > as they are, else as YAML.
+// Encode writes a value, printable: as indented JSON for json, with < and > as they are, as a line of JSON for [Lines],
+// else as YAML.
 func Encode(w io.Writer, format string, value any) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
+	if format == "json" {
+		encoder.SetIndent("", "  ")
+	}
 	err := encoder.Encode(value)
 	if err != nil {
 		return err
 	}
 	data := printable.JSON(out.Bytes())
-	if format != "json" {
+	if format != "json" && format != Lines {
 		if data, err = printable.YAML(out.Bytes()); err != nil {
 			return err
 		}
@@ -80,34 +128,47 @@ func Encode(w io.Writer, format string, value any) error {
 	return err
 }
 
-// Table prints objects as kubectl does. If mixed is true, their names include the kind.
-func Table(w io.Writer, objects []map[string]any, now time.Time, wide, mixed bool) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+// Table is a table of objects as kubectl prints it. It keeps its rows until Close, which aligns them.
+type Table struct {
+	out         *tabwriter.Writer
+	now         time.Time
+	wide, mixed bool
+}
+
+// NewTable returns a table. If mixed is true, the names of objects include the kind.
+func NewTable(w io.Writer, now time.Time, wide, mixed bool) *Table {
+	t := &Table{tabwriter.NewWriter(w, 0, 0, 3, ' ', 0), now, wide, mixed}
 	header := "NAMESPACE\tNAME\tMANAGERS\tAGE"
 	if wide {
 		header += "\tAPIVERSION\tGENERATION\tRESOURCEVERSION\tUID"
 	}
-	fmt.Fprintln(tw, header)
-	for _, obj := range objects {
-		name := document.NameOf(obj)
-		if gvk, err := document.GVKOf(obj); mixed && err == nil {
-			name = document.Reference(gvk.GroupKind(), name)
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s", orDash(document.TextAt(obj, "namespace")), printable.Text(name),
-			orDash(managers(obj)), age(obj, now))
-		if wide {
-			metadata, _ := obj["metadata"].(map[string]any)
-			for _, value := range []any{
-				obj["apiVersion"], metadata["generation"],
-				document.TextAt(obj, "resourceVersion"), document.TextAt(obj, "uid"),
-			} {
-				fmt.Fprintf(tw, "\t%s", printable.Text(fmt.Sprint(value)))
-			}
-		}
-		fmt.Fprintln(tw)
-	}
-	return tw.Flush()
+	fmt.Fprintln(t.out, header)
+	return t
 }
+
+// Add adds an object.
+func (t *Table) Add(obj map[string]any) error {
+	name := document.NameOf(obj)
+	if gvk, err := document.GVKOf(obj); t.mixed && err == nil {
+		name = document.Reference(gvk.GroupKind(), name)
+	}
+	fmt.Fprintf(t.out, "%s\t%s\t%s\t%s", orDash(document.TextAt(obj, "namespace")), printable.Text(name),
+		orDash(managers(obj)), age(obj, t.now))
+	if t.wide {
+		metadata, _ := obj["metadata"].(map[string]any)
+		for _, value := range []any{
+			obj["apiVersion"], metadata["generation"],
+			document.TextAt(obj, "resourceVersion"), document.TextAt(obj, "uid"),
+		} {
+			fmt.Fprintf(t.out, "\t%s", printable.Text(fmt.Sprint(value)))
+		}
+	}
+	_, err := fmt.Fprintln(t.out)
+	return err
+}
+
+// Close writes the table.
+func (t *Table) Close() error { return t.out.Flush() }
 
 func orDash(s string) string {
 	if s == "" {

@@ -32,24 +32,13 @@ func aboutObjects(all []page.Object) string {
 	return printable.Counted(len(all), "object", "objects")
 }
 
-// WritePage writes plans as a page: of an object in conflict the live lines, of the others those after the apply.
-func (v PlanView) WritePage(ctx context.Context, w io.Writer, all []planning.Planned, now time.Time) error {
-	objects := []page.Object{}
-	for i := range all {
-		if all[i].Outcome == plans.Unchanged && !v.Unchanged && len(all) > 1 {
-			continue
-		}
-		one, err := v.pageOf(ctx, &all[i], now)
-		if err != nil {
-			return err
-		}
-		objects = append(objects, one)
-	}
+// writePage writes the plans as a page: of an object in conflict the live lines, of the others those after the apply.
+func (v *Plans) writePage(w io.Writer) error {
 	for _, p := range v.Pruned {
 		notes := []string{printable.Text(p.reason())}
-		objects = append(objects, page.Object{Title: p.Title(), Outcome: "pruned", Notes: notes})
+		v.page = append(v.page, page.Object{Title: p.Title(), Outcome: "pruned", Notes: notes})
 	}
-	return page.Write(w, "Plan", aboutObjects(objects), objects)
+	return page.Write(w, "Plan", aboutObjects(v.page), v.page)
 }
 
 func (v PlanView) pageOf(ctx context.Context, p *planning.Planned, now time.Time) (page.Object, error) {

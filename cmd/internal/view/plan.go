@@ -8,6 +8,8 @@ import (
 
 	"github.com/fatih/color"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/page"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -50,45 +52,96 @@ func (p *Pruned) reason() string {
 // an object gains all of them.
 const manyFields = 10
 
-// WriteText writes plans for a person, and a summary if there are several.
-func (v PlanView) WriteText(ctx context.Context, w io.Writer, all []planning.Planned, failed int) error {
-	counts, leftovers := map[plans.Outcome]int{}, 0
-	for _, p := range all {
-		counts[p.Outcome]++
-		if p.Outcome == plans.Unchanged && !v.Unchanged && len(all)+failed > 1 {
-			leftovers += min(len(p.Leftovers)+len(p.StringData()), 1)
-			continue
-		}
-		if err := v.writePlan(ctx, w, p); err != nil {
-			return err
-		}
-		v.writeLeftovers(w, &p)
-		v.WriteStringData(w, &p)
-	}
-	if leftovers > 0 {
-		fmt.Fprintf(w, "%s with fields that no apply removes: see --show-unchanged\n",
-			printable.Counted(leftovers, "unchanged object", "unchanged objects"))
-	}
-	for _, p := range v.Pruned {
-		fmt.Fprintf(w, "%s: %s (%s)\n", v.Palette.paint(p.Title(), color.Bold),
-			v.Palette.paint("pruned", color.FgRed), printable.Text(p.reason()))
-	}
-	if len(all)+failed < 2 && len(v.Pruned) == 0 {
-		return nil
-	}
-	return v.writeCounts(w, counts, len(all), failed)
+// Plans prints plans as they come. It keeps only what a page or the program of KUBECTL_EXTERNAL_DIFF needs.
+type Plans struct {
+	PlanView
+	Env *process.Env
+	// Format is yaml, json, [Lines], diff or html; "" is for people.
+	Format string
+	// Summarize: only count the objects.
+	Summarize bool
+	// Several is true if there are several documents: then unchanged ones are counted, and so are all in the end.
+	Several bool
+
+	summary   summaryJSON
+	leftovers int
+	list      List
+	diff      diff
+	page      []page.Object
 }
 
-// writeCounts writes how many objects have each outcome.
-func (v PlanView) writeCounts(w io.Writer, counts map[plans.Outcome]int, planned, failed int) error {
-	line := printable.Counted(planned+failed, "object", "objects") + ":"
-	for outcome := plans.Unchanged; outcome <= plans.Conflict; outcome++ {
-		line += fmt.Sprintf(" %d %s,", counts[outcome], outcome)
+// NewPlans returns what prints plans.
+func NewPlans(v Plans) *Plans {
+	v.summary.Kinds = map[string]*planCounts{}
+	v.list, v.page = List{W: v.Env.Stdout, Format: v.Format}, []page.Object{}
+	out := &v
+	out.list.Frame = out.document
+	return out
+}
+
+// Add prints a plan.
+func (v *Plans) Add(p *planning.Planned) error {
+	ctx, out := v.Env.Context, v.Env.Stdout
+	v.summary.add(p)
+	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several
+	switch {
+	case v.Summarize:
+	case v.Format == "diff":
+		return v.addDiff(p)
+	case v.Format == "html" && isListed:
+		object, err := v.pageOf(ctx, p, v.Env.Now())
+		v.page = append(v.page, object)
+		return err
+	case v.Format == "html":
+	case v.Format != "":
+		return v.list.Add(v.data(p))
+	case isListed:
+		if err := v.writePlan(ctx, out, p); err != nil {
+			return err
+		}
+		v.writeLeftovers(out, p)
+		v.WriteStringData(out, p)
+	default:
+		v.leftovers += min(len(p.Leftovers)+len(p.StringData()), 1)
 	}
+	return nil
+}
+
+// Close prints what is pruned, and a summary if there are several documents, some of which failed.
+func (v *Plans) Close(failed int) error {
+	out := v.Env.Stdout
+	v.summary.Failed, v.summary.Pruned = failed, len(v.Pruned)
+	v.summary.Objects += failed
+	switch {
+	case v.Summarize && v.Format != "":
+		return Encode(out, v.Format, v.summary)
+	case v.Summarize:
+		return v.writeSummary(out)
+	case v.Format == "diff":
+		return v.closeDiff()
+	case v.Format == "html":
+		return v.writePage(out)
+	case v.Format != "":
+		return v.closeData()
+	}
+	if v.leftovers > 0 {
+		fmt.Fprintf(out, "%s with fields that no apply removes: see --show-unchanged\n",
+			printable.Counted(v.leftovers, "unchanged object", "unchanged objects"))
+	}
+	for _, p := range v.Pruned {
+		fmt.Fprintf(out, "%s: %s (%s)\n", v.Palette.paint(p.Title(), color.Bold),
+			v.Palette.paint("pruned", color.FgRed), printable.Text(p.reason()))
+	}
+	if !v.Several && len(v.Pruned) == 0 {
+		return nil
+	}
+	s, pruned := &v.summary, ""
 	if len(v.Pruned) > 0 {
-		line += fmt.Sprintf(" %d pruned,", len(v.Pruned))
+		pruned = fmt.Sprintf(" %d pruned,", len(v.Pruned))
 	}
-	_, err := fmt.Fprintf(w, "%s %d failed\n", line, failed)
+	_, err := fmt.Fprintf(out, "%s: %d %s, %d %s, %d %s, %d %s,%s %d failed\n",
+		printable.Counted(s.Objects, "object", "objects"), s.Unchanged, plans.Unchanged, s.Ownership, plans.OwnershipOnly,
+		s.Changed+s.Created, plans.Changed, s.Conflicts, plans.Conflict, pruned, failed)
 	return err
 }
 
@@ -123,19 +176,19 @@ var outcomeColors = map[plans.Outcome]color.Attribute{
 }
 
 // writePlan writes one plan.
-func (v PlanView) writePlan(ctx context.Context, w io.Writer, p planning.Planned) error {
+func (v PlanView) writePlan(ctx context.Context, w io.Writer, p *planning.Planned) error {
 	if p.Outcome == plans.Conflict {
-		return v.WriteConflicts(ctx, w, &p)
+		return v.WriteConflicts(ctx, w, p)
 	}
 	outcome := p.Outcome.String()
 	if p.Desired.Object == nil {
 		outcome = "created"
 	}
 	fmt.Fprintf(w, "%s: %s\n", v.Palette.paint(p.Title(), color.Bold), v.Palette.paint(outcome, outcomeColors[p.Outcome]))
-	v.WriteDecided(w, &p)
+	v.WriteDecided(w, p)
 	// In a new object, everything is new, and owned by its creator.
 	if p.Desired.Object != nil {
-		v.WriteEffects(w, p)
+		v.WriteEffects(w, *p)
 	}
 	return nil
 }

@@ -64,31 +64,48 @@ type ownershipJSON struct {
 	Removes  []string `json:"removes,omitempty"`
 }
 
-// Data returns plans for programs.
-func (v PlanView) Data(all []planning.Planned) any {
+// document returns the document of plans for programs.
+func (v *Plans) document(items []any) any {
 	out := struct {
-		Objects []planJSON   `json:"objects"`
+		Objects []any        `json:"objects"`
 		Pruned  []prunedJSON `json:"pruned,omitempty"`
-	}{Objects: []planJSON{}}
+	}{Objects: items}
 	for _, p := range v.Pruned {
 		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By, p.ApplySet})
 	}
-	for _, p := range all {
-		one := planJSON{
-			File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
-			Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(&p),
-			Decisions: DecidedOf(&p),
-		}
-		one.Changes, one.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
-		for _, l := range p.Leftovers {
-			one.Leftovers = append(one.Leftovers, v.Suggest.with(l))
-		}
-		for _, change := range p.Ownership {
-			one.Ownership = append(one.Ownership, ownershipJSONOf(&p, change))
-		}
-		out.Objects = append(out.Objects, one)
-	}
 	return out
+}
+
+// closeData ends the document. Objects that would be deleted have lines too.
+func (v *Plans) closeData() error {
+	for i := 0; v.Format == Lines && i < len(v.Pruned); i++ {
+		p := &v.Pruned[i]
+		err := v.list.Add(struct {
+			prunedJSON
+			Outcome string `json:"outcome"`
+		}{prunedJSON{p.Reference(), p.Namespace, p.By, p.ApplySet}, "pruned"})
+		if err != nil {
+			return err
+		}
+	}
+	return v.list.Close()
+}
+
+// data returns a plan for programs.
+func (v PlanView) data(p *planning.Planned) any {
+	one := planJSON{
+		File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
+		Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(p),
+		Decisions: DecidedOf(p),
+	}
+	one.Changes, one.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
+	for _, l := range p.Leftovers {
+		one.Leftovers = append(one.Leftovers, v.Suggest.with(l))
+	}
+	for _, change := range p.Ownership {
+		one.Ownership = append(one.Ownership, ownershipJSONOf(p, change))
+	}
+	return one
 }
 
 // shownChanges returns changes as they are printed: values of Secrets are hidden.
@@ -157,25 +174,19 @@ type summaryJSON struct {
 	Kinds  map[string]*planCounts `json:"kinds"`
 }
 
-// summarize counts plans, also by the resource that kubectl prints.
-func (v PlanView) summarize(all []planning.Planned, failed int) summaryJSON {
-	out := summaryJSON{Failed: failed, Pruned: len(v.Pruned), Kinds: map[string]*planCounts{}}
-	out.Objects = failed
-	for i := range all {
-		p := &all[i]
-		kind := document.Resource(p.Kind.GroupKind())
-		if out.Kinds[kind] == nil {
-			out.Kinds[kind] = &planCounts{}
-		}
-		out.add(p)
-		out.Kinds[kind].add(p)
+// add counts a plan, also by the resource that kubectl prints.
+func (s *summaryJSON) add(p *planning.Planned) {
+	kind := document.Resource(p.Kind.GroupKind())
+	if s.Kinds[kind] == nil {
+		s.Kinds[kind] = &planCounts{}
 	}
-	return out
+	s.planCounts.add(p)
+	s.Kinds[kind].add(p)
 }
 
-// WriteSummary writes how many objects of each kind have which outcome.
-func (v PlanView) WriteSummary(w io.Writer, all []planning.Planned, failed int) error {
-	s := v.summarize(all, failed)
+// writeSummary writes how many objects of each kind have which outcome.
+func (v *Plans) writeSummary(w io.Writer) error {
+	s := &v.summary
 	rows := [][]cell{headings("KIND", "OBJECTS", "UNCHANGED", "OWNERSHIP", "CHANGED", "CREATED", "CONFLICTS")}
 	row := func(name string, c *planCounts) {
 		cells := []cell{{name, 0}, {strconv.Itoa(c.Objects), 0}}
@@ -198,12 +209,9 @@ func (v PlanView) WriteSummary(w io.Writer, all []planning.Planned, failed int) 
 	if len(v.Pruned) > 0 {
 		fmt.Fprintf(w, "%s would be pruned\n", printable.Counted(len(v.Pruned), "object", "objects"))
 	}
-	if failed > 0 {
-		_, err := fmt.Fprintf(w, "%s could not be planned\n", printable.Counted(failed, "object", "objects"))
+	if s.Failed > 0 {
+		_, err := fmt.Fprintf(w, "%s could not be planned\n", printable.Counted(s.Failed, "object", "objects"))
 		return err
 	}
 	return nil
 }
-
-// Summary returns the same for programs.
-func (v PlanView) Summary(all []planning.Planned, failed int) any { return v.summarize(all, failed) }

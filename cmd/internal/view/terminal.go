@@ -108,6 +108,14 @@ func (p Palette) Blame() blame.Style {
 	}
 }
 
+// WriteNextBlame writes a report below others, as [blame.Text] does.
+func (p Palette) WriteNextBlame(w io.Writer, r *blame.Report) error {
+	if _, err := fmt.Fprintf(w, "\n%s\n", p.paint(r.Title(), color.Bold)); err != nil {
+		return err
+	}
+	return blame.Text(w, p.Blame(), r)
+}
+
 // Conflicts returns the style of a report of conflicts.
 func (p Palette) Conflicts() conflictreport.Style {
 	return conflictreport.Style{
@@ -164,11 +172,13 @@ func (c Confirmation) Ask(env *process.Env, question string) error {
 	return ErrDeclined
 }
 
-// Progress shows a progress bar on a terminal. Call step after each object, and done at the end.
-func Progress(e *process.Env, what string, count int) (step, done func()) {
-	const many = 2
-	if count < many || !e.Terminal(e.Stderr) {
-		return func() {}, func() {}
+// Bar is a progress bar on a terminal; there is none if stderr is none, or for less than two steps.
+type Bar struct{ bar *progressbar.ProgressBar }
+
+// NewBar shows a bar. A count of -1 is for one that is not known.
+func NewBar(e *process.Env, what string, count int) Bar {
+	if count == 0 || count == 1 || !e.Terminal(e.Stderr) {
+		return Bar{}
 	}
 	bar := progressbar.NewOptions(count,
 		progressbar.OptionSetWriter(underlying(e.Stderr)),
@@ -179,7 +189,28 @@ func Progress(e *process.Env, what string, count int) (step, done func()) {
 		progressbar.OptionClearOnFinish(),
 	)
 	_ = bar.RenderBlank() // it moves by whole percents, and the first may take long
-	return func() { _ = bar.Add(1) }, func() { _ = bar.Finish() }
+	return Bar{bar}
+}
+
+// Step is called after each object, by several goroutines or one.
+func (b Bar) Step() {
+	if b.bar != nil {
+		_ = b.bar.Add(1)
+	}
+}
+
+// Hide hides the bar until the next step, before something else is printed.
+func (b Bar) Hide() {
+	if b.bar != nil {
+		_ = b.bar.Clear()
+	}
+}
+
+// Done is called at the end.
+func (b Bar) Done() {
+	if b.bar != nil {
+		_ = b.bar.Finish()
+	}
 }
 
 // Screen is a place on a terminal where text is drawn over the text before.

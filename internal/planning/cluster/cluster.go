@@ -140,32 +140,31 @@ type Found struct {
 	Object map[string]any
 }
 
-// Find returns the objects of a selection. It returns objects along with an error for others.
-func (c *Cluster) Find(s Selection) ([]Found, error) {
+// Visit calls see with the objects of a selection, whose lists it reads page by page. The error is about others.
+func (c *Cluster) Visit(s Selection, see func(Found)) error {
 	namespace := s.Namespace
 	if namespace == "" {
 		var err error
 		if namespace, err = c.Namespace(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	builder := resource.NewBuilder(c.getter).Unstructured().ContinueOnError().
 		NamespaceParam(namespace).DefaultNamespace().AllNamespaces(s.All).
 		LabelSelectorParam(s.Selector).FieldSelectorParam(s.Fields).RequestChunksOf(pageSize).
 		ResourceTypeOrNameArgs(true, s.Args...).Flatten()
-	infos, err := builder.Do().Infos()
-	out := make([]Found, 0, len(infos))
-	for _, info := range infos {
-		if obj, ok := info.Object.(*unstructured.Unstructured); ok {
-			out = append(out, Found{Kind: kindOf(info.Mapping), Object: obj.Object})
+	err := builder.Do().Visit(func(info *resource.Info, err error) error {
+		if obj, ok := info.Object.(*unstructured.Unstructured); ok && err == nil {
+			see(Found{Kind: kindOf(info.Mapping), Object: obj.Object})
 		}
-	}
+		return err
+	})
 	if err != nil {
 		if unknown := unknownResource.FindStringSubmatch(err.Error()); unknown != nil {
 			err = fmt.Errorf("%w%s", err, DidYouMean(unknown[1], c.resourceNames()))
 		}
 	}
-	return out, err
+	return err
 }
 
 // unknownResource matches the error of the builder for a resource that does not exist.

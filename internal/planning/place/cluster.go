@@ -22,8 +22,9 @@ type Cluster struct {
 	namespace string                           // from the command line
 	defined   map[schema.GroupKind]*Definition // by the input
 	kinds     kindCache
-	// fetched are the objects that Prefetch has read; nil for one that does not exist. Live reads each once.
-	fetched map[liveKey]map[string]any
+	// fetched are the objects that Prefetch has read, encoded: all trees together would need ten times the memory. It is
+	// nil for one that does not exist. Live reads each once.
+	fetched map[liveKey][]byte
 	// isNew has the namespaces that exist (false), and those that the input creates (true).
 	isNew map[string]bool
 	// created is the namespace that is created if it does not exist.
@@ -118,22 +119,21 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 	return t, intent, nil
 }
 
-// Find implements [Place].
-func (p *Cluster) Find(ctx context.Context, s Selection) (out []*Target, err error) {
-	found, err := p.Client.Find(s)
-	errs := []error{err}
-	for _, f := range found {
+// Visit implements [Place].
+func (p *Cluster) Visit(ctx context.Context, s Selection, see func(*Target)) error {
+	var errs []error
+	err := p.Client.Visit(s, func(f cluster.Found) {
 		t, err := p.target(ctx, f.Kind)
 		if err == nil {
 			t.Asked, err = namesObjects(s.Args), t.read(f.Object)
 		}
 		if err != nil {
 			errs = append(errs, err)
-			continue
+			return
 		}
-		out = append(out, t)
-	}
-	return out, errors.Join(errs...)
+		see(t)
+	})
+	return errors.Join(append([]error{err}, errs...)...)
 }
 
 // Reload implements [Place].

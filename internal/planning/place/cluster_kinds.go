@@ -15,7 +15,8 @@ import (
 )
 
 // How a kind is found: the client's discovery leads from a group and kind, or from an argument such as deploy/web
-// ([cluster.Cluster.Find]), to a [cluster.Kind]; readKind adds the schema, which makes it a [Target] without an object.
+// ([cluster.Cluster.Visit]), to a [cluster.Kind]; readKind adds the schema, which makes it a [Target] without an
+// object.
 
 // kindCache has the kinds that were read, as targets without objects. A key has all that a target is made of, but not
 // what the server publishes: forgetKinds empties the cache when that has changed.

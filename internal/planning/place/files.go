@@ -156,21 +156,21 @@ func (p *Files) Delete(context.Context, *Target, func(*Target)) error { return e
 // Prefetch implements [Place].
 func (p *Files) Prefetch(context.Context, []map[string]any, int) {}
 
-// Find implements [Place]. It selects by labels, kinds and names: KIND[,KIND] [NAME…] or KIND/NAME…, and with names by
+// Visit implements [Place]. It selects by labels, kinds and names: KIND[,KIND] [NAME…] or KIND/NAME…, and with names by
 // namespace too. The kinds of files have no short names.
-func (p *Files) Find(_ context.Context, s Selection) (out []*Target, err error) {
+func (p *Files) Visit(_ context.Context, s Selection, see func(*Target)) error {
 	selector, err := labels.Parse(s.Selector)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !namesObjects(s.Args) {
 		for _, t := range p.objects {
 			isOfKind := len(s.Args) == 0 || slices.ContainsFunc(strings.Split(s.Args[0], ","), t.isKind)
 			if isOfKind && selector.Matches(labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())) {
-				out = append(out, t)
+				see(t)
 			}
 		}
-		return out, nil
+		return nil
 	}
 	var errs []error
 	for _, name := range named(s.Args) {
@@ -185,9 +185,9 @@ func (p *Files) Find(_ context.Context, s Selection) (out []*Target, err error) 
 			continue
 		}
 		p.objects[i].Asked = true
-		out = append(out, p.objects[i])
+		see(p.objects[i])
 	}
-	return out, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // named returns the kinds and names of arguments: KIND/NAME…, or KIND NAME….

@@ -2,6 +2,7 @@ package place
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -108,12 +109,19 @@ type liveGroup struct {
 // that can't be read are left to Live, which reports the error.
 func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concurrency int) {
 	groups := p.liveGroups(ctx, intents)
-	found := map[liveKey]map[string]any{}
+	found := map[liveKey][]byte{}
 	var mu sync.Mutex
 	keep := func(g *liveGroup, name string, object map[string]any) {
+		var data []byte
+		if object != nil {
+			var err error
+			if data, err = json.Marshal(object); err != nil {
+				return
+			}
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		found[liveKey{g.kind.Resource, g.namespace, name}] = object
+		found[liveKey{g.kind.Resource, g.namespace, name}] = data
 	}
 	workqueue.ParallelizeUntil(context.Background(), concurrency, len(groups), func(i int) {
 		g := groups[i]
@@ -190,16 +198,19 @@ func (p *Cluster) liveGroups(ctx context.Context, intents []map[string]any) (out
 // readLive reads the object of an intent, which may have been fetched.
 func (p *Cluster) readLive(ctx context.Context, t *Target) error {
 	key := liveKey{t.served.Resource, t.Namespace, t.Name}
-	object, ok := p.fetched[key]
+	data, ok := p.fetched[key]
 	if !ok || t.unserved {
 		return p.Reload(ctx, t)
 	}
 	delete(p.fetched, key) // the object may be written before it is read again
-	if object == nil {
+	if data == nil {
 		return cluster.ErrNotFound
 	}
-	t.set(object)
-	return nil
+	object, err := document.Decode(data)
+	if err == nil {
+		t.set(object)
+	}
+	return err
 }
 
 // PrunedKinds are the kinds that kubectl apply --prune deletes by default.
@@ -228,6 +239,7 @@ type Candidates struct {
 	Namespaces  []string // of namespaced kinds
 	Selector    labels.Selector
 	Concurrency int
+	Except      map[Key]bool // objects that stay
 	// MustBeServed makes a kind that is not served an error. Otherwise, it has no objects.
 	MustBeServed bool
 }
@@ -285,8 +297,8 @@ func (t *Target) Takes() string {
 	return ""
 }
 
-// match reports whether the labels of an object match, and it is not being deleted already.
+// match reports whether the labels of an object match, and it does not stay nor is being deleted already.
 func (c *Candidates) match(t *Target) bool {
 	set := labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())
-	return document.TextAt(t.Object, "deletionTimestamp") == "" && c.Selector.Matches(set)
+	return document.TextAt(t.Object, "deletionTimestamp") == "" && c.Selector.Matches(set) && !c.Except[KeyOf(t)]
 }

@@ -28,8 +28,8 @@ type Place interface {
 	Live(ctx context.Context, intent map[string]any) (*Target, map[string]any, error)
 	// Prefetch reads the live objects of intents, many at once, for the calls of Live that follow.
 	Prefetch(ctx context.Context, intents []map[string]any, concurrency int)
-	// Find returns the objects of a selection. It may return some along with an error.
-	Find(ctx context.Context, s Selection) ([]*Target, error)
+	// Visit calls see with the objects of a selection as they are read. The error is about others.
+	Visit(ctx context.Context, s Selection, see func(*Target)) error
 	// Kinds returns the kinds that people call by some names, or without names those that can be listed; none for
 	// files. It returns kinds along with an error for API groups that can't be discovered.
 	Kinds(ctx context.Context, names ...string) ([]cluster.Kind, error)
@@ -64,6 +64,12 @@ var ErrStale = errors.New("the object has changed since it was read")
 
 // Selection selects objects.
 type Selection = cluster.Selection
+
+// Find returns the objects of a selection. It may return some along with an error.
+func Find(ctx context.Context, p Place, s Selection) (out []*Target, err error) {
+	err = p.Visit(ctx, s, func(t *Target) { out = append(out, t) })
+	return out, err
+}
 
 // namesObjects reports whether the arguments name objects, and not only kinds.
 func namesObjects(args []string) bool {

@@ -161,7 +161,7 @@ func (p *Store) Delete(ctx context.Context, t *Target, done func(*Target)) error
 		if err != nil {
 			return err
 		}
-		instances, _ := p.Find(ctx, Selection{Args: []string{d.Plural + "." + d.Kind.Group}, All: true})
+		instances, _ := Find(ctx, p, Selection{Args: []string{d.Plural + "." + d.Kind.Group}, All: true})
 		for _, instance := range instances {
 			if err := p.Delete(ctx, instance, done); err != nil {
 				return err
@@ -255,15 +255,15 @@ func (p *Store) Kinds(ctx context.Context, names ...string) (out []cluster.Kind,
 	return out, err
 }
 
-// Find implements [Place]. Without arguments, and for the kind "all", it returns the objects of all kinds.
-func (p *Store) Find(ctx context.Context, s Selection) ([]*Target, error) {
+// Visit implements [Place]. Without arguments, and for the kind "all", it visits the objects of all kinds.
+func (p *Store) Visit(ctx context.Context, s Selection, see func(*Target)) error {
 	kinds, err := p.Kinds(ctx) // serves them, even without a definition
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(s.Args) == 0 || len(s.Args) == 1 && s.Args[0] == "all" {
 		if len(kinds) == 0 {
-			return nil, nil
+			return nil
 		}
 		var names []string
 		for _, k := range kinds {
@@ -271,5 +271,5 @@ func (p *Store) Find(ctx context.Context, s Selection) ([]*Target, error) {
 		}
 		s.Args = []string{strings.Join(names, ",")}
 	}
-	return p.Cluster.Find(ctx, s)
+	return p.Cluster.Visit(ctx, s, see)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -87,6 +88,16 @@ func (t *Target) Reference() string {
 type Key struct {
 	kind            schema.GroupKind
 	namespace, name string
+}
+
+// Namespaces returns the namespaces of objects, sorted.
+func Namespaces(keys map[Key]bool) []string {
+	found := map[string]bool{}
+	for key := range keys {
+		found[key.namespace] = true
+	}
+	delete(found, "")
+	return slices.Sorted(maps.Keys(found))
 }
 
 // KeyOf returns the key of a target.
