@@ -1,0 +1,218 @@
+// Command clusters measures the command tenure in clusters of many Deployments, and prints a Markdown table: how long
+// each verb takes, its CPU time, and the most memory that its process had.
+//
+//	go run ./benchmarks/clusters                   5,000 and 25,000 Deployments in tenure serve
+//	go run ./benchmarks/clusters -tenure PATH      another build of the command; the server is of this tree
+//	go run ./benchmarks/clusters -stock PATH       in a kube-apiserver of that path, with the etcd in PATH
+//
+// New Deployments are also applied by kubectl, if it is installed, to another server of the same kind.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
+)
+
+func main() {
+	var b bench
+	counts := flag.String("objects", "5000,25000", "how many Deployments there are, `N[,N...]`")
+	only := flag.String("only", "", "measure only the lines that contain `TEXT`; the Deployments are applied in any case")
+	flag.StringVar(&b.tenure, "tenure", "", "the `PATH` of the command to measure; this tree's if empty")
+	flag.StringVar(&b.stock, "stock", "", "the `PATH` of a kube-apiserver; tenure serve if empty")
+	flag.Parse()
+	b.only = *only
+	err := b.build(context.Background())
+	for text := range strings.SplitSeq(*counts, ",") {
+		var n int
+		if err == nil {
+			n, err = strconv.Atoi(text)
+		}
+		if err == nil {
+			err = b.measure(context.Background(), n)
+		}
+	}
+	if err = errors.Join(err, os.RemoveAll(b.folder)); err != nil {
+		fmt.Fprintln(os.Stderr, "clusters:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is what is measured, and where.
+type bench struct {
+	tenure, stock, only string
+	folder              string // for files of this run
+	server, host        string // this tree's tenure, and hosts/kube-apiserver
+}
+
+// build builds the programs of this tree, with the tags of a release.
+func (b *bench) build(ctx context.Context) (err error) {
+	if b.folder, err = os.MkdirTemp("", "clusters-"); err != nil {
+		return err
+	}
+	const module = "github.com/tenure-ssa/tenure/"
+	b.server, b.host = filepath.Join(b.folder, "tenure"), filepath.Join(b.folder, "host")
+	programs := map[string]string{b.server: module + "cmd/tenure"}
+	if b.stock != "" {
+		programs[b.host] = module + "hosts/kube-apiserver"
+	}
+	for path, source := range programs {
+		cmd := exec.CommandContext(ctx, "go", "build", "-tags", "grpcnotrace,kustomize_disable_go_plugin_support",
+			"-o", path, source)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w", source, err)
+		}
+	}
+	if b.tenure == "" {
+		b.tenure = b.server
+	}
+	return nil
+}
+
+// measure measures verbs in a cluster of n Deployments.
+func (b *bench) measure(ctx context.Context, n int) error {
+	given, changed := filepath.Join(b.folder, "given.yaml"), filepath.Join(b.folder, "changed.yaml")
+	err := errors.Join(writeManifests(given, n, "registry.example.dev/shop/web:1"),
+		writeManifests(changed, n, "registry.example.dev/shop/web:2"))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n| %d Deployments | time | CPU | peak memory |\n| --- | ---: | ---: | ---: |\n", n)
+	err = b.with(ctx, func(kubeconfig string) error {
+		for _, line := range []string{
+			"plan --apply --yes -f " + given, "plan -f " + given, "plan --offline -f " + changed, "plan -f " + changed,
+			"plan -o json -f " + changed, "report -A", "get deployments -A", "get deployments -A -o json",
+			"get deployments -A -l app", "blame deployments -A", "blame deployments -A -o json",
+		} {
+			if !strings.Contains(line, b.only) && !strings.Contains(line, "--apply") {
+				continue
+			}
+			if err := b.run(ctx, b.tenure, line, kubeconfig); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	kubectl, missing := exec.LookPath("kubectl")
+	if err != nil || missing != nil || !strings.Contains("kubectl apply", b.only) {
+		return err
+	}
+	return b.with(ctx, func(kubeconfig string) error {
+		return b.run(ctx, kubectl, "apply --server-side -f "+given, kubeconfig)
+	})
+}
+
+// writeManifests writes manifests of n Deployments into a file.
+func writeManifests(path string, n int, image string) error {
+	const mark = "name-of-object"
+	d := objects.Intent(objects.Deployment())
+	d.SetNamespace("default")
+	d.SetName(mark)
+	objects.Item(d, "name", "app", "spec", "template", "spec", "containers")["image"] = image
+	text, err := yaml.Marshal(d.Object)
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(file)
+	for i := range n {
+		fmt.Fprintf(out, "---\n%s", bytes.ReplaceAll(text, []byte(mark), fmt.Appendf(nil, "web-%05d", i)))
+	}
+	return errors.Join(out.Flush(), file.Close())
+}
+
+// run runs a command, whose output nobody reads, and prints a row. A status of 1 is that of a plan with changes.
+func (b *bench) run(ctx context.Context, program, line, kubeconfig string) error {
+	cmd := exec.CommandContext(ctx, program, append(strings.Fields(line), "--kubeconfig", kubeconfig)...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	begin := time.Now()
+	err := cmd.Run()
+	took := time.Since(begin)
+	if err != nil && (cmd.ProcessState.ExitCode() != 1 || strings.Contains(errs.String(), "error:")) {
+		return fmt.Errorf("%s %s: %w: %s", program, line, err, errs.Bytes())
+	}
+	used, cpu := cmd.ProcessState.SysUsage().(*syscall.Rusage), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+	name := strings.ReplaceAll(filepath.Base(program)+" "+line, b.folder+"/", "")
+	fmt.Printf("| `%s` | %.1f s | %.1f s | %d MB |\n", name, took.Seconds(), cpu.Seconds(), used.Maxrss/1000)
+	return nil
+}
+
+// with runs do beside an empty server, and stops the server.
+func (b *bench) with(ctx context.Context, do func(kubeconfig string) error) error {
+	folder, err := os.MkdirTemp(b.folder, "server-")
+	if err != nil {
+		return err
+	}
+	kubeconfig := filepath.Join(folder, "kubeconfig")
+	store := filepath.Join(folder, "store")
+	cmd := exec.CommandContext(ctx, b.server, "serve", "--store", store, "--kubeconfig", kubeconfig)
+	if b.stock != "" {
+		cmd = exec.CommandContext(ctx, b.host, "serve", "--build", "stock", "--binary", b.stock)
+	}
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe() // the host ends with its input
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadBytes('\n')
+	if err == nil && b.stock != "" {
+		err = writeKubeconfig(kubeconfig, first)
+	} else if err == nil {
+		_, err = lines.ReadBytes('\n') // the kubeconfig is written before its path is printed
+	}
+	if err == nil {
+		err = do(kubeconfig)
+	}
+	stopped := errors.Join(in.Close(), cmd.Process.Signal(os.Interrupt))
+	if stopped == nil {
+		stopped = cmd.Wait()
+	}
+	return errors.Join(err, stopped)
+}
+
+// writeKubeconfig writes the kubeconfig of the server that hosts/kube-apiserver printed.
+func writeKubeconfig(path string, printed []byte) error {
+	var server struct{ URL, Token string }
+	if err := json.Unmarshal(printed, &server); err != nil {
+		return fmt.Errorf("expected a server in JSON, got %q", printed)
+	}
+	config, err := yaml.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "c"}}},
+		"clusters": []any{map[string]any{"name": "c", "cluster": map[string]any{
+			"server": server.URL, "insecure-skip-tls-verify": true}}},
+		"users": []any{map[string]any{"name": "c", "user": map[string]any{"token": server.Token}}},
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, config, 0o600)
+}
