@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,21 +34,26 @@ func testHelmAtRandom(t *testing.T, h helmRelease) {
 		_, err := fmt.Sscanf(text, "%d:%d", &first, &number)
 		require.NoError(t, err)
 	}
-	applied, refused := 0, 0
-	for seed := first; seed < first+number; seed++ {
-		h := h
-		h.t, h.namespace = t, fmt.Sprintf("random-%d", seed)
-		h.folder = filepath.Join(h.folder, h.namespace)
-		h.ensureNamespace(h.namespace)
-		if h.upgradeAtRandom(rand.New(rand.NewPCG(seed, 0))) {
-			applied++
-		} else {
-			refused++
+	var applied, refused atomic.Int32
+	t.Run("seed", func(t *testing.T) { // ends when all of its tests have
+		for seed := first; seed < first+number; seed++ {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				h := h
+				h.t, h.namespace = t, fmt.Sprintf("random-%d", seed)
+				h.folder = filepath.Join(h.folder, h.namespace)
+				h.ensureNamespace(h.namespace)
+				if h.upgradeAtRandom(rand.New(rand.NewPCG(seed, 0))) {
+					applied.Add(1)
+				} else {
+					refused.Add(1)
+				}
+			})
 		}
-	}
-	t.Logf("%d upgrades applied, %d refused", applied, refused)
-	require.Positive(t, applied)
-	require.Positive(t, refused)
+	})
+	t.Logf("%d upgrades applied, %d refused", applied.Load(), refused.Load())
+	require.Positive(t, applied.Load())
+	require.Positive(t, refused.Load())
 }
 
 // randomObjects are the keys and values of ConfigMaps, by name: a value that begins with {{ is a template.

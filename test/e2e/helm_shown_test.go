@@ -50,16 +50,19 @@ var helmRows = []helmRow{
 	{"token", "no process has the token of HELM_KUBETOKEN in its arguments", func(h helmRelease) {
 		h.installConfig()
 		h.edit("c", "other", "a", "live")
-		token := h.withTokenInEnvironment()
-		stop, seen := make(chan struct{}), make(chan []string)
-		go watchArguments(filepath.Dir(h.program), token, stop, seen)
+		token, log := h.withTokenInEnvironment(), h.logArguments()
 		h.helm(1, "tenure", "plan", "r", "r", "--set", "a=2,b=2", "--policy", "giveup.yaml")
 		h.helm(0, "tenure", "upgrade", "r", "r", "--set", "a=2,b=2", "--policy", "giveup.yaml", "--yes")
 		h.helm(0, "tenure", "rollback", "r", "1", "--policy", "giveup.yaml", "--yes")
 		h.helm(0, "upgrade", "r", "r", "--server-side=true", "--post-renderer", "tenure-postrender",
 			"--post-renderer-args=--policy=giveup.yaml", "--post-renderer-args=--namespace="+h.namespace)
-		close(stop)
-		require.Empty(h.t, <-seen)
+		logged, err := os.ReadFile(log)
+		require.NoError(h.t, err)
+		for _, started := range []string{"helm tenure plan", "kubectl-tenure helm plan", "helm get manifest",
+			"kubectl-tenure helm post-render", "helm upgrade"} {
+			require.Contains(h.t, string(logged), started)
+		}
+		require.NotContains(h.t, string(logged), token)
 		require.Equal(h.t, "live", h.config("c").Data["a"])
 	}},
 	{"namespace", "objects may be in other namespaces than the release", func(h helmRelease) {
@@ -229,6 +232,7 @@ func testHelmRows(t *testing.T, h helmRelease) {
 	policy := "apiVersion: tenure-ssa.github.io/v1alpha1\nkind: ConflictPolicy\nrules:\n- {decision: %s, reason: a test}\n"
 	for i, row := range slices.Concat(helmRows, helmFlagRows) {
 		t.Run(strings.ReplaceAll(row.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
 			h := h
 			h.t, h.namespace = t, fmt.Sprintf("row-%d", i)
 			h.ensureNamespace(h.namespace)
@@ -354,22 +358,17 @@ func (h *helmRelease) withTokenInEnvironment() string {
 	return h.server.BearerToken
 }
 
-// watchArguments looks at the arguments of the programs in a folder until it is stopped, and returns those that have a
-// text.
-func watchArguments(folder, text string, stop chan struct{}, seen chan []string) {
-	var found []string
-	for {
-		select {
-		case <-stop:
-			seen <- found
-			return
-		case <-time.After(time.Millisecond):
-		}
-		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-		for _, file := range files {
-			if line, _ := os.ReadFile(file); strings.HasPrefix(string(line), folder) && strings.Contains(string(line), text) {
-				found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
-			}
-		}
+// logArguments puts scripts in front of helm and the plugin, and returns the file to which they write their arguments.
+func (h *helmRelease) logArguments() string {
+	const script = "#!/bin/sh\necho %[1]s \"$@\" >>'%[2]s/log'\nHELM_BIN='%[2]s/helm' exec '%[3]s' \"$@\"\n"
+	folder := filepath.Join(h.folder, "logged")
+	require.NoError(h.t, os.CopyFS(filepath.Join(folder, "plugins"), os.DirFS(pluginFiles)))
+	helm, plugin := filepath.Join(folder, "helm"), filepath.Join(folder, "plugins", "kubectl-tenure")
+	for path, program := range map[string]string{helm: h.program, plugin: filepath.Join(h.plugins, "kubectl-tenure")} {
+		text := fmt.Sprintf(script, filepath.Base(path), folder, program)
+		require.NoError(h.t, os.WriteFile(path, []byte(text), 0o700))
 	}
+	h.program, h.plugins = helm, filepath.Dir(plugin)
+	h.env = append(h.env, "HELM_PLUGINS="+h.plugins)
+	return filepath.Join(folder, "log")
 }

@@ -45,6 +45,7 @@ func TestHelm(t *testing.T) {
 		{"clientside", "--server-side=false", "--server-side=auto"}, // as releases of Helm 3
 	} {
 		t.Run(row.namespace, func(t *testing.T) {
+			t.Parallel()
 			h := h
 			h.t, h.namespace = t, row.namespace
 			_, err := h.client.CoreV1().Namespaces().Create(t.Context(),
@@ -111,6 +112,8 @@ func program(t testing.TB, name, path string) {
 	require.NoError(t, err, "%s", out)
 }
 
+const pluginFiles = "../../cmd/kubectl-tenure/helm"
+
 // newHelm builds Helm and its plugins, and returns a folder with them, the chart and policies.
 func newHelm(t *testing.T, config *rest.Config) helmRelease {
 	h := helmRelease{t: t, server: config, folder: t.TempDir()}
@@ -120,7 +123,7 @@ func newHelm(t *testing.T, config *rest.Config) helmRelease {
 	h.program = filepath.Join(h.folder, "helm")
 	program(t, "helm.sh/helm/v4/cmd/helm", h.program)
 	h.plugins = filepath.Join(h.folder, "plugins")
-	require.NoError(t, os.CopyFS(h.plugins, os.DirFS("../../cmd/kubectl-tenure/helm")))
+	require.NoError(t, os.CopyFS(h.plugins, os.DirFS(pluginFiles)))
 	program(t, "github.com/tenure-ssa/tenure/cmd/kubectl-tenure", filepath.Join(h.plugins, "kubectl-tenure"))
 	require.NoError(t, os.CopyFS(h.folder, os.DirFS("testdata/helm")))
 	require.NoError(t, os.WriteFile(filepath.Join(h.folder, "nothing.yaml"),

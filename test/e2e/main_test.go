@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,6 +48,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	// Tests that run in parallel wait for processes and clocks most of the time. The command line overrides it.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	// testscript puts kubectl of go.mod in front.
 	machineKubectl, _ = exec.LookPath("kubectl")
