@@ -165,7 +165,6 @@ var commandLayers = []layer{
 	{"internal/analyzers", nil},
 	{"internal/page", []string{"internal/lines"}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/lines", "internal/page"}},
-	{"internal/replay", []string{"internal/process", "internal/manifest"}},
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
 	{"internal/playground", []string{"internal/lines"}},
 	{"internal/cli", []string{"internal/process", "internal/manifest", "internal/view", "internal/helm"}},
@@ -176,7 +175,7 @@ var commandLayers = []layer{
 	{"kubectl-tenure", []string{"internal/cli"}},
 	{"tenure", []string{"internal/cli", "internal/server"}},
 	{"tenure-vet", []string{"internal/analyzers"}},
-	{"replay", []string{"internal/replay"}},
+	{"replay", []string{"internal/process", "internal/manifest"}},
 	{"internal/conformance", []string{"internal/process", "internal/manifest", "internal/page"}},
 	{"conformance", []string{"internal/conformance", "internal/process", "internal/manifest"}},
 }

@@ -32,7 +32,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
-	"github.com/tenure-ssa/tenure/cmd/internal/replay"
 )
 
 func main() {
@@ -58,9 +57,9 @@ func run(args []string, out io.Writer) error {
 	if len(traces) == 0 {
 		return errors.New("no traces found")
 	}
-	var report replay.Report
+	var report Report
 	for _, trace := range traces {
-		results, err := replay.Run(context.Background(), trace, *schemas)
+		results, err := replay(context.Background(), trace, *schemas)
 		if err != nil {
 			return fmt.Errorf("%s: %w", trace.Name, err)
 		}

@@ -1,6 +1,4 @@
-// Package replay replays recorded traces of kube-apiserver on a server in this process, and plans each apply on the
-// object that this server then has.
-package replay
+package main
 
 import (
 	"cmp"
@@ -46,15 +44,16 @@ type Result struct {
 	Plan *Plan
 }
 
-// Run replays a trace on a new server, or by the engine alone if only files of schemas have its kind. The error says
+// replay replays a trace on a new server, or by the engine alone if only files of schemas have its kind. The error says
 // that it can't run.
-func Run(ctx context.Context, trace *recorded.Trace, schemas []string) ([]Result, error) {
-	return run(ctx, trace, schemas, func(server http.RoundTripper) http.RoundTripper { return server })
+func replay(ctx context.Context, trace *recorded.Trace, schemas []string) ([]Result, error) {
+	return replayWith(ctx, trace, schemas, func(server http.RoundTripper) http.RoundTripper { return server })
 }
 
-// run replays a trace on what change makes of a new server.
-func run(ctx context.Context, trace *recorded.Trace, schemas []string, change func(http.RoundTripper) http.RoundTripper) (
-	[]Result, error) {
+// replayWith replays a trace on what change makes of a new server.
+func replayWith(
+	ctx context.Context, trace *recorded.Trace, schemas []string, change func(http.RoundTripper) http.RoundTripper,
+) ([]Result, error) {
 	var now atomic.Int64
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
 	clock := func() time.Time { return time.Unix(now.Load(), 0).UTC() }

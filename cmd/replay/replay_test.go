@@ -1,4 +1,4 @@
-package replay
+package main
 
 import (
 	"net/http"
@@ -13,7 +13,7 @@ import (
 )
 
 func load(t *testing.T, folder string) []*recorded.Trace {
-	traces, err := recorded.Load(filepath.Join("../../../testdata/traces", folder))
+	traces, err := recorded.Load(filepath.Join("../../testdata/traces", folder))
 	require.NoError(t, err)
 	return traces
 }
@@ -35,7 +35,7 @@ func TestTraces(t *testing.T) {
 			var report Report
 			explained, applies := map[recorded.Exception]int{}, 0
 			for _, trace := range load(t, row.folder) {
-				results, err := Run(t.Context(), trace, nil)
+				results, err := replay(t.Context(), trace, nil)
 				require.NoError(t, err)
 				report = append(report, results...)
 			}
@@ -76,7 +76,7 @@ func TestPlansDiffer(t *testing.T) {
 					left++
 				}
 			}
-			results, err := run(t.Context(), trace, nil, func(server http.RoundTripper) http.RoundTripper {
+			results, err := replayWith(t.Context(), trace, nil, func(server http.RoundTripper) http.RoundTripper {
 				return roundTrip(func(q *http.Request) (*http.Response, error) {
 					if q.Header.Get("Content-Type") == string(types.ApplyPatchType) {
 						left--
