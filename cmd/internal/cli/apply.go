@@ -2,11 +2,15 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -226,25 +230,12 @@ func (f *planFlags) applyPlans(p place.Place, changes []planning.Planned, delete
 	if err := f.confirm.Ask(env, question); err != nil {
 		return err
 	}
-	// Others may be of these kinds or in these namespaces.
 	slices.SortStableFunc(changes, func(a, b planning.Planned) int { return cmp.Compare(rank(a), rank(b)) })
-	options := cluster.WriteOptions{Manager: f.manager, Subresource: f.subresource}
-	failed, stdout := 0, env.Stdout
-	if f.format != "" { // objects are printed there
-		stdout = env.Stderr
-	}
-	for _, one := range changes {
-		options.Force = f.force || one.Options.Force
-		object, err := place.ApplyShown(env.Context, p, one.Target, one.Stored().Tree, options)
-		if err == nil && one.Kind.GroupKind() == place.DefinitionKind {
-			err = p.Defined(object, false)
-		}
-		if err != nil {
-			failed++
-			view.ExplainDesired(env, one.Desired, place.ServerError(err))
-			continue
-		}
-		fmt.Fprintf(stdout, "%s serverside-applied\n", one.Title())
+	failed := 0
+	for len(changes) > 0 {
+		n := stageOf(changes)
+		failed += f.applyStage(p, changes[:n])
+		changes = changes[n:]
 	}
 	for _, one := range slices.Backward(deleted) { // a Namespace after what is in it
 		if failed > 0 {
@@ -261,9 +252,69 @@ func (f *planFlags) applyPlans(p place.Place, changes []planning.Planned, delete
 	return nil
 }
 
+// applyStage applies plans, many at the same time, and prints what was done in the order of the plans. It returns how
+// many failed.
+func (f *planFlags) applyStage(p place.Place, stage []planning.Planned) (failed int) {
+	env, stdout, workers := f.env, f.env.Stdout, f.concurrency
+	if f.format != "" { // objects are printed there
+		stdout = env.Stderr
+	}
+	if rank(stage[0]) == 0 {
+		workers = 1 // what is read of kinds changes
+	}
+	shown, errs := make([]*place.Desired, len(stage)), make([]error, len(stage))
+	for i := range stage {
+		shown[i] = stage[i].Desired
+	}
+	exist := place.Created(env.Context, p, shown, f.concurrency)
+	done, printed := make([]bool, len(stage)), 0
+	var mu sync.Mutex
+	workqueue.ParallelizeUntil(context.Background(), workers, len(stage), func(i int) {
+		err := exist[i]
+		if err == nil {
+			err = f.applyShown(p, &stage[i])
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for done[i], errs[i] = true, err; printed < len(stage) && done[printed]; printed++ {
+			if err := errs[printed]; err != nil {
+				failed++
+				view.ExplainDesired(env, shown[printed], place.ServerError(err))
+				continue
+			}
+			fmt.Fprintf(stdout, "%s serverside-applied\n", stage[printed].Title())
+		}
+	})
+	return failed
+}
+
+// applyShown applies a plan to the object as it was read.
+func (f *planFlags) applyShown(p place.Place, one *planning.Planned) error {
+	object, err := place.ApplyShown(f.env.Context, p, one.Target, one.Stored().Tree, cluster.WriteOptions{
+		Manager: f.manager, Subresource: f.subresource, Force: f.force || one.Options.Force,
+	})
+	if err == nil && one.Kind.GroupKind() == place.DefinitionKind {
+		err = p.Defined(object, false)
+	}
+	return err
+}
+
+// stageOf returns how many plans can be applied at the same time: those of one rank, each for another object.
+func stageOf(changes []planning.Planned) (n int) {
+	seen := map[place.Key]bool{}
+	for ; n < len(changes) && rank(changes[n]) == rank(changes[0]) && !seen[place.KeyOf(changes[n].Target)]; n++ {
+		seen[place.KeyOf(changes[n].Target)] = true
+	}
+	return n
+}
+
+// rank orders applies: others may be of these kinds or in these namespaces, and Pods are admitted by other objects.
 func rank(p planning.Planned) int {
-	if gk := p.Kind.GroupKind(); gk == place.DefinitionKind || gk == place.NamespaceKind {
+	switch p.Kind.GroupKind() {
+	case place.DefinitionKind, place.NamespaceKind:
 		return 0
+	case schema.GroupKind{Kind: "Pod"}:
+		return 2
 	}
 	return 1
 }

@@ -179,6 +179,45 @@ func TestBatches(t *testing.T) {
 	require.Contains(t, errs, "configmap/c-299 in a is in "+many+" too")
 }
 
+// Many plans are applied at the same time, but no more than --concurrency says, after one list of each kind. What was
+// done is printed in the order of the documents, and what failed does not stop the rest.
+func TestManyApplies(t *testing.T) {
+	const each = 30
+	c := newCountingCluster(t, each)
+	var names, written []string
+	for i := range each {
+		names = append(names, fmt.Sprintf("a/c-%d", i), fmt.Sprintf("a/new-%d", i), fmt.Sprintf("late/new-%d", i))
+		if i%2 == 1 {
+			written = append(written, fmt.Sprintf("configmap/c-%d in a serverside-applied\n", i))
+		}
+		written = append(written, fmt.Sprintf("configmap/new-%d in a serverside-applied\n", i),
+			fmt.Sprintf("configmap/new-%d in late serverside-applied\n", i))
+	}
+	file := c.manifests(append(names, "a/c-1", "a/new-1")...)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	text = append(text, "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: late}\n"...)
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	asked := &confirmation{meanwhile: func() {
+		c.apply("/api/v1/namespaces/a/configmaps/new-7", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"new-7"}}`)
+		c.lists.Store(0)
+		c.gets.Store(0)
+		c.writes.Store(0)
+	}}
+	env := process.Env{Name: "tenure", Stdin: asked, Terminal: func(s any) bool { return s == asked }}
+	status, out, errs := output(env, append([]string{"plan", "-f", file, "--apply", "--concurrency", "5"}, c.flags...)...)
+	require.Equal(t, statusFailed, status, errs)
+	want := strings.Replace(strings.Join(written, ""), "configmap/new-7 in a serverside-applied\n", "", 1)
+	require.Equal(t, "namespace/late serverside-applied\n"+want, out[strings.Index(out, "namespace/late serverside"):])
+	require.Equal(t, 2, strings.Count(errs, "did not exist when this was shown"), errs)
+	require.Contains(t, errs, "configmap/c-1: the object has changed since it was read")
+	require.EqualValues(t, 2, c.lists.Load(), "one for each namespace")
+	require.EqualValues(t, 1, c.gets.Load(), "new-1 again")
+	require.LessOrEqual(t, c.most.Load(), int32(5))
+	require.Greater(t, c.most.Load(), int32(1))
+	require.EqualValues(t, len(written), c.writes.Load(), "one write of each, but for new-7 and new-1 again")
+}
+
 // Many objects are written at the same time, but no more than --concurrency says.
 func TestManyMoves(t *testing.T) {
 	c := newCountingCluster(t, 20)

@@ -90,8 +90,10 @@ Values of Secrets are not shown.
 
 --apply asks and then applies what was planned, if there are no conflicts and no
 errors. What was shown is what is sent: an object that has changed since it was
-planned is refused. With --prune, it deletes what is listed as pruned. It then ends
-with 0 if everything was applied, or nothing had to be.
+planned is refused. Namespaces and CustomResourceDefinitions are applied first, Pods
+last, and the rest at the same time. A document that fails does not stop the others.
+With --prune, it then deletes what is listed as pruned. It ends with 0 if everything
+was applied, or nothing had to be.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
 would change or an object be deleted, 2 on a conflict, 3 on any error, 4 if there is

@@ -26,14 +26,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Limits on requests per second, and on bursts. client-go's defaults are for controllers; a command that
-// reads many objects would wait most of the time.
-// Servers keep themselves from being overloaded by priority and fairness.
-const (
-	requestsPerSecond = 200
-	requestsAtOnce    = 400
-)
-
 // pageSize is how many objects a list asks for at a time.
 const pageSize = 500
 
@@ -58,7 +50,7 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 		return nil, err
 	}
 	if config.QPS == 0 {
-		config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
+		config.QPS = -1 // no limit: few requests are under way at a time, and servers limit what they serve
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -102,8 +102,7 @@ func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, e
 }
 
 // What a user confirmed is written to the object that was shown, at the version that was shown, or not at all. An apply
-// has no way to say that its object must not exist: for an object that would be created, the server is asked again
-// just before.
+// has no way to say that its object must not exist: objects that would be created are looked for again just before.
 
 // AsShown returns an intent for the object of the target as it was read: if the server has another one, or another
 // version of it, it responds with 409.
@@ -122,19 +121,34 @@ func (t *Target) AsShown(intent map[string]any) map[string]any {
 // errCreated reports an object that was shown as one that an apply creates.
 var errCreated = errors.New("the object did not exist when this was shown, and does now: run the command again")
 
-// ApplyShown applies an intent to the object of a target as it was read. The error is [ErrStale] if it has changed, was
-// deleted or created.
+// Created returns an error for each of the objects that did not exist when they were read, and exists now; nil for the
+// others. It reads them by lists where that is cheaper.
+func Created(ctx context.Context, p Place, shown []*Desired, concurrency int) []error {
+	errs := make([]error, len(shown))
+	var intents []map[string]any
+	for _, w := range shown {
+		if w.Object == nil {
+			intents = append(intents, w.Tree)
+		}
+	}
+	p.Prefetch(ctx, intents, concurrency)
+	for i, w := range shown {
+		if w.Object != nil {
+			continue
+		}
+		now, _, err := p.Live(ctx, w.Tree)
+		if errs[i] = err; err == nil && now.Object != nil {
+			errs[i] = errCreated
+		}
+	}
+	return errs
+}
+
+// ApplyShown applies an intent to the object of a target as it was read. The error is [ErrStale] if it has changed or
+// was deleted. [Created] finds the object of a target that had none.
 func ApplyShown(
 	ctx context.Context, p Place, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {
-	if t.Object == nil {
-		now := *t
-		if err := p.Reload(ctx, &now); err == nil {
-			return nil, errCreated
-		} else if !errors.Is(err, cluster.ErrNotFound) {
-			return nil, err
-		}
-	}
 	object, err := p.Apply(ctx, t, t.AsShown(intent), o)
 	if apierrors.IsConflict(err) && !isApplyConflict(err) {
 		err = fmt.Errorf("%w, run the command again: %w", ErrStale, err)
