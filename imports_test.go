@@ -165,9 +165,11 @@ var commandLayers = []layer{
 	{"internal/analyzers", nil},
 	{"internal/page", []string{"internal/lines"}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/lines", "internal/page"}},
+	{"internal/ui", []string{"internal/lines", "internal/page", "internal/view"}},
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
 	{"internal/playground", []string{"internal/lines"}},
-	{"internal/cli", []string{"internal/process", "internal/manifest", "internal/view", "internal/helm"}},
+	{"internal/cli", []string{"internal/process", "internal/manifest", "internal/page", "internal/ui", "internal/view",
+		"internal/helm"}},
 	{"internal/server", []string{"internal/process", "internal/envtest", "internal/manifest", "internal/store"}},
 	{"playground", []string{"internal/playground", "internal/page"}},
 	{"action", nil}, // the GitHub Action: scripts and their tests

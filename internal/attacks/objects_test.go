@@ -395,6 +395,7 @@ func everyFunction() map[string]func(odd) {
 			r.Add(ctx, report.Object{Tree: o.tree(), Types: types{thing}})
 			r.Summary()
 		},
+		"ownership/fights.Changes": func(o odd) { fights.Changes(o.tree(), o.tree()) },
 		"ownership/fights.Tracker.Observe": func(o odd) {
 			t := fights.New(fights.Options{})
 			t.Observe(good.Object, time.Unix(1, 0))

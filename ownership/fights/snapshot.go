@@ -165,6 +165,26 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 	return changes, isIdle
 }
 
+// Change is a field whose value differs between two versions of an object, and the side that wrote it: Nobody if that
+// is not known. Old and New are values as JSON of at most 64 bytes; "(absent)" for none.
+type Change struct {
+	Path     fieldpath.Path
+	Side     Side
+	Old, New string
+}
+
+// Changes returns the fields that differ between two versions of an object and that a side owns in one of them, in the
+// order of their paths. Nothing in them is shared with the versions.
+func Changes(before, after map[string]any) []Change {
+	old, now := newSnapshot(before), newSnapshot(after)
+	changes, _ := changesBetween(old, now, now.touchedSince(old))
+	out := make([]Change, len(changes))
+	for i, c := range changes {
+		out[i] = Change{c.path, c.side, c.old.text, c.new.text}
+	}
+	return out
+}
+
 // only returns the one side; Nobody if there are none or several.
 func only(sides sets.Set[Side]) Side {
 	if len(sides) == 1 {

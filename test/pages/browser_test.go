@@ -22,7 +22,7 @@ import (
 )
 
 // start starts a browser for t and its subtests, or skips t where there is none.
-func start(t *testing.T) context.Context {
+func start(t testing.TB) context.Context {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
@@ -57,7 +57,7 @@ func serve(t *testing.T, dir string) string {
 
 // tab is a page in the browser, and what it complained about and asked for.
 type tab struct {
-	t   *testing.T
+	t   testing.TB
 	ctx context.Context
 
 	mu         sync.Mutex

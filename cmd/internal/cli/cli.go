@@ -137,7 +137,7 @@ see their help.`,
 		}
 	}
 	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newPolicy(env),
-		newBlame(env), newExtract(env), newWatch(env), newReport(env))
+		newBlame(env), newExtract(env), newWatch(env), newReport(env), newUI(env))
 	group("move", "Move ownership:", append(newMoves(env), newHandover(env), newUpgrade(env), newDowngrade(env))...)
 	group("write", "Write and list objects:", newApply(env), newReplace(env), newGet(env), newDelete(env),
 		newHelm(env))

@@ -36,6 +36,8 @@ type placeFlags struct {
 	cluster *genericclioptions.ConfigFlags
 	// documents is how many the command plans.
 	documents int
+	// document is the file of the document that suggestions are about, if there is no other one in it.
+	document string
 	// anyNamespace is true if objects may name another namespace than the one of the command line.
 	anyNamespace bool
 }

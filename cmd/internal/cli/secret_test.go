@@ -70,6 +70,7 @@ var secretRuns = map[string][]string{
 	"watch":     {"--audit-log audit.log", "--audit-log audit.log --returns 1"},
 	"test":      {"scenario.txtar", "-v scenario.txtar"},
 	"serve":     nil, "envtest": nil, "version": nil, "helm": nil,
+	"ui": nil, // package ui has a test of its own
 }
 
 // isManifest reports whether what a command prints was asked for as a manifest, or as the next live object.

@@ -57,11 +57,16 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 	case advice.Look:
 		return "blame", a.Objects, nil
 	case advice.Resolve:
-		if f.documents != 1 {
-			break // conflicts of the other documents would be resolved too
+		known := []string{"field-manager", "namespace"}
+		switch {
+		case f.document != "":
+			flags = []string{"-f", f.document}
+		case f.documents == 1:
+			known = append(known, "filename", "kustomize", "recursive")
+		default: // conflicts of the other documents would be resolved too
+			return "", advice.Objects{}, nil
 		}
-		known := []string{"filename", "kustomize", "recursive", "field-manager", "namespace"}
-		flags = flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
+		flags = append(flags, flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })...)
 		return "conflicts", advice.Objects{}, append(flags, "--resolve", string(a.Decision))
 	}
 	return "", advice.Objects{}, nil

@@ -162,7 +162,9 @@ func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error
 			return err
 		}
 		s := cluster.Selection{Namespace: namespace, Selector: f.selector, Fields: f.fields}
-		return w.watch(ctx, c.Client, kinds, s, len(args) > 0, f.duration)
+		observe := func(e cluster.Event) error { return w.observe(e, f.env.Now()) }
+		redraw := func() error { return w.redraw(w.screen.Draw) }
+		return follow(ctx, f.env, c.Client, following{kinds, s, len(args) > 0, f.duration}, observe, redraw)
 	})
 }
 
@@ -183,39 +185,48 @@ type watcher struct {
 	screen *view.Screen
 }
 
-// watch observes until ctx ends, or, unless duration is 0, for so long after each kind was listed. A kind that can't be
-// listed is an error if it was asked for by name, and named as a hole otherwise.
-func (w *watcher) watch(
-	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, s cluster.Selection, isNamed bool,
-	duration time.Duration,
+// following is what a command follows: kinds, which may be named by the user, and for how long; 0 is until it ends.
+type following struct {
+	kinds    []cluster.Kind
+	in       cluster.Selection
+	isNamed  bool
+	duration time.Duration
+}
+
+// follow calls see for each version of an object, and tick once a second, by one goroutine, until ctx ends, or for the
+// duration after each kind was listed. A kind that can't be listed is an error if it was asked for by name, and named
+// as a hole otherwise.
+func follow(
+	ctx context.Context, env *process.Env, c *cluster.Cluster, f following,
+	see func(cluster.Event) error, tick func() error,
 ) error {
 	var watches sync.WaitGroup
 	defer watches.Wait() // after they are cancelled
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if !isNamed {
+	if !f.isNamed {
 		ctx = place.Quietly(ctx)
 	}
 	events := make(chan cluster.Event, 1024)
 	var listed sync.WaitGroup
-	listed.Add(len(kinds))
-	if duration > 0 {
+	listed.Add(len(f.kinds))
+	if f.duration > 0 {
 		// With a deadline, client-go's rate limiter would refuse at once, with an error of its own, what it can't let through
 		// in time.
 		watches.Go(func() {
 			listed.Wait()
 			select {
-			case <-time.After(duration):
+			case <-time.After(f.duration):
 				cancel(nil)
 			case <-ctx.Done():
 			}
 		})
 	}
-	for _, k := range kinds {
+	for _, k := range f.kinds {
 		watches.Go(func() {
 			done := sync.OnceFunc(listed.Done)
 			defer done() // what can't be listed is reported before the time begins
-			err := c.Watch(ctx, k, s, done, func(e cluster.Event) {
+			err := c.Watch(ctx, k, f.in, done, func(e cluster.Event) {
 				select {
 				case events <- e:
 				case <-ctx.Done():
@@ -223,25 +234,25 @@ func (w *watcher) watch(
 			})
 			switch {
 			case err == nil || ctx.Err() != nil:
-			case isNamed:
+			case f.isNamed:
 				cancel(err)
 			default:
-				if err = noteUnlisted(w.env, err); err != nil {
-					w.env.NoteUnread(fmt.Errorf("not watched: %w", err))
+				if err = noteUnlisted(env, err); err != nil {
+					env.NoteUnread(fmt.Errorf("not watched: %w", err))
 				}
 			}
 		})
 	}
-	redraw := time.NewTicker(time.Second)
-	defer redraw.Stop()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
 	for {
 		select {
 		case e := <-events:
-			if err := w.observe(e, w.env.Now()); err != nil {
+			if err := see(e); err != nil {
 				return err
 			}
-		case <-redraw.C:
-			if err := w.redraw(w.screen.Draw); err != nil {
+		case <-ticker.C:
+			if err := tick(); err != nil {
 				return err
 			}
 		case <-ctx.Done():

@@ -21,11 +21,19 @@ import (
 //go:embed base.css
 var Base template.CSS
 
+// Style is the style of the lines of objects, and of the page around them.
+//
+//go:embed page.css
+var Style template.CSS
+
+// Lines is the script of the lines of objects, a module.
+//
+//go:embed lines.js
+var Lines template.JS
+
 var (
 	//go:embed page.html
 	text string
-	//go:embed page.css
-	style template.CSS
 	//go:embed page.js
 	script template.JS
 )
@@ -40,15 +48,34 @@ type Object struct {
 	Lines   []lines.Line
 	// Marks are Changed or Conflict, by the path of the line.
 	Marks map[string]Mark
+	// Latest are the last changes of fields, by the path of the line.
+	Latest map[string]*Change
 }
 
-// Mark is what a plan says of the field in a line.
+// Change is a change of a field: its value before, who made it, and how long ago.
+type Change struct{ Old, By, When string }
+
+// Finding is something about an object that wants a decision, with the ways out of it. It may be about several fields.
+type Finding struct {
+	Kind  Mark
+	Title string
+	Count int
+	Table Table
+	Ways  []Way
+}
+
+// Way is a way out: what it does, and the line of the command for a shell; empty if no command does it.
+type Way struct{ Name, Text, Command string }
+
+// Mark is what is said about the field in a line, or in a finding.
 type Mark string
 
-// The marks of lines.
+// The marks of lines, and the kinds of findings.
 const (
 	Changed  Mark = "changed"
 	Conflict Mark = "conflict"
+	Drift    Mark = "drift"
+	Fight    Mark = "fight"
 )
 
 // Table is a table above the lines of an object.
@@ -79,6 +106,8 @@ type line struct {
 	// Same says that the owners are those of the line before.
 	Same bool
 	Keys string // of the filters that leave it, in JSON
+	// Change is nil for a field that did not change.
+	Change *Change
 }
 
 // Keys of filters that are no owners. Those of owners begin with an equals sign.
@@ -89,8 +118,46 @@ const (
 
 // Write writes a page of objects.
 func Write(w io.Writer, title, about string, objects []Object) error {
-	counts := map[string]int{}
-	all := make([]shown, len(objects))
+	all, counts := prepare(objects)
+	filters, hues := filtersOf(counts)
+	page, err := parse(func(owner string) int { return hues["="+owner] })
+	if err != nil {
+		return err
+	}
+	script := Lines + script
+	hash := sha256.Sum256([]byte(script))
+	return page.Execute(w, map[string]any{
+		"Title": title, "About": about, "Objects": all, "Filters": filters, "Style": Base + Style, "Script": script,
+		"ScriptHash": template.HTMLAttr("sha256-" + base64.StdEncoding.EncodeToString(hash[:])),
+	})
+}
+
+// WriteObject writes the part of a page that is about one object, to be a part of another page: its filters, and its
+// lines. hue returns the hue of an owner.
+func WriteObject(w io.Writer, o Object, hue func(owner string) int) error {
+	all, counts := prepare([]Object{o})
+	filters, _ := filtersOf(counts)
+	for i := range filters {
+		filters[i].Hue = hue(filters[i].Key[1:])
+	}
+	page, err := parse(hue)
+	if err == nil {
+		err = page.ExecuteTemplate(w, "filters", filters)
+	}
+	if err == nil {
+		err = page.ExecuteTemplate(w, "object", all[0])
+	}
+	return err
+}
+
+func parse(hue func(owner string) int) (*template.Template, error) {
+	return template.New("page").Funcs(template.FuncMap{"hue": hue}).Parse(text)
+}
+
+// prepare returns objects as the template takes them, and how many lines the filters leave, by their keys.
+func prepare(objects []Object) (all []shown, counts map[string]int) {
+	counts = map[string]int{}
+	all = make([]shown, len(objects))
 	for i, o := range objects {
 		all[i].Object = o
 		for n, l := range o.Lines {
@@ -98,27 +165,16 @@ func Write(w io.Writer, title, about string, objects []Object) error {
 			for _, key := range keys {
 				counts[key]++
 			}
-			data, err := json.Marshal(keys)
-			if err != nil {
-				return err
-			}
+			data, _ := json.Marshal(keys) // texts never fail
 			same := n > 0 && len(l.Owners) > 0 && slices.Equal(l.Owners, o.Lines[n-1].Owners)
-			all[i].Lines = append(all[i].Lines, line{l, n + 1, o.Marks[l.Path], same, string(data)})
+			all[i].Lines = append(all[i].Lines, line{l, n + 1, o.Marks[l.Path], same, string(data), o.Latest[l.Path]})
 		}
 	}
-	filters, hues := filtersOf(counts)
-	page, err := template.New("page").Funcs(template.FuncMap{
-		"hue": func(owner string) int { return hues["="+owner] },
-	}).Parse(text)
-	if err != nil {
-		return err
-	}
-	hash := sha256.Sum256([]byte(script))
-	return page.Execute(w, map[string]any{
-		"Title": title, "About": about, "Objects": all, "Filters": filters, "Style": Base + style, "Script": script,
-		"ScriptHash": template.HTMLAttr("sha256-" + base64.StdEncoding.EncodeToString(hash[:])),
-	})
+	return all, counts
 }
+
+// Hue returns the hue of the nth owner: far from the hues before it, however many there are.
+func Hue(n int) int { return (80 + n*137) % 360 }
 
 // keysOf returns the keys of the filters that leave a line.
 func keysOf(l lines.Line, mark Mark) (keys []string) {
@@ -160,7 +216,7 @@ func filtersOf(counts map[string]int) (filters []filter, hues map[string]int) {
 	owners := 0
 	for i := range filters {
 		if filters[i].IsOwner {
-			filters[i].Hue = (80 + owners*137) % 360 // far from those before, however many there are
+			filters[i].Hue = Hue(owners)
 			hues[filters[i].Key] = filters[i].Hue
 			owners++
 		}

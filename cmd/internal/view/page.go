@@ -12,8 +12,10 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
+	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
 // WriteBlamePage writes the reports of blame as a page.
@@ -41,7 +43,8 @@ func (v *Plans) writePage(w io.Writer) error {
 	return page.Write(w, "Plan", aboutObjects(v.page), v.page)
 }
 
-func (v PlanView) pageOf(ctx context.Context, p *planning.Planned, now time.Time) (page.Object, error) {
+// PageOf returns a plan as an object of a page.
+func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time) (page.Object, error) {
 	out := page.Object{Title: p.Title(), Outcome: p.Outcome.String(), Marks: map[string]page.Mark{}}
 	tree := p.Desired.Object
 	if p.Outcome != plans.Conflict {
@@ -54,10 +57,8 @@ func (v PlanView) pageOf(ctx context.Context, p *planning.Planned, now time.Time
 		changes.Rows = append(changes.Rows, []string{string(change.Kind), change.Path.Short(), before, after})
 		out.Marks[change.Path.String()] = page.Changed
 	}
-	conflicts := page.Table{Title: "Conflicts", Head: []string{"Field", "Owner", "Live value", "Applied value"}}
-	for _, c := range HideConflicts(p.Conflicts) {
-		live, applied := conflictreport.Texts(c.Live, c.Applied)
-		conflicts.Rows = append(conflicts.Rows, []string{c.Path.Short(), describeKey(c.Owner), live, applied})
+	conflicts := conflictTable(p)
+	for _, c := range p.Conflicts {
 		out.Marks[c.Path.String()] = page.Conflict
 	}
 	decided := page.Table{Title: "Decided by the policy", Head: []string{"Decision", "Field", "Owner", "By"}}
@@ -91,4 +92,54 @@ func (v PlanView) pageOf(ctx context.Context, p *planning.Planned, now time.Time
 	}
 	out.Notes, out.Lines = slices.Concat(out.Notes, report.Notes()), lines.Of(report)
 	return out, nil
+}
+
+func conflictTable(p *planning.Planned) page.Table {
+	out := page.Table{Title: "Conflicts", Head: []string{"Field", "Owner", "Live value", "Applied value"}}
+	for _, c := range HideConflicts(p.Conflicts) {
+		live, applied := conflictreport.Texts(c.Live, c.Applied)
+		out.Rows = append(out.Rows, []string{c.Path.Short(), describeKey(c.Owner), live, applied})
+	}
+	return out
+}
+
+// ConflictsOf returns the conflicts of a plan with the ways out of them.
+func (v PlanView) ConflictsOf(ctx context.Context, p *planning.Planned) (page.Finding, error) {
+	out := page.Finding{Kind: page.Conflict, Title: fmt.Sprintf("%s with %q",
+		printable.Counted(len(p.Conflicts), "conflict", "conflicts"), printable.Text(p.Desired.Manager)),
+		Table: conflictTable(p), Count: len(p.Conflicts)}
+	report, err := v.ReportOf(ctx, p)
+	for _, way := range report.Ways {
+		if way.Refused != "" {
+			way.Why, way.Action, way.Arguments = "the server refuses it: "+way.Refused, nil, nil
+		}
+		out.Ways = append(out.Ways, v.Suggest.way(way.Name(), way.Suggestion))
+	}
+	for _, s := range report.Suggestions {
+		out.Ways = append(out.Ways, v.Suggest.way("move", s))
+	}
+	return out, err
+}
+
+func (s Suggest) way(name string, one advice.Suggestion) page.Way {
+	return page.Way{Name: name, Text: printable.Text(one.Why), Command: printable.Text(s.line(one))}
+}
+
+var titles = map[fights.Kind]string{
+	fights.Fight: "managers undo each other", fights.Flap: "one manager sets two values by turns",
+	fights.IdleWriter: "writes without a change", fights.Growth: "managed fields grow",
+}
+
+// FightOf returns what a tracker found with what to do about it.
+func FightOf(suggest Suggest, f fights.Finding, now time.Time) page.Finding {
+	f = HideFinding(f)
+	out := page.Finding{Kind: page.Fight, Title: titles[f.Kind], Count: 1, Table: page.Table{
+		Head: []string{"Field", "By", "Times", "Since", "Last"},
+		Rows: [][]string{{printable.Text(fieldOf(f)), printable.Text(sidesOf(f)), timesOf(f), ago(now, f.Since),
+			ago(now, f.Last)}},
+	}}
+	for _, s := range fightAdvice(f) {
+		out.Ways = append(out.Ways, suggest.way("", s))
+	}
+	return out
 }

@@ -89,7 +89,7 @@ func (v *Plans) Add(p *planning.Planned) error {
 	case v.Format == "diff":
 		return v.addDiff(p)
 	case v.Format == "html" && isListed:
-		object, err := v.pageOf(ctx, p, v.Env.Now())
+		object, err := v.PageOf(ctx, p, v.Env.Now())
 		v.page = append(v.page, object)
 		return err
 	case v.Format == "html":

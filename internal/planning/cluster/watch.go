@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -44,31 +45,46 @@ func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(),
 		},
 	}
 	named := cache.ReflectorOptions{Name: k.Resource.String()}
-	cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, seer{see}, named).RunWithContext(ctx)
+	cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, &seer{see, map[types.NamespacedName]*unstructured.Unstructured{}}, named).RunWithContext(ctx)
 	return nil
 }
 
 // seer hands on what a reflector would keep.
-type seer struct{ see func(Event) }
+type seer struct {
+	see   func(Event)
+	known map[types.NamespacedName]*unstructured.Unstructured
+}
 
-func (s seer) Add(obj any) error    { return s.pass(obj, false) }
-func (s seer) Update(obj any) error { return s.pass(obj, false) }
-func (s seer) Delete(obj any) error { return s.pass(obj, true) }
-func (s seer) Resync() error        { return nil }
+func (s *seer) Add(obj any) error    { return s.pass(obj, false) }
+func (s *seer) Update(obj any) error { return s.pass(obj, false) }
+func (s *seer) Delete(obj any) error { return s.pass(obj, true) }
+func (s *seer) Resync() error        { return nil }
 
-func (s seer) Replace(list []any, _ string) error {
+// Replace hands on a new list. What is not in it was deleted while the server could not be watched.
+func (s *seer) Replace(list []any, _ string) error {
+	before := s.known
+	s.known = map[types.NamespacedName]*unstructured.Unstructured{}
 	for _, obj := range list {
 		if err := s.pass(obj, false); err != nil {
 			return err
 		}
 	}
+	for name, u := range before {
+		if s.known[name] == nil {
+			s.see(Event{Object: u, IsDeleted: true})
+		}
+	}
 	return nil
 }
 
-func (s seer) pass(obj any, isDeleted bool) error {
+func (s *seer) pass(obj any, isDeleted bool) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return fmt.Errorf("watch: expected an unstructured object, got %T", obj)
+	}
+	name := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	if s.known[name] = u; isDeleted {
+		delete(s.known, name)
 	}
 	s.see(Event{Object: u, IsDeleted: isDeleted})
 	return nil

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -40,6 +41,15 @@ func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, err
 	}
 	t := *p.kinds[key]
 	return &t, nil
+}
+
+// Type returns the type of a kind; nil if it is not served, or if its schema can't be read.
+func (p *Cluster) Type(ctx context.Context, gvk schema.GroupVersionKind) *typed.Type {
+	served, _, err := p.Kind(gvk)
+	if err != nil {
+		return nil
+	}
+	return p.targetOrUnknown(ctx, served).Kind.Typ
 }
 
 // readKind reads the definition and the schema of a kind.

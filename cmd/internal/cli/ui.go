@@ -1,0 +1,281 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/page"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/ui"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+type uiFlags struct {
+	intentFlags
+	all       bool
+	noBrowser bool
+	port      int
+}
+
+func newUI(env *process.Env) *cobra.Command {
+	var flags uiFlags
+	cmd := &cobra.Command{
+		Use:   "ui [KIND…] [-A] [-f FILE|DIR]",
+		Short: "Serve a page that follows who owns what, and what changes",
+		Long: `Ui serves a page on this machine that follows objects: who owns each line, what
+changed in the last minutes and by whom, with the old value beside the new one, and
+the last versions of an object that were seen since the command began. Fights are
+those of tenure watch. With -f, the page has the plan of each manifest, as tenure plan
+makes it, and its conflicts; a plan is made again when an object of a manifest
+changes. Ways out are commands to copy: nothing is written from the page.
+
+Without KIND it follows all kinds that can be listed but Events and Leases; in the
+namespace of the kubeconfig, or in all with -A. It has the rights of the kubeconfig.
+Values of Secrets never reach the page.
+
+The page is served on the loopback interface only, and its address has a token that
+is new each time. Who has the address sees what you may see: do not pass it on. The
+browser is opened unless --no-browser is given. Ctrl-C ends the command.
+
+Exit status: 0 when it is interrupted, 1 on any error, 4 if something could not be
+watched, which is named on stderr.`,
+		Example: `  tenure ui -n shop
+  tenure ui -A -f manifests/ --field-manager flux
+
+  # on another machine, through ssh -L 8765:127.0.0.1:8765
+  tenure ui deployments,services -n shop --no-browser --port 8765`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error { return flags.serve(args) },
+	}
+	flags.add(env, cmd)
+	flags.addPolicy(cmd)
+	cmd.Flags().BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
+	cmd.Flags().BoolVar(&flags.noBrowser, "no-browser", false, "only print the address of the page")
+	cmd.Flags().IntVar(&flags.port, "port", 0, "the `PORT` of the page; a free one for 0")
+	_ = cmd.Flags().MarkHidden("schema")
+	return cmd
+}
+
+func (f *uiFlags) serve(args []string) error {
+	if f.store != "" || f.live != nil {
+		return errors.New("--store, --live: nobody else writes to files while this command has them open; show a server")
+	}
+	var docs []document.Document
+	rules, err := f.readPolicy()
+	if err == nil && !f.inputs.Empty() {
+		docs, err = f.read(f.env, f.selector, false)
+	}
+	if err != nil {
+		return err
+	}
+	f.documents = len(docs)
+	return f.withPlace(process.NoStore, func(p place.Place) error {
+		kinds, err := kindsOf(f.env, p, args)
+		if err != nil {
+			return err
+		}
+		c := p.(*place.Cluster)
+		namespace, err := f.namespaceIn(c, f.all)
+		if err != nil {
+			return err
+		}
+		kinds = reportedKinds(kinds, namespace, len(args) > 0)
+		if len(args) == 0 {
+			kinds = slices.DeleteFunc(kinds, func(k cluster.Kind) bool {
+				return k.GroupVersionKind.Kind == "Event" || k.GroupVersionKind.Kind == "Lease"
+			})
+		}
+		if len(kinds) == 0 {
+			return fmt.Errorf("%s serves no kind that can be listed", p)
+		}
+		config, _ := f.cluster.ToRawKubeConfigLoader().RawConfig() // it was read before
+		name := cmp.Or(*f.cluster.Context, config.CurrentContext, c.Client.String())
+		model := ui.New(ui.Options{Place: name, Now: f.env.Now, Type: typesIn(f.env.Context, c),
+			Suggest: f.suggest(), IsIncomplete: f.env.HasHole.Load})
+		return f.run(c.Client, model, following{kinds: kinds, isNamed: len(args) > 0,
+			in: cluster.Selection{Namespace: namespace, Selector: f.selector}}, docs, rules)
+	})
+}
+
+// typesIn returns a function for the types of kinds. The place does not read several at a time.
+func typesIn(ctx context.Context, c *place.Cluster) func(schema.GroupVersionKind) *typed.Type {
+	var mu sync.Mutex
+	return func(gvk schema.GroupVersionKind) *typed.Type {
+		mu.Lock()
+		defer mu.Unlock()
+		return c.Type(ctx, gvk)
+	}
+}
+
+// run serves the page until it is interrupted.
+func (f *uiFlags) run(
+	c *cluster.Cluster, model *ui.Model, objects following, docs []document.Document, rules *policy.Policy,
+) error {
+	ctx, stop := signal.NotifyContext(f.env.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", f.port))
+	if err != nil {
+		return fmt.Errorf("--port: %w", err)
+	}
+	token := rand.Text()
+	server := &http.Server{Handler: model.Handler(token, listener.Addr().(*net.TCPAddr).Port),
+		ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+	address := fmt.Sprintf("http://%s/%s/", listener.Addr(), token)
+	fmt.Fprintln(f.env.Stdout, address)
+	if !f.noBrowser {
+		done, err := openBrowser(address)
+		if err != nil {
+			fmt.Fprintf(f.env.Stderr, "note: no browser was opened: %v\n", err)
+		}
+		defer done()
+	}
+	keys, touched := map[ui.Key]bool{}, make(chan struct{}, 1)
+	var planner sync.WaitGroup
+	defer planner.Wait()
+	if len(docs) > 0 {
+		again, err := f.openCluster() // the kinds of a place are for one goroutine
+		if err != nil {
+			return err
+		}
+		for _, doc := range docs {
+			keys[ui.KeyOf(doc.Tree)] = true
+		}
+		planner.Go(func() { f.planAgain(ctx, again, docs, rules, model, touched) })
+	}
+	see := func(e cluster.Event) error {
+		tree := secrets.Shown(e.Object.Object)
+		if e.IsDeleted {
+			model.Delete(tree)
+		} else {
+			model.Observe(tree)
+		}
+		key := ui.KeyOf(tree)
+		unplaced := ui.Key{Kind: key.Kind, Name: key.Name} // a document may leave the namespace to the command line
+		if keys[key] || keys[unplaced] {
+			select {
+			case touched <- struct{}{}:
+			default:
+			}
+		}
+		return nil
+	}
+	defer stop() // before the planner is waited for
+	return follow(ctx, f.env, c, objects, see, func() error { model.Tick(); return nil })
+}
+
+// planAgain plans the documents, and again when an object of theirs was touched, at most once in two seconds.
+func (f *uiFlags) planAgain(ctx context.Context, p place.Place, docs []document.Document, rules *policy.Policy,
+	model *ui.Model, touched <-chan struct{},
+) {
+	o := f.options()
+	o.Policy = func(conflicts.Conflicts) (*policy.Policy, error) { return rules, nil }
+	sources := map[string]int{}
+	for _, doc := range docs {
+		sources[doc.Source]++
+	}
+	for ctx.Err() == nil {
+		planned, _ := planning.Documents(ctx, p, docs, o)
+		facts := map[ui.Key]ui.Facts{}
+		for i := range planned {
+			d := &planned[i]
+			if d.Target == nil {
+				continue
+			}
+			key := ui.Key{Kind: d.Kind.GroupKind(), Namespace: d.Namespace, Name: d.Name}
+			facts[key] = f.factsOf(ctx, d, sources[d.Where] == 1)
+		}
+		model.SetFacts("plan", facts)
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second):
+			select {
+			case <-ctx.Done():
+			case <-touched:
+			}
+		}
+	}
+}
+
+// factsOf returns what the page shows of a plan. isAlone says that the document is the only one in its file, so that
+// commands about it can name the file.
+func (f *uiFlags) factsOf(ctx context.Context, d *planning.Document, isAlone bool) (out ui.Facts) {
+	own := *f
+	if info, err := os.Stat(f.env.Path(d.Where)); isAlone && err == nil && info.Mode().IsRegular() {
+		own.document = d.Where
+	}
+	v := view.PlanView{Suggest: own.suggest()}
+	err := d.Err
+	if err == nil {
+		plan, failed := v.PageOf(ctx, &d.Planned, f.env.Now())
+		out.Plan, err = &plan, failed
+	}
+	if err == nil && d.Outcome == plans.Conflict {
+		finding, failed := v.ConflictsOf(ctx, &d.Planned)
+		out.Findings, err = append(out.Findings, finding), failed
+	}
+	if err != nil {
+		out.Plan = &page.Object{Title: d.Title(), Outcome: "failed", Notes: []string{printable.Text(err.Error())}}
+	}
+	return out
+}
+
+// openBrowser opens an address. It does so by a file that only the user can read: arguments of programs are there for
+// everybody. done removes the file.
+func openBrowser(address string) (done func(), err error) {
+	dir, err := os.MkdirTemp("", "tenure-ui-")
+	if err != nil {
+		return func() {}, err
+	}
+	done = func() { _ = os.RemoveAll(dir) }
+	file := filepath.Join(dir, "open.html")
+	text := `<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=` + address + `"><title>Tenure</title>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return done, err
+	}
+	var cmd *exec.Cmd
+	switch runtime.GOOS {
+	case "darwin":
+		cmd = exec.Command("open", file)
+	case "windows":
+		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", file)
+	default:
+		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+			return done, errors.New("there is no display")
+		}
+		cmd = exec.Command("xdg-open", file)
+	}
+	if err := cmd.Start(); err != nil {
+		return done, err
+	}
+	go func() { _ = cmd.Wait() }()
+	return done, nil
+}

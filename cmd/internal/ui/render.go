@@ -1,0 +1,140 @@
+package ui
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/lines"
+	"github.com/tenure-ssa/tenure/cmd/internal/page"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/ownership/blame"
+	"github.com/tenure-ssa/tenure/ownership/fights"
+)
+
+// shown is an object as the page shows it. Object and Findings are HTML.
+type shown struct {
+	Object   string    `json:"object"`
+	Findings string    `json:"findings"`
+	Versions []version `json:"versions"`
+	Number   int       `json:"number"` // of the version that is shown
+	HasPlan  bool      `json:"hasPlan"`
+}
+
+// errNotKept reports a version that is not kept, or an object that does not exist.
+var errNotKept = errors.New("this object does not exist any more, or this version is not kept")
+
+// maxChanges is how many changes are listed.
+const maxChanges = 12
+
+// render returns a version of an object, the latest for 0, or its plan.
+func (m *Model) render(key string, number int, asPlan bool) (*shown, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.objects[key]
+	if o == nil {
+		return nil, errNotKept
+	}
+	out := &shown{Number: cmp.Or(number, o.number), Versions: append([]version{}, o.versions...)}
+	var plan *page.Object
+	var findings []page.Finding
+	for _, source := range slices.Sorted(maps.Keys(o.facts)) {
+		if f := o.facts[source]; f.Plan != nil {
+			plan = f.Plan
+		}
+		findings = append(findings, o.facts[source].Findings...)
+	}
+	out.HasPlan = plan != nil
+	object := plan
+	if len(o.versions) > 0 && (plan == nil || !asPlan) {
+		i := slices.IndexFunc(o.versions, func(v version) bool { return v.Number == out.Number })
+		if i < 0 {
+			return nil, errNotKept
+		}
+		var err error
+		if object, err = m.pageOf(o.versions[:i+1], number == 0); err != nil {
+			return nil, err
+		}
+		if plan != nil && number == 0 {
+			for path, mark := range plan.Marks {
+				if mark == page.Conflict {
+					object.Marks[path] = mark
+				}
+			}
+		}
+	}
+	if object == nil {
+		return nil, errNotKept
+	}
+	var html, side strings.Builder
+	err := page.WriteObject(&html, *object, m.hue)
+	if err == nil {
+		err = templates.ExecuteTemplate(&side, "findings", findings)
+	}
+	out.Object, out.Findings = html.String(), side.String()
+	return out, err
+}
+
+// pageOf returns the last of some versions as an object of a page, with what changed before it. isLive says that it is
+// the object as it is now.
+func (m *Model) pageOf(versions []version, isLive bool) (*page.Object, error) {
+	last := &versions[len(versions)-1]
+	now := last.seen()
+	if isLive {
+		now = m.Now()
+	}
+	var tree map[string]any
+	if err := utiljson.Unmarshal(last.data, &tree); err != nil {
+		return nil, err
+	}
+	gvk := schema.FromAPIVersionAndKind(fmt.Sprint(tree["apiVersion"]), fmt.Sprint(tree["kind"]))
+	report, err := blame.New(view.Hide(tree), blame.Options{Now: now, Type: m.Type(gvk)})
+	if err != nil {
+		return nil, err
+	}
+	out := &page.Object{Title: printable.Text(report.Title()), Notes: report.Notes(), Lines: lines.Of(report),
+		Marks: map[string]page.Mark{}, Latest: map[string]*page.Change{}}
+	table := page.Table{Title: fmt.Sprintf("Changed in the last %.0f minutes", m.Recent.Minutes()),
+		Head: []string{"When", "By", "Field", "Before", "After"}}
+	left := 0
+	for _, v := range slices.Backward(versions) {
+		if now.Sub(v.seen()) > m.Recent {
+			break
+		}
+		for _, c := range v.changes {
+			one := &page.Change{Old: hidden(c.Old), By: sideOf(c.Side), When: ago(now, v.seen())}
+			if path := c.Path.String(); out.Latest[path] == nil {
+				out.Marks[path], out.Latest[path] = page.Changed, one
+			}
+			if len(table.Rows) == maxChanges {
+				left++
+				continue
+			}
+			table.Rows = append(table.Rows, []string{one.When, one.By, c.Path.Short(), one.Old, hidden(c.New)})
+		}
+	}
+	if left > 0 {
+		table.Title += fmt.Sprintf(", and %d changes before these", left)
+	}
+	if len(table.Rows) > 0 {
+		out.Tables = append(out.Tables, table)
+	}
+	return out, nil
+}
+
+func sideOf(s fights.Side) string { return printable.Text(s.String()) }
+
+// hidden returns the text of a value without the stand-ins for values of a Secret.
+func hidden(text string) string { return printable.Text(secrets.ReplaceStandIns(text, "***")) }
+
+func ago(now, at time.Time) string { return duration.HumanDuration(now.Sub(at)) + " ago" }
