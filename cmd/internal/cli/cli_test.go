@@ -105,7 +105,7 @@ func runScripts(t *testing.T, dir string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"tenure": runTenure, "clock": setClock, "hold": holdStore,
-			"exits": runExits, "follow": follow, "soon": runSoon, "answers": runAnswers, "cluster": startCluster,
+			"exits": runExits, "follow": followSuggestion, "soon": runSoon, "answers": runAnswers, "cluster": startCluster,
 			"secretive": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value(worldKey{}).(*world).cluster.noDefinitions = true
 			},
@@ -132,8 +132,8 @@ func runExits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// follow does what the last command suggested. A pattern matches the suggestion, or the line before it.
-func follow(ts *testscript.TestScript, neg bool, args []string) {
+// followSuggestion does what the last command suggested. A pattern matches the suggestion, or the line before it.
+func followSuggestion(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, before := regexp.MustCompile("(?m)"+args[0]), ""
 	for line := range strings.Lines(ts.ReadFile("stdout") + ts.ReadFile("stderr")) {
 		isMeant := pattern.MatchString(before + line)
