@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,6 +105,7 @@ type Loss struct {
 // and the others.
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, stay []Loss) {
 	after, t := p.ObjectAfter(), p.Kind.Typ
+	leaves := sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(after).Leaves() }) // few plans ask
 	list, _ := managedfields.Read(p.Plan.Object)
 	var gone []fieldpath.Path
 	for path := range change.Loses.Union(change.Removes).Leaves().All() {
@@ -115,7 +117,9 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 		}
 		was, wasThere := t.Get(p.Desired.Object, path)
 		is, isThere := t.Get(after, path)
-		one.Changes, one.Absent = !typed.Equal(was, is), !wasThere && !isThere
+		one.Absent = !wasThere && !isThere
+		// A map that has fields is there as before, whatever becomes of them.
+		one.Changes = !typed.Equal(was, is) && leaves().Has(path)
 		if !one.Absent && (!isThere || one.Changes && one.Owners == nil) {
 			gone = append(gone, one.Field)
 		} else {
