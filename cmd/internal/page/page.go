@@ -137,8 +137,10 @@ func Write(w io.Writer, title, about string, objects []Object) error {
 func WriteObject(w io.Writer, o Object, hue func(owner string) int) error {
 	all, counts := prepare([]Object{o})
 	filters, _ := filtersOf(counts)
-	for i := range filters {
-		filters[i].Hue = hue(filters[i].Key[1:])
+	for i, f := range filters {
+		if f.IsOwner {
+			filters[i].Hue = hue(f.Key[1:])
+		}
 	}
 	page, err := parse(hue)
 	if err == nil {

@@ -39,30 +39,17 @@ const maxChanges = 12
 
 // render returns a version of an object, the latest for 0, or its plan.
 func (m *Model) render(key string, number int, asPlan bool) (*shown, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	o := m.objects[key]
-	if o == nil {
-		return nil, errNotKept
-	}
-	out := &shown{Number: cmp.Or(number, o.number), Versions: append([]version{}, o.versions...)}
-	var plan *page.Object
-	var findings []page.Finding
-	for _, source := range slices.Sorted(maps.Keys(o.facts)) {
-		if f := o.facts[source]; f.Plan != nil {
-			plan = f.Plan
-		}
-		findings = append(findings, o.facts[source].Findings...)
-	}
-	out.HasPlan = plan != nil
+	out, plan, findings := m.read(key)
 	object := plan
-	if len(o.versions) > 0 && (plan == nil || !asPlan) {
-		i := slices.IndexFunc(o.versions, func(v version) bool { return v.Number == out.Number })
+	out.HasPlan = plan != nil
+	if len(out.Versions) > 0 && (plan == nil || !asPlan) {
+		out.Number = cmp.Or(number, out.Versions[len(out.Versions)-1].Number)
+		i := slices.IndexFunc(out.Versions, func(v version) bool { return v.Number == out.Number })
 		if i < 0 {
 			return nil, errNotKept
 		}
 		var err error
-		if object, err = m.pageOf(o.versions[:i+1], number == 0); err != nil {
+		if object, err = m.pageOf(out.Versions[:i+1], number == 0); err != nil {
 			return nil, err
 		}
 		if plan != nil && number == 0 {
@@ -77,12 +64,33 @@ func (m *Model) render(key string, number int, asPlan bool) (*shown, error) {
 		return nil, errNotKept
 	}
 	var html, side strings.Builder
-	err := page.WriteObject(&html, *object, m.hue)
+	err := page.WriteObject(&html, *object, func(owner string) int {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.hue(owner)
+	})
 	if err == nil {
 		err = templates.ExecuteTemplate(&side, "findings", findings)
 	}
 	out.Object, out.Findings = html.String(), side.String()
 	return out, err
+}
+
+// read returns what is known of an object.
+func (m *Model) read(key string) (out *shown, plan *page.Object, findings []page.Finding) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out = &shown{Versions: []version{}}
+	if o := m.objects[key]; o != nil {
+		out.Versions = append(out.Versions, o.versions...)
+		for _, source := range slices.Sorted(maps.Keys(o.facts)) {
+			findings = append(findings, o.facts[source].Findings...)
+			if f := o.facts[source]; f.Plan != nil {
+				plan = f.Plan
+			}
+		}
+	}
+	return out, plan, findings
 }
 
 // pageOf returns the last of some versions as an object of a page, with what changed before it. isLive says that it is
