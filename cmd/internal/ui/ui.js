@@ -4,7 +4,7 @@ const objects = new Map(), hues = {}, kindsOfFindings = ["conflict", "drift", "f
 const names = {conflict: "conflicts", drift: "drift", fight: "fights", changed: "changed"};
 const recent = 5 * 60e3, rowsAtOnce = 200;
 const open = new Set(), rows = new Map(); // groups that are open, and how many rows of them are shown
-let selected = "", view = "live", version = 0, lines = [], facets = new Set(), answer = null;
+let selected = "", view = "live", version = 0, lines = [], facets = new Set(), answer = null, findings = "";
 
 // What others wrote is shown as text, and what can't be seen in it as an escape.
 const text = s => s.replace(/\p{C}/gu, c => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
@@ -182,6 +182,7 @@ function showOverview() {
     ...list("Changed in the last minutes", all.filter(isRecent).sort((a, b) => b.changed - a.changed)),
     ...managers.size ? [make("h2", "", "Managers, by the objects that they own fields of"), bars] : []);
   $("findings").replaceChildren();
+  findings = "";
 }
 
 // load shows the selected object, as it is now or at a version. A newer call wins.
@@ -194,6 +195,7 @@ async function load() {
   if (!response.ok) {
     $("object").replaceChildren(make("p", "note", await response.text()));
     $("findings").replaceChildren();
+    findings = "";
     return;
   }
   const next = await response.json();
@@ -203,7 +205,12 @@ async function load() {
   const pressed = [...document.querySelectorAll("#filters [aria-pressed=true]")].map(b => b.dataset.of);
   const focused = document.activeElement?.dataset.of;
   $("object").innerHTML = next.object; // the command made it with html/template, and the policy lets no script in it run
-  if ($("findings").innerHTML !== next.findings) $("findings").innerHTML = next.findings;
+  if (findings !== next.findings) {
+    $("findings").innerHTML = findings = next.findings;
+    for (const code of document.querySelectorAll(".command code")) { // lines break between arguments
+      code.replaceChildren(...code.textContent.split(" ").flatMap((word, i) => [i ? " " : "", make("span", "", word)]));
+    }
+  }
   const title = $("object").querySelector("h2");
   $("title").replaceChildren(...title.childNodes);
   title.remove();
