@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"io"
 	"maps"
-	"mime"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -35,6 +34,7 @@ func (m *Model) Handler(token string, port int) http.Handler {
 	assets := map[string]string{
 		"ui.css": string(page.Base+page.Style) + asset("ui.css"), "lines.js": string(page.Lines), "ui.js": asset("ui.js"),
 	}
+	types := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 	hosts := []string{}
 	for _, name := range []string{"127.0.0.1", "localhost", "::1"} {
 		hosts = append(hosts, net.JoinHostPort(name, strconv.Itoa(port)))
@@ -63,7 +63,7 @@ func (m *Model) Handler(token string, port int) http.Handler {
 		case path == "object":
 			m.serveObject(w, r)
 		case assets[path] != "":
-			w.Header().Set("Content-Type", mime.TypeByExtension(filepath.Ext(path)))
+			w.Header().Set("Content-Type", types[filepath.Ext(path)])
 			_, _ = io.WriteString(w, assets[path])
 		default:
 			http.NotFound(w, r)
