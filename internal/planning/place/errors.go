@@ -94,7 +94,7 @@ func ServerError(err error) error {
 	}
 	if rest, ok := strings.CutPrefix(s.Message, "failed to create typed patch object ("); ok {
 		if _, faults, ok := strings.Cut(rest, "): "); ok {
-			if head, rest, ok := strings.Cut(faults, " errors:\n"); ok && !strings.Contains(head, "\n") {
+			if head, rest, ok := strings.Cut(faults, "errors:\n"); ok && !strings.Contains(head, "\n") {
 				faults = rest
 			}
 			return errorPerLine(faults)
