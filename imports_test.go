@@ -25,7 +25,7 @@ type layer struct {
 	imports []string
 }
 
-// layers are those of the root module.
+// layers are the layers of the root module.
 var layers = []layer{
 	{"doc", nil}, // for the commands
 	{"internal/printable", nil},
@@ -284,8 +284,8 @@ func importsIn(t *testing.T, dir string) map[string]map[string]string {
 	return out
 }
 
-// TestRootModuleIsLight checks what a program that links Tenure in comes to
-// depend on. Heavy dependencies live in the modules beside this one.
+// TestRootModuleIsLight checks the dependencies of a program that links Tenure. Heavy dependencies live in the modules
+// beside this one.
 func TestRootModuleIsLight(t *testing.T) {
 	direct := []string{
 		"github.com/pmezard/go-difflib", // differences of scenarios, in fieldmanagertest

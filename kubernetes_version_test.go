@@ -28,9 +28,9 @@ var oldest = map[string]bool{
 
 const oldestVersion = "v0.35.0"
 
-// TestKubernetesVersions: all modules but the oldest require one version of Kubernetes, that of the embedded documents.
-// Otherwise a field of a Go type is not in the schemas, or the reverse, and a server treats a POST and an apply of it
-// differently.
+// TestKubernetesVersions: all modules but the oldest require one version of Kubernetes, the version of the embedded
+// documents. Otherwise a field of a Go type is not in the schemas, or the reverse, and a server treats a POST and an
+// apply of it differently.
 func TestKubernetesVersions(t *testing.T) {
 	staging := "v0" + strings.TrimPrefix(openapi.KubernetesVersion, "v1")
 	files, err := filepath.Glob("*/go.mod")

@@ -142,9 +142,8 @@ func TestEveryRuleIsCited(t *testing.T) {
 	}
 }
 
-// TestDifferencesAreShown requires that the scenarios that doc/differences.md
-// names are there and say that they show that row, and that scenarios say so of
-// rows that are there.
+// TestDifferencesAreShown requires that the scenarios that doc/differences.md names exist and name that row, and that
+// the rows that scenarios name exist.
 func TestDifferencesAreShown(t *testing.T) {
 	text, err := os.ReadFile("doc/differences.md")
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func on(owner managedfields.Key, path ...string) conflicts.Conflict {
 	return conflicts.Conflict{Path: fieldpath.NewPath(path...), Owner: owner}
 }
 
-// The wanted texts are those of upstream's getConflictMessage.
+// The wanted texts are from upstream's getConflictMessage.
 func TestMessage(t *testing.T) {
 	item := conflicts.Conflict{Owner: applier("a"), Path: fieldpath.Path{
 		fieldpath.FieldElement("spec"), fieldpath.FieldElement("ports"),

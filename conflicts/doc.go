@@ -1,5 +1,5 @@
 // Package conflicts describes the conflicts of an apply: the fields that it would change and that other managers own.
-// As an error, and as the metav1.Status of kube-apiserver, they are what kube-apiserver answers.
+// Their error text and their metav1.Status are the same as kube-apiserver's.
 //
 //	_, err := fields.Apply(ctx, live, intent, options)
 //	var found conflicts.Conflicts

@@ -16,8 +16,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestAppliedTwice: what the intent says is there after the first apply, and the second
-// changes nothing (spec rule 6.4).
+// TestAppliedTwice: the object matches the intent after the first apply, and the second changes nothing
+// (spec rule 6.4).
 func TestAppliedTwice(t *testing.T) {
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	thing := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}
@@ -72,7 +72,7 @@ func TestAppliedTwice(t *testing.T) {
 	}
 }
 
-// customTypes are those of a custom resource.
+// customTypes are the types of a custom resource.
 func customTypes(t *testing.T) fieldmanager.Types {
 	t.Helper()
 	types, err := openapi.CompileCRD([]byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

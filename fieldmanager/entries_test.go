@@ -77,8 +77,7 @@ func TestUnusualEntries(t *testing.T) {
 			}
 			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
 
-			// An update that changes nothing comes to the same, whether it carries
-			// the managed fields or not.
+			// An update that changes nothing has the same result, whether it carries the managed fields or not.
 			same := live.DeepCopy()
 			updated, err := writetest.Update(fm, live, same, "ctl")
 			require.NoError(t, err)

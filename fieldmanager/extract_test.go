@@ -119,7 +119,7 @@ func TestExtractRestates(t *testing.T) {
 	}
 }
 
-// TestOwned shows what an apply comes to own (spec rules 4.1, 4.2, 4.3, 2.7 and 2.9).
+// TestOwned shows what an apply owns (spec rules 4.1, 4.2, 4.3, 2.7 and 2.9).
 func TestOwned(t *testing.T) {
 	for _, row := range []struct {
 		name, why, text, want string

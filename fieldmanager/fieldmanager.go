@@ -75,8 +75,8 @@ type Options struct {
 	Defaulter func(runtime.Object)
 	// Subresource is the subresource that is written; the entries have its name. It is empty for the main resource.
 	Subresource string
-	// ResetFields are, by version (group/version), the fields that a write leaves as they are in live, so that it never
-	// comes to own them (spec rule 2.9).
+	// ResetFields are, by version (group/version), the fields that a write resets to live, so that its manager never owns
+	// them (spec rule 2.9).
 	ResetFields map[string]fieldpath.Filter
 	// FieldValidation says what becomes of fields of an intent that its type does not declare, as the query parameter
 	// of a request does. Those of live objects and updates never stop a write (spec rule 1.3).
@@ -85,8 +85,8 @@ type Options struct {
 	//	metav1.FieldValidationWarn    they are left out of the intent, and each is a [Warning]
 	//	metav1.FieldValidationIgnore  they are left out of the intent
 	FieldValidation string
-	// Empty is what an object is before it is created; nil for one with an apiVersion and a kind. Fields that it has
-	// are not owned by who creates the object: a server with Go structs gives the zero value of one. It is not changed.
+	// Empty is what an object is before it is created; nil for one with an apiVersion and a kind. Its fields are not owned
+	// by the creator of the object: for a server with Go structs, it is the zero value of a struct. It is not changed.
 	Empty runtime.Object
 	// Semantics say which values are equal: nil is Compatible, as upstream has it; typed.Canonical makes values equal
 	// that mean the same, so that managers who mean the same neither conflict nor write (spec rule 11.1).

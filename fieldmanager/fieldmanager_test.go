@@ -157,8 +157,7 @@ func TestConflictsAreSorted(t *testing.T) {
 	require.Equal(t, "m", got[3].Applied)
 }
 
-// TestConflictsAreSortedByOwner: zoe applied long before adam, so that her entry
-// stands before his.
+// TestConflictsAreSortedByOwner: zoe applied long before adam, so that her entry is before his.
 func TestConflictsAreSortedByOwner(t *testing.T) {
 	early := func(o *fieldmanager.Options) { o.Clock = func() time.Time { return start.Add(-time.Hour) } }
 	live, err := writetest.Apply(newManager(t, "v1", early), nil, object(t, "v1", "spec: {text: z}"), "zoe", false)
@@ -342,8 +341,7 @@ func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	)
 }
 
-// TestMalformedHeaders shows what becomes of lists of which not even the owners
-// can be told.
+// TestMalformedHeaders shows what becomes of lists whose managers can't even be read.
 func TestMalformedHeaders(t *testing.T) {
 	m := newManager(t, "v1")
 	broken := []any{

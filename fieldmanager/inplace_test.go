@@ -28,8 +28,7 @@ func (a *aside) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// TestGoStructsInPlace does writes on Go structs and on trees of them: what is read
-// in place must come to the same as what is read as a tree.
+// TestGoStructsInPlace does writes on Go structs and on trees of them: both must have the same result.
 func TestGoStructsInPlace(t *testing.T) {
 	m := widgetManager(t, "v1")
 	first := widgetSpec{
@@ -210,8 +209,7 @@ func TestGoStructsThatFallBack(t *testing.T) {
 
 func inf() float64 { x := 0.0; return 1 / x }
 
-// TestEmptyObject shows what is not owned by who creates an object: what it has
-// before it is created.
+// TestEmptyObject shows what the creator of an object does not own: the fields that it has before it is created.
 func TestEmptyObject(t *testing.T) {
 	empty := newWidget(widgetSpec{Text: "zero"})
 	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Empty = empty })
@@ -284,8 +282,8 @@ func TestUnreadableStructs(t *testing.T) {
 	require.ErrorContains(t, err, "chan int")
 }
 
-// TestEntriesOfGoStructs shows which bytes of entries stay, and which are written
-// anew: live's stay, whatever they look like, and what a client sends does not.
+// TestEntriesOfGoStructs shows which bytes of entries stay, and which are written again: live's stay, whatever they
+// look like, a client's do not.
 func TestEntriesOfGoStructs(t *testing.T) {
 	const odd, plain = ` { "f:spec" : {"f:text":{} } }`, `{"f:spec":{"f:text":{}}}`
 	entry := func(fields string) []metav1.ManagedFieldsEntry {

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestIntentsThatSayLittle has intents of which next to nothing is left.
+// TestIntentsThatSayLittle has nearly empty intents.
 func TestIntentsThatSayLittle(t *testing.T) {
 	m := newManager(t, "v1")
 	got, err := writetest.Apply(

@@ -63,7 +63,7 @@ func TestTooManyVersions(t *testing.T) {
 		name, why string
 		entries   int
 		version   func(i int) string
-		kept      int // of the entries, of which each that is compared loses its field
+		kept      int // of the entries; each compared entry loses its field
 	}{
 		{"many more", "", 150, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+2) }, 50},
 		{"as many as may be, and the write's", "", 101, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+1) }, 0},

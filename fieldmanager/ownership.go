@@ -69,8 +69,8 @@ func (c *comparisons) objects(version string) (old, now object, err error) {
 	return old, now, err
 }
 
-// maxVersions is how many versions besides that of the write a write compares
-// (spec rule 12.5): for each of them the whole object is converted.
+// maxVersions is the number of versions, besides its own, that a write compares (spec rule 12.5): for each the whole
+// object is converted.
 const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
@@ -79,31 +79,31 @@ var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions
 func (c *comparisons) atVersion(version string) *comparison {
 	others := 0
 	for i := range c.found {
-		of := &c.found[i]
-		if of.version == version {
-			return of
+		known := &c.found[i]
+		if known.version == version {
+			return known
 		}
-		if of.version != c.m.version {
+		if known.version != c.m.version {
 			others++
 		}
 	}
 	if others == maxVersions && version != c.m.version {
 		return &comparison{err: errManyVersions}
 	}
-	of := comparison{version: version}
-	if of.old, of.now, of.err = c.objects(version); of.err == nil {
-		of.Comparison = c.m.options.Semantics.Compare(of.old.typ, of.old.tree, of.now.tree)
+	added := comparison{version: version}
+	if added.old, added.now, added.err = c.objects(version); added.err == nil {
+		added.Comparison = c.m.options.Semantics.Compare(added.old.typ, added.old.tree, added.now.tree)
 	}
-	return c.add(of)
+	return c.add(added)
 }
 
 // add stores a comparison for later calls of atVersion, without what a write at its version resets.
-func (c *comparisons) add(of comparison) *comparison {
-	if reset := c.m.options.ResetFields[of.version]; reset != nil && of.err == nil {
-		of.Comparison = of.Map(reset.Filter)
+func (c *comparisons) add(added comparison) *comparison {
+	if reset := c.m.options.ResetFields[added.version]; reset != nil && added.err == nil {
+		added.Comparison = added.Map(reset.Filter)
 	}
-	of.addedOrModified = of.AddedOrModified()
-	c.found = append(c.found, of)
+	added.addedOrModified = added.AddedOrModified()
+	c.found = append(c.found, added)
 	return &c.found[len(c.found)-1]
 }
 

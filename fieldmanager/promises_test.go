@@ -39,8 +39,8 @@ func newLoose(spec map[string]any) *loose {
 	return &loose{TypeMeta: metav1.TypeMeta{APIVersion: "example.dev/v1", Kind: "Loose"}, Spec: spec}
 }
 
-// TestErrorsOfGoStructs: of several values of a Go struct that have no JSON, the error is always about the same one, and
-// it has its path as those of trees do.
+// TestErrorsOfGoStructs: if several values of a Go struct have no JSON, the error is always about the same one, with
+// its path as in errors of trees.
 func TestErrorsOfGoStructs(t *testing.T) {
 	m, err := fieldmanager.New(looseKind, deducedTypes{}, fieldmanager.Options{})
 	require.NoError(t, err)

@@ -24,9 +24,9 @@ func (w *applyWrite) prune() error {
 		w.m.warning(w.own, err)
 		return nil
 	}
-	if gone, ok := w.goneOfDropped(last, entries); ok {
-		if !gone.IsEmpty() {
-			w.setPruned(w.m.typ.Remove(w.merged.stripped().tree, gone))
+	if removed, ok := w.goneOfDropped(last, entries); ok {
+		if !removed.IsEmpty() {
+			w.setPruned(w.m.typ.Remove(w.merged.stripped().tree, removed))
 		}
 		return nil
 	}
@@ -64,7 +64,7 @@ func (w *applyWrite) mergeAgain(pruned map[string]any) error {
 // goneOfDropped returns what a prune removes, by a walk of nothing but what was dropped. ok is false if entries have
 // several versions, or if the walk can't decide: then [applyWrite.pruneBySets] does.
 func (w *applyWrite) goneOfDropped(last managedfields.Entry, entries managedfields.Entries) (
-	gone *fieldpath.Set, ok bool) {
+	removed *fieldpath.Set, ok bool) {
 	isOther := func(r managedfields.Entry) bool { return r.APIVersion != w.m.version }
 	if isOther(last) || slices.ContainsFunc(entries, isOther) {
 		return nil, false
@@ -79,7 +79,7 @@ type pruner struct{ values.Finder }
 // goneOf returns the paths that a prune removes below v, a container that stays: of the paths in dropped, those that no
 // entry owns. last is what the manager owned before, and owned what any entry owns now. ok is false if what happens to
 // a child depends on its siblings, and so on [applyWrite.pruneBySets], the definition.
-func (p pruner) goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone *fieldpath.Set, ok bool) {
+func (p pruner) goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (removed *fieldpath.Set, ok bool) {
 	var out fieldsets.Builder
 	for e, entry := range dropped.Level() {
 		child, times := p.Find(t, v, e) // the first of those that e selects
@@ -189,18 +189,18 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	if pruned, err = m.atVersion(w.ctx, pruned, last.APIVersion); err != nil {
 		return nil, err
 	}
-	// Of what is missing now, only candidates are removed.
-	gone := before.owned().Difference(pruned.owned()).Intersection(candidates)
+	// Only candidates are removed among the missing paths.
+	missing := before.owned().Difference(pruned.owned()).Intersection(candidates)
 	if before.version == m.version {
 		// A struct that is applied again, with nothing in it dropped, stays, although it seems to be missing if only empty
 		// lists, in which nothing can be owned, were put back into it (doc/differences.md, 15).
-		gone = gone.Difference(w.owned.Owned().Difference(m.typ.WithDeclared(w.dropped)))
-		if gone.IsEmpty() {
+		missing = missing.Difference(w.owned.Owned().Difference(m.typ.WithDeclared(w.dropped)))
+		if missing.IsEmpty() {
 			return nil, nil
 		}
 	}
 	pruned = before
-	pruned.tree, _ = before.typ.Remove(before.tree, gone).(map[string]any)
+	pruned.tree, _ = before.typ.Remove(before.tree, missing).(map[string]any)
 	pruned, err = m.atVersion(w.ctx, pruned, m.version)
 	return pruned.tree, err
 }

@@ -19,9 +19,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestPruneFollowsTheLastVersion: fields a and b change their names for each other
-// between v1 and v2. Who applied a at v1 and applies a at v2 dropped what v2 calls
-// b, although the names are the same (spec rule 6.1).
+// TestPruneFollowsTheLastVersion: fields a and b swap their names between v1 and v2. Who applied a at v1 and applies a
+// at v2 dropped what v2 calls b, although the names are the same (spec rule 6.1).
 func TestPruneFollowsTheLastVersion(t *testing.T) {
 	swap := changing(func(from, to string, obj map[string]any) error {
 		if from == to {
@@ -48,9 +47,8 @@ func TestPruneFollowsTheLastVersion(t *testing.T) {
 	require.NotContains(t, contents(out), "b", "v2's name of what was applied at v1 and is not any more")
 }
 
-// TestPruneConvertsInOrder: what others own is put back at the versions of their
-// entries, that of the last apply first, so that no conversion meets an object that
-// lacks what it needs; then one after the other as they sort (spec rule 6.1).
+// TestPruneConvertsInOrder: fields of others are restored at the versions of their entries, first at the last apply's,
+// so that no conversion gets an object that lacks what it needs; then one after the other as they sort (spec rule 6.1).
 func TestPruneConvertsInOrder(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -73,7 +71,7 @@ func TestPruneConvertsInOrder(t *testing.T) {
 			return nil
 		}},
 	} {
-		// Entries of the last apply's version stand before others, and behind them.
+		// Entries of the last apply's version are before others, and after them.
 		for _, first := range []string{"aaron", "zoe"} {
 			var live runtime.Object
 			for _, step := range []struct{ version, manager, text string }{

@@ -238,8 +238,8 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	return changes, nil
 }
 
-// rawTree returns the tree of an unstructured object with its managed fields, which a comparison can leave out: that of
-// the FieldManager's version, with other metadata, of which each field is compared by itself. It is nil for others.
+// rawTree returns the tree of an unstructured object with its managed fields, which a comparison can leave out: a tree
+// of the FieldManager's version, with other metadata, whose fields are compared one by one. It is nil for others.
 func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	u, ok := obj.(runtime.Unstructured)
 	if !ok || !m.isOwnVersion(u.UnstructuredContent()) {
@@ -247,8 +247,8 @@ func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	}
 	tree := u.UnstructuredContent()
 	metadata, _ := tree["metadata"].(map[string]any)
-	of, _ := m.typ.Child(fieldpath.FieldElement("metadata"))
-	if isGranular := of == nil || of.Map != nil && !of.Map.IsAtomic(); !isGranular || len(metadata) < 2 {
+	metadataType, _ := m.typ.Child(fieldpath.FieldElement("metadata"))
+	if isGranular := metadataType == nil || metadataType.Map != nil && !metadataType.Map.IsAtomic(); !isGranular || len(metadata) < 2 {
 		return nil
 	}
 	return tree

@@ -27,8 +27,8 @@ type cache struct {
 	bytes      int
 }
 
-// The sizes of a cached entry without its text and set, and of a member of a set, in bytes. A text has at least one brace
-// for each member, whether the path that ends with it is in the set or not.
+// The sizes of a cached entry without its text and set, and of a member of a set, in bytes. A text has at least one
+// brace for each member, whether the path that ends with it is in the set or not.
 const (
 	cachedSize = 64
 	memberSize = 160

@@ -106,21 +106,21 @@ func readTrees(list []any) (l Entries, isCurrent bool, err error) {
 
 func readStructs(list []metav1.ManagedFieldsEntry) (l Entries, isCurrent bool, err error) {
 	return read(len(list), func(i int) (Entry, bool, error) {
-		of := &list[i]
-		e, err := newEntry(of.Manager, of.Operation, of.APIVersion, of.Subresource)
+		entry := &list[i]
+		e, err := newEntry(entry.Manager, entry.Operation, entry.APIVersion, entry.Subresource)
 		if err != nil {
-			return e, false, &Error{i, of.Manager, err}
+			return e, false, &Error{i, entry.Manager, err}
 		}
-		e.Time, e.asStruct, e.index, e.decoded = of.Time, of, i, false
-		if err := checkFormat(of.APIVersion, of.FieldsType); err != nil {
-			e.err = &Error{i, of.Manager, err}
+		e.Time, e.asStruct, e.index, e.decoded = entry.Time, entry, i, false
+		if err := checkFormat(entry.APIVersion, entry.FieldsType); err != nil {
+			e.err = &Error{i, entry.Manager, err}
 		}
 		return e, true, nil
 	})
 }
 
 // read reads n entries; one reads the entry at i.
-func read(n int, one func(i int) (e Entry, wellFormed bool, err error)) (l Entries, isCurrent bool, err error) {
+func read(n int, entryAt func(i int) (e Entry, wellFormed bool, err error)) (l Entries, isCurrent bool, err error) {
 	if n > limits.MaxEntries {
 		const most = limits.MaxEntries
 		return nil, false, &Error{most, "", fmt.Errorf("%d entries, expected at most %d", n, most)}
@@ -131,7 +131,7 @@ func read(n int, one func(i int) (e Entry, wellFormed bool, err error)) (l Entri
 		positions = make(map[Key]int, n)
 	}
 	for i := range n {
-		e, wellFormed, err := one(i)
+		e, wellFormed, err := entryAt(i)
 		if err != nil {
 			return nil, false, err
 		}

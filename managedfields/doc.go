@@ -7,9 +7,9 @@
 //     entry for all versions that it applies at; an updater has one for each version. No two entries have the same key.
 //   - [Entries] are sorted as servers write them: applies before updates, then by time, manager, API version and
 //     subresource.
-//   - Entries belong to who read them. Their sets are immutable and shared.
+//   - Entries are owned by the caller of Read. Their sets are immutable and shared.
 //   - An object keeps at most 10 entries of updates: [Entries.Cap] merges the oldest.
-//   - Times have whole seconds. An entry has no time if its manager came to own fields without changing the object.
+//   - Times have whole seconds. An entry has no time if its manager owns fields without having changed the object.
 //
 // # Usage
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Entries are the entries of one object, with distinct keys. Who reads them owns them and may change them; the object
-// that they were read from is never changed.
+// Entries are the entries of one object, with distinct keys. The caller of Read owns them and may change them; the
+// object that they were read from is never changed.
 type Entries []Entry
 
 // Index returns the position of the entry of k, or -1.

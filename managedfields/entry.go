@@ -23,8 +23,8 @@ type Entry struct {
 	// [Entry.SetTime].
 	Time *metav1.Time
 
-	// What an entry owns has up to three forms: a tree, a text (fields, or that of asStruct) and a set. Those that are
-	// there say the same. FieldSet adds the set, which all but lookups use; SetFieldSet replaces all of them.
+	// What an entry owns has up to three forms: a tree, a text (fields, or the text of asStruct) and a set. All existing
+	// forms are equal. FieldSet adds the set, which all but lookups use; SetFieldSet replaces all of them.
 	//
 	// Invariants:
 	//

@@ -236,7 +236,7 @@ func TestListOrderAndDuplicates(t *testing.T) {
 	}
 }
 
-// TestRecordSets compares the operations of records, in all forms, with those of sets.
+// TestRecordSets compares the operations of records, in all forms, with the operations of sets.
 func TestRecordSets(t *testing.T) {
 	texts := []string{`{}`, `{"f:a":{}}`, `{"f:a":{".":{},"f:b":{}}}`, `{"f:a":{"f:b":{}},"f:c":{}}`,
 		`{"f:l":{"k:{\"n\":\"x\"}":{".":{},"f:n":{}}}}`, `{"f:l":{"k:{\"n\":\"x\"}":{"f:v":{}},"v:1":{}}}`}

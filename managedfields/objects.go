@@ -128,7 +128,7 @@ func With(tree map[string]any, list any) map[string]any {
 		list = nil
 	}
 	metadata, ok := tree["metadata"].(map[string]any)
-	if _, there := metadata["managedFields"]; !there && list == nil || !ok && tree["metadata"] != nil {
+	if _, exists := metadata["managedFields"]; !exists && list == nil || !ok && tree["metadata"] != nil {
 		return tree
 	}
 	out := make(map[string]any, len(tree)+1)

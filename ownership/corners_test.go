@@ -235,8 +235,7 @@ func TestPatch(t *testing.T) {
 	require.ErrorIs(t, err, managedfields.ErrNoResourceVersion)
 }
 
-// widget is a custom resource with two versions, of which the second has a field
-// more that is atomic in the first.
+// widget is a custom resource with two versions; the second has one more field, in a value that is atomic in the first.
 const widget = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -32,9 +32,9 @@
 //     moves out of an item in which the manager owns other fields, both own the item. With its last field, the item
 //     moves.
 //   - Atomic values move as a whole.
-//   - An applier does not come to own a declared container that has content, as an updater may: no intent owns one,
-//     and the next intent would remove it.
-//   - Entries are sorted, and empty ones are removed. A new entry has the time of the entry that its fields come from; a
-//     new entry of an adoption has the time of the move.
+//   - An applier never gets a declared container that has content, as an updater may: no intent owns one, and the next
+//     intent would remove it.
+//   - Entries are sorted, and empty ones are removed. A new entry has the time of its fields' old entry, an entry that
+//     gained fields the later of both times, a new entry of an adoption the time of the move.
 //   - Inputs are not changed.
 package ownership

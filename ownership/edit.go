@@ -132,7 +132,7 @@ func (e *Edit) closed(set *fieldpath.Set, version, subresource string) (
 	if t, err = e.Type(version); err != nil {
 		return nil, nil, nil, err
 	}
-	gone := set.Difference(owned).Difference(t.Compare(map[string]any{}, intent.Object).Added)
+	lost := set.Difference(owned).Difference(t.Compare(map[string]any{}, intent.Object).Added)
 	var empty []fieldpath.Path
 	// A container that is empty now is in the intent as a whole, although only its content was owned.
 	for p := range owned.Leaves().Difference(set).All() {
@@ -140,7 +140,7 @@ func (e *Edit) closed(set *fieldpath.Set, version, subresource string) (
 			empty = append(empty, slices.Clone(p))
 		}
 	}
-	return owned.Difference(fieldpath.NewSet(empty...)).Union(gone), intent, t, nil
+	return owned.Difference(fieldpath.NewSet(empty...)).Union(lost), intent, t, nil
 }
 
 // Differ returns the paths at which the fields of set are not the same at two versions: an intent with them would own

@@ -59,14 +59,14 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	if err != nil {
 		return nil, err
 	}
-	there, err := fm.FieldSet(ctx, live)
+	existing, err := fm.FieldSet(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFields(fields, false, "the object has", there); err != nil {
+	if err := checkFields(fields, false, "the object has", existing); err != nil {
 		return nil, err
 	}
-	handed, err := fm.Extract(ctx, live, there.AtOrBelow(fields))
+	handed, err := fm.Extract(ctx, live, existing.AtOrBelow(fields))
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 		if err != nil {
 			return nil, err
 		}
-		for p := range there.AtOrBelow(fields).Difference(left).All() {
-			return nil, fmt.Errorf("%s: would go with the apply of %q", p, step.Manager)
+		for p := range existing.AtOrBelow(fields).Difference(left).All() {
+			return nil, fmt.Errorf("%s: would be removed by the apply of %q", p, step.Manager)
 		}
 	}
 	return steps, nil

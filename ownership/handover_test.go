@@ -26,9 +26,9 @@ func replicasOf(t *testing.T, obj *unstructured.Unstructured) int64 {
 	return n
 }
 
-// TestHandover hands a Deployment's replicas to a HorizontalPodAutoscaler, as the
-// Kubernetes documentation has it: at no time are there none, so that they never
-// fall to the default of 1, and the user's later applies leave the autoscaler alone.
+// TestHandover hands a Deployment's replicas to a HorizontalPodAutoscaler, as the Kubernetes documentation does: the
+// field is never removed, so that it never gets the default of 1, and the user's later applies leave the autoscaler
+// alone.
 func TestHandover(t *testing.T) {
 	intent := deployment("spec: {replicas: 3, paused: true}")
 	h := after(t, fieldmanagertest.Apply("alice", intent))
@@ -53,7 +53,7 @@ func TestHandover(t *testing.T) {
 	require.Equal(t, `handover-to-hpa Apply apps/v1  never {"f:spec":{"f:replicas":{}}}
 alice Apply apps/v1  00:00 {"f:spec":{"f:paused":{}}}`, owners(t, h.Live()))
 
-	// The autoscaler scales, through /scale; and alice goes on applying.
+	// The autoscaler scales, through /scale; and alice applies again.
 	scaled := h.Do(fieldmanagertest.Patch("hpa", `spec: {replicas: 5}`).Through("scale"))
 	require.NoError(t, scaled.Err)
 	require.NotContains(t, owners(t, scaled.Object), "handover-to-hpa", "its entry is empty, and gone")

@@ -21,9 +21,9 @@ import (
 // and subresource; Subresource and APIVersion restrict the selection. A Key with an Operation selects the entry of
 // that key; for an Update without an APIVersion, the entries of all versions. See [Selects].
 //
-// To is the key of an entry. Without an Operation it is an applier's; without either it has the subresource
-// through which that applier owns the fields: the main resource, unless it applies through that of the entry that the
-// fields come from and not through the main resource, or unless that is status.
+// To is the key of an entry. Without an Operation it is an applier's; without either it has the subresource through
+// which that applier owns the fields: the main resource, unless it applies only through the subresource of the entry
+// that the fields come from, or that is status.
 //
 // Fields are selected by paths, each with everything below it. There must be something to move at every path. An
 // empty selection is an error; set All to move everything.

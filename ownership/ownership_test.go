@@ -269,8 +269,7 @@ func accepted(t *testing.T, h *fieldmanagertest.Harness, r *ownership.Result) {
 	require.Equal(t, owners(t, r.Object), owners(t, ours.Object))
 }
 
-// upstream has apimachinery's own field manager track an update, as a real server
-// does with the object that a patch came to.
+// upstream has apimachinery's own field manager track an update, as a real server does with the result of a patch.
 func upstream(t *testing.T, live, now *unstructured.Unstructured, manager string) (runtime.Object, error) {
 	t.Helper()
 	kind := now.GroupVersionKind()

@@ -34,17 +34,17 @@ func (e *Edit) selected(from managedfields.Key) (out managedfields.Entries, err 
 	if len(out) > 0 {
 		return out, nil
 	}
-	of := ""
+	prefix := ""
 	if from.Operation != "" {
-		of = fmt.Sprintf(" of an %s", from.Operation)
+		prefix = fmt.Sprintf(" of an %s", from.Operation)
 	}
 	if from.APIVersion != "" && from.Operation != metav1.ManagedFieldsOperationApply {
-		of += " at " + from.APIVersion
+		prefix += " at " + from.APIVersion
 	}
 	if from.Subresource != "" {
-		of += fmt.Sprintf(" through %q", from.Subresource)
+		prefix += fmt.Sprintf(" through %q", from.Subresource)
 	}
-	return nil, fmt.Errorf("manager %q has no entry%s", from.Manager, of)
+	return nil, fmt.Errorf("manager %q has no entry%s", from.Manager, prefix)
 }
 
 // readable returns the entries that a move selects and that can be decoded. It is an error if there are none

@@ -5,8 +5,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// split divides the closed set owned into the paths at or below those of fields, and the rest. Both are closed: if
-// both have something in an item or map entry, both have it itself, with the item's key fields.
+// split divides the closed set owned into the paths at or below paths of fields, and the rest. Both are closed: if both
+// have something in an item or map entry, both have it itself, with the item's key fields.
 //
 //	owned                         fields         taken            rest
 //	.a[name=x] .name .image .tag  .a[].image     .a[] .name .image  .a[] .name .tag

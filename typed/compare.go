@@ -262,8 +262,8 @@ const maxDiffering = 8
 // value that is all nesting would cost its depth times its size.
 const maxOrdered = 64
 
-// compareInOrder compares two lists whose items have the same elements in the same order, and all but a few of which
-// are equal. ok is false for other lists, and if one of those few may be duplicated.
+// compareInOrder compares two lists whose items have the same elements in the same order; all but a few items are
+// equal. ok is false for other lists, and if one of those few may be duplicated.
 func (c *comparer) compareInOrder(l *List, old, updated []any, depth int) (d difference, ok bool) {
 	if len(old) != len(updated) || depth > maxOrdered {
 		return d, false

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// manyPorts returns the paths of what [ports] returns with n ports that differ, of which the port 1 is there twice.
+// manyPorts returns the paths of [ports] with n different ports, with port 1 twice.
 func manyPorts(n int) (paths []string) {
 	var below []string
 	for i := range n {
@@ -190,8 +190,8 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestEqualItems compares random lists of maps, most of which have the same names, with copies that differ in one place
-// at most. Upstream says whether they are equal.
+// TestEqualItems compares random lists of maps, mostly with the same names, with copies that differ in one place at
+// most. Upstream says whether they are equal.
 func TestEqualItems(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	name := func() string { return string(rune('a' + random.IntN(12))) }
@@ -370,7 +370,7 @@ func TestCompareAndValidateNumbers(t *testing.T) {
 	}
 }
 
-// ports returns n ports of which the last has a field more.
+// ports returns n ports; the last has one more field.
 func ports(n int, field string) string {
 	var b strings.Builder
 	for i := range n - 1 {

@@ -44,13 +44,13 @@ func (t *Type) mayHold(v any) bool {
 func (m *Map) setDefaults(entries map[string]any, depth int, left *int) map[string]any {
 	out := entries
 	for name, field := range m.fields {
-		v, there := entries[name]
-		if field.Default != nil && (!there || v == nil && !field.Nullable) && m.typeOf(name).mayHold(field.Default) {
+		v, exists := entries[name]
+		if field.Default != nil && (!exists || v == nil && !field.Nullable) && m.typeOf(name).mayHold(field.Default) {
 			if *left--; *left < 0 {
 				break
 			}
 			out = withEntry(out, entries, name, m.typeOf(name).setDefaults(field.Default, depth+1, left))
-		} else if there && v == nil && !field.Nullable {
+		} else if exists && v == nil && !field.Nullable {
 			out = withEntry(out, entries, name, missing)
 		}
 	}

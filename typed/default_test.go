@@ -122,7 +122,7 @@ func TestDefaultOfInvalidValues(t *testing.T) {
 	for _, name := range []string{"text", "list", "map", "undeclared"} {
 		for _, v := range []any{"x", []any{"x"}, map[string]any{"a": "x"}, []any{map[string]any{"a": "x"}}, nil} {
 			if v == nil && name != "undeclared" {
-				continue // a null of a declared field counts as absent
+				continue // a null of a declared field is treated as absent
 			}
 			in := map[string]any{name: v}
 			require.Equal(t, map[string]any{name: v}, typ.Default(in), "%s: %v", name, v)

@@ -35,8 +35,8 @@
 // # Limits
 //
 // [Type.Validate] checks the limits of a value (spec rules 12.1 and 12.2). No operation recurses deeper than the
-// deepest value that they allow: deeper values count as different in a comparison, are an error in a merge, and are
-// leaves for the others. The cost of an operation follows the size of the value written as JSON, which is unbounded for
-// a container that contains itself twice. Validate rejects that, and must be called first on untrusted input. [Equal]
-// and [Type.Merge] do not need it.
+// deepest value that they allow: deeper values are different in a comparison, are an error in a merge, and are leaves
+// for the others. The cost of an operation follows the size of the value written as JSON, which is unbounded for a
+// container that contains itself twice. Validate rejects that, and must be called first on untrusted input. [Equal] and
+// [Type.Merge] do not need it.
 package typed

@@ -119,8 +119,8 @@ func (t *Type) Get(v any, path fieldpath.Path) (value any, ok bool) {
 	return v, true
 }
 
-// below returns the type of the child that e selects in a value of type t; that of values without a schema if t does
-// not know it.
+// below returns the type of the child that e selects in a value of type t; the type of values without a schema if t
+// does not know it.
 func (t *Type) below(e fieldpath.Element) *Type {
 	switch {
 	case e.IsField() && t.Map != nil:

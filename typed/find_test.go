@@ -10,7 +10,7 @@ import (
 )
 
 // TestFind compares Find with a search of each kind of container for each kind of element, also where an element of
-// another kind has the text of one that is there. A path that a client sent may have them all.
+// another kind has the text of an existing one. A path that a client sent may have them all.
 func TestFind(t *testing.T) {
 	v := tree(t, `{s: a, labels: {a: b, '0': c}, set: [a, b, a], nums: [0, 1], args: [p, q], either: [p],
 		named: [{name: a, port: 1}, {name: b}, {name: a}], ports: [{port: 0}, {port: 1, name: x}, {name: y}, 3]}`)

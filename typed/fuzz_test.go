@@ -291,8 +291,7 @@ func (d differential) extract(up *smd.TypedValue, v any, s *fieldpath.Set) error
 	return nil
 }
 
-// place is something that a set may reach in a value: v is there, entry is what
-// the set has of it.
+// place is something that a set may reach in a value: v is the value, entry is its part of the set.
 type place func(t *typed.Type, v any, there bool, e fieldpath.Element, entry fieldpath.Entry) bool
 
 func atomicContainer(t *typed.Type, v any, _ bool, _ fieldpath.Element, entry fieldpath.Entry) bool {

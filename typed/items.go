@@ -82,7 +82,7 @@ func finite(v any) error {
 // Invariant: len(elems) == len(list).
 type index struct {
 	list []any
-	// elems are the elements of the items; that of an item that can't be selected is zero, and not in first.
+	// elems are the elements of the items; an item that can't be selected has the zero element, which is not in first.
 	elems []fieldpath.Element
 	// first maps the text of an element to its first position.
 	first map[string]int

@@ -123,7 +123,7 @@ func TestEqualLimits(t *testing.T) {
 			out[1].(m)["b"] = make([]any, n-8*4)
 			return out
 		}
-		for range 4 { // the order of the names is that of a map
+		for range 4 { // the order of the names is a map's
 			require.Equal(t, want, typed.Equal(sized(items()), sized(items())), "items of different names")
 		}
 	}

@@ -40,7 +40,7 @@ func (m Merged) FieldSet() *fieldpath.Set {
 //	Value      image: b  ports: [{port: 90}, {port: 80, name: x}]  args: [q]
 //	FieldSet() .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
 //
-// live must be valid but may have duplicates, all of which an applied item replaces; it is nil for an object that is
+// live must be valid but may have duplicates; an applied item replaces all of them; it is nil for an object that is
 // new. The error is what [Type.Validate] finds wrong with applied by the rules, but for atomic lists and maps that
 // equal live's: they were accepted once, and the write does not change them (spec rule 1.3).
 //
@@ -137,12 +137,12 @@ func (m *merger) equal(t *Type, a, b any) bool {
 	return m.semantics != nil && m.semantics.sameMeaning(t, a, b, 0)
 }
 
-func (m *merger) mergeEntries(of *Map, live, applied map[string]any) result {
+func (m *merger) mergeEntries(t *Map, live, applied map[string]any) result {
 	if !m.within() {
 		return result{}
 	}
 	out := live
-	m.eachEntry(of, applied, func(f namedField, declared bool, r any) {
+	m.eachEntry(t, applied, func(f namedField, declared bool, r any) {
 		l, has := live[f.name]
 		if !has {
 			l = missing
@@ -150,7 +150,7 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) result {
 		m.enter(fieldpath.FieldElement(f.name), f.head, !declared)
 		merged, leaf := m.merge(f.typ, l, r)
 		m.leave(leaf || !declared || isEmptyValue(r))
-		if !merged.changed || m.semantics.bothAbsent(of, f.name, l, r, m.depth) {
+		if !merged.changed || m.semantics.bothAbsent(t, f.name, l, r, m.depth) {
 			return
 		}
 		out = withEntry(out, live, f.name, merged.value)
@@ -265,7 +265,7 @@ func (x *listMerge) byElements() {
 
 // interleaving is a merge of two lists by their elements. Some items are in out already.
 //
-// Invariant: shared are those of elems[nextApplied:] that live has, in their order.
+// Invariant: shared are the elements of elems[nextApplied:] that live has, in their order.
 type interleaving struct {
 	*listMerge
 	index    index // of live

@@ -142,7 +142,7 @@ func TestMergeDuplicates(t *testing.T) {
 		"an intent may not have them, whatever live has")
 }
 
-// TestMergeAbsent: where an empty list counts as absent, adding one changes nothing (spec rule 11.1).
+// TestMergeAbsent: where an empty list is treated as absent, adding one changes nothing (spec rule 11.1).
 func TestMergeAbsent(t *testing.T) {
 	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
 		"list": {Type: &typed.Type{List: typed.SetList(&typed.Type{Scalar: typed.String})}},

@@ -44,8 +44,8 @@ func vary(r *rand.Rand, item map[string]any) map[string]any {
 	return out
 }
 
-// TestMergesInAnyOrder compares the merge of items in live's order with that of an intent with one more item at the
-// end, which takes the general way.
+// TestMergesInAnyOrder compares the merge of items in live's order with the merge of an intent with one more item at
+// the end, which takes the general way.
 func TestMergesInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {

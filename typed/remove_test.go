@@ -82,7 +82,7 @@ func TestRemoveShares(t *testing.T) {
 }
 
 // upstreamExtracts reports whether upstream is an oracle of Extract: structured-merge-diff before v6.4 extracts null in
-// place of an empty map or list, and adds null to a list of which it extracts an item.
+// place of an empty map or list, and adds null to a list when it extracts an item.
 func upstreamExtracts() bool {
 	labels := smdpath.NewSet(smdpath.MakePathOrDie("labels"))
 	extracted, _ := plain(upstream(map[string]any{"labels": map[string]any{}}).ExtractItems(labels)).(map[string]any)

@@ -66,8 +66,8 @@ func (s *Semantics) sameEntries(m *Map, a, b map[string]any, depth int) bool {
 	return true
 }
 
-// asAbsent reports whether v, an entry of m called name, is or counts as missing: it is empty, and the schema gives
-// emptiness no meaning. An empty struct has a meaning, such as emptyDir: {}, unless it is the default.
+// asAbsent reports whether v, an entry of m called name, is missing or treated as missing: it is empty, and the schema
+// gives emptiness no meaning. An empty struct has a meaning, such as emptyDir: {}, unless it is the default.
 func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	if s == nil || depth > limits.MaxDepth {
 		return false

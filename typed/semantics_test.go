@@ -123,7 +123,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalMerge: a value with another meaning is the intent's, without its fields that count as missing.
+// TestCanonicalMerge: a value with another meaning is the intent's, without its fields that are treated as missing.
 func TestCanonicalMerge(t *testing.T) {
 	type m = map[string]any
 	for _, row := range []struct {

@@ -20,7 +20,8 @@ type Rules struct {
 	Filter fieldpath.Filter
 }
 
-// stored are the rules for what is stored, or about to be: what a server let in is not refused later.
+// stored are the rules for values that are stored, or about to be: a value that a server accepted is not rejected
+// later.
 var stored = Rules{AllowDuplicates: true, AllowUnknown: true}
 
 // Validate returns the violations of t by v as [Errors], or nil. It checks the limits (spec rules 12.1 and 12.2), and
@@ -65,8 +66,8 @@ type validator struct {
 	rules Rules
 	// setOnly says that only the set is asked for: the content of atomic values is not visited.
 	setOnly bool
-	// everyPath finds all paths, as in a [Comparison], and not only those that an intent owns. Entries that count as
-	// absent by the semantics are left out.
+	// everyPath finds all paths, as in a [Comparison], and not only those that an intent owns. Entries that the semantics
+	// treat as absent are left out.
 	everyPath bool
 	semantics *Semantics
 
@@ -143,8 +144,8 @@ func (w *validator) leave(isMember bool) {
 	w.fields.Leave(isMember)
 }
 
-// maxFieldsV1 is the longest FieldsV1 that a walk goes on with, in bytes. What one more value adds is less than the
-// rest: an element, of which each byte may become an escape.
+// maxFieldsV1 is the longest FieldsV1 with which a walk continues, in bytes. One more value adds less than the rest: an
+// element whose bytes may all become escapes.
 const maxFieldsV1 = limits.MaxBytes - 8*limits.MaxElement
 
 // within counts a value, and reports whether it is within the limits. After the first that is not, the walk ends: a

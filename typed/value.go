@@ -104,8 +104,8 @@ func (s shape) first() shape {
 	return s & listShape
 }
 
-// asMap returns v if it is a map, else nil. Where two values meet, a null, a missing value and a value of another
-// shape all count as an empty map.
+// asMap returns v if it is a map, else nil. Where two values are compared, a null, a missing value and a value of
+// another shape are all treated as an empty map.
 func asMap(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m
@@ -180,10 +180,10 @@ func equalEntries(s *names, x, y map[string]any, depth int, left *int) bool {
 	if *left -= len(x); *left < 0 || depth > limits.MaxDepth {
 		return false
 	}
-	compared := 0 // of s.of
-	if s != nil && len(s.of) == len(x) {
+	compared := 0 // of s.names
+	if s != nil && len(s.names) == len(x) {
 		for ; compared < len(x); compared++ {
-			name := s.of[compared]
+			name := s.names[compared]
 			xv, inX := x[name]
 			if !inX {
 				break
@@ -202,7 +202,7 @@ func equalEntries(s *names, x, y map[string]any, depth int, left *int) bool {
 		}
 	}
 	for name, xv := range x {
-		if compared > 0 && slices.Contains(s.of[:compared], name) {
+		if compared > 0 && slices.Contains(s.names[:compared], name) {
 			continue
 		}
 		yv, inY := y[name]
@@ -217,10 +217,10 @@ func equalEntries(s *names, x, y map[string]any, depth int, left *int) bool {
 	return true
 }
 
-// names are the names of the entries of a map. The items of a list mostly have the same: to look each up in two items
-// takes less time than to iterate over one, and to look up what is there in the other.
+// names are the names of the entries of a map. The items of a list mostly have the same: to look up each in two items
+// takes less time than to iterate over one item and look up its names in the other.
 type names struct {
-	of    []string
+	names []string
 	below []*names // of the entry with that name; nil for what is no small map
 }
 
@@ -236,7 +236,7 @@ func namesOf(v any, depth int) *names {
 	}
 	s := &names{make([]string, 0, len(m)), make([]*names, 0, len(m))}
 	for name, child := range m {
-		s.of, s.below = append(s.of, name), append(s.below, namesOf(child, depth+1))
+		s.names, s.below = append(s.names, name), append(s.below, namesOf(child, depth+1))
 	}
 	return s
 }

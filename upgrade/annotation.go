@@ -49,7 +49,7 @@ func lastApplied(obj runtime.Object) (*unstructured.Unstructured, error) {
 
 func annotationError(err error) error { return fmt.Errorf("annotation %s: %w", annotation, err) }
 
-// withAnnotation returns the annotations of obj with that of a client-side apply of intent, which is the JSON that
+// withAnnotation returns the annotations of obj with the last-applied annotation of intent, which is the JSON that
 // kubectl writes and always has annotations. It sets the annotations of intent.
 func withAnnotation(obj runtime.Object, intent *unstructured.Unstructured) (map[string]string, error) {
 	intent.SetAnnotations(labels.Merge(intent.GetAnnotations(), nil))

@@ -62,12 +62,11 @@ func TestToClientSide(t *testing.T) {
 	require.NoError(t, json.Unmarshal(r.Patch, &operations))
 	require.Equal(t, "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", operations[0]["path"])
 
-	// A server that is sent the patch as the new manager comes to the same entries.
+	// A server that gets the patch from the new manager stores the same entries.
 	require.ElementsMatch(t, managed(t, r.Object), managed(t, s.put(upgrade.ClientSideManager, r.Object)))
 }
 
-// TestJoinsAnUpdate: fields join the update that is there already, and containers
-// that others own stay with them.
+// TestJoinsAnUpdate: fields join the existing update, and containers that others own stay with them.
 func TestJoinsAnUpdate(t *testing.T) {
 	s := clientSide(t)
 	s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {d: "4"}}`)

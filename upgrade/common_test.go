@@ -54,7 +54,7 @@ func (s *server) apply(manager, intent string) *unstructured.Unstructured {
 	return s.do(fieldmanagertest.Apply(manager, intent))
 }
 
-// put stores now, of which an update by manager is made.
+// put stores now as an update by manager.
 func (s *server) put(manager string, now runtime.Object) *unstructured.Unstructured {
 	s.t.Helper()
 	return s.do(fieldmanagertest.Update(manager, now))

@@ -1,8 +1,8 @@
 // Package upgrade moves objects from client-side apply to server-side apply and back.
 //
 // Client-side apply stores its last intent in an annotation, and its writes are Updates. Server-side apply stores the
-// fields of an intent in an Apply entry of metadata.managedFields. Who starts to apply server-side without moving the
-// ownership can never remove a field that was applied client-side: the Update entry still owns it.
+// fields of an intent in an Apply entry of metadata.managedFields. A manager that starts to apply server-side without
+// moving the ownership can never remove a field that was applied client-side: the Update entry still owns it.
 //
 //	result, err := upgrade.ToServerSide(ctx, live, upgrade.ServerSideOptions{Types: types, Manager: "flux"})
 //	if err != nil {

@@ -145,8 +145,8 @@ func (m *move) isFrom(k managedfields.Key) bool {
 	return k.Operation == metav1.ManagedFieldsOperationUpdate && k.Subresource == m.Subresource && m.from.Has(k.Manager)
 }
 
-// aim finds the applier's entry, or the version of a new one: that of the annotation if an entry that moves has it,
-// else that of the object if an entry that moves has it, else that of the latest entry that moves.
+// aim finds the applier's entry, or the version of a new one: the annotation's if an entry that moves has it, else the
+// object's if an entry that moves has it, else the version of the latest entry that moves.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {

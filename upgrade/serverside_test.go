@@ -206,7 +206,7 @@ func TestPreviewLost(t *testing.T) {
 	}
 }
 
-// TestBeforeFirstApply: its fields are those of all earlier writers, and move only if they are known to be applied.
+// TestBeforeFirstApply: it owns the fields of all earlier writers, which move only if they are known to be applied.
 func TestBeforeFirstApply(t *testing.T) {
 	s := newServer(t)
 	s.live = manifest(settings)
@@ -470,7 +470,7 @@ func TestUndecodableStays(t *testing.T) {
 		upgrade.ClientSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	require.ErrorAs(t, err, &malformed)
 
-	// Of two entries with one key, the later one counts.
+	// If two entries have one key, the later one is used.
 	mine := list[0].(map[string]any)
 	set(s.live.Object, []any{broken, mine, mine}, "metadata", "managedFields")
 	owners, err = upgrade.Owners(s.live, metav1.ManagedFieldsOperationUpdate, nil)

@@ -110,7 +110,7 @@ func (stubborn) Convert(_ context.Context, obj runtime.Object, _ schema.GroupVer
 	return obj, nil
 }
 
-// TestVersionOfANewEntry: the object's own, that of the annotation, or the youngest.
+// TestVersionOfANewEntry: the object's own version, the annotation's, or the youngest.
 func TestVersionOfANewEntry(t *testing.T) {
 	entry := func(version, time string) map[string]any {
 		return map[string]any{"manager": "old", "operation": "Update", "apiVersion": version, "time": time,

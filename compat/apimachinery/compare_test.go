@@ -112,8 +112,8 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	return err
 }
 
-// convertedOf returns [hollowOf] of an intent and its atomic lists and maps, of which a conversion changes items, their
-// order, and what is null or empty in them.
+// convertedOf returns [hollowOf] of an intent and its atomic lists and maps, in which a conversion changes items, their
+// order, and nulls and empty values.
 func convertedOf(intent oracle.Intent) *fieldpath.Set {
 	out := hollowOf(intent)
 	for path := range intent.Type.FieldSet(intent.Tree).Leaves().All() {

@@ -14,8 +14,7 @@ import (
 type hubAndSpoke struct {
 	converter runtime.ObjectConvertor
 	hub       schema.GroupVersion
-	// grouped takes the hub's version to be that of the object's own group, as
-	// an object of a Go type may be in several groups.
+	// grouped uses the hub's version in the object's own group, as an object of a Go type may be in several groups.
 	grouped bool
 }
 

@@ -15,21 +15,19 @@
 //
 // # What is the same
 //
-// Objects come and go at the hub version: Go structs or unstructured, of internal
-// types without an API version too. They are converted to the version of the
-// request, always, and what was merged is converted back and given its defaults
-// in between. Entries of other versions are compared by way of the hub. Update changes the
-// managed fields of the object that it is given. Who owns what, what is in conflict, and
-// what is stored is upstream's, but for what doc/differences.md lists.
+// Arguments and results have the hub version: Go structs or unstructured objects, also of internal types without an API
+// version. They are always converted to the version of the request; the merged object gets its defaults and is converted
+// back. Entries of other versions are compared through the hub. Update changes the managed fields of its argument.
+// Owners, conflicts and stored objects are upstream's, except as listed in doc/differences.md.
 //
-// # What is not
+// # What differs
 //
-//   - An Update that fails leaves the new object as it was. live is never changed. What
-//     Apply returns shares no memory with live.
-//   - Where an entry can't be compared, because its version is gone or the
-//     converter fails, the write goes on and the entry stays; Warnings of
-//     fieldmanager.Options tells the host.
+//   - An Update that fails does not change the new object. live is never changed. The
+//     result of Apply shares no memory with live.
+//   - If an entry can't be compared, because its version no longer exists or the
+//     converter fails, the write succeeds and the entry stays; the host gets a warning
+//     (the Warnings of fieldmanager.Options).
 //   - FieldManager and ScaleHandler are types of this package.
 //
-// doc/embedding.md says what is new and what is not the same.
+// doc/embedding.md lists all differences.
 package apimachinery

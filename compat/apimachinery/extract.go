@@ -21,9 +21,8 @@ import (
 // as manager still owns it. When it owns nothing, applyConfiguration stays as it
 // is, and that is no error.
 //
-// object is the root resource, of objectType; it is not changed, and
-// applyConfiguration shares no memory with it. Fields that objectType does not
-// declare and duplicates, which a newer server may have let in, are no errors.
+// object is the root resource, of objectType; it is not changed, and applyConfiguration shares no memory with it.
+// Undeclared fields and duplicates, which a newer server may have accepted, are no errors.
 func ExtractInto(object runtime.Object, objectType smdtyped.ParseableType, manager string, applyConfiguration any,
 	subresource string) error {
 	t, err := smdv6.CachedType(objectType.Schema, objectType.TypeRef)

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
-// configuration stands for an apply configuration: all fields are pointers.
+// configuration is like an apply configuration: all fields are pointers.
 type configuration struct {
 	APIVersion *string           `json:"apiVersion,omitempty"`
 	Kind       *string           `json:"kind,omitempty"`
@@ -118,8 +118,7 @@ func TestExtractIntoErrors(t *testing.T) {
 			require.ErrorContains(t, apimachinery.ExtractInto(row.obj(), typ, "m", row.into, ""), row.want, row.why)
 		})
 	}
-	// An entry may own nothing that is there, or nothing at all, which upstream
-	// stumbles over.
+	// An entry may own nothing that exists, or nothing at all, which upstream fails on.
 	var up, own configuration
 	o := obj.DeepCopy()
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{entry(`{"f:spec": {"f:size": {}}}`)})
@@ -131,7 +130,7 @@ func TestExtractIntoErrors(t *testing.T) {
 	require.Error(t, managedfields.ExtractInto(o, upstreamType(t, "v1"), "m", &up, ""))
 	require.NoError(t, apimachinery.ExtractInto(o, typ, "m", &own, ""))
 	require.Equal(t, configuration{}, own)
-	// What a newer server let in is no reason to fail; upstream's fails.
+	// A field that a newer server accepted is no error; upstream fails.
 	newer := intent("v1", tree{"note": "x", "undeclared": true, "tags": []any{"a", "a"}})
 	newer.SetManagedFields([]metav1.ManagedFieldsEntry{entry(`{"f:spec": {"f:note": {}}}`)})
 	var got configuration

@@ -40,9 +40,8 @@ type FieldManager struct {
 	ready atomic.Pointer[fieldmanager.FieldManager]
 }
 
-// NewDefaultFieldManager returns a FieldManager for a kind that is served as kind
-// and handled by the host as objects of the version hub. All parameters are those of
-// upstream's function, and may be nil where they may be nil there. A filter of
+// NewDefaultFieldManager returns a FieldManager for a kind that is served as kind and handled by the host as objects of
+// the version hub. The parameters are upstream's, and may be nil where upstream's may be nil. A filter of
 // NewExcludeSetFilter costs nothing in a write; any other is called.
 //
 // options set what upstream has no parameter for: ResetFields for filters of package
@@ -234,11 +233,10 @@ func statusError(err error) error {
 	return err
 }
 
-// Update sets the managed fields of now, the object at the hub version that a create,
-// update or patch is about to store in the place of live, to those that follow from what
-// fieldmanager.Update says. It returns now itself, of which nothing else is changed. live
-// may be nil, for an object that does not exist yet. Entries that stay may share memory
-// with those of live.
+// Update sets the managed fields of now, the object at the hub version that a create, update or patch is about to store
+// in the place of live, to those that follow from what fieldmanager.Update says. It returns now itself, and changes
+// nothing else in it. live may be nil, for an object that does not exist yet. Unchanged entries may share memory with
+// live's.
 //
 // An error leaves obj as it was. Nothing is tracked, and obj returned as it is, when either
 // object has no metadata.

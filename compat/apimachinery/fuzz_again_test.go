@@ -111,7 +111,7 @@ func (h host) types() fieldmanager.Types {
 	return apimachinery.Types(tenureTypes())
 }
 
-// laws are those of applies at a version.
+// laws are the laws of applies at a version.
 func (h host) laws(version string) oracle.Laws {
 	types := h.types()
 	l := oracle.Laws{

@@ -18,8 +18,8 @@ import (
 // carries reports whether obj has managed fields, be it an empty list.
 func carries(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
-		list, there := managedfields.Of(u.UnstructuredContent())
-		return there && list != nil
+		list, exists := managedfields.Of(u.UnstructuredContent())
+		return exists && list != nil
 	}
 	accessor, err := gostruct.Accessor(obj)
 	return err == nil && accessor.GetManagedFields() != nil
@@ -71,8 +71,8 @@ func setTreeEntries(obj runtime.Unstructured, list any) error {
 	return nil
 }
 
-// copied returns a deep copy of obj. An unstructured object may hold any of Go's numbers;
-// those of the copy are int64 and float64, so that a host can copy it in turn.
+// copied returns a deep copy of obj. An unstructured object may hold any of Go's numbers; the copy has only int64 and
+// float64, so that a host can copy it in turn.
 func copied(obj runtime.Object) runtime.Object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		out, _ := trees.Plain(u.Object).(map[string]any)
@@ -101,7 +101,7 @@ func copyLastApplied(obj, after runtime.Object) error {
 	}
 	annotations := accessor.GetAnnotations()
 	if annotations[fieldmanager.LastAppliedAnnotation] == "" {
-		return nil // only what is there is kept up
+		return nil // only existing values are updated
 	}
 	from, err := meta.Accessor(after)
 	if err != nil {

@@ -113,7 +113,7 @@ func TestScaleOfCustomResources(t *testing.T) {
 	}
 }
 
-// TestScaleHandlerOrder: FieldsV1 is in the order of its elements, as in any other entry, and not in that of their texts
+// TestScaleHandlerOrder: FieldsV1 is in the order of its elements, as in any other entry, and not of their texts
 // (doc/differences.md, 37).
 func TestScaleHandlerOrder(t *testing.T) {
 	const fields = `{"f:spec":{"f:hosts":{"v:9":{},"v:10":{}}}}`

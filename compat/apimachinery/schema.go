@@ -14,10 +14,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// FromTypes returns a TypeConverter for types of Tenure's, such as those of
-// openapi.Builtin or openapi.CompileCRD. Field managers of this package read the types as
-// they are; for who asks for upstream's conversions, a schema is made of a type when its
-// kind is first converted.
+// FromTypes returns a TypeConverter for Tenure's types, such as the types of openapi.Builtin or openapi.CompileCRD.
+// Field managers of this package read the types as they are; for upstream's conversions, a type becomes a schema when
+// its kind is first converted.
 func FromTypes(types fieldmanager.Types) TypeConverter {
 	if converter, ok := types.(TypeConverter); ok {
 		return converter

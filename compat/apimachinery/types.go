@@ -25,12 +25,11 @@ type TypeConverter = upstream.TypeConverter
 // GvkParser is upstream's.
 type GvkParser = upstream.GvkParser
 
-// NewTypeConverter returns a TypeConverter for the kinds that OpenAPI v3 schemas describe.
-// The keys of models are the names that their references use; preserveUnknownFields
-// makes every struct accept fields that it does not declare. The error names every fault,
-// as that of openapi.Compile does.
+// NewTypeConverter returns a TypeConverter for the kinds that OpenAPI v3 schemas describe. The keys of models are the
+// names that their references use; preserveUnknownFields makes every struct accept fields that it does not declare. The
+// error names every fault, as with openapi.Compile.
 //
-// It is that of [FromTypes].
+// It is the converter of [FromTypes].
 func NewTypeConverter(models map[string]*spec.Schema, preserveUnknownFields bool) (TypeConverter, error) {
 	types, err := openapi.Compile(models, preserveUnknownFields)
 	if err != nil {

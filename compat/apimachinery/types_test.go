@@ -88,8 +88,7 @@ func TestTypesOfConverters(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestConvertersConvert: a TypeConverter of this package converts objects for who asks, as
-// upstream's does.
+// TestConvertersConvert: a TypeConverter of this package converts objects, as upstream's does.
 func TestConvertersConvert(t *testing.T) {
 	for name, converter := range map[string]managedfields.TypeConverter{
 		"compiled": tenureTypes(), "of types": apimachinery.FromTypes(apimachinery.Types(apimachinery.Union(tenureTypes()))),

@@ -124,7 +124,7 @@ func TestUpdateNoErrorsReports(t *testing.T) {
 	require.ErrorContains(t, reported[0], "cannot convert int64 to string")
 	h.upstream("v1", "").UpdateNoErrors(live.DeepCopyObject(), up, "editor")
 	if len(up.GetManagedFields()) == 0 {
-		// Upstream removed all entries before it kept those of live (k8s.io/apimachinery v0.37).
+		// Upstream removed all entries before it kept live's (k8s.io/apimachinery v0.37).
 		up.SetManagedFields(live.(metav1.Object).GetManagedFields())
 	}
 	require.JSONEq(t, text(up), text(broken))

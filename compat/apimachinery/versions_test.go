@@ -109,10 +109,9 @@ func TestOutage(t *testing.T) {
 	require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "a": .spec.note`)
 }
 
-// TestVersionGone: an entry of a version that is no longer served blocks nothing
-// and stays (doc/differences.md, 2). With upstream it blocks every apply when the
-// converter does not say so by the right type of error, as that of custom resources
-// does not (kubernetes#111937), and is dropped otherwise.
+// TestVersionGone: an entry of a version that is no longer served blocks nothing and stays (doc/differences.md, 2).
+// With upstream it blocks every apply when the converter does not say so by the right type of error, as the converter
+// of custom resources does not (kubernetes#111937), and is dropped otherwise.
 func TestVersionGone(t *testing.T) {
 	live := applied(
 		t,
@@ -142,10 +141,9 @@ func TestVersionGone(t *testing.T) {
 	require.ErrorIs(t, warnings[0].Err, fieldmanager.ErrVersionGone)
 }
 
-// TestConverterThatRefusesHalfObjects: what is pruned on the way can lack all of its
-// spec, or of its metadata, and a converter, or the server that checks its answer,
-// may refuse that. Upstream's apply then fails (kubernetes#117260). Here the write
-// goes on, and what was dropped stays, of nobody (doc/differences.md, 2).
+// TestConverterThatRefusesHalfObjects: what is pruned on the way can lack all of its spec, or of its metadata, and a
+// converter, or the server that checks its answer, may refuse that. Upstream's apply then fails (kubernetes#117260).
+// Here the write succeeds, and dropped fields stay without an owner (doc/differences.md, 2).
 func TestConverterThatRefusesHalfObjects(t *testing.T) {
 	h := servedCustoms()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
@@ -180,10 +178,9 @@ func TestConverterThatRefusesHalfObjects(t *testing.T) {
 	require.ErrorContains(t, warnings[0].Err, "missing metadata or spec")
 }
 
-// TestAppliedAgainAsEmpty: upstream prunes also when a manager dropped nothing. What
-// it applies again as null or as an empty container is gone after a conversion that
-// loses such values, and counts as dropped, with what nobody owns below it. Here
-// what is not dropped is not removed (spec rule 6.1).
+// TestAppliedAgainAsEmpty: upstream prunes also when a manager dropped nothing. A field that it applies again as null
+// or as an empty container is lost by a conversion, and treated as dropped, with unowned fields below it. Here what is
+// not dropped is not removed (spec rule 6.1).
 func TestAppliedAgainAsEmpty(t *testing.T) {
 	h := structs()
 	live := applied(t, h, step{"v1", "a", tree{"limits": tree{}}}, step{"v2", "b", tree{"remark": "x"}}).(*Widget)

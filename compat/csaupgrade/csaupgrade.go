@@ -29,7 +29,7 @@ type Option func(*options)
 
 type options struct{ subresource string }
 
-// Subresource selects the entries of a subresource, such as status. By default, those of the main resource move.
+// Subresource selects the entries of a subresource, such as status. By default, entries of the main resource move.
 func Subresource(s string) Option { return func(o *options) { o.subresource = s } }
 
 // FindFieldsOwners returns the entries of managedFields with the given operation that own every path of fields. An
@@ -75,8 +75,8 @@ func UpgradeManagedFields(obj runtime.Object, csaManagerNames sets.Set[string], 
 }
 
 // UpgradeManagedFieldsPatch returns the change of UpgradeManagedFields as a JSON Patch (RFC 6902), which sets the
-// resourceVersion to that of obj, so that a server responds with 409 Conflict if the object was written since. The
-// patch is nil if nothing changes. An object without a resourceVersion is an error.
+// resourceVersion to obj's, so that a server responds with 409 Conflict if the object was written since. The patch is
+// nil if nothing changes. An object without a resourceVersion is an error.
 func UpgradeManagedFieldsPatch(obj runtime.Object, csaManagerNames sets.Set[string], ssaManagerName string,
 	opts ...Option) ([]byte, error) {
 	result, err := upgraded(obj, csaManagerNames, ssaManagerName, opts)

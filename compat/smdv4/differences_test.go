@@ -18,8 +18,8 @@ type difference struct {
 	shows     func(t *testing.T)
 }
 
-// differences are all in this table, but for those of one version of structured-merge-diff
-// alone, which are in ownDifferences. The code of the fuzzer names them where it allows them.
+// differences has all differences, except the differences of only one version of structured-merge-diff, which are in
+// ownDifferences. The code of the fuzzer names them where it allows them.
 var differences = []difference{
 	{"differenceEmptied", "a container that loses everything stays empty, and is null with v4 (doc/differences.md, 1)",
 		func(t *testing.T) {

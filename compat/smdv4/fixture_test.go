@@ -76,8 +76,8 @@ type write struct{ manager, value string }
 
 func apply(manager, value string) write { return write{manager, value} }
 
-// both has both engines apply the writes one after the other, and returns what
-// each says to the last; up to there each goes on from its own answers.
+// both has both engines apply the writes one after the other, and returns the result of each for the last; each
+// continues from its own results.
 func both(t *testing.T, name string, managers v4fieldpath.ManagedFields, writes ...write) (theirs, ours answer) {
 	t.Helper()
 	builder := merge.UpdaterBuilder{Converter: same{}, ReturnInputOnNoop: true}

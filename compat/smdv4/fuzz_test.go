@@ -65,8 +65,8 @@ func run(data []byte) error {
 	return nil
 }
 
-// retype changes the topology of what is in s, but not that of s itself: see differenceAtomicRoot. The keys of lists stay,
-// because v4 loses the entries of a list that gets another one (doc/differences.md, 34).
+// retype changes the topology of the content of s, but not of s itself: see differenceAtomicRoot. The keys of lists
+// stay, because v4 loses the entries of a list that gets another one (doc/differences.md, 34).
 func retype(g *oracle.Gen, s spec.Schema) spec.Schema {
 	out := withKeysOf(g.Retype(s), s)
 	out.Extensions = s.Extensions

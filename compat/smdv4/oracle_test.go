@@ -244,7 +244,7 @@ func (w *world) compareAnswers(s step, root *typed.Type, upstream, tenure answer
 	return nil
 }
 
-// without returns what the managers own but for a set. Who owns nothing else is left out.
+// without returns what the managers own except a set. Who owns nothing else is left out.
 func without(managers v4fieldpath.ManagedFields, set *v4fieldpath.Set) v4fieldpath.ManagedFields {
 	out := v4fieldpath.ManagedFields{}
 	for name, owned := range managers {

@@ -34,9 +34,8 @@ func Element(e fieldpath.Element) v4fieldpath.PathElement {
 	return out
 }
 
-// FromElement returns e as Tenure has it. It fails for an element that selects
-// nothing, which v4 makes of an item without an element, and for values that are
-// not JSON. Of an element that selects in several ways the first counts, as in
+// FromElement returns e as Tenure has it. It fails for an element that selects nothing, which v4 uses for an item
+// without an element, and for values that are not JSON. If an element selects in several ways, the first is used, as in
 // v4: field, key, value, index.
 func FromElement(e v4fieldpath.PathElement) (fieldpath.Element, error) {
 	switch {

@@ -99,7 +99,7 @@ func (c *compiler) fail(format string, args ...any) {
 	c.errs = append(c.errs, errorAt(where(c.at), format, args...))
 }
 
-// where renders steps, the first of which may be a named type.
+// where renders steps; the first may be a named type.
 func where(steps []string) string {
 	if len(steps) == 0 {
 		return ""
@@ -259,8 +259,8 @@ func (c *compiler) mapOf(m *v4schema.Map, relationship v4schema.ElementRelations
 	return out.WithAtomic(relationship == v4schema.Atomic)
 }
 
-// plainDefault returns a default whose Go type is a named one, such as that of a constant, as
-// the plain value that it is in JSON. The definitions of kube-apiserver have such defaults.
+// plainDefault returns a default with a named Go type, such as a constant's, as a plain JSON value. The definitions of
+// kube-apiserver have such defaults.
 func plainDefault(v any) any {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.String:

@@ -121,7 +121,7 @@ func TestUnknownScalars(t *testing.T) {
 	}
 }
 
-// TestNamedDefaults compiles defaults whose Go types are named, as those of constants are.
+// TestNamedDefaults compiles defaults whose Go types are named, as constants' are.
 func TestNamedDefaults(t *testing.T) {
 	type word string
 	type flag bool

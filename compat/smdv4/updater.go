@@ -143,8 +143,7 @@ func (u *Updater) start(live, other *v4typed.TypedValue, version v4fieldpath.API
 	return w, before, err
 }
 
-// managersOf returns the entries that own something as v4 has them: those of managers where
-// they stayed as they were before.
+// managersOf returns the entries that own something in v4's types; unchanged entries are the ones in managers.
 func managersOf(entries, before []updater.Entry, managers v4fieldpath.ManagedFields) v4fieldpath.ManagedFields {
 	out := make(v4fieldpath.ManagedFields, len(entries))
 	for _, e := range entries {
@@ -185,15 +184,15 @@ func (h host) Convert(v *v4typed.TypedValue, version string) (*v4typed.TypedValu
 func (h host) IsMissingVersionError(err error) bool { return h.u.Converter.IsMissingVersionError(err) }
 
 func (h host) Filter(version string, set *fieldpath.Set) (*fieldpath.Set, error) {
-	at := v4fieldpath.APIVersion(version)
-	if ignored := h.u.IgnoredFields[at]; ignored != nil {
+	apiVersion := v4fieldpath.APIVersion(version)
+	if ignored := h.u.IgnoredFields[apiVersion]; ignored != nil {
 		ours, err := FromSet(ignored)
 		if err != nil {
 			return nil, below(fmt.Sprintf("ignored fields of %q: ", version), err)
 		}
 		return set.RecursiveDifference(ours), nil
 	}
-	if f := h.u.IgnoreFilter[at]; f != nil {
+	if f := h.u.IgnoreFilter[apiVersion]; f != nil {
 		return FromSet(f.Filter(Set(set)))
 	}
 	return set, nil

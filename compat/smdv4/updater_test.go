@@ -125,8 +125,7 @@ func (f flaky) Convert(v *v4typed.TypedValue, _ v4fieldpath.APIVersion) (*v4type
 
 func (f flaky) IsMissingVersionError(error) bool { return false }
 
-// Wherever a conversion fails on the way, the write goes on: either what was
-// dropped is removed, or nothing is.
+// Wherever a conversion fails, the write succeeds: either dropped fields are removed, or nothing is.
 func TestConversionsThatFail(t *testing.T) {
 	removed := 0
 	for n := range 20 {

@@ -145,8 +145,7 @@ func (u *Updater) start(live, other *v6typed.TypedValue, version v6fieldpath.API
 	return w, before, err
 }
 
-// managersOf returns the entries that own something as v6 has them: those of managers where
-// they stayed as they were before.
+// managersOf returns the entries that own something in v6's types; unchanged entries are the ones in managers.
 func managersOf(entries, before []updater.Entry, managers v6fieldpath.ManagedFields) v6fieldpath.ManagedFields {
 	out := make(v6fieldpath.ManagedFields, len(entries))
 	for _, e := range entries {
@@ -187,15 +186,15 @@ func (h host) Convert(v *v6typed.TypedValue, version string) (*v6typed.TypedValu
 func (h host) IsMissingVersionError(err error) bool { return h.u.Converter.IsMissingVersionError(err) }
 
 func (h host) Filter(version string, set *fieldpath.Set) (*fieldpath.Set, error) {
-	at := v6fieldpath.APIVersion(version)
-	if ignored := h.u.IgnoredFields[at]; ignored != nil {
+	apiVersion := v6fieldpath.APIVersion(version)
+	if ignored := h.u.IgnoredFields[apiVersion]; ignored != nil {
 		ours, err := FromSet(ignored)
 		if err != nil {
 			return nil, below(fmt.Sprintf("ignored fields of %q: ", version), err)
 		}
 		return set.RecursiveDifference(ours), nil
 	}
-	if f := h.u.IgnoreFilter[at]; f != nil {
+	if f := h.u.IgnoreFilter[apiVersion]; f != nil {
 		return FromSet(f.Filter(Set(set)))
 	}
 	return set, nil

@@ -46,7 +46,7 @@ type patterns struct {
 	compiled map[string]*regexp.Regexp // nil for what is no pattern
 }
 
-// maxPatterns bounds patterns that a program makes anew again and again.
+// maxPatterns bounds the cache for programs that keep making new patterns.
 const maxPatterns = 1 << 12
 
 var names, paths patterns

@@ -95,7 +95,7 @@ var named = regexp.MustCompile(`^(.*) "([^"]*)"$`)
 
 // decode decodes a value strictly. Its errors have the paths of what is unknown or of another type.
 func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
-	at := func(name string) *field.Path {
+	pathOf := func(name string) *field.Path {
 		if name == "" {
 			return path
 		}
@@ -104,7 +104,7 @@ func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
 	unknown, err := utiljson.UnmarshalStrict(text, into)
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		all = append(all, field.TypeInvalid(at(wrong.Field), field.OmitValueType{},
+		all = append(all, field.TypeInvalid(pathOf(wrong.Field), field.OmitValueType{},
 			fmt.Sprintf("expected %s, got %s", cmp.Or(kinds[wrong.Type.Kind()], "an object"),
 				strings.Fields(wrong.Value)[0]))) // behind it is a number that was read
 	} else if err != nil {
@@ -112,7 +112,7 @@ func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
 	}
 	for _, err := range unknown {
 		parts := append(named.FindStringSubmatch(err.Error()), err.Error(), "", "")
-		all = append(all, field.Forbidden(at(parts[2]), parts[1]))
+		all = append(all, field.Forbidden(pathOf(parts[2]), parts[1]))
 	}
 	return all
 }
@@ -154,8 +154,8 @@ func (p *Policy) Validate() (all field.ErrorList) {
 		all = append(all, r.validate(path)...)
 		all = append(all, oneOf(path.Child("decision"), r.Decision, decisions)...)
 	}
-	for i, one := range p.Permissions {
-		all = append(all, one.rule().validate(field.NewPath("permissions").Index(i))...)
+	for i, permission := range p.Permissions {
+		all = append(all, permission.rule().validate(field.NewPath("permissions").Index(i))...)
 	}
 	for i, e := range p.Examples {
 		path := field.NewPath("examples").Index(i)
@@ -206,7 +206,7 @@ func oneOf[T ~string](path *field.Path, value T, known []T) field.ErrorList {
 	if slices.Contains(known, value) {
 		return nil
 	}
-	known = slices.DeleteFunc(slices.Clone(known), func(one T) bool { return one == "" })
+	known = slices.DeleteFunc(slices.Clone(known), func(name T) bool { return name == "" })
 	return field.ErrorList{field.NotSupported(path, value, known)}
 }
 

@@ -231,14 +231,14 @@ func (p *Policy) Permits(obj *metav1.PartialObjectMetadata, owner Owner, field f
 	if v := p.decide(obj, owner, paths); v.Decision == conflicts.GiveUp || v.Decision == conflicts.Share {
 		return true
 	}
-	return p != nil && slices.ContainsFunc(p.Permissions, func(one Permission) bool {
-		return one.rule().matches(obj, owner, paths)
+	return p != nil && slices.ContainsFunc(p.Permissions, func(permission Permission) bool {
+		return permission.rule().matches(obj, owner, paths)
 	})
 }
 
 // Names reports whether a permission or a rule names a manager: one that says for whom it is, and is for it.
 func (p *Policy) Names(manager string) bool {
 	isNamed := func(managers []string) bool { return len(managers) > 0 && anyOf(managers, manager) }
-	return p != nil && (slices.ContainsFunc(p.Permissions, func(one Permission) bool { return isNamed(one.Managers) }) ||
+	return p != nil && (slices.ContainsFunc(p.Permissions, func(permission Permission) bool { return isNamed(permission.Managers) }) ||
 		slices.ContainsFunc(p.Rules, func(r Rule) bool { return isNamed(r.Managers) }))
 }

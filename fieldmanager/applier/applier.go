@@ -6,8 +6,7 @@
 //
 // An apply is skipped only if the server itself responded to the same intent with the same object before. So the first
 // apply after a change of either is sent, and one more, to which the server responds with the object as it is; then
-// none is. What is sent is planned ([plans.New]) only if its conflicts have to be decided, and every error is the
-// server's own.
+// none is. An apply is planned ([plans.New]) only if its conflicts have to be decided, and all errors are the server's.
 //
 // # Conflicts
 //

@@ -217,8 +217,7 @@ func TestStatusOfOthers(t *testing.T) {
 	})
 }
 
-// late answers with the resourceVersions of writes of which the answers overtook
-// each other.
+// late responds with the resourceVersions of writes whose responses overtook each other.
 type late struct{ versions []string }
 
 func (l *late) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions,

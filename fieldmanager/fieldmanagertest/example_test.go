@@ -64,7 +64,7 @@ spec:
 	// [alice bob ctl] ends otherwise than [alice ctl bob]
 }
 
-// Managers that keep to fields of their own get along in any order.
+// Managers that write only their own fields have the same result in any order.
 func ExampleHarness_Interleave_converges() {
 	h := fieldmanagertest.New(exampleT{}, fieldmanagertest.WithSchema(`
 spec: {type: object, properties: {a: {type: integer}, b: {type: integer}}}

@@ -87,8 +87,8 @@ func TestInvalidWrites(t *testing.T) {
 	}
 }
 
-// TestWritesToAnotherObject shows that no write makes another object of the one that
-// is there, as none does through a server's URL.
+// TestWritesToAnotherObject shows that no write turns the existing object into another one, as none does through a
+// server's URL.
 func TestWritesToAnotherObject(t *testing.T) {
 	const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 	for _, c := range []struct {

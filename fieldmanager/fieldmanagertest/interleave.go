@@ -130,7 +130,7 @@ func countOrders(sequences [][]Write) *big.Int {
 	return total
 }
 
-// allOrders yields every order that begins with begin and goes on with the sequences, sorted. There may be more than
+// allOrders yields every order that begins with begin and continues with the sequences, sorted. There may be more than
 // fit into memory.
 func allOrders(begin []int, sequences [][]Write) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
@@ -200,11 +200,11 @@ func (w *interleaver) run(order []int) Order {
 }
 
 // place returns the position of text in list. It appends new texts.
-func place(at map[string]int, list *[]string, text string) int {
-	i, ok := at[text]
+func place(places map[string]int, list *[]string, text string) int {
+	i, ok := places[text]
 	if !ok {
 		i = len(*list)
-		at[text] = i
+		places[text] = i
 		*list = append(*list, text)
 	}
 	return i

@@ -140,12 +140,12 @@ func (st *step) withoutWrites() error {
 	return fmt.Errorf("step %q: expected writes after it", st.name)
 }
 
-func (st *step) parseWords(of stepWord, words []string) error {
+func (st *step) parseWords(kind stepWord, words []string) error {
 	st.keys = map[string]string{}
 	for _, word := range words {
 		key, value, isKey := strings.Cut(word, "=")
 		switch {
-		case isKey && slices.Contains(of.keys, key):
+		case isKey && slices.Contains(kind.keys, key):
 			st.keys[key] = value
 		case isKey:
 			return fmt.Errorf("unknown word %q", word)
@@ -156,7 +156,7 @@ func (st *step) parseWords(of stepWord, words []string) error {
 		}
 	}
 	rest := st.list
-	if of.hasManager && len(rest) > 0 {
+	if kind.hasManager && len(rest) > 0 {
 		st.write.manager, rest = rest[0], rest[1:]
 	}
 	if st.word != "schema" && len(rest) > 0 { // which has versions

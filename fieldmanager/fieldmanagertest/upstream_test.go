@@ -173,8 +173,8 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 	return out.(*unstructured.Unstructured), now, nil
 }
 
-// modelsOf returns the OpenAPI models of the kind that was written, at every
-// version: those of the definition, or those of the embedded document.
+// modelsOf returns the OpenAPI models of the kind that was written, at every version: from the definition, or from the
+// embedded document.
 func modelsOf(c call) (map[string]*spec.Schema, error) {
 	switch {
 	case c.manager.Kind() == scaleKind: // which is in the documents of the resources with that subresource
@@ -182,7 +182,7 @@ func modelsOf(c call) (map[string]*spec.Schema, error) {
 	case c.server.crd == nil:
 		return oracle.BuiltinModels(c.manager.Kind().GroupVersion())
 	}
-	// The metadata of every object is that of the built-in types.
+	// The metadata of every object has the built-in type.
 	embedded, err := oracle.BuiltinModels(schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"})
 	if err != nil {
 		return nil, err

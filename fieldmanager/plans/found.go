@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FoundBy returns the conflicts that a server's response of an apply names, for [Options].Found, without values. They
-// are those of entries of live, of any version; paths are of the version of the owner's entry. There are none if the
+// FoundBy returns the conflicts that a server's response of an apply names, for [Options].Found, without values. The
+// owners have entries in live, of any version; paths are of the version of the owner's entry. There are none if the
 // error is no conflict of an apply. The error says that a cause is about no entry of live: the object has changed
 // since, or the server is an unknown one. known are conflicts with known values, such as a plan's: they are returned as
 // they are. An owner that the apply itself would make, [fieldmanager.BeforeFirstApply], is found only among them.

@@ -31,7 +31,7 @@ type OwnershipChange struct {
 
 // ownershipChanges returns how the entries of the merged object differ from live's.
 func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
-	before, _ := managedfields.Read(w.live) // none of nil; the apply has read live's, and written those of merged
+	before, _ := managedfields.Read(w.live) // nil has none; the apply has read live's entries, and written merged's
 	after, _ := managedfields.Read(merged)
 	out := OwnershipChanges(before, after)
 	removed := map[string]*fieldpath.Set{} // by version

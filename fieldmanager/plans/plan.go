@@ -170,10 +170,10 @@ func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
 // New returns the plan of an apply with the same arguments. Conflicts are no error; any other error is Apply's,
 // or [ErrPrecondition].
 //
-// Outcome is that of a server that merges as the engine does, restores the fields that the write resets (the
+// Outcome is the outcome on a server that merges as the engine does, restores the fields that the write resets (the
 // ResetFields of m) and the fields of metadata that only a server sets, sets defaults, and writes nothing if the result
-// equals the stored object, the times of entries aside. So a plan is right if live is recent, and if the options are
-// those of the server: reset fields, defaults and semantics. A plan does not know validation and admission.
+// equals the stored object, the times of entries aside. So a plan is right if live is recent, and if the options match
+// the server: reset fields, defaults and semantics. A plan does not know validation and admission.
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, options Options) (
 	*Plan, error) {
 	if m == nil {
@@ -366,17 +366,17 @@ func (p *Plan) Changes() iter.Seq[Change] {
 // Changes yields the fields that differ between two versions of an object of type t: first those that are added or
 // modified, then those that are removed, then the lists that are reordered, each in the order of fieldpath.Set.All. If
 // only items differ that do not fit their type, such as one without a key, their lists are modified. There are none if
-// the semantics, nil for those of JSON, say that both are equal.
+// both are equal by the semantics; nil means the semantics of JSON.
 func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string]any) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		if semantics.Equal(t, before, after) {
 			return
 		}
-		c, of := semantics.Compare(t, before, after), t
+		c, typ := semantics.Compare(t, before, after), t
 		reordered := t.Reordered(before, after)
 		if c.AddedOrModified().IsEmpty() && c.Removed.IsEmpty() && reordered.IsEmpty() {
-			of = typed.Deduced()
-			c = semantics.Compare(of, before, after)
+			typ = typed.Deduced()
+			c = semantics.Compare(typ, before, after)
 		}
 		finder := values.NewFinder()
 		for _, part := range [...]struct {
@@ -385,7 +385,7 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 		}{
 			{Added, topmost(c.Added)}, {Modified, c.Modified}, {Removed, topmost(c.Removed)}, {Reordered, reordered},
 		} {
-			for path, values := range finder.Pairs(of, part.set, before, after) {
+			for path, values := range finder.Pairs(typ, part.set, before, after) {
 				if !yield(Change{part.kind, slices.Clone(path), values[0], values[1]}) {
 					return
 				}

@@ -185,7 +185,7 @@ alice gains .spec.text shares .spec.text
 before-first-apply gains .spec,.spec.count,.spec.text shares .spec.text`, oneLine(p))
 }
 
-// keeping is a filter of a host: it keeps the paths at and below those of a set.
+// keeping is a filter of a host: it keeps the paths at and below the paths of a set.
 type keeping struct{ *fieldpath.Set }
 
 func (k keeping) Filter(set *fieldpath.Set) *fieldpath.Set { return set.AtOrBelow(k.Set) }
@@ -270,8 +270,8 @@ func TestPlanRemovesNothingThatIsReset(t *testing.T) {
 	}
 }
 
-// An entry that is dated anew moves to another place in the list, which a server
-// writes even where the object came out the same.
+// An entry that gets a new time moves to another place in the list, which a server writes even if the object stays the
+// same.
 func TestPlanOfAnotherOrderOfEntries(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	pod := func(text string) *unstructured.Unstructured {
@@ -435,8 +435,7 @@ func TestOutcomesAsText(t *testing.T) {
 	}
 }
 
-// TestPlanOfABrokenEntry: what an entry owned that can't be decoded counts as
-// nothing, and the host is told.
+// TestPlanOfABrokenEntry: an entry that can't be decoded owns nothing, and the host gets a warning.
 func TestPlanOfABrokenEntry(t *testing.T) {
 	type m = map[string]any
 	entry := func(manager string, fields m) m {

@@ -29,8 +29,8 @@ func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]a
 	return putBackFiltered(t, live, merged, reset)
 }
 
-// putBackFiltered restores live's values of the changed paths that the filter of the write leaves out: those that are
-// not plain fields, and those of filters that are not sets.
+// putBackFiltered restores live's values of the changed paths that the filter of the write excludes: paths that are not
+// plain fields, and paths of filters that are not sets.
 func putBackFiltered(t *typed.Type, live, merged map[string]any, reset fieldpath.Filter) (map[string]any, error) {
 	c := t.Compare(live, merged).Map(func(s *fieldpath.Set) *fieldpath.Set { return s.Difference(reset.Filter(s)) })
 	if c.IsUnchanged() {

@@ -74,11 +74,11 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	}
 	options.Found = nil // they are decided
 	forced, shared := fieldpath.NewSet(decided[conflicts.Force]...), fieldpath.NewSet(decided[conflicts.Share]...)
-	there := shared.Intersection(allPaths(t, liveTree))
-	if tree, err = withShared(t, tree, liveTree, there); err != nil {
+	existing := shared.Intersection(allPaths(t, liveTree))
+	if tree, err = withShared(t, tree, liveTree, existing); err != nil {
 		return nil, err
 	}
-	left := fieldpath.NewSet(decided[conflicts.GiveUp]...).Union(shared.Difference(there))
+	left := fieldpath.NewSet(decided[conflicts.GiveUp]...).Union(shared.Difference(existing))
 	out.Force = !forced.IsEmpty()
 	options.Force = out.Force
 	// The container of what is left out may then be in conflict itself: an item or map entry stays, and live has null
@@ -101,7 +101,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 			if forced.Has(c.Path) {
 				continue
 			}
-			if _, there := t.Get(tree, c.Path); !there {
+			if _, exists := t.Get(tree, c.Path); !exists {
 				return nil, fmt.Errorf("%s: still in conflict with %q after it was decided", c.Path, c.Owner.Manager)
 			}
 			paths = append(paths, withoutKeyField(t, tree, c.Path))

@@ -28,7 +28,7 @@ import (
 type attack struct {
 	name string
 	why  string // what it goes for
-	gets string // what it comes to, for who reads the table
+	gets string // the result, for readers of the table
 	size int    // how large it is first; then four times that; 1 for what has no size
 	// build makes the input of a size, and returns what is done with it. That is
 	// done several times, so it may change nothing.

@@ -187,7 +187,7 @@ func items(n int, value string) []any {
 	return out
 }
 
-// all does several things, and returns the first error that is none.
+// all does several things, and returns the first error.
 func all(steps ...func() error) func() error {
 	return func() error {
 		for _, step := range steps {

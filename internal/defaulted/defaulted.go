@@ -12,10 +12,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Without returns those of the fields of object that a server would not set again, to the same value, if the object
-// came without them: the defaults of the type, and those that defaulter sets in code; nil for none. Nor does it return
-// nulls, which servers set for Go structs that are empty: Kubernetes before 1.35 stores creationTimestamp: null in
-// every template. Nothing is changed.
+// Without returns fields without the ones that a server sets to the same value if object lacks them: the defaults of
+// the type, and the defaults that defaulter, nil for none, sets in code. Nor does it return nulls, which servers set
+// for Go structs that are empty: Kubernetes before 1.35 stores creationTimestamp: null in every template. Nothing is
+// changed.
 func Without(
 	t *typed.Type, object map[string]any, fields *fieldpath.Set, defaulter func(runtime.Object),
 ) *fieldpath.Set {

@@ -81,7 +81,7 @@ func Outline(document []byte, maxAdded int) ([]byte, error) {
 type outline struct {
 	text       []byte
 	added, max int                 // bytes in the place of aliases
-	expanding  map[*yaml.Node]bool // what the aliases around a value stand for
+	expanding  map[*yaml.Node]bool // the size of the values of aliases around a value
 }
 
 // write writes a value or, if it is merged, the members of a mapping or of several.

@@ -45,9 +45,9 @@ func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
 	return b.Set()
 }
 
-// RemoveFromTree returns tree, a FieldsV1 of an unstructured object in canonical form, without the paths of s. It does not
-// change tree, and shares with it the maps that are not on these paths. It costs O(nodes of s), and a copy of the others:
-// maps have no order, so nothing is sorted.
+// RemoveFromTree returns tree, a FieldsV1 of an unstructured object in canonical form, without the paths of s. It does
+// not change tree, and shares with it the maps that are not on these paths. It costs O(nodes of s), and a copy of the
+// others: maps have no order, so nothing is sorted.
 //
 //	FromTree(RemoveFromTree(s, tree))  ==  FromTree(tree).Difference(s)
 func RemoveFromTree(s *fieldpath.Set, tree map[string]any) map[string]any {

@@ -58,7 +58,7 @@ func kindAndText(m textMember) (kind, string) {
 
 func compareMembers(a, b textMember) int { return a.elem.Compare(b.elem) }
 
-// omitted are paths that a [Writer] leaves out: those of except, and those of reset with all paths below them.
+// omitted are paths that a [Writer] omits: the paths of except, and the paths of reset with all paths below them.
 type omitted struct {
 	except, reset     *fieldpath.Set
 	isExcept, isReset bool // the path of the member itself

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/folder"
 )
 
-// TestFiles lays folders out, from a name to what a link leads to, or to "" for a file.
+// TestFiles makes folders, from a name to the target of a link, or to "" for a file.
 func TestFiles(t *testing.T) {
 	for _, row := range []struct {
 		name  string

@@ -13,10 +13,10 @@ import (
 )
 
 // Added returns what b has and a does not, of objects of type t, as FieldsV1 in canonical form without what is omitted:
-// the Added of values.CompareAndValidate of their trees, without making these. ok is false if something was
-// modified or removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are
-// pointers to structs of one Go type. Fields of which except has the path, but none below, are not read. See
-// [fieldsets.Writer.Omit] for except and filter.
+// the Added of values.CompareAndValidate of their trees, without making these. ok is false if something was modified or
+// removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are pointers to structs
+// of one Go type. Fields whose path is in except, without paths below it, are not read. See [fieldsets.Writer.Omit] for
+// except and filter.
 //
 // It is for objects that are created, where all but a few fields of a are left out.
 //
@@ -110,16 +110,16 @@ func (w *writer) addedTo(t *typed.Type, f *form, a, b reflect.Value, except *fie
 	return false
 }
 
-// fieldTypes are the types of the fields of a form in a map: types[i] is that of fields[i].
+// fieldTypes are the types of the fields of a form in a map: types[i] is the type of fields[i].
 type fieldTypes struct {
-	of    *typed.Map
+	m     *typed.Map
 	types []*typed.Type
 }
 
 // typesIn returns the type of each of f.fields in m; nil if m can't have it. It keeps the last result, because a Go
 // type nearly always is of the same topology.
 func (f *form) typesIn(m *typed.Map) []*typed.Type {
-	if last := f.lastTypes.Load(); last != nil && last.of == m {
+	if last := f.lastTypes.Load(); last != nil && last.m == m {
 		return last.types
 	}
 	types := make([]*typed.Type, len(f.fields))

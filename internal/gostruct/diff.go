@@ -14,11 +14,11 @@ import (
 //	a  {spec: {image: x, ports: [{port: 80}]}}               →  {spec: {image: x}}
 //	b  {spec: {image: y, ports: [{port: 80}], args: [q]}}    →  {spec: {image: y, args: [q]}}
 //
-// Entries of maps and fields of structs are left out one by one. So are those of the items of keyed lists that have the
-// same keys in the same order, but not their key fields; other lists are left out only as a whole. Values that differ
-// in Go and may be equal in JSON, such as two quantities, are in both trees. What is left out can't be found invalid,
-// as nobody changed it. It costs one look at each field, and a tree of what differs. The error is that of [Tree], for a
-// value that differs.
+// Entries of maps and fields of structs are left out one by one. So are equal fields of items of keyed lists that have
+// the same keys in the same order, but not their key fields; other lists are left out only as a whole. Values that
+// differ in Go and may be equal in JSON, such as two quantities, are in both trees. What is left out can't be found
+// invalid, as nobody changed it. It costs one look at each field, and a tree of what differs. For a value that differs,
+// the error is an error of [Tree].
 func Diff(t *typed.Type, a, b any, except ...string) (ta, tb map[string]any, err error) {
 	av, err1 := structOf(a)
 	bv, err2 := structOf(b)
@@ -173,7 +173,7 @@ func diffItems(t *typed.Type, f *form, a, b reflect.Value, depth int) (before, a
 				return nil, nil, false
 			}
 			kv, kf, inA := field.in(x)
-			ov, of, inB := field.in(y)
+			ov, fieldValue, inB := field.in(y)
 			if inA != inB {
 				return nil, nil, false
 			}
@@ -181,9 +181,9 @@ func diffItems(t *typed.Type, f *form, a, b reflect.Value, depth int) (before, a
 				continue
 			}
 			kf, kv = indirect(kf, kv)
-			of, ov = indirect(of, ov)
+			fieldValue, ov = indirect(fieldValue, ov)
 			value, err := kf.scalar(kv)
-			if err != nil || kf != of || !equalScalars(kf, kv, ov) {
+			if err != nil || kf != fieldValue || !equalScalars(kf, kv, ov) {
 				return nil, nil, false
 			}
 			key[name] = value

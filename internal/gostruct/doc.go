@@ -7,13 +7,13 @@
 //	err := gostruct.Decode(tree, pod)           // a tree as a struct
 //
 // A value is what runtime.DefaultUnstructuredConverter.ToUnstructured makes of it. Where that differs from
-// encoding/json, the objects that servers store are what ToUnstructured makes, and so it is followed:
+// encoding/json, the objects that servers store are what ToUnstructured makes, so this package does the same:
 //
-//   - A name that several fields of a struct and of those embedded in it have is that of the last of them that is not
-//     left out, in the order of the source; encoding/json takes the shallowest.
-//   - The option ",string" does nothing, and encoding.TextMarshaler is not asked.
+//   - If several fields of a struct and of its embedded structs have the same name, it belongs to the last one that is
+//     not omitted, in the order of the source; encoding/json takes the shallowest.
+//   - The option ",string" does nothing, and encoding.TextMarshaler is not called.
 //   - A field of a string, bool or number kind is its plain value although its type has a MarshalJSON; in a list, in a
-//     map or behind a pointer it is asked.
+//     map or behind a pointer it is called.
 //   - A field named "-" is left out, even with a comma: `json:"-,"`.
 //   - Floats stay floats: a float32 is widened, not read back from its shortest decimal, and a whole float64 is no
 //     int64. Numbers are equal by value.

@@ -158,7 +158,7 @@ func Copy(obj runtime.Object) runtime.Object {
 		copied := reflect.New(v.Type())
 		copied.Elem().Set(v)
 		out := copied.Interface().(runtime.Object)
-		if at := metadataAt(obj); at != 0 && at != metadataAt(out) { // it may be behind a pointer
+		if address := metadataAt(obj); address != 0 && address != metadataAt(out) { // it may be behind a pointer
 			return out
 		}
 	}

@@ -199,7 +199,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDecode: trees of objects, and values that do not fit, come to what apimachinery's converter makes of them.
+// TestDecode: trees of objects, and values that do not fit, have the same result as with apimachinery's converter.
 func TestDecode(t *testing.T) {
 	trees := []map[string]any{
 		{"always": int64(1)}, {"count": int64(1 << 40)}, {"bytes": "!"}, {"at": "never"}, {"labels": []any{}}, {"set": "x"},

@@ -31,15 +31,14 @@ import (
 //     nothing when it is applied.
 //   - The outcome of a plan is the outcome of the apply.
 //
-// There is one exception (spec rule 4.2): an empty list owns nothing, so that a list
-// goes with the last item that an intent drops although the intent has it empty. The
-// second apply brings the empty list, and only that, or a conflict over it; the third
-// changes nothing, but for entries where there were none.
+// There is one exception (spec rule 4.2): an empty list owns nothing, so that a list is removed with the last item that
+// an intent drops, although the intent has it empty. The second apply brings the empty list, and only that, or a
+// conflict over it; the third changes nothing, but for entries where there were none.
 type Laws struct {
 	// At returns a field manager whose clock always shows the given time. Its options are the same
 	// for every time, and reset no fields.
 	At func(time.Time) (*fieldmanager.FieldManager, error)
-	// Type is that of the objects.
+	// Type is the type of the objects.
 	Type *typed.Type
 	// Through returns an object, also one that is unstructured, as it is stored; nil for as it
 	// is. It may drop nulls and empty containers, as Go structs do. Then times of entries are not compared, for the
@@ -251,8 +250,8 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 	return nil
 }
 
-// ownable reports whether any path of set is that of something in tree that an intent
-// can own: an empty list is not (spec rule 4.2), nor is what is not there.
+// ownable reports whether any path of set selects a value in tree that an intent can own: an empty list can't be owned
+// (spec rule 4.2).
 func (l Laws) ownable(tree map[string]any, set *fieldpath.Set) bool {
 	for path := range set.Leaves().All() {
 		v, ok := l.Type.Get(tree, path)
@@ -423,8 +422,8 @@ func onlyEmptyLists(v any) bool {
 	return false
 }
 
-func treesOf(one, other runtime.Object) (a, b map[string]any, err error) {
-	if a, err = treeOf(one); err == nil {
+func treesOf(x, other runtime.Object) (a, b map[string]any, err error) {
+	if a, err = treeOf(x); err == nil {
 		b, err = treeOf(other)
 	}
 	return a, b, err

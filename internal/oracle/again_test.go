@@ -115,7 +115,7 @@ func TestResetName(t *testing.T) {
 }
 
 // TestConflictOverNull: where a removal leaves a container as empty as it was, it is null with upstream, and so in
-// conflict with who owns it (doc/differences.md, 1).
+// conflict with its owners (doc/differences.md, 1).
 func TestConflictOverNull(t *testing.T) {
 	w := &World{}
 	require.NoError(t, w.SetSpec(spec.Schema{}))
@@ -186,7 +186,7 @@ func dropAmongDuplicates(t *testing.T, keys int) {
 	for i := range 2 * keys {
 		items = append(items, map[string]any{"name": fmt.Sprint(i % keys), "b": fmt.Sprint(i), "c": fmt.Sprint(i)})
 	}
-	// One item is there once, so that the list certainly stays.
+	// One item exists once, so that the list certainly stays.
 	items = append(items, map[string]any{"name": fmt.Sprint(keys), "c": "1"})
 	entry := func(manager, field string) any {
 		return map[string]any{

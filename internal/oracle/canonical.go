@@ -15,11 +15,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// RunCanonical holds Canonical semantics (spec rule 11.1) against upstream. Both
-// engines are told the same, but Tenure in words chosen at random: other spellings
-// of a quantity and of an instant, empty lists where there is nothing. So told,
-// it must come to the conflicts, the owners and, but for the words, the object
-// that upstream comes to when every word is the canonical one.
+// RunCanonical holds Canonical semantics (spec rule 11.1) against upstream. Both engines are told the same, but Tenure
+// in words chosen at random: other spellings of a quantity and of an instant, empty lists where there is nothing. Then
+// its conflicts and owners must equal upstream's with canonical words only, and so must the object, except for the
+// words.
 func RunCanonical(data []byte) error {
 	g := NewGen(data)
 	c, err := newCanonicalWorld()

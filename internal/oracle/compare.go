@@ -59,9 +59,8 @@ func CompareErrors(upstream, tenure error) error {
 	return nil
 }
 
-// refusesDuplicates reports whether upstream refuses duplicates that an update
-// let in, once an entry is of another version than the write; Tenure does not
-// (doc/differences.md, 3). An intent with duplicates is refused by both.
+// refusesDuplicates reports whether upstream rejects duplicates of an earlier update, once an entry is of another
+// version than the write; Tenure does not (doc/differences.md, 3). An intent with duplicates is refused by both.
 func refusesDuplicates(upstream error) bool {
 	return strings.Contains(upstream.Error(), "duplicate entries for key") &&
 		!strings.Contains(upstream.Error(), "failed to create typed patch object")
@@ -224,7 +223,8 @@ func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	if missing = i.missing(tree); !isMap && object != nil || missing.IsEmpty() {
 		return object, nil
 	}
-	merged, err := i.Type.Merge(tree, i.Type.Extract(i.Tree, missing, true), typed.Rules{AllowDuplicates: true, AllowUnknown: true})
+	merged, err := i.Type.Merge(tree, i.Type.Extract(i.Tree, missing, true),
+		typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	if err != nil {
 		return object, nil
 	}
@@ -254,7 +254,7 @@ func (i Intent) missing(tree map[string]any) *fieldpath.Set {
 		if !isEmpty(v) {
 			continue
 		}
-		if _, there := i.Type.Get(tree, path); !there && i.hasItems(tree, path[:len(path)-1]) {
+		if _, exists := i.Type.Get(tree, path); !exists && i.hasItems(tree, path[:len(path)-1]) {
 			paths = append(paths, slices.Clone(path))
 		}
 	}

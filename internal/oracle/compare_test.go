@@ -72,8 +72,8 @@ func TestWithMissing(t *testing.T) {
 	}
 }
 
-// TestWithMissingAround: a container that is added around what the intent owns counts as missing, too: upstream
-// removed it from others who own it.
+// TestWithMissingAround: a container that is added around a field of the intent is treated as missing, too: upstream
+// removed it from its other owners.
 func TestWithMissingAround(t *testing.T) {
 	intent := oracle.Intent{
 		Tree: map[string]any{"a": map[string]any{"b": nil}, "c": map[string]any{"d": nil}}, Type: typed.Deduced(),

@@ -20,12 +20,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Definition is a kind that both engines know, such as that of a CustomResourceDefinition. Its versions are converted
-// by their names only.
+// Definition is a kind that both engines know, such as the kind of a CustomResourceDefinition. Its versions are
+// converted by their names only.
 type Definition struct {
 	Kind     schema.GroupKind
 	Versions []string
-	// Schemas are those of the objects at each version, without references.
+	// Schemas are the schemas of the objects at each version, without references.
 	Schemas   map[string]*spec.Schema
 	HasStatus bool // as a subresource
 	Upstream  managedfields.TypeConverter
@@ -37,7 +37,7 @@ type Definition struct {
 	Server func() Server
 }
 
-// History is what came of writes to one object, the first of which creates it.
+// History has the results of writes to one object; the first one creates it.
 type History struct {
 	Writes []Write
 	Stored int // how many of them upstream, or the server, did not refuse

@@ -52,8 +52,8 @@ func (c *FailingConverter) Convert(ctx context.Context, obj runtime.Object, to s
 }
 
 // Failing returns a random converter that fails.
-func (g *Gen) Failing(by fieldmanager.Converter, versions ...string) *FailingConverter {
-	return &FailingConverter{Converter: by, Version: append(versions, "")[g.Intn(len(versions)+1)],
+func (g *Gen) Failing(converter fieldmanager.Converter, versions ...string) *FailingConverter {
+	return &FailingConverter{Converter: converter, Version: append(versions, "")[g.Intn(len(versions)+1)],
 		First: 1 + min(g.Intn(4), g.Intn(4)), ForGood: g.Intn(3) > 0}
 }
 
@@ -193,7 +193,7 @@ func (o Outage) isEmptyList(tree map[string]any, path fieldpath.Path) bool {
 	return ok && len(list) == 0
 }
 
-// lost returns the paths of set but those of empty lists in the object, which others lose for the same reason.
+// lost returns the paths of set except empty lists in the object, which others lose for the same reason.
 func (o Outage) lost(set *fieldpath.Set, failing map[string]any) (out []string) {
 	for path := range set.All() {
 		if !o.isEmptyList(failing, path) {

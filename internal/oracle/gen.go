@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// Gen makes random schemas, values, edits of values and writes from a string of bytes; when they run out, it makes
-// the simplest ones. All fuzzers that compare Tenure with upstream draw from it. A string of at most eight bytes is
-// the seed of a longer one, so that a fuzzer that changes a bit comes to another world.
+// Gen makes random schemas, values, edits of values and writes from a string of bytes; when they run out, it makes the
+// simplest ones. All fuzzers that compare Tenure with upstream draw from it. A string of at most eight bytes is the
+// seed of a longer one, so that a fuzzer that changes a bit makes another world.
 //
-// Lists and maps mostly have 0 to 3 items. The sizes of large ones are those of a [Profile]; they cost a few bytes
-// each, as their items are alike but for their keys and a few that differ.
+// Lists and maps mostly have 0 to 3 items. A [Profile] has the sizes of large ones; they cost a few bytes each, as
+// their items are alike but for their keys and a few that differ.
 type Gen struct {
 	Profile
 	// Validated says that a server validates values: no item of a list is null.
@@ -22,11 +22,11 @@ type Gen struct {
 	data     []byte
 	odd      bool // the words are odd, and clients do odd things
 	nulls    bool // nulls come up often
-	strict   bool // no value is null, as those of metadata, which a server decodes into Go structs
+	strict   bool // no value is null, as in metadata, which a server decodes into Go structs
 	fixed    bool // the type does not change
 	served   bool // a server gets the writes, which validates names and labels
 	outlived bool // a version may cease to exist, and its entries stay
-	size     int  // of most large lists: those of one world are about as large
+	size     int  // of most large lists: the lists of one world have about the same size
 	room     int  // how many items large lists may still have in the value that is being made
 }
 

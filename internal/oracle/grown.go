@@ -13,8 +13,8 @@ import (
 )
 
 // Grow gives the entries of an object, in place, what upstream needs to find the items of lists that got another key
-// field with a default: the default, in the keys that lack it (doc/differences.md, 34). schemaAt returns the schema of the
-// object at a version. It is the naive twin of what Tenure does to sets.
+// field with a default: the default, in the keys that lack it (doc/differences.md, 34). schemaAt returns the schema of
+// the object at a version. It is the naive twin of what Tenure does to sets.
 func Grow(u *unstructured.Unstructured, schemaAt func(apiVersion string) *spec.Schema) {
 	list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
 	items, _ := list.([]any)
@@ -37,7 +37,8 @@ func GrowSet(set *fieldpath.Set, s *spec.Schema) *fieldpath.Set {
 }
 
 func grown(tree map[string]any, s *spec.Schema) map[string]any {
-	if s == nil || s.Extensions["x-kubernetes-map-type"] == "atomic" || s.Extensions["x-kubernetes-list-type"] == "atomic" {
+	if s == nil || s.Extensions["x-kubernetes-map-type"] == "atomic" ||
+		s.Extensions["x-kubernetes-list-type"] == "atomic" {
 		return tree
 	}
 	keys, _ := s.Extensions["x-kubernetes-list-map-keys"].([]any)
@@ -58,7 +59,7 @@ func grown(tree map[string]any, s *spec.Schema) map[string]any {
 			other, _ := tree[next].(map[string]any)
 			below = bothOf(below, grown(other, s.Items.Schema))
 		} else if _, ok := out[name]; ok {
-			continue // it is there, with what was added to it
+			continue // it exists, with what was added to it
 		}
 		out[name] = below
 	}

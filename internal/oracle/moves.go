@@ -65,8 +65,7 @@ func (w *World) move(g *Gen) (done bool, err error) {
 	mover := ownership.Mover{Types: w.types, Options: options}
 	r, err := mover.Do(context.Background(), w.Live, transfer)
 	if err != nil {
-		// Keys go with their items, managers not to themselves, and fields not to
-		// versions where they are others.
+		// Keys move with their items; no manager moves fields to itself, or to versions where the fields differ.
 		for _, expected := range []string{"part of the key", "hand over to itself", "where they are others"} {
 			if strings.Contains(err.Error(), expected) {
 				return false, nil
@@ -112,7 +111,7 @@ func (w *World) checkMoved(
 			return fmt.Errorf("%v has an empty entry", e.Key)
 		}
 	}
-	// What was chosen, and is a leaf in the object, is with who it was given to.
+	// The chosen leaves of the object are owned by the target of the move.
 	leaves := from.Owned().Leaves()
 	for p := range leaves.AtOrBelow(transfer.Fields).All() {
 		owned := false
@@ -122,7 +121,7 @@ func (w *World) checkMoved(
 		// An intent does not own an empty list, nor an updater's container that is
 		// filled.
 		t := w.types.TypeFor(Kind(strings.TrimPrefix(from.APIVersion, group+"/")))
-		if v, there := t.Get(w.Live.Object, p); there && transfer.To.Operation == "" && isContainer(v) {
+		if v, exists := t.Get(w.Live.Object, p); exists && transfer.To.Operation == "" && isContainer(v) {
 			continue
 		}
 		if !owned {
@@ -147,18 +146,18 @@ func (w *World) checkMoved(
 	t := w.types.TypeFor(Kind(strings.TrimPrefix(gained.APIVersion, group+"/")))
 	// An entry may hold what the object has no more.
 	gains := gained.Owned().Difference(old.Owned())
-	var there []fieldpath.Path
+	var existing []fieldpath.Path
 	for p := range gains.All() {
 		if _, ok := t.Get(w.Live.Object, p); ok {
-			there = append(there, slices.Clone(p))
+			existing = append(existing, slices.Clone(p))
 		}
 	}
-	intent, err := m.Extract(context.Background(), w.Live, fieldpath.NewSet(there...))
+	intent, err := m.Extract(context.Background(), w.Live, fieldpath.NewSet(existing...))
 	if err != nil {
 		return err
 	}
 	if t.Validate(intent.Object, typed.Rules{AllowUnknown: true}) != nil {
-		return nil // items are duplicated since the move's source came to own them, and no intent has such
+		return nil // items are duplicated since the move's source owned them, and no intent has duplicates
 	}
 	owned, err := m.FieldSet(context.Background(), intent)
 	if err != nil {

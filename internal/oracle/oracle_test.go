@@ -64,7 +64,7 @@ func FuzzWrites(f *testing.F) { seeded(f, Run) }
 // FuzzOddWrites is FuzzWrites with what comes up seldom.
 func FuzzOddWrites(f *testing.F) { seeded(f, RunOdd) }
 
-// FuzzCanonical has Tenure, in Canonical semantics, come to what upstream comes to when everybody uses the same words.
+// FuzzCanonical compares Tenure in canonical semantics with upstream when everybody uses the same words.
 func FuzzCanonical(f *testing.F) { seeded(f, RunCanonical) }
 
 // FuzzPlans compares the plan of every apply with the apply itself. The random worlds have each outcome.

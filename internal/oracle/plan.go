@@ -120,7 +120,8 @@ func (w *World) comparePlan(
 		changes++
 	}
 	t := w.typeAt(write.Version)
-	if isValid := t.Validate(live.Object, typed.Rules{AllowDuplicates: true}) == nil; isValid && sameObject != (changes == 0) {
+	isValid := t.Validate(live.Object, typed.Rules{AllowDuplicates: true}) == nil
+	if isValid && sameObject != (changes == 0) {
 		return 0, fmt.Errorf("%d changes; stored: %s", changes, JSON(stored.Object))
 	}
 	return plan.Outcome, nil
@@ -282,7 +283,7 @@ func (w *World) compareWays(
 					return len(o.Path) > len(c.Path) && o.Path[:len(c.Path)].Equal(c.Path)
 				})
 			if list, ok := had.([]any); ok && len(list) == 0 && way != conflicts.Force {
-				continue // it goes with a struct of which all else was dropped, as upstream has it
+				continue // it is removed with a struct whose other fields were dropped, as with upstream
 			}
 			if (had == nil || wanted == nil) && keepsLastApplied(write.Manager, live) &&
 				len(c.Path) == 3 && c.Path[:2].Equal(fieldpath.NewPath("metadata", "annotations")) {
@@ -319,8 +320,8 @@ func (w *World) compareWays(
 	return nil
 }
 
-// sameConflicts reports whether the conflicts of a plan are those of an apply, which does not know whether values are
-// equal for a server.
+// sameConflicts reports whether a plan has the conflicts of an apply, which does not know whether values are equal for
+// a server.
 func sameConflicts(planned, applied conflicts.Conflicts) bool {
 	planned = slices.Clone(planned)
 	for i := range planned {

@@ -164,8 +164,8 @@ func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ow
 	case ToleratesLive(w.typeAt(write.Version), upErr, ownErr, live, applied), w.misfits(own), w.misfits(w.Live):
 		return 19
 	case misfits(upErr) && (w.isVaried || strings.HasPrefix(upErr.Error(), "failed to prune fields: ")):
-		// What fits one version's topology need not fit the other's, nor that of yesterday, which Tenure does not ask;
-		// and what upstream prunes may leave a null among items, which then stops it.
+		// A value that fits one version's topology need not fit the other's, nor an earlier topology, which Tenure does not
+		// use; and upstream's pruning may leave a null among items, which then stops it.
 		return 19
 	}
 	return 0
@@ -251,8 +251,8 @@ func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
 			}
 		}
 		for path := range e.Owned().Difference(had).All() {
-			v, there := typed.Deduced().Get(tree, path)
-			if !there || !path[0].Equal(fieldpath.FieldElement("metadata")) || len(path) > 1 && !isEmpty(v) {
+			v, exists := typed.Deduced().Get(tree, path)
+			if !exists || !path[0].Equal(fieldpath.FieldElement("metadata")) || len(path) > 1 && !isEmpty(v) {
 				return false
 			}
 		}
@@ -303,7 +303,7 @@ func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[stri
 }
 
 // conflictsOverNull reports whether upstream has conflicts that Tenure does not have, all of them over containers that
-// were empty, and of which a removal makes null with upstream (doc/differences.md, 1).
+// were empty, and that upstream's removal turns into null (doc/differences.md, 1).
 func (w *World) conflictsOverNull(write Write, upstream, tenure error) bool {
 	if !write.Apply || !apierrors.IsConflict(upstream) || stopped(tenure) {
 		return false

@@ -128,8 +128,8 @@ func (g *Gen) withAnotherKey(s spec.Schema) spec.Schema {
 	return extended(s, "x-kubernetes-list-map-keys", append(slices.Clone(keys), name))
 }
 
-// Retype returns s with the topology of some of it changed, as a new version of a type may: atomic lists and maps become
-// granular and the other way round, and the items of keyed lists get one more key field.
+// Retype returns s with the topology of some of it changed, as a new version of a type may: atomic lists and maps
+// become granular and the other way round, and the items of keyed lists get one more key field.
 func (g *Gen) Retype(s spec.Schema) spec.Schema {
 	if s.Properties != nil {
 		properties := map[string]spec.Schema{}

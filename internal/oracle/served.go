@@ -269,8 +269,8 @@ func isZero(v any) bool {
 	return v == nil || typed.Equal(v, int64(0))
 }
 
-// compareOwners compares managed fields but for their times. Of what a server sets itself in an update, only the server
-// knows whether it does that before it tracks the update.
+// compareOwners compares managed fields but for their times. Only the server knows whether it sets fields in an update
+// before it tracks the update.
 func (w *World) compareOwners(write Write, asked, want, got *unstructured.Unstructured) error {
 	expected, err1 := managedfields.DecodeTree(managedFields(want.Object))
 	found, err2 := managedfields.DecodeTree(managedFields(got.Object))
@@ -307,14 +307,15 @@ func (w *World) compareOwners(write Write, asked, want, got *unstructured.Unstru
 	return nil
 }
 
-// sendable returns a schema without the properties of which a server refuses random values: those with a format that is
-// no number's, or without a type.
+// sendable returns a schema without the properties whose random values a server rejects: properties with a format other
+// than a number's, or without a type.
 func sendable(s *spec.Schema) *spec.Schema {
 	out := *s
 	out.Properties = map[string]spec.Schema{}
 	for name, sub := range s.Properties {
 		isNumber := strings.HasPrefix(sub.Format, "int") || strings.HasPrefix(sub.Format, "float") || sub.Format == "double"
-		isFree := sub.Extensions["x-kubernetes-int-or-string"] == true || sub.Extensions["x-kubernetes-preserve-unknown-fields"] == true
+		isFree := sub.Extensions["x-kubernetes-int-or-string"] == true ||
+			sub.Extensions["x-kubernetes-preserve-unknown-fields"] == true
 		if (sub.Format == "" || isNumber) && (typeOf(&sub) != "" || isFree) {
 			out.Properties[name] = *sendable(&sub)
 		}

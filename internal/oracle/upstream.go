@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// This file alone imports structured-merge-diff: its version is that of apimachinery.
+// Only this file imports structured-merge-diff, in apimachinery's version.
 
 // filters returns what a write leaves as it is, at all versions, for upstream.
 func (w *World) filters(write Write) map[smdpath.APIVersion]smdpath.Filter {

@@ -96,7 +96,7 @@ func (g *Gen) count() (n int, isLarge bool) {
 	return n, true
 }
 
-// template makes the value of which n items are copies, each of which may hold large lists itself as there is room.
+// template makes the value that n items copy; it may contain large lists if there is room.
 func (g *Gen) template(s *spec.Schema, n int) any {
 	room := g.room
 	g.room = room / n

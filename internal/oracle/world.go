@@ -27,11 +27,11 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 const group = "fuzz.example.dev"
 
-// Versions are those of the random type; they differ in name only.
+// Versions are the versions of the random type; they differ in name only.
 var Versions = []string{"v1", "v2"}
 
-// World is a type and an object of it that both engines write to. The type is a random one, of [World.SetSpec], or
-// that of a [Definition].
+// World is a type and an object of it that both engines write to. The type is a random one, of [World.SetSpec], or the
+// type of a [Definition].
 type World struct {
 	// Spec is the schema of the fields spec and status; see SetSpec.
 	Spec spec.Schema
@@ -46,7 +46,7 @@ type World struct {
 	intents  map[string]map[string]any // the last one of each manager
 	retyped  bool                      // since the last write
 	managers map[string]*fieldmanager.FieldManager
-	other    *spec.Schema // that of all versions but the first, if it is another
+	other    *spec.Schema // the type of all versions but the first, if it differs
 	resets   [][]string   // what writes to the object itself leave as it is, beside the status
 	isVaried bool         // versions may have different topologies
 	upstream managedfields.TypeConverter
@@ -228,8 +228,8 @@ func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
 	return out.(*unstructured.Unstructured), nil
 }
 
-// manager returns Tenure's field manager for a write at a time: the same for all writes that are alike, so that what
-// it remembers of one is there with the next.
+// manager returns Tenure's field manager for a write at a time: the same for all similar writes, so that it remembers
+// one during the next.
 func (w *World) manager(write Write, now time.Time) (m *fieldmanager.FieldManager, err error) {
 	w.now = now
 	key := fmt.Sprint(write.Version, write.Subresource, w.resets)

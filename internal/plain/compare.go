@@ -68,7 +68,7 @@ func compareCharacters(a, b string) int {
 	case b[0] == '"':
 		return 1
 	}
-	// The order of characters is that of their bytes, of which the first ones may be equal.
+	// The order of characters is the order of their bytes; the first bytes may be equal.
 	return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a[0], b[0]))
 }
 

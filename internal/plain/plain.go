@@ -158,12 +158,12 @@ func escape(text string, isName bool) int {
 
 // Unquote returns the value of a JSON string that [String] takes. It shares its memory if it has no escapes.
 func Unquote(text string) string {
-	value, _ := strconv.Unquote(text) // in such strings, Go's escapes are those of JSON
+	value, _ := strconv.Unquote(text) // in such strings, Go's escapes are JSON's
 	return value
 }
 
 // AppendEscaped appends s with the escapes that FieldsV1 has in the names of members and of key fields, if isName is
-// true, or with those of values, which are safe inside HTML.
+// true, or with the escapes of values, which are safe inside HTML.
 func AppendEscaped(b []byte, s string, isName bool) []byte {
 	if isName && UnescapedBytes(s) == len(s) { // most are
 		return append(b, s...)

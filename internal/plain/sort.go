@@ -11,10 +11,10 @@ import (
 // fewTexts is the number of texts up to which comparing them is faster than to make numbers of them.
 const fewTexts = 16
 
-// Sort sorts members as compare does: by the kinds of their elements, and those of one kind by their texts, which are
-// names of fields in the order of their bytes, if the kind is names, and canonical texts in the order of [Compare]
-// otherwise. It costs O(n log n) comparisons of numbers for n members of one kind, where comparisons of texts begin at
-// their first bytes again and again: what all texts begin with is skipped once, and what follows becomes a number.
+// Sort sorts members as compare does: by the kinds of their elements, and elements of one kind by their texts: names of
+// fields in the order of their bytes, other kinds as canonical texts in the order of [Compare]. It costs O(n log n)
+// comparisons of numbers for n members of one kind, where comparisons of texts begin at their first bytes again and
+// again: what all texts begin with is skipped once, and what follows becomes a number.
 //
 // For example, of the keys {"name":"a-17","port":80} and {"name":"a-9","port":80}, the numbers are the bytes 17 and 9,
 // with zeros for the end of the string. Where two are the same, as of names that differ later, compare decides.

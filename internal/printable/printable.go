@@ -41,9 +41,9 @@ func Short(s string, width int) string {
 }
 
 // Counted returns a number and its noun: 1 object, 2 objects.
-func Counted(n int, one, many string) string {
+func Counted(n int, singular, many string) string {
 	if n == 1 {
-		many = one
+		many = singular
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }

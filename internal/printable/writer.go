@@ -59,13 +59,13 @@ func (w *Writer) Close() error {
 func (w *Writer) escape(text string) string {
 	var b strings.Builder
 	for w.colors {
-		at := color.FindStringIndex(text)
-		if at == nil {
+		found := color.FindStringIndex(text)
+		if found == nil {
 			break
 		}
-		b.WriteString(Lines(text[:at[0]]))
-		b.WriteString(text[at[0]:at[1]])
-		text = text[at[1]:]
+		b.WriteString(Lines(text[:found[0]]))
+		b.WriteString(text[found[0]:found[1]])
+		text = text[found[1]:]
 	}
 	b.WriteString(Lines(text))
 	return b.String()

@@ -107,9 +107,9 @@ func (w Write) Restore(live, tree map[string]any) map[string]any {
 	return Restore(live, tree, w.Paths())
 }
 
-// Restore returns tree with the fields of set as they are in live, which may be nil. Of a field that is in set together
-// with fields below it, only the fields below are replaced. Elements other than fields are ignored. The result shares
-// memory with both.
+// Restore returns tree with the fields of set as they are in live, which may be nil. If set has a field and fields
+// below it, only the fields below are replaced. Elements other than fields are ignored. The result shares memory with
+// both.
 func Restore(live, tree map[string]any, set *fieldpath.Set) map[string]any {
 	out := make(map[string]any, len(tree)+1)
 	maps.Copy(out, tree)

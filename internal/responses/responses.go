@@ -140,7 +140,7 @@ const aSecondLater = 2 * time.Second
 
 // isLasting reports whether a server that does nothing with the request now does nothing in a second from now. An
 // intent that it has to merge first gives the manager's entry a new time: then the entry moves behind others, unless it
-// is the last of the appliers. entries are those of the object.
+// is the last of the appliers. entries are the object's entries.
 func (p *Pending) isLasting(entries []metav1.ManagedFieldsEntry) bool {
 	if time.Since(p.record.since) >= aSecondLater {
 		return true
@@ -296,7 +296,7 @@ func IsSame(served, cached any) bool {
 }
 
 // BeginWrite marks an object before a write that is no apply, and returns what learns its version: empty if it is not
-// known, as for a deletion. The key is that of the object that was written: the server may have named it.
+// known, as for a deletion. The key is the key of the written object: the server may have named it.
 func (m *Memory) BeginWrite(key Key) (wrote func(key Key, version string)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -310,7 +310,7 @@ func (m *Memory) BeginWrite(key Key) (wrote func(key Key, version string)) {
 }
 
 // wrote learns from the response to a request that was sent at a time: the object had this version. It is empty for a
-// write of which the version is not known: a deletion, or one that may have been done.
+// write whose version is unknown: a deletion, or a write that may have been done.
 func (m *Memory) wrote(r *record, version string, begun uint64) {
 	switch {
 	case version == "":
@@ -321,7 +321,7 @@ func (m *Memory) wrote(r *record, version string, begun uint64) {
 	}
 }
 
-// LoseKind learns of a write to all objects of a kind, of which the versions are not known.
+// LoseKind learns of a write to all objects of a kind, whose versions are unknown.
 func (m *Memory) LoseKind(kind schema.GroupKind) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -86,8 +86,8 @@ func TestWhatIsTheSame(t *testing.T) {
 	}
 }
 
-// TestResponsesOfThisSecond: an entry that gets a new time moves behind those of other appliers, so that what a server
-// answers in the second of the last write need not be so later.
+// TestResponsesOfThisSecond: an entry that gets a new time moves behind other appliers' entries, so that a response in
+// the second of the last write may differ later.
 func TestResponsesOfThisSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := configMap(nil)
@@ -109,8 +109,8 @@ func TestResponsesOfThisSecond(t *testing.T) {
 	})
 }
 
-// TestVersions: a cache has the writes of a process that were answered; one of which the version is not known is told
-// by what is asked later.
+// TestVersions: a cache has the writes of a process that have a response; a later request shows a write whose version
+// is unknown.
 func TestVersions(t *testing.T) {
 	var a Memory
 	key := Key{GroupKind: schema.GroupKind{Kind: "Pod"}, NamespacedName: types.NamespacedName{Name: "a"}}

@@ -45,7 +45,7 @@ type Served struct {
 	IsSame bool
 	// Object is the object in JSON if it is not the cached one, and the caller can respond with it.
 	Object string
-	// Entries are the object's managed fields; nil for those of the cached object.
+	// Entries are the object's managed fields; nil means the cached object's.
 	Entries []metav1.ManagedFieldsEntry
 	// HasWritten is false for a dry run, and for a request that was refused. Send sets it.
 	HasWritten bool

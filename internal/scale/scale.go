@@ -32,14 +32,14 @@ func (paths Paths) ToSubresource(parent managedfields.Entries) (scale managedfie
 }
 
 // ToParent returns the managed fields of an object at a group version after a write to its scale subresource, where
-// parent are those before the write, and owners those of the Scale. Managers that no longer own the Scale's replicas
-// lose the object's, and new owners gain them. Entries of versions that paths does not have are dropped. It returns an
-// error for a version without a scale subresource.
+// parent has the entries before the write, and owners the Scale's entries. Managers that no longer own the Scale's
+// replicas lose the object's, and new owners gain them. Entries of versions that paths does not have are dropped. It
+// returns an error for a version without a scale subresource.
 func (paths Paths) ToParent(parent, owners managedfields.Entries, version string) (managedfields.Entries, error) {
 	before, own := parent.Positions(), owners.Positions()
 	kept := map[managedfields.Key]bool{} // managers that own the replicas of both
 	var out managedfields.Entries
-	at := map[managedfields.Key]int{} // positions in out
+	positions := map[managedfields.Key]int{} // positions in out
 	for _, entry := range parent {
 		path, known := paths[entry.APIVersion]
 		if !known {
@@ -55,7 +55,7 @@ func (paths Paths) ToParent(parent, owners managedfields.Entries, version string
 				}
 			}
 		}
-		at[entry.Key] = len(out)
+		positions[entry.Key] = len(out)
 		out = append(out, entry)
 	}
 	path := paths[version]
@@ -67,14 +67,14 @@ func (paths Paths) ToParent(parent, owners managedfields.Entries, version string
 			return nil, fmt.Errorf("no path of replicas for version %q", version)
 		}
 		// An applier's entry replaces the one before. An updater gets an entry of its own, even if it has one for other
-		// fields: kube-apiserver writes both, although they have the same key. The time is that of the object's entry; a
+		// fields: kube-apiserver writes both, although they have the same key. The time is the time of the object's entry; a
 		// new owner has none.
 		var time *metav1.Time
 		if i, ok := before[owner.Key]; ok {
 			time = parent[i].Time
 		}
 		entry := managedfields.NewEntry(owner.Key, version, time, fieldpath.NewSet(path))
-		if i, ok := at[owner.Key]; ok {
+		if i, ok := positions[owner.Key]; ok {
 			out[i] = entry
 		} else {
 			out = append(out, entry)

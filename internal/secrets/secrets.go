@@ -85,12 +85,12 @@ func (v *veil) secret(tree map[string]any) map[string]any {
 
 func (v *veil) metadata(metadata any) any {
 	metadata = edited(metadata, "annotations", func(annotations any) any {
-		of, ok := annotations.(map[string]any)
+		texts, ok := annotations.(map[string]any)
 		if !ok {
 			return v.value(annotations)
 		}
-		out := make(map[string]any, len(of))
-		for name, value := range of {
+		out := make(map[string]any, len(texts))
+		for name, value := range texts {
 			if text, ok := value.(string); ok && name == lastApplied {
 				out[name] = v.applied(text)
 			} else {
@@ -200,11 +200,11 @@ func (v *veil) text(text string) string {
 		return ""
 	}
 	v.values = append(v.values, text)
-	of, length := hex.EncodeToString(digest(text)), max(len(text)-len(mark), minDigits)
-	return mark + strings.Repeat(of, length/len(of)+1)[:length]
+	digits, length := hex.EncodeToString(digest(text)), max(len(text)-len(mark), minDigits)
+	return mark + strings.Repeat(digits, length/len(digits)+1)[:length]
 }
 
-// encoded returns the stand-in of a text in base64: that of the decoded text, encoded.
+// encoded returns the placeholder of a text in base64: the placeholder of the decoded text, encoded.
 func (v *veil) encoded(text string) string {
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// spelling is a text of which some encodings were undone.
+// spelling is a text with some encodings undone.
 type spelling struct {
 	text      string
 	at        []span // where each byte is in the text as it was
@@ -26,8 +26,8 @@ type encoding struct {
 	isBase64 bool
 }
 
-// encodings are those of Go (%q, %+q), JSON, YAML, URLs and HTML, and base64 of any alphabet that begins anywhere. The
-// escapes are first.
+// encodings are the encodings of Go (%q, %+q), JSON, YAML, URLs and HTML, and base64 of any alphabet that begins
+// anywhere. The escapes are first.
 var encodings = []encoding{
 	{pattern: regexp.MustCompile(`\\(?:u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}|u[[:xdigit:]]{4}|` +
 		`U[[:xdigit:]]{8}|x[[:xdigit:]]{2}|\r?\n[ \t]*|(?s:.))`), decode: unescaped},
@@ -63,7 +63,7 @@ func unescaped(escape string) (char string) {
 	return strings.TrimLeft(strings.TrimPrefix(yamlEscapes.Replace(escape), `\`), "\r\n\t ")
 }
 
-// fromBase64 decodes words of which the first characters belong to something else. Lines may be folded.
+// fromBase64 decodes words whose first characters belong to something else. Lines may be folded.
 func fromBase64(skipped int) encoding {
 	letters := strings.NewReplacer("-", "+", "_", "/", "\n", "", "\r", "", "\t", "", " ", "")
 	return encoding{

@@ -52,7 +52,7 @@ func writeYAML(style yaml.Style) func(string) string {
 	}
 }
 
-// writings are those of Go, JSON, YAML, URLs, HTML and base64.
+// writings are the encodings of Go, JSON, YAML, URLs, HTML and base64.
 func writings() []writing {
 	asIs := func(text string) (string, error) { return text, nil }
 	goQuoted := func(text string) (string, error) { return strconv.Unquote(`"` + text + `"`) }
@@ -121,7 +121,7 @@ func writings() []writing {
 	return list
 }
 
-// letters of which values are: those that escapes are for, and all that have the same letter often.
+// letters of values: letters that are escaped, and letters that occur often.
 var alphabets = []string{
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "a\"b\\", "\"\\\n\t'", "pass\nword\t ",
 	"äöü€\u2028𝄞é",

@@ -22,8 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // now is when the reports of the tests are made.
 var now = time.Date(2026, 1, 4, 18, 0, 0, 0, time.UTC)
 
-// read returns the object of a YAML text with numbers as they stand in an
-// unstructured object.
+// read returns the object of a YAML text with numbers as in an unstructured object.
 func read(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))

@@ -19,10 +19,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FuzzNew checks, for any object: the lines are those of sigs.k8s.io/yaml, if these are printable; the
-// lines of each value, read again, are that value; each value's owners are those
-// that a search of the object for every path of every entry finds; and whatever
-// is written can neither control a terminal nor end a script.
+// FuzzNew checks, for any object: the lines are the same as of sigs.k8s.io/yaml, if these are printable; the lines of
+// each value, read again, are that value; each value's owners are the same as a search of the object for every path of
+// every entry finds; and whatever is written can neither control a terminal nor end a script.
 func FuzzNew(f *testing.F) {
 	for _, s := range []string{
 		`{}`,

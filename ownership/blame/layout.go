@@ -30,7 +30,7 @@ type node struct {
 	kind    Kind
 	state   State
 	entries []int // whose paths end here, ascending
-	twice   []int // those of them that own n and its duplicates as one leaf (spec rule 5.4)
+	twice   []int // the entries that own n and its duplicates as one leaf (spec rule 5.4)
 	cursors []cursor
 }
 
@@ -41,7 +41,7 @@ func (n *node) path() fieldpath.Path {
 	return append(n.parent.path(), n.elem)
 }
 
-// lay finds every value of obj in its YAML, and returns that of obj itself.
+// lay finds every value of obj in its YAML, and returns the node of obj itself.
 func lay(obj map[string]any, text []byte) (*node, error) {
 	var document goyaml.Node
 	if err := goyaml.Unmarshal(text, &document); err != nil {
@@ -54,7 +54,7 @@ func lay(obj map[string]any, text []byte) (*node, error) {
 	return root, nil
 }
 
-// add adds the children of n, whose YAML is y: that of the items of a list, or of each key of a map and its value.
+// add adds the children of n, whose YAML is y: the items of a list, or each key of a map and its value.
 func (n *node) add(y *goyaml.Node) error {
 	for i, content := range y.Content {
 		child := &node{parent: n, first: content.Line - 1, last: n.last}

@@ -123,7 +123,7 @@ func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fie
 	}
 }
 
-// keep keeps the lines with fields of one of the managers, and those of the structs and lists around them.
+// keep keeps the lines with fields of one of the managers, and the lines of the structs and lists around them.
 func (r *Report) keep(managers []string) {
 	isWanted := func(o *Owner) bool { return slices.Contains(managers, o.Manager) }
 	wanted := make([]bool, len(r.Lines))

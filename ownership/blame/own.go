@@ -15,8 +15,8 @@ import (
 type cursor struct {
 	entry int
 	below *fieldpath.Set
-	// several reports that an item is one of several equal ones. What it lacks may be in another one, so nothing below
-	// it counts as absent.
+	// several reports that an item is one of several equal ones. Fields that it lacks may be in another one, so nothing
+	// below it is treated as absent.
 	several bool
 }
 
@@ -37,11 +37,11 @@ func (r *Report) attribute(root *node, t *typed.Type, cursors []cursor) {
 
 // visit gives the cursors of n to its children, visits them, and sets the kind and state of n. It reports whether n or
 // anything in it is owned.
-func (r *Report) visit(n *node, at place) bool {
+func (r *Report) visit(n *node, where place) bool {
 	r.distribute(n)
 	kind, names := n.kindOf()
 	n.kind = kind
-	inside := at.whole
+	inside := where.whole
 	switch {
 	case n.kind == Atomic && len(n.entries) > 0:
 		inside = n.entries
@@ -53,10 +53,10 @@ func (r *Report) visit(n *node, at place) bool {
 		child.typ = cmp.Or(n.typeOf(child), unknown)
 		child.elem = n.elementOf(child, i, names)
 		child.entries = slices.Compact(child.entries) // several elements of an entry may select one item
-		exempt, below := at.below.At(child.elem)
+		exempt, below := where.below.At(child.elem)
 		owned = r.visit(child, place{
 			whole:  inside,
-			exempt: exempt || at.exempt && at.below == nil,
+			exempt: exempt || where.exempt && where.below == nil,
 			below:  below,
 		}) || owned
 	}
@@ -64,11 +64,11 @@ func (r *Report) visit(n *node, at place) bool {
 	switch {
 	case len(n.entries) > 0:
 		n.state, owned = Owned, true
-	case len(at.whole) > 0:
-		n.state, n.entries, owned = Whole, at.whole, true
+	case len(where.whole) > 0:
+		n.state, n.entries, owned = Whole, where.whole, true
 	case owned:
 		n.state = Parent
-	case at.exempt:
+	case where.exempt:
 		n.state = Exempt
 	default:
 		n.state = Unowned
@@ -122,10 +122,9 @@ func (n *node) finder() func(fieldpath.Element) []int {
 	return func(fieldpath.Element) []int { return nil }
 }
 
-// kindOf returns the kind of n: that of its type, if the value has its shape, or else the one that the entries show. A
-// list or map that is owned without any content is atomic, except for the item of a keyed list, of which a manager may
-// own nothing else. names are those of the key fields of a keyed list: of its type, or else of the first key in the
-// entries.
+// kindOf returns the kind of n: its type's kind, if the value has its shape, or else the kind that the entries show. A
+// list or map that is owned without any content is atomic, except for the item of a keyed list: a manager may own the
+// item alone. names are the key fields of a keyed list: of its type, or else of the first key in the entries.
 func (n *node) kindOf() (kind Kind, names []string) {
 	m, isMap := n.value.(map[string]any)
 	l, _ := n.value.([]any)
@@ -176,8 +175,8 @@ func (n *node) typeOf(child *node) *typed.Type {
 	return nil
 }
 
-// elementOf returns the element of a child of n in its path: the name of a map's entry, or of an item that of the
-// schema, or else that of an entry, or else one like those of other items.
+// elementOf returns the element of a child of n in its path: the name of a map's entry; for an item, the element by the
+// schema, or else by an entry, or else one like other items'.
 func (n *node) elementOf(child *node, i int, names []string) fieldpath.Element {
 	called := child.elem != (fieldpath.Element{})
 	key := items.KeyOf(child.value, names, n.typ)

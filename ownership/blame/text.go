@@ -146,17 +146,17 @@ func (l *Line) Owners() (out []LineOwner) {
 	for i, f := range slices.Backward(l.Fields) {
 		for _, o := range f.Owners {
 			isOther := func(outer Field) bool { return outer.State != Parent && !outer.ownedBy(o.Entry) }
-			of := ""
+			part := ""
 			switch {
 			case seen[o.Entry]:
 				continue
 			case i < last:
-				of = "item"
+				part = "item"
 			case slices.ContainsFunc(l.Fields[:last], isOther):
-				of = "field"
+				part = "field"
 			}
 			seen[o.Entry] = true
-			out = append(out, LineOwner{o, of})
+			out = append(out, LineOwner{o, part})
 		}
 	}
 	return out

@@ -40,7 +40,7 @@ func on(owner managedfields.Key, path ...string) conflicts.Conflict {
 	return conflicts.Conflict{Path: fieldpath.NewPath(path...), Owner: owner}
 }
 
-// render writes conflicts of which no more is known.
+// render writes conflicts without their objects.
 func render(w io.Writer, what, manager string, all ...conflicts.Conflict) error {
 	report := conflictreport.Of(what, manager, all)
 	return report.Render(w, conflictreport.Style{})
@@ -95,8 +95,7 @@ func TestLongTexts(t *testing.T) {
 	require.Contains(t, b.String(), "  and 1000 more\n")
 }
 
-// TestRenderedValues shows values in the table: JSON, of which there is
-// no more than the column has room for.
+// TestRenderedValues shows values in the table: JSON, cut to the width of the column.
 func TestRenderedValues(t *testing.T) {
 	itself := map[string]any{}
 	itself["a"] = itself

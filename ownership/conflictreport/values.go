@@ -28,14 +28,14 @@ const (
 //
 //	{"limits": {"cpu": "1"}, …}    {"limits": {"cpu": "2"}, …}    =>    .limits.cpu: "1"    .limits.cpu: "2"
 func Texts(a, b any) (string, string) {
-	one, other := text(a, 4*valueWidth), text(b, 4*valueWidth) // bytes that fill a column, whatever the characters are
-	if utf8.RuneCountInString(one) <= valueWidth && utf8.RuneCountInString(other) <= valueWidth {
-		return one, other
+	x, other := text(a, 4*valueWidth), text(b, 4*valueWidth) // bytes that fill a column, whatever the characters are
+	if utf8.RuneCountInString(x) <= valueWidth && utf8.RuneCountInString(other) <= valueWidth {
+		return x, other
 	}
 	d := difference{}
 	d.find("", a, b, maxDepth)
 	if d.count == 0 {
-		return printable.Short(one, valueWidth), printable.Short(other, valueWidth)
+		return printable.Short(x, valueWidth), printable.Short(other, valueWidth)
 	}
 	more := ""
 	if d.count > 1 {
@@ -45,8 +45,8 @@ func Texts(a, b any) (string, string) {
 		d.path += ": "
 	}
 	width := max(valueWidth-utf8.RuneCountInString(d.path)-len(more), valueWidth/2)
-	one, other = around(d.a, d.b, width)
-	return d.path + one + more, d.path + other + more
+	x, other = around(d.a, d.b, width)
+	return d.path + x + more, d.path + other + more
 }
 
 // difference is the first difference of two values.
@@ -67,11 +67,11 @@ func (d *difference) find(path string, a, b any, depth int) {
 	case map[string]any:
 		if y, ok := b.(map[string]any); ok {
 			for _, name := range sets.List(sets.KeySet(x).Union(sets.KeySet(y))) {
-				at := path + "." + name
+				fieldPath := path + "." + name
 				if !plainName.MatchString(name) {
-					at = fmt.Sprintf("%s[%q]", path, name)
+					fieldPath = fmt.Sprintf("%s[%q]", path, name)
 				}
-				d.find(at, x[name], y[name], depth-1)
+				d.find(fieldPath, x[name], y[name], depth-1)
 			}
 			return
 		}

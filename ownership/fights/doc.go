@@ -40,9 +40,9 @@
 // different configurations, or two Kustomizations that have the same object. No entry tells them
 // apart, and nobody conflicts. But the value goes back and forth within one turn.
 //
-// A write reverts when its turn goes on, and it sets the field to the value that the same side had set
-// before its last write. A field flaps when the last Options.Returns writes of a turn, or more, revert,
-// one after the other, and that many of them are within the window.
+// A write reverts when its turn continues, and it sets the field to the value that the same side had set before its
+// last write. A field flaps when the last Options.Returns writes of a turn, or more, revert, one after the other, and
+// that many of them are within the window.
 //
 //	side        writes   reverts
 //	controller  a

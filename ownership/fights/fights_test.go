@@ -461,7 +461,7 @@ func TestFinding(t *testing.T) {
 	require.Zero(t, c.tracker.Objects())
 }
 
-// Of an object that many sides write to, only so many fields are followed.
+// If many sides write to an object, only so many fields are tracked.
 func TestBounds(t *testing.T) {
 	c := newCluster(t, configMaps, time.Second, fights.Options{Fields: 3})
 	c.apply("owner", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {k: v}}`)

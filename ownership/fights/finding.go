@@ -111,13 +111,13 @@ func (f Finding) compare(o Finding) int {
 
 // fight makes the finding of a field. The turns that count begin with the one before the first return
 // in the window.
-func (h *history) fight(f *field, at time.Time, o Options) Finding {
-	from := slices.IndexFunc(f.turns, func(t turn) bool { return t.isReturn && at.Sub(t.first) <= o.Window })
+func (h *history) fight(f *field, last time.Time, o Options) Finding {
+	from := slices.IndexFunc(f.turns, func(t turn) bool { return t.isReturn && last.Sub(t.first) <= o.Window })
 	from = max(0, from-2) // what is returned to, and who had changed it
 	turns := f.turns[from:]
 	out := Finding{
 		Kind: Fight, Object: h.last.object, Path: slices.Clone(f.path),
-		Since: turns[0].last, Last: f.lastWrite(), Turns: len(turns), Returns: f.returns(at, o.Window),
+		Since: turns[0].last, Last: f.lastWrite(), Turns: len(turns), Returns: f.returns(last, o.Window),
 	}
 	for _, t := range turns {
 		i := slices.IndexFunc(out.Sides, func(p Participant) bool { return p.Side == t.side })
@@ -152,6 +152,6 @@ func (h *history) idleFinding(side Side, times []time.Time) Finding {
 	}
 }
 
-func (h *history) growthFinding(now Size, at time.Time) Finding {
-	return Finding{Kind: Growth, Object: h.last.object, Since: at, Last: at, Before: h.first, After: now}
+func (h *history) growthFinding(now Size, last time.Time) Finding {
+	return Finding{Kind: Growth, Object: h.last.object, Since: last, Last: last, Before: h.first, After: now}
 }

@@ -24,7 +24,7 @@ var replicas = fieldpath.NewPath("spec", "replicas")
 //
 // It finds nothing if the object was not observed, if it has no .spec.replicas (a custom resource may have them
 // elsewhere), and if its managed fields can't be read.
-func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Time) []Finding {
+func (t *Tracker) ObserveScale(scale map[string]any, manager string, when time.Time) []Finding {
 	u := &unstructured.Unstructured{Object: scale}
 	object, isKnown := t.byUID[string(u.GetUID())]
 	h := t.objects[object]
@@ -33,7 +33,7 @@ func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Tim
 	}
 	key := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationUpdate, h.last.object.APIVersion, "scale")
 	if u.GetResourceVersion() == h.last.version {
-		return h.idleWrite(Side{key.Manager, key.Operation, key.Subresource}, at, t.options)
+		return h.idleWrite(Side{key.Manager, key.Operation, key.Subresource}, when, t.options)
 	}
 	live := &unstructured.Unstructured{Object: h.last.tree}
 	wanted, _ := scale["spec"].(map[string]any)
@@ -55,8 +55,8 @@ func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Tim
 			list[i].Subtract(written)
 		}
 		owned := list.Get(key).Owned().Union(written)
-		mine := managedfields.NewEntry(key, live.GetAPIVersion(), &metav1.Time{Time: at}, owned)
+		mine := managedfields.NewEntry(key, live.GetAPIVersion(), &metav1.Time{Time: when}, owned)
 		tree = managedfields.With(tree, append(list.Without(key), mine).EncodeTree())
 	}
-	return t.Observe(tree, at)
+	return t.Observe(tree, when)
 }

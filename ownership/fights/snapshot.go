@@ -64,7 +64,7 @@ func (s *snapshot) size() Size {
 func (s *snapshot) touchedSince(old *snapshot) (touched []Side) {
 	for _, e := range s.entries {
 		i := slices.IndexFunc(old.entries, func(o ownedEntry) bool { return o.side == e.side })
-		// Who lost fields did not write.
+		// A side that only lost fields did not write.
 		if i < 0 || !old.entries[i].time.Equal(e.time) || !e.leaves.Difference(old.entries[i].leaves).IsEmpty() {
 			touched = append(touched, e.side)
 		}
@@ -101,7 +101,7 @@ const maxText = 64
 
 var seed = maphash.MakeSeed()
 
-// absent is the value of a field that is not there.
+// absent is the value of a field that does not exist.
 var absent = value{hash: 0, text: "(absent)"}
 
 func newValue(v any) value {
@@ -137,8 +137,8 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 		}
 		isIdle = isIdle && isTime(was) && isTime(is)
 		c.before, c.after = old.ownersOf(p), now.ownersOf(p)
-		// Who changed a field that is owned is the touched side that owns it now, or the one side that owns it, which
-		// may have written twice in a second.
+		// An owned field was changed by the touched side that owns it now, or by the one side that owns it, which may have
+		// written twice in a second.
 		c.side = only(c.after)
 		if i := slices.IndexFunc(touched, c.after.Has); i >= 0 {
 			c.side = touched[i]
@@ -146,10 +146,10 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 		writers.Insert(c.side)
 		changes = append(changes, c)
 	})
-	// Who removed the fields that no side owns any more is the side that was touched last. No side is touched when a
-	// side writes twice in a second and only loses fields by its second write: then it is the side that changed the
-	// other fields of this version, since one write makes a version. If there are several, versions were missed. A
-	// side that removes what others own, and changes nothing else, is Nobody.
+	// The side that was touched last removed the fields that no side owns any more. No side is touched when a side writes
+	// twice in a second and only loses fields by its second write: then it is the side that changed the other fields of
+	// this version, since one write makes a version. If there are several, versions were missed. A side that removes what
+	// others own, and changes nothing else, is Nobody.
 	remover := only(writers.Delete(Nobody))
 	if len(touched) > 0 {
 		remover = touched[0]
@@ -202,8 +202,8 @@ func isTime(v any) bool {
 // missing is the value of a field that the object does not have.
 type missing struct{}
 
-// walk visits the paths of set, each with what it leads to in two trees; path is where they begin. A path is valid
-// until the next one.
+// walk visits the paths of set, each with its values in two trees; path is where they begin. A path is valid until the
+// next one.
 func walk(set *fieldpath.Set, path fieldpath.Path, was, is any, visit func(p fieldpath.Path, was, is any)) {
 	old, now := finder(was), finder(is)
 	for e, entry := range set.Level() {

@@ -70,7 +70,7 @@ type field struct {
 	turns []turn
 }
 
-// turn is a run of writes of one side. value is what it came to.
+// turn is a run of writes of one side. value is the resulting value.
 type turn struct {
 	side        Side
 	value       value
@@ -86,18 +86,18 @@ type turn struct {
 // Observe takes the next version of an object, which was written at a time, and returns what is
 // found by it: fights and flaps that begin or go on, idle writers and growth. A version that was
 // observed already finds nothing. obj is kept until the next version, and must not be changed.
-func (t *Tracker) Observe(obj map[string]any, at time.Time) []Finding {
-	return t.observe(newSnapshot(obj), at)
+func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
+	return t.observe(newSnapshot(obj), when)
 }
 
 // ObserveWrite is [Tracker.Observe] for the object that a server returned to a write of a side, as an audit log has it.
-// If the object has the version that was observed last, the write changed nothing, and counts as an idle write. The
+// If the object has the version that was observed last, the write changed nothing, and is treated as an idle write. The
 // side of a patch may lack its operation: it is an apply if the side has applied to the object.
-func (t *Tracker) ObserveWrite(obj map[string]any, side Side, at time.Time) []Finding {
+func (t *Tracker) ObserveWrite(obj map[string]any, side Side, when time.Time) []Finding {
 	next := newSnapshot(obj)
 	h := t.objects[next.object]
 	if h == nil || next.version == "" || next.version != h.last.version {
-		return t.observe(next, at)
+		return t.observe(next, when)
 	}
 	if side.Operation == "" {
 		side.Operation = metav1.ManagedFieldsOperationApply
@@ -105,10 +105,10 @@ func (t *Tracker) ObserveWrite(obj map[string]any, side Side, at time.Time) []Fi
 			side.Operation = metav1.ManagedFieldsOperationUpdate
 		}
 	}
-	return h.idleWrite(side, at, t.options)
+	return h.idleWrite(side, when, t.options)
 }
 
-func (t *Tracker) observe(next *snapshot, at time.Time) []Finding {
+func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 	h := t.objects[next.object]
 	if h == nil {
 		t.objects[next.object] = &history{
@@ -127,16 +127,16 @@ func (t *Tracker) observe(next *snapshot, at time.Time) []Finding {
 	h.last = next
 	var found []Finding
 	for _, c := range changes {
-		if f := h.write(c, at, t.options); f != nil {
-			found = append(found, h.fieldFindings(f, at, t.options)...)
+		if f := h.write(c, when, t.options); f != nil {
+			found = append(found, h.fieldFindings(f, when, t.options)...)
 		}
 	}
 	if isIdle && len(touched) > 0 {
-		found = append(found, h.idleWrite(touched[0], at, t.options)...)
+		found = append(found, h.idleWrite(touched[0], when, t.options)...)
 	}
 	if now := next.size(); !h.grown && h.first.growsTo(now) {
 		h.grown = true
-		found = append(found, h.growthFinding(now, at))
+		found = append(found, h.growthFinding(now, when))
 	}
 	return found
 }
@@ -154,19 +154,19 @@ func (t *Tracker) Objects() int { return len(t.objects) }
 
 // Findings returns what was found and holds at a time, sorted: fights first, those with the most
 // returns before others.
-func (t *Tracker) Findings(at time.Time) []Finding {
+func (t *Tracker) Findings(when time.Time) []Finding {
 	var out []Finding
 	for _, h := range t.objects {
 		for _, f := range h.fields {
-			out = append(out, h.fieldFindings(f, at, t.options)...)
+			out = append(out, h.fieldFindings(f, when, t.options)...)
 		}
 		for side, times := range h.idle {
-			if times = within(times, at, t.options.Window); len(times) >= t.options.IdleWrites {
+			if times = within(times, when, t.options.Window); len(times) >= t.options.IdleWrites {
 				out = append(out, h.idleFinding(side, times))
 			}
 		}
 		if h.grown {
-			out = append(out, h.growthFinding(h.last.size(), at))
+			out = append(out, h.growthFinding(h.last.size(), when))
 		}
 	}
 	slices.SortFunc(out, Finding.compare)
@@ -177,7 +177,7 @@ func (t *Tracker) Findings(at time.Time) []Finding {
 var writesTimes = map[string]bool{"Lease": true, "Event": true}
 
 // write adds a change of a field to its turns. It returns nil when nobody is known to have written.
-func (h *history) write(c change, at time.Time, o Options) *field {
+func (h *history) write(c change, when time.Time, o Options) *field {
 	if c.side == Nobody && c.new != absent {
 		return nil
 	}
@@ -188,14 +188,14 @@ func (h *history) write(c change, at time.Time, o Options) *field {
 		f = &field{path: slices.Clone(c.path)}
 		h.fields[key] = f
 		if before := only(c.before); before != Nobody && before != c.side {
-			f.turns = append(f.turns, turn{side: before, value: c.old, first: at, last: at})
+			f.turns = append(f.turns, turn{side: before, value: c.old, first: when, last: when})
 		}
 	}
 	if n := len(f.turns); n > 0 && f.turns[n-1].side == c.side {
-		f.turns[n-1].goOn(c.new, at, o)
+		f.turns[n-1].goOn(c.new, when, o)
 		return f
 	}
-	next := turn{side: c.side, value: c.new, first: at, last: at, isForced: c.isForced}
+	next := turn{side: c.side, value: c.new, first: when, last: when, isForced: c.isForced}
 	if len(f.turns) == 0 && only(c.before) == c.side {
 		next.previous, next.hasPrevious = c.old, true
 	}
@@ -213,14 +213,14 @@ func (h *history) write(c change, at time.Time, o Options) *field {
 }
 
 // goOn adds a write of the side to its turn.
-func (t *turn) goOn(v value, at time.Time, o Options) {
+func (t *turn) goOn(v value, when time.Time, o Options) {
 	if t.hasPrevious && v.hash == t.previous.hash {
-		t.reverts = append(t.reverts, at)
+		t.reverts = append(t.reverts, when)
 		t.reverts = t.reverts[max(0, len(t.reverts)-10*o.Returns):] // more are not needed to tell the rate
 	} else {
 		t.reverts = nil
 	}
-	t.previous, t.hasPrevious, t.value, t.last = t.value, true, v, at
+	t.previous, t.hasPrevious, t.value, t.last = t.value, true, v, when
 }
 
 // makeRoom forgets the field that was written the longest ago when there are as many as may be. Of
@@ -238,9 +238,9 @@ func (h *history) makeRoom(limit int) {
 func (f *field) lastWrite() time.Time { return f.turns[len(f.turns)-1].last }
 
 // returns counts the returns within the window.
-func (f *field) returns(at time.Time, window time.Duration) (n int) {
+func (f *field) returns(when time.Time, window time.Duration) (n int) {
 	for _, turn := range f.turns {
-		if turn.isReturn && at.Sub(turn.first) <= window {
+		if turn.isReturn && when.Sub(turn.first) <= window {
 			n++
 		}
 	}
@@ -248,13 +248,13 @@ func (f *field) returns(at time.Time, window time.Duration) (n int) {
 }
 
 // fieldFindings returns the fight over a field, and its last flap.
-func (h *history) fieldFindings(f *field, at time.Time, o Options) (found []Finding) {
-	if f.returns(at, o.Window) >= o.Returns {
-		found = append(found, h.fight(f, at, o))
+func (h *history) fieldFindings(f *field, when time.Time, o Options) (found []Finding) {
+	if f.returns(when, o.Window) >= o.Returns {
+		found = append(found, h.fight(f, when, o))
 	}
 	for i := len(f.turns) - 1; i >= 0; i-- {
 		t := &f.turns[i]
-		reverts := within(t.reverts, at, o.Window)
+		reverts := within(t.reverts, when, o.Window)
 		if len(reverts) >= o.Returns && !isStatus(t.side, f.path) && !writesTimes[h.last.object.Kind] {
 			return append(found, h.flap(f, t, reverts))
 		}
@@ -269,11 +269,11 @@ func isStatus(side Side, path fieldpath.Path) bool {
 }
 
 // idleWrite adds a write that changed nothing, and returns the finding if there are as many as it takes.
-func (h *history) idleWrite(side Side, at time.Time, o Options) []Finding {
+func (h *history) idleWrite(side Side, when time.Time, o Options) []Finding {
 	if writesTimes[h.last.object.Kind] || h.idle[side] == nil && len(h.idle) == maxSides {
 		return nil
 	}
-	times := append(within(h.idle[side], at, o.Window), at)
+	times := append(within(h.idle[side], when, o.Window), when)
 	// More are not needed to tell the rate.
 	h.idle[side] = times[max(0, len(times)-10*o.IdleWrites):]
 	if len(times) < o.IdleWrites {
@@ -283,8 +283,8 @@ func (h *history) idleWrite(side Side, at time.Time, o Options) []Finding {
 }
 
 // within returns the times that are in the window, which are the last of them.
-func within(times []time.Time, at time.Time, window time.Duration) []time.Time {
-	for len(times) > 0 && at.Sub(times[0]) > window {
+func within(times []time.Time, when time.Time, window time.Duration) []time.Time {
+	for len(times) > 0 && when.Sub(times[0]) > window {
 		times = times[1:]
 	}
 	return times

@@ -17,8 +17,7 @@
 // are the same JSON: their share is larger there. The share in the cache of an informer that strips nothing
 // is at least this one.
 //
-// ManagedFields are the bytes of metadata.managedFields in it, with its name; those of a manager are the
-// bytes of its entries.
+// ManagedFields are the bytes of metadata.managedFields in it, with its name; for a manager, the bytes of its entries.
 //
 // Fields of an entry are the paths that it has, also the paths of items and maps that have others below them.
 //
@@ -42,8 +41,8 @@
 // Gone versions are the versions of entries that Options.IsServed denies. A server drops or keeps such entries as
 // they are, because it can't convert the object to them.
 //
-// Ancient are the entries of the manager ancient-changes, into which servers merge the oldest updates when
-// an object has more than ten. Who wrote these fields is lost.
+// Ancient are the entries of the manager ancient-changes, into which servers merge the oldest updates when an object
+// has more than ten. The managers of these fields are lost.
 //
 // # Bounds
 //

@@ -43,7 +43,7 @@ func (l *look) readEntries() {
 		l.unreadable = true
 		return
 	}
-	trees := list.EncodeTree() // those of the object; it sorts list
+	trees := list.EncodeTree() // the object's managers; it sorts list
 	for i := range list {
 		e := &list[i]
 		l.example.Entries++
@@ -88,9 +88,9 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 	l.fields += fields
 	l.kind.managers[e.Manager] = true
 	if hasTime(e) {
-		at := e.Time.UTC()
-		if m.LastWrite == nil || at.After(*m.LastWrite) {
-			m.LastWrite = &at
+		written := e.Time.UTC()
+		if m.LastWrite == nil || written.After(*m.LastWrite) {
+			m.LastWrite = &written
 		}
 	}
 	if e.Manager == managedfields.Ancient {
@@ -99,8 +99,8 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 		a.ManagedFields += size
 		r.ancient[l.example.Kind] = true
 		if hasTime(e) && (a.Oldest == nil || e.Time.Time.Before(*a.Oldest)) {
-			at := e.Time.UTC()
-			a.Oldest = &at
+			written := e.Time.UTC()
+			a.Oldest = &written
 		}
 	}
 	l.addVersion(e, fields)

@@ -169,21 +169,21 @@ func (r *Report) keep(f Finding, score int, e *Example) {
 	if score <= 0 || len(list) == maxExamples && s.compare(list[maxExamples-1]) >= 0 {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(list, s, scored.compare)
-	list = slices.Insert(list, at, s)
+	index, _ := slices.BinarySearchFunc(list, s, scored.compare)
+	list = slices.Insert(list, index, s)
 	r.examples[f] = list[:min(len(list), maxExamples)]
 }
 
 // worst returns the examples of all findings, each object once, the largest managed fields first.
 func (r *Report) worst() []Example {
-	at := map[*Example]int{}
+	indexes := map[*Example]int{}
 	out := []Example{}
 	for _, f := range findings {
 		for _, s := range r.examples[f] {
-			i, known := at[s.Example]
+			i, known := indexes[s.Example]
 			if !known {
 				i = len(out)
-				at[s.Example], out = i, append(out, *s.Example)
+				indexes[s.Example], out = i, append(out, *s.Example)
 			}
 			out[i].Findings = append(out[i].Findings, f)
 		}

@@ -46,14 +46,14 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	at := e.Path.Short()
-	if at == "" {
-		at = "the root"
+	path := e.Path.Short()
+	if path == "" {
+		path = "the root"
 	}
 	if e.Offset < 0 {
-		return fmt.Sprintf("fieldsV1 at %s: %s", at, e.Reason)
+		return fmt.Sprintf("fieldsV1 at %s: %s", path, e.Reason)
 	}
-	return fmt.Sprintf("fieldsV1 at %s, byte %d: %s", at, e.Offset, e.Reason)
+	return fmt.Sprintf("fieldsV1 at %s, byte %d: %s", path, e.Offset, e.Reason)
 }
 
 func errorAt(offset int, format string, args ...any) *SyntaxError {
@@ -320,8 +320,8 @@ func (d *decoder) skipValue() *SyntaxError {
 	return nil
 }
 
-// FromTree decodes a FieldsV1 that is already decoded into maps of maps, as in an unstructured object. Errors are
-// those of [Parse]. A nil tree is the empty set. The set may share strings with tree.
+// FromTree decodes a FieldsV1 that is already decoded into maps of maps, as in an unstructured object. Errors are the
+// same as of [Parse]. A nil tree is the empty set. The set may share strings with tree.
 func FromTree(tree map[string]any) (*Set, error) {
 	d := treeDecoder{members: newMembers(limits.MaxDepth, limits.MaxMembers)}
 	defer d.release()

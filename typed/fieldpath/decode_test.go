@@ -26,8 +26,7 @@ type decodeCase struct {
 	// want is the canonical FieldsV1 of what is decoded, unless there is a fault.
 	want  string
 	fault *fault
-	// text marks what only a decoder of text can see: JSON that is none, or
-	// members that a map does not hold.
+	// text marks what only a decoder of text can see: invalid JSON, or members that a map does not hold.
 	text bool
 }
 
@@ -183,7 +182,7 @@ var decodeCases = []decodeCase{
 	{name: "cut null at the root", why: "nul is no set", in: `nul`, fault: at("", 0, `expected an object, got 'n'`),
 		text: true},
 
-	// JSON that is none.
+	// Invalid JSON.
 	{name: "trailing comma", why: "RFC 8259 has none", in: `{"f:a":{},}`, fault: at("", 10, `expected a string, got '}'`),
 		text: true},
 	{name: "comma first", why: "RFC 8259 has none", in: `{,"f:a":{}}`, fault: at("", 1, `expected a string, got ','`),

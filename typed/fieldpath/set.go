@@ -70,7 +70,7 @@ func (p Path) set() (out *Set) {
 // the length of paths: operations on a set recurse as deep as its paths are long, so the caller must bound them.
 //
 // Levels nest, so that one builder serves a decoder: pop removes what was added since a call of level, as a set, before
-// the walk goes on above.
+// the walk continues above.
 //
 // The sets of one walk are parts of a few large pieces of memory, since most are small. So a set keeps the memory of
 // others that were popped since the last reset.
@@ -141,7 +141,7 @@ func init() {
 	}
 }
 
-// inOrder sorts nodes, and unites those of one element. It reuses their memory.
+// inOrder sorts nodes, and unites nodes of the same element. It reuses their memory.
 func inOrder(nodes []node) []node {
 	if sorted(nodes) {
 		return nodes

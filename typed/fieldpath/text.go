@@ -209,7 +209,7 @@ func (r *textReader) quoted() (string, error) {
 }
 
 // Find returns the paths that a text names among the paths of s and the paths above them. The first dot is optional. A
-// text as [Path.String] returns it names this path. If it is not there, the text names each path that has it as
+// text as [Path.String] returns it names this path. If it does not exist, the text names each path that has it as
 // [Path.CauseText], or else has it so without quotes (spec rule 15.3).
 func (s *Set) Find(text string) []Path {
 	if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {

@@ -63,8 +63,8 @@ func schemasOf(t testing.TB, refused bool) []schemas {
 	return slices.DeleteFunc(all, func(row schemas) bool { return (row.Error != "") != refused })
 }
 
-// wants are the types of the model "M" of schemas with formats, of which upstream knows nothing, and with defaults,
-// which upstream keeps as they were decoded.
+// wants are the types of the model "M" of schemas with formats, which upstream ignores, and with defaults, which
+// upstream keeps as they were decoded.
 var wants = map[string]*typed.Type{
 	"string formats": structOf(
 		map[string]typed.Field{"s": {Type: text}, "b": {Type: text}, "d": {Type: dateTimeType}, "i": {Type: untyped},
@@ -167,7 +167,7 @@ func TestKindsOfModels(t *testing.T) {
 func TestKindsInYAMLMaps(t *testing.T) {
 	m := spec.StringProperty()
 	m.AddExtension("x-kubernetes-group-version-kind", []any{map[any]any{"group": "g", "version": "v1", "kind": "K"}})
-	// Of two models with one kind the last counts, whatever the order of the map.
+	// If two models have one kind, the last is used, whatever the order of the map.
 	r, err := Compile(map[string]*spec.Schema{"A": m, "B": {VendorExtensible: m.VendorExtensible}}, false)
 	require.NoError(t, err)
 	require.Equal(t, typed.Deduced(), r.TypeFor(schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}))

@@ -168,9 +168,9 @@ func bare(tree map[string]any, path string, fail func(path, format string, args 
 			fail(path+"."+name, "got a list, want one type")
 		}
 	}
-	inside := func(of map[string]any, name, step string) {
-		if schema, ok := of[name].(map[string]any); ok {
-			of[name] = bare(schema, path+"."+step, fail)
+	inside := func(parent map[string]any, name, step string) {
+		if schema, ok := parent[name].(map[string]any); ok {
+			parent[name] = bare(schema, path+"."+step, fail)
 		}
 	}
 	inside(out, "items", "items")

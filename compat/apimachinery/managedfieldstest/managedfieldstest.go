@@ -28,9 +28,9 @@ type TestFieldManager = upstream.TestFieldManager
 // NewTestFieldManager returns a TestFieldManager of a kind. It panics where
 // apimachinery.NewDefaultFieldManager returns an error, as upstream's does.
 //
-// As upstream's, it has one version, since there is no conversion; it starts with an
-// unstructured object that has an apiVersion and a kind; and any number of updaters keep
-// their entries. Options are those of package fieldmanager, such as WithClock.
+// As upstream's, it has one version, since there is no conversion; it starts with an unstructured object that has an
+// apiVersion and a kind; and any number of updaters keep their entries. Options are options of package fieldmanager,
+// such as WithClock.
 func NewTestFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
 	options ...func(*fieldmanager.Options)) TestFieldManager {
 	return NewTestFieldManagerSubresource(typeConverter, kind, "", options...)

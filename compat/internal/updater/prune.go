@@ -28,20 +28,19 @@ func (w *Write[V]) prune(merged object[V], last Entry) object[V] {
 	if err != nil {
 		return kept(err)
 	}
-	gone := before.owned().Difference(pruned.owned()).Intersection(candidates)
-	pruned, err = w.at(w.with(before, before.typ.Remove(before.tree, gone)), w.version)
+	missing := before.owned().Difference(pruned.owned()).Intersection(candidates)
+	pruned, err = w.at(w.with(before, before.typ.Remove(before.tree, missing)), w.version)
 	if err != nil {
 		return kept(err)
 	}
 	return pruned
 }
 
-// restoreOwned puts back into pruned what it lacks of merged and some entry owns,
-// at one version after the other: first at that of pruned, so that fields which a
-// conversion needs are back before there is one.
+// restoreOwned restores fields of merged that pruned lacks and some entry owns, at one version after the other: first
+// at pruned's version, so that fields which a conversion needs are restored before it.
 func (w *Write[V]) restoreOwned(merged, pruned object[V]) (object[V], error) {
 	for _, version := range w.versions(pruned.version) {
-		at, err := w.at(merged, version)
+		converted, err := w.at(merged, version)
 		if err != nil {
 			if w.host.IsMissingVersionError(err) {
 				continue
@@ -58,8 +57,8 @@ func (w *Write[V]) restoreOwned(merged, pruned object[V]) (object[V], error) {
 				owned = owned.Union(e.Set)
 			}
 		}
-		keep := less.owned().Union(at.typ.WithDeclared(owned))
-		merged, pruned = at, w.less(at, at.owned().Difference(keep))
+		keep := less.owned().Union(converted.typ.WithDeclared(owned))
+		merged, pruned = converted, w.less(converted, converted.owned().Difference(keep))
 	}
 	return pruned, nil
 }
@@ -87,8 +86,8 @@ func (o object[V]) owned() *fieldpath.Set {
 	return o.typ.WithDeclared(o.typ.FieldSet(o.tree))
 }
 
-// less returns o without the paths of set, with nulls for containers that held
-// nothing else: they count as there.
+// less returns o without the paths of set, with nulls for containers that held nothing else: they are treated as
+// present.
 func (w *Write[V]) less(o object[V], set *fieldpath.Set) object[V] {
 	return w.with(o, o.typ.RemoveToNull(o.tree, set))
 }

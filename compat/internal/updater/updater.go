@@ -57,7 +57,7 @@ type Conflict struct {
 	Path    fieldpath.Path
 }
 
-// Error lists the conflicts. A host gets those of its own version of structured-merge-diff.
+// Error lists the conflicts. A host gets the types of its own version of structured-merge-diff.
 func (c Conflicts) Error() string { return fmt.Sprintf("%d conflicts", len(c)) }
 
 // object is a value at a version, as both have it.
@@ -95,11 +95,11 @@ func Start[V any](h Host[V], live, object V, version string, entries []Entry, ma
 	}
 	for i := range w.entries {
 		e := &w.entries[i]
-		if at, err := w.at(w.live, e.Version); err != nil {
+		if converted, err := w.at(w.live, e.Version); err != nil {
 			e.gone = true
 			h.Warn(e.Name, e.Version, err)
 		} else {
-			e.Set = at.typ.Reconcile(e.Set)
+			e.Set = converted.typ.Reconcile(e.Set)
 		}
 	}
 	return w, nil

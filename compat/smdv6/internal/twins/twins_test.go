@@ -25,8 +25,8 @@ var (
 // compat is the folder of the packages.
 const compat = "../../.."
 
-// twins returns the files of a package by their names: those that are made of smdv4's, and those of v7 that are made of
-// smdv6's own.
+// twins returns the files of a package by their names: the files that are made of smdv4's, and the files of v7 that are
+// made of smdv6's own.
 func twins(t *testing.T, line string) map[string]string {
 	out := map[string]string{}
 	add := func(from, header string, names ...string) {
@@ -58,7 +58,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestTwins holds the files of a package against those of smdv4: what is said of all versions is written once.
+// TestTwins compares the files of a package with smdv4's: code for all versions is written once.
 func TestTwins(t *testing.T) {
 	dir, files := filepath.Join(compat, "smd"+*line), twins(t, *line)
 	if *update {
