@@ -130,7 +130,7 @@ func newAuthenticator(
 	}
 	known := group.NewAuthenticatedGroupAdder(requestunion.New(all...))
 	if options.Anonymous {
-		// Wrong credentials are an error, and not those of the anonymous user.
+		// Wrong credentials are an error: the request is not the anonymous user's.
 		return requestunion.NewFailOnError(known, anonymous.NewAuthenticator(nil))
 	}
 	return known

@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// aggregationManager is the field manager of aggregated rules: that of the controller of a cluster.
+// aggregationManager is the field manager of aggregated rules, as of a cluster's controller.
 const aggregationManager = "clusterrole-aggregation-controller"
 
 // aggregatesClusterRoles reports whether the server stores the rules of ClusterRoles with an aggregationRule.

@@ -181,10 +181,9 @@ func newStored(r *resources.Resource) runtime.Object {
 	return &unstructured.Unstructured{Object: map[string]any{}}
 }
 
-// Define serves the custom resources of a definition that is not in the store, and not
-// stored now, in place of a stored definition of the same name. types, if not nil, are the
-// types of its kind, in place of those of its schemas. The error reports what is wrong with the
-// definition.
+// Define serves the custom resources of a definition that is not in the store, and not stored now, in place of a stored
+// definition of the same name. types, if not nil, are the types of its kind, in place of its schemas' types. The error
+// reports what is wrong with the definition.
 func (s *Server) Define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
 	types *openapi.Registry) error {
 	return s.definitions.Add(ctx, crd, types)

@@ -12,7 +12,7 @@ import (
 // A load is what requests in flight cost.
 type load struct {
 	requests int
-	bytes    int64 // of bodies, as they are announced: a body without a length counts as the longest one
+	bytes    int64 // of bodies, as they are announced: a body without a length is treated as the longest one
 }
 
 func (l load) plus(m load) load { return load{l.requests + m.requests, l.bytes + m.bytes} }
@@ -68,8 +68,7 @@ func tenantOf(as user.Info) string {
 	return as.GetName()
 }
 
-// isUnlimited reports whether a request has a place whatever others do: of an administrator, or of who checks whether
-// the server is alive.
+// isUnlimited reports whether a request is not limited: a request of an administrator, or a health check.
 func isUnlimited(as user.Info, r *http.Request) bool {
 	if slices.Contains(as.GetGroups(), user.SystemPrivilegedGroup) {
 		return true

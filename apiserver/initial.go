@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 )
 
-// createInitialObjects creates the default namespaces, the objects of the bootstrap and those of the options, as far as
-// they do not exist. An object needs its Namespace, and a custom resource its definition, so these come first.
+// createInitialObjects creates the default namespaces, the objects of the bootstrap and the objects of the options,
+// unless they exist. An object needs its Namespace, and a custom resource its definition, so these come first.
 func (s *Server) createInitialObjects(ctx context.Context) error {
 	objects := make([]runtime.Object, 0, len(s.options.Definitions)+len(s.options.Objects))
 	for _, definition := range s.options.Definitions {

@@ -27,11 +27,10 @@ const contextName = "tenure"
 // Context returns the name of the context that was added to Options.Kubeconfig, or "".
 func (r *Running) Context() string { return r.context }
 
-// WriteKubeconfig adds a context for the server to a kubeconfig and returns its name. Each of
-// Options.Users gets one too: the user's name, an @ and this name. It
-// creates the file if necessary and sets its mode to 0600. Other contexts stay, and so does
-// the current context if it exists: the file may be the user's own or that of another server.
-// Contexts that this function wrote for servers that have ended are replaced; those of other clusters never are.
+// WriteKubeconfig adds a context for the server to a kubeconfig and returns its name. Each of Options.Users gets one
+// too: the user's name, an @ and this name. It creates the file if necessary and sets its mode to 0600. Other contexts
+// stay, and so does the current context if it exists: the file may be the user's own or another server's. Contexts that
+// this function wrote for servers that have ended are replaced; contexts of other clusters never are.
 func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	// keep symbolic links
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -63,9 +62,9 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: r.config.BearerToken}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	for _, u := range r.options.Users {
-		of := u.Name + "@" + name
-		config.AuthInfos[of] = &clientcmdapi.AuthInfo{Token: u.Token}
-		config.Contexts[of] = &clientcmdapi.Context{Cluster: name, AuthInfo: of}
+		userContext := u.Name + "@" + name
+		config.AuthInfos[userContext] = &clientcmdapi.AuthInfo{Token: u.Token}
+		config.Contexts[userContext] = &clientcmdapi.Context{Cluster: name, AuthInfo: userContext}
 	}
 	if config.Contexts[config.CurrentContext] == nil {
 		config.CurrentContext = name
@@ -83,10 +82,10 @@ const ownCluster = "tenure-serve"
 // removeUsers removes the users of the server that had a context name before, and their
 // contexts.
 func removeUsers(config *clientcmdapi.Config, name string) {
-	for of, context := range config.Contexts {
-		if context.Cluster == name && context.AuthInfo == of && strings.HasSuffix(of, "@"+name) {
-			delete(config.Contexts, of)
-			delete(config.AuthInfos, of)
+	for contextName, context := range config.Contexts {
+		if context.Cluster == name && context.AuthInfo == contextName && strings.HasSuffix(contextName, "@"+name) {
+			delete(config.Contexts, contextName)
+			delete(config.AuthInfos, contextName)
 		}
 	}
 }

@@ -57,12 +57,12 @@ type Options struct {
 	// 10.96.0.0/12. The Service "kubernetes" has its first address.
 	ServiceClusterIPRange netip.Prefix
 	// AdvertiseAddress is the address of the server in the Endpoints and the EndpointSlice "kubernetes" of Bootstrap; the
-	// default is that of the first listener. They are not created for an address that endpoints can't have, such as one of
-	// loopback, as kube-apiserver does not.
+	// default is the address of the first listener. They are not created for an address that endpoints can't have, such as
+	// one of loopback, as kube-apiserver does not.
 	AdvertiseAddress netip.Addr
 
-	// Version is the gitVersion that /version responds with; the default is that of the Kubernetes that the server is
-	// like.
+	// Version is the gitVersion that /version responds with; the default is the Kubernetes version that the server
+	// implements.
 	Version string
 
 	// Audit records requests.
@@ -83,9 +83,8 @@ type Options struct {
 	// are the groups. Callers of New with their own http.Server set ClientAuth of its TLS
 	// configuration to tls.RequestClientCert. See Running.AddUser too.
 	ClientCAs *x509.CertPool
-	// Anonymous makes requests without credentials those of the user "system:anonymous" in
-	// group "system:unauthenticated". Without an Authorizer they may read health and version,
-	// and nothing else.
+	// Anonymous allows anonymous requests, as user "system:anonymous" in group "system:unauthenticated". Without an
+	// Authorizer they may read health and version, and nothing else.
 	Anonymous bool
 	// Authorizer authorizes requests before their body is read; nil allows all of them. An
 	// apply that creates an object is authorized a second time, for "create". If it is an
@@ -96,11 +95,10 @@ type Options struct {
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist. The
 	// server then creates no namespaces by itself, and deleting one deletes nothing in it.
 	DisableNamespaceLifecycle bool
-	// Controllers says that a controller manager runs beside the server, or that nobody does
-	// its work, as beside envtest's kube-apiserver. Then deletions with the propagation
-	// policies Orphan and Foreground set their finalizer, PersistentVolumeClaims and
-	// PersistentVolumes get that of their protection, and a deleted Namespace stays: controllers
-	// remove the finalizers, and delete what is in the Namespace.
+	// Controllers says that a controller manager runs beside the server, or that nobody does its work, as beside envtest's
+	// kube-apiserver. Then deletions with the propagation policies Orphan and Foreground set their finalizer,
+	// PersistentVolumeClaims and PersistentVolumes get their protection finalizer, and a deleted Namespace stays:
+	// controllers remove the finalizers, and delete the content of the Namespace.
 	Controllers bool
 
 	// DisableDynamicAdmission lets webhook configurations and admission policies be stored
@@ -118,8 +116,8 @@ type Options struct {
 	// Listen is the address for Start; the default is a free port of 127.0.0.1. Without Hosts, it
 	// must be a loopback address.
 	Listen string
-	// Listeners are the listeners for Start, in the place of Listen, on addresses of the
-	// caller's choice. The server closes them. Config leads to the first of them.
+	// Listeners are the listeners for Start, in the place of Listen, on addresses of the caller's choice. The server
+	// closes them. Config uses the first of them.
 	Listeners []net.Listener
 	// Certificate is the serving certificate for Start; the default is one for loopback, of a
 	// CA of the server's own. Config trusts its chain.
@@ -281,17 +279,17 @@ func AllowPrivileged(allow bool) { capabilities.Setup(allow, 0) }
 // endpoint returns the address that the server advertises and the port of the first listener. The port is 0 without a
 // listener.
 func (o Options) endpoint() netip.AddrPort {
-	var at netip.AddrPort
+	var listener netip.AddrPort
 	if len(o.Listeners) > 0 {
 		if address, ok := o.Listeners[0].Addr().(*net.TCPAddr); ok {
-			at = address.AddrPort()
+			listener = address.AddrPort()
 		}
 	}
-	address := at.Addr()
+	address := listener.Addr()
 	if o.AdvertiseAddress.IsValid() {
 		address = o.AdvertiseAddress
 	}
-	return netip.AddrPortFrom(address.Unmap(), at.Port())
+	return netip.AddrPortFrom(address.Unmap(), listener.Port())
 }
 
 // minServiceIPs is how many addresses a range of cluster IPs must have.

@@ -73,7 +73,7 @@ func (s *Server) openIDMetadata() http.Handler {
 	return container
 }
 
-// kubernetesVersion is the version of the API: that of the embedded documents and the Go types.
+// kubernetesVersion is the version of the API, of the embedded documents and of the Go types.
 const kubernetesVersion = builtintypes.KubernetesVersion
 
 // minorOf returns the minor version of a Kubernetes version, such as 37 of v1.37.2.

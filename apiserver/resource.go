@@ -78,7 +78,7 @@ func metricVerb(verb string) string {
 	return strings.ToUpper(verb)
 }
 
-// handle calls the handler of a verb: that of package writes for create, update and patch, k8s.io/apiserver's for all
+// handle calls the handler of a verb: package writes has the handlers of create, update and patch, k8s.io/apiserver all
 // others.
 func (s *Server) handle(
 	route *resources.Route, verb string, e *resources.Endpoint, w http.ResponseWriter, r *http.Request,

@@ -190,7 +190,7 @@ func (o *Options) stamp(obj runtime.Object) {
 			replaceValues(job.Spec.Template.Labels, before, string(job.UID))
 		}
 	}
-	if at := m.GetCreationTimestamp(); o.ownClock && !at.IsZero() {
+	if created := m.GetCreationTimestamp(); o.ownClock && !created.IsZero() {
 		m.SetCreationTimestamp(metav1.NewTime(o.Now()).Rfc3339Copy())
 	}
 }
@@ -202,11 +202,11 @@ func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	if err != nil || !o.ownClock || m.GetDeletionTimestamp() == nil || m.GetDeletionTimestamp().Equal(before) {
 		return
 	}
-	at := o.Now()
+	now := o.Now()
 	if grace := m.GetDeletionGracePeriodSeconds(); grace != nil {
-		at = at.Add(time.Duration(*grace) * time.Second)
+		now = now.Add(time.Duration(*grace) * time.Second)
 	}
-	end := metav1.NewTime(at).Rfc3339Copy()
+	end := metav1.NewTime(now).Rfc3339Copy()
 	m.SetDeletionTimestamp(&end)
 }
 

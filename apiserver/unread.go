@@ -19,12 +19,12 @@ import (
 //     the values of what it sends next, up to 256 KiB or one event, and about 50 KiB for its connection. All watches
 //     share the decoded object of an event and, for each media type, version and transformation to a Table or
 //     PartialObjectMetadata, its encoding. On etcd, two watches at a time read a page of the objects that exist.
-//   - A write that waits for its client counts in unread, for the server and for the user. If Limits.Unread or
+//   - A write that waits for its client is added to unread, for the server and for the user. If Limits.Unread or
 //     Limits.UnreadPerUser is exceeded, the watch or list ends that has waited the longest since its client last read
 //     something: of the same user, or of the user whose unread bytes are the most. Clients that have read something
 //     within the last second (patience) are spared up to twice the limit. Nobody waits for others.
 //   - Limits.Write is the time to read one event of a watch, or the whole response of another request. Then it ends.
-//   - The end is that of the connection in HTTP/1.1 and that of the stream in HTTP/2. A client then watches from the
+//   - The connection ends in HTTP/1.1, the stream in HTTP/2. A client then watches from the
 //     resourceVersion that it has read last.
 //   - A watch that lags behind the history of its store (HistoryBytes, HistoryRevisions), which includes one that has
 //     not read the objects that existed at its start, ends with 410 Expired. A client then lists again.
@@ -99,7 +99,7 @@ func (u *unread) begin(w *unreadWriter, p piece) {
 	}
 }
 
-// most returns the user with the most bytes among those of whom another write than this one has waited the longest.
+// most returns the user with the most bytes whose longest waiting write is not w.
 func (u *unread) most(w *unreadWriter) (most *waiting) {
 	if u.all.bytes <= u.limits.Unread {
 		return nil

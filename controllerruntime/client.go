@@ -38,10 +38,10 @@ type Options struct {
 	// object, and returns a decision for each conflict. If one is conflicts.Refuse, or Resolve nil, the caller gets the
 	// server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
-	// UpgradeFrom are the managers whose Updates of the objects themselves were those of this controller, before it
-	// applied: often its own name. What they own moves to the Apply entry before the first apply of an object, in a write
-	// of its own, so that the applies remove what the intents do not have. Finalizers, the status, and owner references
-	// and annotations of other tools do not move. See [Client.PreviewUpgrade].
+	// UpgradeFrom are the managers under which this controller updated the objects themselves, before it applied: often
+	// its own name. What they own moves to the Apply entry before the first apply of an object, in a write of its own, so
+	// that the applies remove what the intents do not have. Finalizers, the status, and owner references and annotations
+	// of other tools do not move. See [Client.PreviewUpgrade].
 	UpgradeFrom []string
 	// MinimalUpdates makes Update and Status().Update send what the caller changed since it read the object through this
 	// client: as a patch with the resourceVersion, or nothing, which is no error for an object that is old. So the manager
@@ -227,7 +227,7 @@ func (s *subresource) Create(
 	return s.client.write(obj, false, func() error { return s.SubResourceClient.Create(ctx, obj, body, opts...) })
 }
 
-// write sends a write. hasObject says that the response is the object. A dry run counts as a write, too.
+// write sends a write. hasObject says that the response is the object. A dry run is treated as a write, too.
 func (c *Client) write(obj client.Object, hasObject bool, send func() error) error {
 	kind, err := c.GroupVersionKindFor(obj)
 	if err != nil {

@@ -115,7 +115,7 @@ func (c *configurations) custom(ctx context.Context, r schema.GroupResource) (ty
 	d := c.definitions[r]
 	if d == nil || d.uid != crd.GetUID() || d.generation != crd.GetGeneration() {
 		d = &definition{uid: crd.GetUID(), generation: crd.GetGeneration(), since: time.Now()}
-		if by, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); by != "Webhook" {
+		if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy != "Webhook" {
 			if data, err := crd.MarshalJSON(); err == nil {
 				d.types, _ = openapi.CompileCRD(data) // a definition that is not valid yet has no types
 			}

@@ -108,8 +108,8 @@ type request struct {
 	manager     string
 	force       bool
 	dryRun      []string
-	// form is the type that the response is decoded into, if any, and identity who is impersonated. A response is that of
-	// requests of the same.
+	// form is the type that the response is decoded into, if any, and identity who is impersonated. Equal keys have the
+	// same response.
 	form     reflect.Type
 	identity string
 }

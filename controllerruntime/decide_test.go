@@ -163,7 +163,7 @@ func TestDecide(t *testing.T) {
 			"data": map[string]any{"k": data},
 		}})
 	}
-	// withEvent does a write, the event of which comes.
+	// withEvent does a write whose event arrives.
 	withEvent := func(write func(client.Object, client.Client) error) func(*cluster, client.Client) error {
 		return func(c *cluster, w client.Client) error {
 			err := write(c.cached.DeepCopy(), w)

@@ -36,10 +36,9 @@ func (c *changed) add(op, path string, value any) {
 	c.operations = append(c.operations, o)
 }
 
-// difference returns the patch that makes after of before, at a resourceVersion. A merge patch creates the maps that
-// lead to a change, where a Go type writes them and the stored object has none. It would write a list whole, with all
-// items as the Go type writes them, so that a change in a list is a JSON Patch: items of others stay as they are
-// stored.
+// difference returns the patch that makes after of before, at a resourceVersion. A merge patch creates the maps around
+// a change, if a Go type writes them and the stored object has none. It would write a list whole, with all items as the
+// Go type writes them, so that a change in a list is a JSON Patch: items of others stay as they are stored.
 func difference(version string, before, after map[string]any) (patch client.Patch, result string) {
 	c, merge := &changed{isMerge: true}, map[string]any{}
 	c.maps("", merge, before, after)
@@ -75,10 +74,10 @@ func (c *changed) maps(path string, merge, before, after map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		b, had := before[name]
 		a, has := after[name]
-		at := path + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		pointer := path + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 		if !has {
 			merge[name] = nil
-			c.add("remove", at, nil)
+			c.add("remove", pointer, nil)
 			continue
 		}
 		if had && typed.Equal(b, a) {
@@ -89,25 +88,25 @@ func (c *changed) maps(path string, merge, before, after map[string]any) {
 			if aMap, ok := a.(map[string]any); ok {
 				below := map[string]any{}
 				merge[name] = below
-				c.maps(at, below, bMap, aMap)
+				c.maps(pointer, below, bMap, aMap)
 				continue
 			}
 		}
 		bList, _ := b.([]any)
 		if aList, _ := a.([]any); len(aList) > 0 && len(bList) > 0 {
 			c.isMerge = false
-			c.lists(at, bList, aList)
+			c.lists(pointer, bList, aList)
 			continue
 		}
-		c.add("add", at, a) // which replaces as well
+		c.add("add", pointer, a) // which replaces as well
 	}
 }
 
 // lists adds what makes after of before, item by item as long as their order is the same. An example: before is [A B
 // C], after is [B′ C D], and B′ has the name of B. A is removed, B changed, C left as it is, and D added.
 func (c *changed) lists(path string, before, after []any) {
-	at := 0
-	here := func() string { return path + "/" + strconv.Itoa(at) }
+	index := 0
+	here := func() string { return path + "/" + strconv.Itoa(index) }
 	has := func(list []any, item any) bool {
 		return slices.ContainsFunc(list, func(other any) bool { return isSameItem(item, other) })
 	}
@@ -118,14 +117,14 @@ func (c *changed) lists(path string, before, after []any) {
 				c.maps(here(), map[string]any{}, b, after[0].(map[string]any))
 			}
 			before, after = before[1:], after[1:]
-			at++
+			index++
 		case len(before) > 0 && (len(after) == 0 || !has(after, before[0]) || has(before, after[0])): // or in another order
 			c.add("remove", here(), nil)
 			before = before[1:]
 		default:
 			c.add("add", here(), after[0])
 			after = after[1:]
-			at++
+			index++
 		}
 	}
 }

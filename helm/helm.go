@@ -25,7 +25,7 @@ import (
 
 // Options say what an operation is about.
 type Options struct {
-	// Config leads to the cluster, as the user that Helm writes as.
+	// Config is the client configuration of the cluster, for the user of Helm's writes.
 	Config *rest.Config
 	// Policy decides conflicts. Without one, or without a rule for a conflict, it is refused.
 	Policy *policy.Policy
@@ -88,13 +88,13 @@ func New(ctx context.Context, options Options) (*Operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := place.NewCluster(client, "")
+	target := place.NewCluster(client, "")
 	if options.NewNamespace {
-		at.Creates(options.Namespace)
+		target.Creates(options.Namespace)
 	}
 	return &Operation{ctx: ctx, options: options, done: releases.Operation{
 		Rendering: &releases.Rendering{Release: releases.Release{Name: options.Release, Namespace: options.Namespace}},
-		Place:     at, Manager: cmp.Or(options.Manager, filepath.Base(os.Args[0])), Now: time.Now,
+		Place:     target, Manager: cmp.Or(options.Manager, filepath.Base(os.Args[0])), Now: time.Now,
 		Concurrency: cmp.Or(options.Concurrency, 16),
 	}}, nil
 }
@@ -142,19 +142,19 @@ func (o *Operation) plan() error {
 	})
 	var errs []error
 	for i := range all {
-		one, err := all[i].Planned, all[i].Err
+		planned, err := all[i].Planned, all[i].Err
 		switch {
 		case err != nil:
-		case one.Outcome == plans.Conflict:
-			err = one.Conflicts
-		case releases.HasMoves(one) && !o.options.TakeOwnership && !o.done.Has(one.Desired.Object):
+		case planned.Outcome == plans.Conflict:
+			err = planned.Conflicts
+		case releases.HasMoves(planned) && !o.options.TakeOwnership && !o.done.Has(planned.Desired.Object):
 			err = fmt.Errorf("is not an object of release %q, so its fields do not move", o.done.Name)
 		}
 		if err != nil {
-			t := releases.Template{Source: one.Where, Tree: one.Given}
+			t := releases.Template{Source: planned.Where, Tree: planned.Given}
 			errs = append(errs, fmt.Errorf("%s: %w", &t, err))
 		}
-		o.done.Planned = append(o.done.Planned, one)
+		o.done.Planned = append(o.done.Planned, planned)
 	}
 	return errors.Join(errs...)
 }
@@ -177,10 +177,10 @@ func (o *Operation) findFailed() error {
 
 // Objects returns what the operation does to each object that is no hook, after Run.
 func (o *Operation) Objects() (out []Object) {
-	for _, one := range o.done.Planned {
-		object := Object{Source: one.Where, Plan: one.Plan, Decided: one.Decided}
-		if one.Target != nil {
-			object.Kind, object.Namespace, object.Name = one.Target.Kind.GroupVersionKind, one.Namespace, one.Name
+	for _, planned := range o.done.Planned {
+		object := Object{Source: planned.Where, Plan: planned.Plan, Decided: planned.Decided}
+		if planned.Target != nil {
+			object.Kind, object.Namespace, object.Name = planned.Target.Kind.GroupVersionKind, planned.Namespace, planned.Name
 		}
 		out = append(out, object)
 	}

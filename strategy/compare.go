@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Comparison says whether what an intent wants is there, and who owns it.
+// Comparison says whether an object matches an intent, and who owns its fields.
 type Comparison struct {
 	// Plan is what an apply of the intent would do: Outcome is plans.Unchanged if nothing is to be done, Changes are what
 	// would change, and Conflicts what others own with another value.

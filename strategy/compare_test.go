@@ -95,7 +95,7 @@ func ExampleStrategy_Compare() {
 	//   owned by nobody [.spec.size .spec.parts[name="b"].name]
 }
 
-// TestCompare: an object that does not exist has no owners, and the errors are those of a plan.
+// TestCompare: an object that does not exist has no owners, and the errors are a plan's.
 func TestCompare(t *testing.T) {
 	types, err := openapi.CompileCRD([]byte(widgetDefinition))
 	require.NoError(t, err)

@@ -391,7 +391,7 @@ func defaultCronJob(o *batchv1.CronJob) {
 	setPointer(&o.Spec.Suspend, false)
 	setPointer(&o.Spec.SuccessfulJobsHistoryLimit, 3)
 	setPointer(&o.Spec.FailedJobsHistoryLimit, 1)
-	// The defaults of JobSpec itself do not apply to the template, only those of what is in it.
+	// The defaults of JobSpec itself do not apply to the template, only the defaults of its content.
 	defaultPodFailurePolicy(o.Spec.JobTemplate.Spec.PodFailurePolicy)
 	defaultPodSpec(&o.Spec.JobTemplate.Spec.Template.Spec)
 }

@@ -88,7 +88,7 @@ func isKnownDigest(digest string) bool {
 
 var (
 	resourceListType = reflect.TypeFor[corev1.ResourceList]()
-	// overheadType is that of RuntimeClasses, whose ResourceList is not rounded.
+	// overheadType is the Overhead of RuntimeClasses, whose ResourceList is not rounded.
 	overheadType = reflect.TypeFor[nodev1.Overhead]()
 )
 

@@ -32,7 +32,7 @@ type Strategy struct {
 }
 
 // Of returns the strategy of a kind and a subresource, which is empty for the main resource. types have the kind at all
-// of its versions: [openapi.Builtin], those of a CustomResourceDefinition ([openapi.CompileCRD]) or of the documents
+// of its versions: from [openapi.Builtin], from a CustomResourceDefinition ([openapi.CompileCRD]) or from the documents
 // that a server publishes ([openapi.CompileV3], [openapi.Union]).
 func Of(types *openapi.Registry, kind schema.GroupVersionKind, subresource string) Strategy {
 	isBuiltin := openapi.Builtin().Versions(kind.GroupKind()) != nil

@@ -1,5 +1,4 @@
-// Package recorded sends recorded requests to a server and compares its responses with those
-// of kube-apiserver.
+// Package recorded sends recorded requests to a server and compares its responses with kube-apiserver's.
 //
 // A [Replayer] does so request by request. It replaces generated values of the recorded server
 // (resource versions, UIDs, tokens) in requests by those that this server generated in the

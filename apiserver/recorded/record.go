@@ -59,16 +59,16 @@ func (r *Replayer) recordStep(step *Step, answer *Answer) (difference string, er
 		return "", err
 	}
 	if step.Now != "" {
-		at, err := http.ParseTime(answer.Header.Get("Date"))
+		date, err := http.ParseTime(answer.Header.Get("Date"))
 		if err != nil {
 			return "", err
 		}
-		step.Now = clockOf(step.Response.Body, at).Format(time.RFC3339)
+		step.Now = clockOf(step.Response.Body, date).Format(time.RFC3339)
 	}
 	return difference, nil
 }
 
-// Learn remembers which generated values and entries of managed fields correspond to those of a recorded object.
+// Learn remembers which generated values and entries of managed fields correspond to a recorded object's.
 func (r *Replayer) Learn(got, want map[string]any) {
 	without := func(object map[string]any) map[string]any {
 		object = maps.Clone(object)
@@ -106,17 +106,17 @@ func keyOf(entry any) map[string]any {
 }
 
 // clockOf returns when the server dated what it wrote: at, when it responded, or the second before.
-func clockOf(written map[string]any, at time.Time) time.Time {
+func clockOf(written map[string]any, date time.Time) time.Time {
 	u := unstructured.Unstructured{Object: written}
 	for _, e := range u.GetManagedFields() {
-		if e.Time != nil && e.Time.Equal(&metav1.Time{Time: at}) {
-			return at
+		if e.Time != nil && e.Time.Equal(&metav1.Time{Time: date}) {
+			return date
 		}
 	}
 	for _, e := range u.GetManagedFields() {
-		if e.Time != nil && e.Time.Time.Equal(at.Add(-time.Second)) {
+		if e.Time != nil && e.Time.Time.Equal(date.Add(-time.Second)) {
 			return e.Time.UTC()
 		}
 	}
-	return at
+	return date
 }

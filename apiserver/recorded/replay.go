@@ -55,11 +55,11 @@ func (r *Replayer) Replay(ctx context.Context, trace *Trace, setClock func(time.
 			if step.Now == "" {
 				return nil
 			}
-			at, err := time.Parse(time.RFC3339, step.Now)
+			recordedTime, err := time.Parse(time.RFC3339, step.Now)
 			if err != nil {
 				return fmt.Errorf("the server's clock: %w", err)
 			}
-			setClock(at)
+			setClock(recordedTime)
 			return nil
 		},
 		Done: func(_ int, step *Step, answer *Answer) (bool, error) {

@@ -17,11 +17,11 @@ import (
 // A Store stores the objects of all resources, with one sequence of revisions, which are their resourceVersions.
 // It is safe for concurrent use. Several servers of one process can share a Store.
 type Store interface {
-	// Open returns the storage of a resource. The arguments are those of a generic.StorageDecorator. Of config,
-	// Codec, Transformer and GroupResource are read; where and how objects are stored is the Store's. Values are
-	// stored as Codec encodes them. Keys start with resourcePrefix, which is /GROUP/RESOURCE or /RESOURCE.
-	// The DestroyFunc ends the watches of this storage only. As with k8s.io/apiserver's cacher, callers must not change
-	// what the items of a list point to, and objects of events may be a runtime.CacheableObject.
+	// Open returns the storage of a resource. It has the arguments of a generic.StorageDecorator. It reads config's Codec,
+	// Transformer and GroupResource; where and how objects are stored is the Store's. Values are stored as Codec encodes
+	// them. Keys start with resourcePrefix, which is /GROUP/RESOURCE or /RESOURCE. The DestroyFunc ends the watches of
+	// this storage only. As with k8s.io/apiserver's cacher, callers must not change what the items of a list point to, and
+	// objects of events may be a runtime.CacheableObject.
 	Open(config *storagebackend.ConfigForResource, resourcePrefix string, newFunc, newListFunc func() runtime.Object) (
 		storage.Interface, factory.DestroyFunc, error)
 

@@ -152,7 +152,7 @@ func (r *runner) run() (cost, error) {
 
 // median returns the median of each cost on its own.
 func median(costs []cost) cost {
-	of := func(f func(cost) float64) float64 {
+	medianOf := func(f func(cost) float64) float64 {
 		values := make([]float64, len(costs))
 		for i, c := range costs {
 			values[i] = f(c)
@@ -161,9 +161,9 @@ func median(costs []cost) cost {
 		return at(values, 0.5)
 	}
 	return cost{
-		time:   time.Duration(of(func(c cost) float64 { return float64(c.time) })),
-		allocs: of(func(c cost) float64 { return c.allocs }),
-		bytes:  of(func(c cost) float64 { return c.bytes }),
+		time:   time.Duration(medianOf(func(c cost) float64 { return float64(c.time) })),
+		allocs: medianOf(func(c cost) float64 { return c.allocs }),
+		bytes:  medianOf(func(c cost) float64 { return c.bytes }),
 	}
 }
 

@@ -42,9 +42,9 @@ func definition(i int) (crd []byte, objects string) {
 						"type": "object", "additionalProperties": map[string]any{"type": "string"}}}}},
 		}}
 	}
-	one, _ := json.Marshal(part(0))
+	first, _ := json.Marshal(part(0))
 	parts := map[string]any{}
-	for n := range max(1, definitionSize(i)/(len(one)+12)) {
+	for n := range max(1, definitionSize(i)/(len(first)+12)) {
 		parts[fmt.Sprintf("part%d", n)] = part(n)
 	}
 	version := map[string]any{"name": "v1", "served": true, "storage": true,
@@ -105,14 +105,14 @@ func (p program) definitionsRow(ctx context.Context, count, clients int) (row st
 		return err
 	}
 	// each sends the requests of the definitions from one to another.
-	each := func(from, until int, of func(i int) request) error {
+	each := func(from, until int, requestOf func(i int) request) error {
 		next := atomic.Int64{}
 		next.Store(int64(from))
 		var sends errgroup.Group
 		for range clients {
 			sends.Go(func() error {
 				for i := int(next.Add(1)) - 1; i < until; i = int(next.Add(1)) - 1 {
-					if err := s.send(ctx, over, of(i)); err != nil {
+					if err := s.send(ctx, over, requestOf(i)); err != nil {
 						return err
 					}
 				}

@@ -6,11 +6,13 @@
 //	go run ./benchmarks/server -server linked -against stock      kube-apiserver with Tenure inside beside the stock one
 //	go run ./benchmarks/server -against stock -definitions 1000   both with so many CustomResourceDefinitions
 //
-// The tag is that of the command (doc/design.md, "The command"): without it the memory is that of a larger program.
+// Releases of the command have the tag (doc/design.md, "The command"): without it the program is larger, and its memory
+// too.
 //
 // A server is tenure, stock or linked (hosts/kube-apiserver builds and starts them), the path of a kube-apiserver, or
 // the URL of one that runs already, whose certificate is not checked. Servers run in processes of their own with two
-// cores each, and are measured by turns. The ratio divides the CPU of -against by that of -server, once with etcd's.
+// cores each, and are measured by turns. The ratio divides the CPU time of -against by the CPU time of -server, once
+// with etcd's.
 package main
 
 import (
@@ -35,7 +37,7 @@ func main() {
 	serves := flag.Bool("serve", false, "serve until stdin ends: what the command starts itself for")
 	data := flag.String("data", "", "with -serve: keep the objects in a file of the `FOLDER`")
 	definitions := flag.Int("definitions", 0, "measure a server with so many CustomResourceDefinitions instead")
-	one := flag.String("server", "tenure", "the `SERVER` to measure")
+	server := flag.String("server", "tenure", "the `SERVER` to measure")
 	other := flag.String("against", "", "the `SERVER` to measure beside it")
 	only := flag.String("only", "", "measure only requests whose names match `REGEXP`")
 	flag.StringVar(&b.token, "token", "", "the bearer `TOKEN` for a URL")
@@ -43,7 +45,7 @@ func main() {
 	flag.DurationVar(&b.run, "run", 3*time.Second, "how long each time")
 	flag.IntVar(&b.clients, "clients", 8, "how many clients send requests at the same time")
 	flag.Parse()
-	b.names = []string{*one}
+	b.names = []string{*server}
 	if *other != "" {
 		b.names = append(b.names, *other)
 	}
@@ -111,20 +113,20 @@ func (b *bench) measure(ctx context.Context) (err error) {
 		if !b.only.MatchString(load.name) {
 			continue
 		}
-		of := make([]spent, len(servers))
+		byServer := make([]spent, len(servers))
 		for round := range b.rounds {
 			for i := range servers {
 				i = (i + round) % len(servers) // each one is the first by turns
-				if err := servers[i].measure(ctx, b, load, round == 0, &of[i]); err != nil {
+				if err := servers[i].measure(ctx, b, load, round == 0, &byServer[i]); err != nil {
 					return fmt.Errorf("%s: %s: %w", b.names[i], load.name, err)
 				}
 			}
 		}
-		for i, s := range of {
+		for i, s := range byServer {
 			fmt.Printf("| %s | %s | %.0f | %s | %s |", load.name, b.names[i], float64(s.count)/s.elapsed.Seconds(),
 				milliseconds(s.each(s.cpu)), milliseconds(s.each(s.etcd)))
-			if i == 0 && len(of) > 1 {
-				other := of[1]
+			if i == 0 && len(byServer) > 1 {
+				other := byServer[1]
 				fmt.Printf(" %.1f× | %.1f×", float64(other.each(other.cpu))/float64(s.each(s.cpu)),
 					float64(other.each(other.cpu+other.etcd))/float64(s.each(s.cpu+s.etcd)))
 			} else {

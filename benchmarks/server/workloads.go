@@ -93,7 +93,7 @@ func applyWidget(name string) request {
 		widgetIntent().with(name, 0)}
 }
 
-// body is that of a request, cut where the name and the number of a write go.
+// body is a request's body, cut where the name and the number of a write are inserted.
 type body [][]byte
 
 // with returns the body with a name and a number.
@@ -102,7 +102,7 @@ func (b body) with(name string, n int) []byte {
 	return bytes.ReplaceAll(out, []byte(number), fmt.Appendf(nil, "%09d", n%1_000_000_000))
 }
 
-// name and number are in a body where those of a write go.
+// name and number are the placeholders in a body for the name and number of a write.
 const (
 	nameMark = "name-of-object"
 	number   = "number-of-write"

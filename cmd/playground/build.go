@@ -22,7 +22,7 @@ import (
 var embedded embed.FS
 
 // build writes the files of the site into a folder: the page, its examples, which are the scenarios of the repository,
-// the engine, and the script of the Go distribution that runs it, which has to be that of the compiler.
+// the engine, and the script of the Go distribution that runs it, which has to be the compiler's.
 func build(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

@@ -179,7 +179,7 @@ func (e *engine) store(q *http.Request, object map[string]any) (err error) {
 	return err
 }
 
-// withDefaults returns an object with its defaults, which are those of Go code for a built-in kind.
+// withDefaults returns an object with its defaults, which Go code sets for a built-in kind.
 func (e *engine) withDefaults(t *place.Target, obj runtime.Object) (map[string]any, error) {
 	u := obj.DeepCopyObject().(*unstructured.Unstructured)
 	u.Object, _ = t.Kind.Typ.Default(u.Object).(map[string]any)

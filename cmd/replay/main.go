@@ -12,10 +12,10 @@
 // the difference of doc/differences.md by which kube-apiserver fails an apply; and every difference. A trace ends with
 // its first difference, since later steps depend on it.
 //
-// Defaults are those of the version of Kubernetes that the trace's server has, by the feature gates of that version. A
-// trace that a server recorded beside upstream's field manager (doc/embedding.md) is replayed by the engine alone. So
-// are the applies to a kind that the server in this process does not have, whose OpenAPI v3 document or definition
-// --schema names.
+// Defaults are as in the version of Kubernetes of the trace's server, by the feature gates of that version. A trace
+// that a server recorded beside upstream's field manager (doc/embedding.md) is replayed by the engine alone. So are the
+// applies to a kind that the server in this process does not have, whose OpenAPI v3 document or definition --schema
+// names.
 //
 // Exit status: 0 if no step differed, 1 if any did, or on any error.
 package main

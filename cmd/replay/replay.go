@@ -60,7 +60,7 @@ func replayWith(
 	env := &process.Env{Stderr: io.Discard, Context: ctx, Now: clock}
 	// The recorder takes the time from the newest change in the response, which may be older than the step before; a
 	// server's clock does not go back.
-	setClock := func(at time.Time) { now.Store(max(now.Load(), at.Unix())) }
+	setClock := func(date time.Time) { now.Store(max(now.Load(), date.Unix())) }
 	if err := emulate(trace.Server); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func replayWith(
 	return results(trace, compared, p.plans, why), err
 }
 
-// results returns the results of all steps of a trace, of which the first were compared.
+// results returns the results of all steps of a trace; the first ones were compared.
 func results(trace *recorded.Trace, compared []recorded.Result, plans []*Plan, why string) (out []Result) {
 	for i := range trace.Steps {
 		result := Result{Trace: trace.Name, Step: i, Kind: kindOf(&trace.Steps[i]), Skipped: why}
@@ -133,7 +133,7 @@ func (p *planner) planOn(config *rest.Config) (err error) {
 	return nil
 }
 
-// emulate switches this process to the feature gates of a server such as "kube-apiserver v1.36.3", or to those of
+// emulate switches this process to the feature gates of a server such as "kube-apiserver v1.36.3", or of
 // openapi.KubernetesVersion if server names no version.
 func emulate(server string) error {
 	_, text, _ := strings.Cut(server, " ")
@@ -223,7 +223,7 @@ func (r Report) Plans() (agree, differ, uncompared int) {
 //	plans: C not compared, as only a server validates values
 //	N steps: D agreed, E differed, F explained, G skipped
 //
-// The second is there if C is not 0. Steps are counted from 1.
+// The second exists if C is not 0. Steps are counted from 1.
 func (r Report) Write(w io.Writer, isVerbose bool) error {
 	var out strings.Builder
 	kinds, reasons := map[string]bool{}, map[string]int{}

@@ -2,8 +2,8 @@
 // an API server: server-side apply with conflicts, removals and managed fields, for
 // built-in kinds by their schemas and for custom resources by their definitions.
 //
-// For client-go, NewClientset of package kubernetesfake takes the place of client-go's function. Any other generated
-// clientset, and the fake dynamic client, answer from a tracker by [React]:
+// For client-go, use NewClientset of package kubernetesfake in place of client-go's function. With [React], any other
+// generated clientset, and the fake dynamic client, respond from a tracker:
 //
 //	converter, err := fake.NewTypeConverter(definitions...)
 //	tracker := fake.NewFieldManagedObjectTracker(scheme, codecs.UniversalDecoder(), converter)
@@ -16,13 +16,13 @@
 //
 // # Rules
 //
-//   - The tracker is client-go's but for what is written: creates, updates, patches and
-//     applies get managed fields, in the object that they are given too, as with
+//   - The tracker is client-go's, with changed writes: creates, updates, patches and
+//     applies set managed fields, also in their argument, as with
 //     testing.NewFieldManagedObjectTracker of client-go.
 //   - A write reads and stores in one step, so that concurrent applies lose nothing.
 //   - Dry runs are not stored.
-//   - By [React], an apply of a status has an entry of its own, and changes nothing else. A tracker alone is not told of
-//     subresources: a write to a status is tracked as one to the object.
+//   - By [React], an apply of a status has an entry of its own, and changes nothing else. A tracker alone does not know
+//     subresources: a write to a status is tracked as a write to the object.
 //   - There are no defaults, no validation and no conversion between versions. Package
 //     apiserver has a server with all of these.
 package fake

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/testing"
 )
 
-// React makes a fake client answer all requests and watches from a tracker, before its other reactors. client is the Fake
-// of any generated clientset, or of a fake dynamic client:
+// React makes a fake client answer all requests and watches from a tracker, before its other reactors. client is the
+// Fake of any generated clientset, or of a fake dynamic client:
 //
 //	c := kubernetesfake.NewSimpleClientset()
 //	fake.React(&c.Fake, tracker)
@@ -137,7 +137,8 @@ func (t *tracker) applyStatus(action testing.PatchActionImpl) (runtime.Object, e
 	if err != nil {
 		return nil, err
 	}
-	err = t.ObjectTracker.Update(action.Resource, out, action.Namespace, metav1.UpdateOptions{FieldManager: o.FieldManager})
+	err = t.ObjectTracker.Update(action.Resource, out, action.Namespace,
+		metav1.UpdateOptions{FieldManager: o.FieldManager})
 	if err != nil {
 		return nil, err
 	}

@@ -33,9 +33,9 @@ func WithFieldManagerOptions(options ...func(*fieldmanager.Options)) Option {
 	return func(t *tracker) { t.options = append(t.options, options...) }
 }
 
-// NewFieldManagedObjectTracker returns an ObjectTracker for fake clients that has the
-// parameters of client-go's function. typeConverter may be any, upstream's too; nil is
-// that of [NewTypeConverter] without definitions.
+// NewFieldManagedObjectTracker returns an ObjectTracker for fake clients that has the parameters of client-go's
+// function. typeConverter may be any, upstream's too; nil means the converter of [NewTypeConverter] without
+// definitions.
 func NewFieldManagedObjectTracker(scheme *runtime.Scheme, decoder runtime.Decoder,
 	typeConverter apimachinery.TypeConverter, options ...Option) testing.ObjectTracker {
 	if typeConverter == nil {
@@ -224,24 +224,24 @@ func (t *tracker) kindOf(gvr schema.GroupVersionResource) (schema.GroupVersionKi
 	return t.mapper.KindFor(gvr)
 }
 
-func (t *tracker) managerFor(of managed) (*apimachinery.FieldManager, error) {
-	if m := t.managers[of]; m != nil {
+func (t *tracker) managerFor(target managed) (*apimachinery.FieldManager, error) {
+	if m := t.managers[target]; m != nil {
 		return m, nil
 	}
-	kind := of.kind
+	kind := target.kind
 	var reset map[smdpath.APIVersion]smdpath.Filter
-	if of.subresource == statusSubresource {
+	if target.subresource == statusSubresource {
 		reset = map[smdpath.APIVersion]smdpath.Filter{smdpath.APIVersion(kind.GroupVersion().String()): onlyStatus}
 	}
 	m, err := apimachinery.NewDefaultFieldManager(t.types, converter{t.scheme}, noDefaults{}, t.scheme,
-		kind, kind.GroupVersion(), of.subresource, reset, t.options...)
+		kind, kind.GroupVersion(), target.subresource, reset, t.options...)
 	if err != nil {
 		return nil, err
 	}
 	if t.managers == nil {
 		t.managers = map[managed]*apimachinery.FieldManager{}
 	}
-	t.managers[of] = m
+	t.managers[target] = m
 	return m, nil
 }
 

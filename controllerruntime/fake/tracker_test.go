@@ -314,7 +314,7 @@ func TestDryRuns(t *testing.T) {
 	require.Equal(t, "v", live.(*corev1.ConfigMap).Data["k"])
 }
 
-// TestOptions: times are those of a clock, and a second set of options is refused.
+// TestOptions: times are from a clock, and a second set of options is rejected.
 func TestOptions(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	tracker := newTracker(

@@ -68,8 +68,8 @@ func isKeptText(key string, value any) bool {
 	case "manager", "operation", "apiVersion", "fieldsType", "subresource":
 		return text != ""
 	case "time":
-		at, err := time.Parse(time.RFC3339, text)
-		return err == nil && !at.IsZero() && text == at.UTC().Format(time.RFC3339)
+		written, err := time.Parse(time.RFC3339, text)
+		return err == nil && !written.IsZero() && text == written.UTC().Format(time.RFC3339)
 	}
 	return false
 }

@@ -106,8 +106,8 @@ var start = sync.OnceValue(func() *Engine {
 // the environment is wrong.
 func Start() *Engine { return start() }
 
-// NewFieldManager returns the field manager of a kind in the place of upstream's. custom is
-// true of custom resources. The parameters are those of apimachinery's managedfields.
+// NewFieldManager returns the field manager of a kind in the place of upstream's. custom is true of custom resources.
+// It has the parameters of apimachinery's managedfields.
 func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter managedfields.TypeConverter,
 	objectConverter runtime.ObjectConvertor, objectDefaulter runtime.ObjectDefaulter,
 	objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind, hub schema.GroupVersion, subresource string,

@@ -58,8 +58,8 @@ func setText(e *metav1.ManagedFieldsEntry, key, text string) {
 	case "subresource":
 		e.Subresource = text
 	case "time":
-		at, _ := time.Parse(time.RFC3339, text)
-		e.Time = &metav1.Time{Time: at.Local()}
+		written, _ := time.Parse(time.RFC3339, text)
+		e.Time = &metav1.Time{Time: written.Local()}
 	}
 }
 

@@ -65,7 +65,7 @@ func (i *Intent) Check(data []byte, v any) error {
 	return i.strict(data, v)
 }
 
-// The limits below are those of YAML's scanner, with a margin.
+// The limits below are the limits of YAML's scanner, with a margin.
 const (
 	maxKey   = 1000
 	maxDepth = 1000

@@ -51,7 +51,7 @@ var intents = map[string]string{
 	"a colon in a string":        `{"a":"b: c","d":"e\":1"}`,
 }
 
-// TestIntentDecoder checks that values and errors are those of the decoders of YAML.
+// TestIntentDecoder checks that values and errors are the same as with the decoders of YAML.
 func TestIntentDecoder(t *testing.T) {
 	for name, text := range intents {
 		t.Run(name, func(t *testing.T) { checkIntent(t, []byte(text)) })

@@ -23,7 +23,8 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	module := f.String("build", tree.Stock, "which `server`, stock or linked; it is built if it does not exist")
 	rbac := f.Bool("rbac", false, "authorize by RBAC, with the default roles; without it, everybody may do everything")
 	binary := f.String("binary", "", "`file` of the server, in place of --build")
-	data := f.String("data", "", "`folder` that keeps the objects for the next start (default: one that ends with the server)")
+	data := f.String("data", "",
+		"`folder` that keeps the objects for the next start (default: a temporary one)")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

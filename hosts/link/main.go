@@ -5,10 +5,10 @@
 //	go run ./hosts/link DIR build ./...      # runs go build ./... in DIR, with Tenure
 //	go run ./hosts/link DIR test ./...
 //
-// DIR has a Go module that requires k8s.io/apiserver v0.34 or newer, and is not changed. Copies of the modules of
-// Kubernetes that the program is made of, also of forked ones, are patched as those of kube-apiserver are, and a go.mod
-// beside them, for the flag -modfile of the go command, replaces the modules by the copies. All other modules keep
-// their versions. The program has the modes upstream, shadow and tenure. See doc/embedding.md.
+// DIR has a Go module that requires k8s.io/apiserver v0.34 or newer, and is not changed. The modules of Kubernetes that
+// the program uses, also forked ones, are copied and patched as for kube-apiserver, and a go.mod beside them, for the
+// flag -modfile of the go command, replaces the modules by the copies. All other modules keep their versions. The
+// program has the modes upstream, shadow and tenure. See doc/embedding.md.
 package main
 
 import (
@@ -92,7 +92,7 @@ type program struct {
 	dir, work string
 	messages  io.Writer // what the go command says beside its output
 	modules   []module  // of its build, the module itself first
-	flags     string    // for the go command: those of the user, and a go.mod in work in the place of the program's
+	flags     string    // for the go command: the user's flags, and a go.mod in work in place of the program's
 }
 
 // A module is what go list -m prints about it.

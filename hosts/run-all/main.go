@@ -4,8 +4,8 @@
 //	go run ./hosts/run-all --quick
 //	go run ./hosts/run-all --versions   # the command's tests on kube-apiservers of many versions instead
 //
-// The tests are those of the module cache, unmodified. The modules that they test are patched
-// as those of kube-apiserver are, see package seam. See doc/embedding.md.
+// The tests are in the module cache, unmodified. The modules that they test are patched as for kube-apiserver, see
+// package seam. See doc/embedding.md.
 package main
 
 import (

@@ -131,7 +131,7 @@ func failedIn(section string) (names []string) {
 	return leaves(names)
 }
 
-// leaves returns the names of tests of which no subtest is among the names.
+// leaves returns the names of tests that have no subtest among the names.
 func leaves(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(names, func(other string) bool { return strings.HasPrefix(other, name+"/") })

@@ -39,7 +39,7 @@ const (
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
 
-// required are the modules of the libraries' tree, beside those of Kubernetes.
+// required are the modules of the libraries' tree, besides Kubernetes' modules.
 var required = map[string]string{
 	controllerRuntime:                "v0.25.2",
 	"k8s.io/apiserver":               librariesVersion,

@@ -67,7 +67,8 @@ func (r *runner) tryVersion(ctx context.Context, version, seeds string) (text st
 			return "", err
 		}
 	}
-	test := exec.CommandContext(ctx, "go", "test", "./cmd/internal/cli", "-run", "^(TestClusterScripts|TestTruthAtRandom)$",
+	test := exec.CommandContext(ctx, "go", "test", "./cmd/internal/cli",
+		"-run", "^(TestClusterScripts|TestTruthAtRandom)$",
 		"-count=1", "-v", "-timeout=3h")
 	test.Dir = r.root
 	test.Env = append(os.Environ(), "KUBE_APISERVER="+t.Bin(command.To), "SEEDS="+seeds)
@@ -103,7 +104,8 @@ func versionRow(version string, day time.Time, text string) string {
 	slices.Sort(leftOut)
 	slices.Sort(results["FAIL"])
 	list := func(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
-	return fmt.Sprintf("| %s | %s | %s | %d | %s | %s | %s |", strings.TrimPrefix(semver.MajorMinor(version), "v"), version,
+	return fmt.Sprintf("| %s | %s | %s | %d | %s | %s | %s |",
+		strings.TrimPrefix(semver.MajorMinor(version), "v"), version,
 		day.UTC().Format(time.DateOnly), len(results["PASS"]), list(results["FAIL"]), random, list(slices.Compact(leftOut)))
 }
 

@@ -30,7 +30,7 @@ const (
 // difference is one difference of a write.
 type difference struct {
 	of aspect
-	// number is that of doc/differences.md, or unexplained.
+	// number is a number of doc/differences.md, or unexplained.
 	number string
 	detail string
 }
@@ -113,9 +113,8 @@ func (r *Recorder) answer(w *write) (*answers, error) {
 	return a, errors.Join(errs...)
 }
 
-// clock returns the time that upstream wrote: that of the newest entry of the time of the
-// call, in which the live object may have been written too, and else when it was called.
-// Entries of a server whose clock is ahead do not count.
+// clock returns the time that upstream wrote: the time of the newest entry that was written during the call (as the
+// live object may have been), or else the time of the call. Entries of a server whose clock is ahead do not count.
 func (w *write) clock() time.Time {
 	if w.result == nil {
 		return w.at

@@ -36,8 +36,8 @@ func (a *answers) numberOfError(w *write) string {
 	return unexplained
 }
 
-// lost are the fields of an intent that are not the same after a conversion to the versions of entries and back, each
-// as the names that lead to it, up to a list.
+// lost are the fields of an intent that change by a conversion to the versions of entries and back, each as the names
+// of its path, up to a list.
 type lost [][]string
 
 // lostFields returns what upstream lost when it converted what it merged, to remove what the manager dropped:
@@ -74,9 +74,9 @@ func names(path fieldpath.Path) (out []string) {
 
 // around reports whether a field is at, in or around one of l.
 func (l lost) around(field []string) bool {
-	return slices.ContainsFunc(l, func(one []string) bool {
-		n := min(len(one), len(field))
-		return slices.Equal(one[:n], field[:n])
+	return slices.ContainsFunc(l, func(names []string) bool {
+		n := min(len(names), len(field))
+		return slices.Equal(names[:n], field[:n])
 	})
 }
 
@@ -90,10 +90,10 @@ func (a *answers) explainConflicts(w *write) bool {
 	theirs, ours := causes(a.upstreamErr), causes(a.tenureErr)
 	return !slices.ContainsFunc(slices.Concat(theirs, ours), func(c string) bool {
 		path, _, _ := strings.Cut(c, " "+string(metav1.CauseTypeFieldManagerConflict))
-		at, err := fieldpath.ParsePath(path)
+		parsed, err := fieldpath.ParsePath(path)
 		isBoth := slices.Contains(theirs, c) && slices.Contains(ours, c)
-		_, isApplied := valueAt(a.obj, names(at))
-		return !isBoth && err == nil && isApplied && !l.around(names(at)) // others are of another version
+		_, isApplied := valueAt(a.obj, names(parsed))
+		return !isBoth && err == nil && isApplied && !l.around(names(parsed)) // others are of another version
 	})
 }
 

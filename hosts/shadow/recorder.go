@@ -94,20 +94,20 @@ func (r *Recorder) Start() {
 // build makes Tenure's field manager of the same kind.
 func (r *Recorder) Wrap(upstream Writer, build func(...func(*fieldmanager.Options)) (Writer, error),
 	kind Kind) (Writer, error) {
-	of := &recorded{recorder: r, upstream: upstream, kind: kind}
+	writer := &recorded{recorder: r, upstream: upstream, kind: kind}
 	var err error
-	of.tenure, err = build(
+	writer.tenure, err = build(
 		func(o *fieldmanager.Options) { o.Clock = func() time.Time { return r.now } },
 		func(o *fieldmanager.Options) {
-			o.Warnings = func(w fieldmanager.Warning) { of.warned = append(of.warned, w) }
+			o.Warnings = func(w fieldmanager.Warning) { writer.warned = append(writer.warned, w) }
 		},
 		func(o *fieldmanager.Options) { o.Errors = func(runtime.Object, error) {} },
 	)
 	if err != nil {
 		// What Tenure does not take at all is a difference as well.
-		of.tenure = failing{err}
+		writer.tenure = failing{err}
 	}
-	return of, nil
+	return writer, nil
 }
 
 // recorded is a Writer whose writes are recorded.

@@ -364,7 +364,7 @@ func TestFaultIsFound(t *testing.T) {
 	require.False(t, agreed, out)
 }
 
-// TestTraces checks that traces say what happened: those of writes without a fault agree.
+// TestTraces checks that traces say what happened: traces of writes without a fault agree.
 func TestTraces(t *testing.T) {
 	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100})
 	n := s.play(t)

@@ -49,8 +49,8 @@ type step struct {
 	} `json:"response"`
 }
 
-// writeTrace writes the trace of a write and returns its path, "" for a write of which no
-// trace can be made: an update that upstream refused.
+// writeTrace writes the trace of a write and returns its path, "" for a write that has no trace: an update that
+// upstream rejected.
 func (r *Recorder) writeTrace(w *write, a *answers, found []difference) (string, error) {
 	if w.operation != apply && a.upstreamErr != nil {
 		return "", nil
@@ -191,9 +191,8 @@ func withoutTimes(entries []any) []any {
 	return out
 }
 
-// definition returns a CustomResourceDefinition of the kind with the topology of its type, as
-// far as field management sees it: validation and defaults are not part of that. It has the version of the write and
-// those of entries.
+// definition returns a CustomResourceDefinition of the kind with the topology of its type, as far as field management
+// sees it: validation and defaults are not part of that. It has the version of the write and the versions of entries.
 func (k *Kind) definition(entries []any) map[string]any {
 	plural, singular := meta.UnsafeGuessKindToResource(k.Kind)
 	names := []string{k.Kind.Version}

@@ -116,8 +116,7 @@ func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
 	return out
 }
 
-// resolve returns what follows from the verdicts for an intent: that of the plan, or the same with the values of a
-// Secret.
+// resolve returns what follows from the verdicts for an intent: the plan's, or the same with the values of a Secret.
 func (p *Planned) resolve(ctx context.Context, w *place.Desired) (*plans.Resolution, error) {
 	choose := func(c conflicts.Conflict) (decision conflicts.Decision) {
 		for _, d := range p.Decided {

@@ -20,7 +20,7 @@ import (
 
 // Options say how documents are planned.
 type Options struct {
-	// Manager and Subresource are those of the applies.
+	// Manager and Subresource are the manager and the subresource of the applies.
 	Manager, Subresource string
 	// Force plans to take over the fields in conflict.
 	Force bool

@@ -28,7 +28,7 @@ type Half struct {
 	Item  fieldpath.Path
 }
 
-// Halves returns the list items of which the plan removes fields, and which stay because others own them.
+// Halves returns the list items that lose fields by the plan, and that stay because others own them.
 func (p *Planned) Halves() (out []Half) {
 	if p.Plan == nil || p.Desired.Object == nil {
 		return nil
@@ -159,7 +159,7 @@ func (p *Planned) beyond(removes []fieldpath.Path) *fieldpath.Set {
 	return fieldpath.NewSet(removes...).Difference(p.removes()).Difference(fieldpath.NewSet(annotationPath))
 }
 
-// isUpdater reports whether an entry is that of an Update of the object itself, at the version of the intent.
+// isUpdater reports whether an entry is an Update of the object itself, at the version of the intent.
 func (p *Planned) isUpdater(e managedfields.Entry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" &&
 		e.APIVersion == p.Kind.GroupVersion().String()

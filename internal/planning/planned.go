@@ -52,7 +52,7 @@ type Planned struct {
 	Moved bool
 }
 
-// Changes returns the fields that change: those of the dry run, or else those of the plan.
+// Changes returns the fields that change by the dry run, or else by the plan.
 func (p *Planned) Changes() iter.Seq[plans.Change] {
 	if p.Served != nil {
 		return p.Target.Changes(p.Desired.Object, p.Served)
@@ -129,7 +129,7 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 	return fieldpath.NewSet(gone...), stay
 }
 
-// ObjectAfter returns the object after the apply: that of the server's dry run, or else as the plan expects it.
+// ObjectAfter returns the object after the apply: from the server's dry run, or else from the plan.
 func (p *Planned) ObjectAfter() map[string]any {
 	if p.Served != nil {
 		return p.Served

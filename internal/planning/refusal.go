@@ -71,11 +71,11 @@ type way struct {
 	keeps  bool // the owner gets the fields
 }
 
-// Unblocks returns moves after which the server accepts the apply that it refused, the least harmful first: the fields
-// that the apply removes go back to who owns the rest of their item; what nobody owns, what an updater keeps, and what
-// another applier keeps becomes the manager's, so that the same apply removes it. There is one only where the refusal
-// names a field that the apply removes or leaves. Each is tried: the object that results from it and from the same
-// apply is sent as a dry run.
+// Unblocks returns moves after which the server accepts the apply that it rejected, the least harmful first: the fields
+// that the apply removes move back to the owner of the rest of their item; fields that nobody, an updater or another
+// applier owns move to the manager, so that the same apply removes them. There is one only where the refusal names a
+// field that the apply removes or leaves. Each is tried: the object that results from it and from the same apply is
+// sent as a dry run.
 func (p *Planned) Unblocks(
 	ctx context.Context, now func() time.Time, asking Asking, refusal error,
 ) (out []advice.Suggestion) {
@@ -286,8 +286,7 @@ func (p *Planned) send(ctx context.Context, asking Asking, plan *plans.Plan) (se
 	return asking.Place.Update(ctx, w.Target, place.Unwrap(plan.Object), options)
 }
 
-// errVersions reports an object of which a plan is not certain: it has entries of versions that can't be converted
-// here.
+// errVersions reports an object whose plan is not certain: it has entries of versions that can't be converted here.
 var errVersions = errors.New("entries of other versions can't be compared without the server")
 
 // next plans the same apply to another object.
@@ -307,7 +306,7 @@ func (p *Planned) next(ctx context.Context, w *place.Desired, live runtime.Objec
 }
 
 // removedBy returns the leaves that the object loses by another plan of the same apply, as the server answers it;
-// without an answer, as it is planned. What nobody owns goes with the map that has it. A server sets defaults again.
+// without an answer, as it is planned. A field that nobody owns is removed with its map. A server sets defaults again.
 func (p *Planned) removedBy(plan *plans.Plan, served map[string]any) (out []fieldpath.Path) {
 	after := *p
 	after.Desired, after.Plan, after.Served = p.Desired.Stored(), plan, served
@@ -327,8 +326,8 @@ func (p *Planned) removedBy(plan *plans.Plan, served map[string]any) (out []fiel
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Pointer returns a path as a JSON pointer (RFC 6901). An item of a list has the index that it has in the object; the
-// pointer is that of the list for one that the object does not have.
+// Pointer returns a path as a JSON pointer (RFC 6901). An item of a list has its index in the object; for an item that
+// the object lacks, the pointer is the list's.
 func Pointer(t *typed.Type, path fieldpath.Path, value any) (text string) {
 	for _, e := range path {
 		if name, ok := e.Field(); ok {

@@ -1,8 +1,6 @@
-// Package conformance checks the engine against every Go type of the Kubernetes
-// API: that typed objects, read in place, are the same JSON values that upstream
-// makes of them, and that writes to them come to the same as writes to
-// unstructured objects. It checks package upgrade against csaupgrade of client-go,
-// too. It has tests only.
+// Package conformance checks the engine against every Go type of the Kubernetes API: that typed objects, read in place,
+// are the same JSON values that upstream makes of them, and that writes to them have the same result as writes to
+// unstructured objects. It checks package upgrade against csaupgrade of client-go, too. It has tests only.
 package conformance_test
 
 import (
@@ -59,8 +57,8 @@ func newMaker(kind schema.GroupVersionKind, data []byte) *maker {
 	return &maker{kind, rand.New(source), filler.NumElements(0, 3).MaxDepth(12)}
 }
 
-// ownFuncs override those of apimachinery, whose objects survive a round trip
-// through every codec; these need not, and are more varied.
+// ownFuncs override apimachinery's, whose objects survive a round trip through every codec; these need not, and are
+// more varied.
 func ownFuncs(serializer.CodecFactory) []any {
 	return []any{
 		func(q *resource.Quantity, c randfill.Continue) {
@@ -171,8 +169,8 @@ func (m *maker) graft(to, from reflect.Value, oneIn int) {
 	}
 }
 
-// typeFor returns the type of a kind: its own, that of another version of it, or
-// for kinds that no server serves by default, a deduced one.
+// typeFor returns the type of a kind: its own, another version's, or for kinds that no server serves by default, a
+// deduced one.
 func typeFor(kind schema.GroupVersionKind) *typed.Type {
 	types := openapi.Builtin()
 	if t := types.TypeFor(kind); t != nil {

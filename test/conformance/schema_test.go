@@ -31,7 +31,7 @@ var texts = map[reflect.Type][]any{
 }
 
 // schemaFor returns a schema of the values of a Go type from which a generator can make them: the names and types of
-// the fields are those of the Go type, the topology is that of t. Recursive types end after some levels.
+// the fields are the Go type's, the topology is t's. Recursive types end after some levels.
 func schemaFor(goType reflect.Type, t *typed.Type, depth int) (s spec.Schema, ok bool) {
 	for goType.Kind() == reflect.Pointer {
 		goType = goType.Elem()

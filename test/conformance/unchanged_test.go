@@ -53,8 +53,8 @@ func (h ingresses) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner
 }
 
 // TestUnchangedInJSON: a write that changes an atomic list of Go structs, but not its JSON, takes nothing from its
-// owner. Upstream compares the Go values (doc/differences.md, 32): those of an update, and those of which an apply
-// converts to the version of an entry.
+// owner. Upstream compares the Go values (doc/differences.md, 32): of an update, and of an apply that it converts to
+// the version of an entry.
 func TestUnchangedInJSON(t *testing.T) {
 	live := &networkingv1.Ingress{}
 	live.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("Ingress"))

@@ -296,9 +296,8 @@ func randomEntries(r *rand.Rand) []any {
 	return entries.EncodeTree()
 }
 
-// FuzzUpgrade moves random entries with Everything, and with an annotation that
-// holds everything there is; where Tenure does not differ on purpose (one version,
-// one manager at a time) csaupgrade comes to the same.
+// FuzzUpgrade moves random entries with Everything, and with an annotation of all fields; where Tenure does not differ
+// on purpose (one version, one manager at a time) csaupgrade has the same result.
 func FuzzUpgrade(f *testing.F) {
 	for seed := range uint64(50) {
 		f.Add(seed)
@@ -343,8 +342,7 @@ func FuzzUpgrade(f *testing.F) {
 	})
 }
 
-// requireNothingLost checks a move by the annotation against what stands in the
-// preview, in a slow way: field by field.
+// requireNothingLost checks a move by the annotation against the preview, in a slow way: field by field.
 func requireNothingLost(t *testing.T, live *unstructured.Unstructured, moved upgrade.Result, held map[string]any) {
 	t.Helper()
 	before, after := allOwners(t, live), allOwners(t, moved.Object.(*unstructured.Unstructured))

@@ -225,8 +225,7 @@ func TestFaultsOfUpgrade(t *testing.T) {
 	}
 }
 
-// requireAccepted checks that a server would accept the patch of a move, and store
-// the object that the move came to.
+// requireAccepted checks that a server would accept the patch of a move, and store the resulting object.
 func requireAccepted(t *testing.T, live *unstructured.Unstructured, moved upgrade.Result) {
 	t.Helper()
 	patch, err := jsonpatch.DecodePatch(moved.Patch)

@@ -29,7 +29,7 @@ type fieldManager interface {
 	Update(live, now runtime.Object, manager string) (runtime.Object, error)
 }
 
-// server holds objects of one kind of k8s.io/api that random writes come to.
+// server holds objects of one kind of k8s.io/api, the targets of random writes.
 type server struct {
 	kind   schema.GroupVersionKind
 	fields map[string]*spec.Schema
@@ -156,7 +156,7 @@ func (s *server) write(
 }
 
 // checkWrites does random writes by upstream and by Tenure to Go structs, and by Tenure to unstructured objects, and
-// checks that all come to the same object, managed fields and errors.
+// checks that all have the same object, managed fields and errors.
 //
 // A Go struct can't hold an empty map or list in a field that omits it when empty. So unstructured results are
 // compared as the Go structs that they are.

@@ -228,7 +228,7 @@ func checkShown(t *testing.T, b *tab, e *example, answer string) {
 	}
 }
 
-// sortedWords returns the words of a step's name in one order: that of force and the others means nothing.
+// sortedWords returns the words of a step's name in one order: the order of force and the others means nothing.
 func sortedWords(name string) string {
 	words := strings.Fields(name)
 	slices.Sort(words)

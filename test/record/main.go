@@ -54,7 +54,7 @@ func (r *recorder) record(ctx context.Context, folders []string) error {
 	if err != nil {
 		return err
 	}
-	r.server = filepath.Join(dir, "kube-apiserver") // the name of the program is that of its field manager
+	r.server = filepath.Join(dir, "kube-apiserver") // the name of the program is the name of its field manager
 	if err := os.Symlink(binary, r.server); err != nil {
 		return err
 	}

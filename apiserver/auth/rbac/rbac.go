@@ -8,11 +8,11 @@
 // Rules are evaluated by kube-apiserver's own authorizer. An apply needs the verb patch, and create if it creates the
 // object.
 //
-// Writes of this server take effect before their response, those of other servers on the same storage when the watch
+// Writes of this server take effect before their response, writes of other servers on the same storage when the watch
 // receives them.
 //
-// A ClusterRole grants the rules that are stored in it. Those of a role with an aggregationRule are stored by the server,
-// as by the controller of a cluster: checks against escalation read them too.
+// A ClusterRole grants the rules that are stored in it. Those of a role with an aggregationRule are stored by the
+// server, as by the controller of a cluster: checks against escalation read them too.
 package rbac
 
 import (

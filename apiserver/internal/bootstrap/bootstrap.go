@@ -37,8 +37,8 @@ const (
 
 // Own is what each server has of its own.
 type Own struct {
-	// Endpoint is the address of the server, for the set Service. If endpoints can't have it, there are none. The
-	// port may be 0, for that of the recorded objects.
+	// Endpoint is the address of the server, for the set Service. If endpoints can't have it, there are none. The port may
+	// be 0: then it is the recorded one.
 	Endpoint netip.AddrPort
 	// ClusterIP is the cluster IP of the Service.
 	ClusterIP netip.Addr

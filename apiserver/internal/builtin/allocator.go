@@ -108,7 +108,7 @@ func (b *bitmap) Release(number int) error {
 
 // read returns the numbers as they are stored now.
 func (b *bitmap) read() *allocator.AllocationBitmap {
-	_, _ = b.update(func() (bool, error) { return false, nil }) // without the storage, those of the last update
+	_, _ = b.update(func() (bool, error) { return false, nil }) // without the storage: the values of the last update
 	return b.numbers
 }
 

@@ -60,7 +60,7 @@ type group struct {
 	defaulter runtime.ObjectDefaulter
 }
 
-// defaulter sets the defaults of a scheme and then those of a hook.
+// defaulter sets the defaults of a scheme, then calls a hook.
 type defaulter struct {
 	scheme *runtime.Scheme
 	hook   func(runtime.Object)

@@ -133,12 +133,12 @@ func (o *opener) provider(name string) (provider, error) {
 	return nil, fmt.Errorf("no storages of group %q", name)
 }
 
-// noRules is the RuleResolver of an authorizer that is none.
-type noRules struct{ of authorizer.Authorizer }
+// noRules is the RuleResolver for authorizers that do not implement RuleResolver.
+type noRules struct{ wrapped authorizer.Authorizer }
 
 func (r noRules) RulesFor(context.Context, user.Info, string) (
 	[]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
-	return nil, nil, true, fmt.Errorf("%T does not list rules", r.of)
+	return nil, nil, true, fmt.Errorf("%T does not list rules", r.wrapped)
 }
 
 // open opens the storages of a group.

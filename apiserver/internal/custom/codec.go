@@ -33,7 +33,7 @@ func (s *schemas) has(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == s.kind
 }
 
-// Default sets the defaults of the schema, and those of the host's hook.
+// Default sets the defaults of the schema, and calls the host's hook.
 func (s *schemas) Default(obj runtime.Object) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok || !s.has(u) {
@@ -238,7 +238,7 @@ func (creater) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return u, nil
 }
 
-// typer returns the kinds of unstructured objects from their content, and those of options from a scheme.
+// typer returns the kinds of unstructured objects from their content, and the kinds of options from a scheme.
 type typer struct {
 	runtime.ObjectTyper
 	options *runtime.Scheme

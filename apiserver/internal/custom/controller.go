@@ -57,9 +57,9 @@ func NewController(builtin []resources.Group, options Options) *Controller {
 // resource returns the resource of CustomResourceDefinitions.
 func (c *Controller) resource() *resources.Resource { return c.options.Tables.Table().Resource(Plural) }
 
-// Load serves all definitions in storage, and no others but those of [Controller.Add].
+// Load serves all definitions in storage, and the definitions of [Controller.Add].
 func (c *Controller) Load(ctx context.Context) error {
-	gone := c.servedDefinitions() // but for those in storage
+	removed := c.servedDefinitions() // but for those in storage
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	var ended []*Definition
@@ -70,11 +70,11 @@ func (c *Controller) Load(ctx context.Context) error {
 	}
 	err := c.resource().EachObject(ctx, "", func(obj runtime.Object) {
 		crd := obj.(*apiextensionsv1.CustomResourceDefinition)
-		delete(gone, crd.Name)
+		delete(removed, crd.Name)
 		load(crd.Name, crd)
 	})
 	if err == nil {
-		for name := range gone {
+		for name := range removed {
 			load(name, nil)
 		}
 	}

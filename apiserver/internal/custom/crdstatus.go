@@ -30,14 +30,14 @@ var approvals = map[apihelpers.APIApprovalState]string{
 func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	names, conflict := c.acceptedNames(crd)
 	now := metav1.NewTime(c.options.Now()).Rfc3339Copy()
-	set := func(of apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason,
+	set := func(condition apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason,
 		message string) {
-		if was := apihelpers.FindCRDCondition(crd, of); was != nil && was.Status == status && was.Reason == reason &&
+		if was := apihelpers.FindCRDCondition(crd, condition); was != nil && was.Status == status && was.Reason == reason &&
 			was.Message == message {
 			return
 		}
 		apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
-			Type: of, Status: status, Reason: reason, Message: message, LastTransitionTime: now,
+			Type: condition, Status: status, Reason: reason, Message: message, LastTransitionTime: now,
 		})
 	}
 	crd.Status.AcceptedNames = names

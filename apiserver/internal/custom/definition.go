@@ -1,9 +1,8 @@
 // Package custom implements custom resources and the lifecycle of CustomResourceDefinitions.
 //
-// A [Definition] is a CustomResourceDefinition that is served, and returns a resource for each
-// of its versions. The [Controller] keeps the served
-// definitions up to date with the storage. Schemas, CEL rules, defaulting, pruning and webhook
-// conversion are those of k8s.io/apiextensions-apiserver.
+// A [Definition] is a CustomResourceDefinition that is served, and returns a resource for each of its versions. The
+// [Controller] keeps the served definitions up to date with the storage. k8s.io/apiextensions-apiserver implements
+// schemas, CEL rules, defaulting, pruning and webhook conversion.
 package custom
 
 import (
@@ -209,8 +208,8 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 	return r
 }
 
-// Groups returns the built-in groups followed by those of the definitions, sorted by name.
-// Versions are in priority order.
+// Groups returns the built-in groups followed by the groups of the definitions, sorted by name. Versions are in
+// priority order.
 func Groups(builtin []resources.Group, definitions []*Definition) []resources.Group {
 	byVersion := map[schema.GroupVersion][]*resources.Resource{}
 	for _, d := range definitions {

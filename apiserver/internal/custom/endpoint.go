@@ -108,8 +108,8 @@ func (d *Definition) openVersion(
 	if sub := v.Subresources; sub != nil && sub.Status != nil {
 		status = &apiextensions.CustomResourceSubresourceStatus{}
 		if props != nil {
-			if of, ok := props.Properties["status"]; ok {
-				if statusValidator, _, err = validation.NewSchemaValidator(&of); err != nil {
+			if statusSchema, ok := props.Properties["status"]; ok {
+				if statusValidator, _, err = validation.NewSchemaValidator(&statusSchema); err != nil {
 					return out, err
 				}
 			}
@@ -188,11 +188,11 @@ func (d *Definition) endpoints(v *apiextensionsv1.CustomResourceDefinitionVersio
 	out := map[string]*resources.Endpoint{}
 	add := func(subresource string, storage resources.Storage, scope handlers.RequestScope) {
 		if err == nil {
-			of := fieldmanager.Types(s.types)
+			served := fieldmanager.Types(s.types)
 			if scope.Subresource = subresource; scope.Kind == resources.ScaleKind {
-				of = openapi.Builtin()
+				served = openapi.Builtin()
 			}
-			out[subresource], err = resources.NewEndpoint(storage, &scope, of, d.options.Now, true)
+			out[subresource], err = resources.NewEndpoint(storage, &scope, served, d.options.Now, true)
 		}
 	}
 	add("", opened.CustomResource, scope)

@@ -8,7 +8,7 @@
 //	/apis/GROUP             one group
 //	/apis/GROUP/VERSION     resources of one version
 //
-// Documents are those of the current resource table. Aggregated ones are kept until the table changes.
+// Documents describe the current resource table. Aggregated ones are kept until the table changes.
 package discovery
 
 import (
@@ -174,20 +174,20 @@ type list []*resources.Resource
 func (l list) ListAPIResources() []metav1.APIResource {
 	out := []metav1.APIResource{}
 	for _, r := range l {
-		one := metav1.APIResource{
+		resource := metav1.APIResource{
 			Name: r.Plural, SingularName: r.Singular, Namespaced: r.Namespaced, Kind: r.Kind,
 			Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
 		}
 		if isStored(r) {
-			one.StorageVersionHash = r.StorageVersionHash()
+			resource.StorageVersionHash = r.StorageVersionHash()
 		}
-		out = append(out, one)
+		out = append(out, resource)
 		for _, s := range r.Subresources {
-			one := metav1.APIResource{Name: r.Plural + "/" + s.Name, Namespaced: r.Namespaced, Kind: s.Kind.Kind, Verbs: s.Verbs}
+			resource := metav1.APIResource{Name: r.Plural + "/" + s.Name, Namespaced: r.Namespaced, Kind: s.Kind.Kind, Verbs: s.Verbs}
 			if s.Kind.GroupVersion() != r.GroupVersion() {
-				one.Group, one.Version = s.Kind.Group, s.Kind.Version
+				resource.Group, resource.Version = s.Kind.Group, s.Kind.Version
 			}
-			out = append(out, one)
+			out = append(out, resource)
 		}
 	}
 	return out
@@ -253,13 +253,13 @@ func (a *aggregates) make(table *resources.Table) (*aggregate, error) {
 // their kind, built-in ones omit those that equal the resource's.
 func (l list) inFull() (out []metav1.APIResource) {
 	for _, r := range l {
-		of := list{r}.ListAPIResources()
-		for i := range of {
-			if r.Custom && of[i].Version == "" {
-				of[i].Group, of[i].Version = r.Group, r.Version
+		resources := list{r}.ListAPIResources()
+		for i := range resources {
+			if r.Custom && resources[i].Version == "" {
+				resources[i].Group, resources[i].Version = r.Group, r.Version
 			}
 		}
-		out = append(out, of...)
+		out = append(out, resources...)
 	}
 	return out
 }

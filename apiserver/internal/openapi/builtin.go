@@ -66,9 +66,9 @@ var builtinV3 = sync.OnceValues(func() (map[string]*document, error) {
 	out := map[string]*document{}
 	for _, s := range container.RegisteredWebServices() {
 		// One service for each, as a service computes one JSON at a time.
-		one := restful.NewContainer()
-		one.Add(s)
-		service := routes.OpenAPI{V3Config: config}.InstallV3(one, mux.NewPathRecorderMux("openapi"))
+		single := restful.NewContainer()
+		single.Add(s)
+		service := routes.OpenAPI{V3Config: config}.InstallV3(single, mux.NewPathRecorderMux("openapi"))
 		out[strings.TrimPrefix(s.RootPath(), "/")] = newDocument(func() (content, error) {
 			w := responsewriter.NewInMemoryResponseWriter()
 			service.HandleGroupVersion(w, &http.Request{URL: &url.URL{Path: "/openapi/v3" + s.RootPath()}})

@@ -23,7 +23,7 @@ import (
 type document struct {
 	json     func() (content, error)
 	protobuf func() ([]byte, error)
-	custom   []*resources.Resource // those of a group version
+	custom   []*resources.Resource // the resources of a group version
 }
 
 // newDocument returns the document whose JSON compute returns. toProtobuf converts it.

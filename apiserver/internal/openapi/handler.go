@@ -4,8 +4,8 @@
 //	/openapi/v3              where to find the documents of version 3, with hashes
 //	/openapi/v3/PATH         what is below /PATH: a group version, or a path of its own
 //
-// Documents are computed from the current resource table at their first request, by upstream's code. That of a group
-// version is cached while its resources do not change, that of a built-in one for the lifetime of the process.
+// Documents are computed from the current resource table at their first request, by upstream's code. The document of a
+// group version is cached while its resources do not change, a built-in one for the lifetime of the process.
 //
 //	builtin.go    the documents of built-in resources
 //	documents.go  the documents of a table: those, and of custom resources

@@ -16,7 +16,7 @@ type Chain struct {
 	plugins *Plugins
 	lock    sync.RWMutex
 	made    map[string]admission.Interface // the compiled plugins, by name
-	of      map[string]pluginChain         // those for a resource, by "group/plural/subresource"
+	chains  map[string]pluginChain         // for a resource, by "group/plural/subresource"
 }
 
 // A pluginChain is compiled plugins, one after the other.
@@ -27,7 +27,7 @@ type pluginChain interface {
 
 // Admission returns the admission of a server.
 func (p *Plugins) Admission() admission.Interface {
-	chain := &Chain{plugins: p, made: map[string]admission.Interface{}, of: map[string]pluginChain{}}
+	chain := &Chain{plugins: p, made: map[string]admission.Interface{}, chains: map[string]pluginChain{}}
 	return metrics.WithStepMetrics(chain)
 }
 
@@ -82,7 +82,7 @@ func (c *Chain) compiled(a admission.Attributes) (pluginChain, error) {
 	r := a.GetResource()
 	key := strings.TrimSuffix(r.Group+"/"+r.Resource+"/"+a.GetSubresource(), "/")
 	c.lock.RLock()
-	known, ok := c.of[key]
+	known, ok := c.chains[key]
 	c.lock.RUnlock()
 	if ok {
 		return known, nil
@@ -100,8 +100,8 @@ func (c *Chain) compiled(a admission.Attributes) (pluginChain, error) {
 		}
 		list = append(list, plugin)
 	}
-	c.of[key] = admission.NewChainHandler(list...)
-	return c.of[key], nil
+	c.chains[key] = admission.NewChainHandler(list...)
+	return c.chains[key], nil
 }
 
 // plugin returns the plugin with a name.

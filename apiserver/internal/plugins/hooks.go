@@ -83,19 +83,19 @@ func rejected(a admission.Attributes, err error) error {
 
 // fieldErrors returns the list that an error is made of, or nil if it has other errors.
 func fieldErrors(err error) (list field.ErrorList) {
-	if one, ok := err.(*field.Error); ok {
-		return field.ErrorList{one}
+	if single, ok := err.(*field.Error); ok {
+		return field.ErrorList{single}
 	}
 	many, ok := err.(utilerrors.Aggregate)
 	if !ok {
 		return nil
 	}
 	for _, e := range many.Errors() {
-		one, ok := e.(*field.Error)
+		fieldError, ok := e.(*field.Error)
 		if !ok {
 			return nil
 		}
-		list = append(list, one)
+		list = append(list, fieldError)
 	}
 	return list
 }

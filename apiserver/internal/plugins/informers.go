@@ -94,8 +94,8 @@ type synced struct {
 
 func (synced) HasSynced() bool { return true }
 
-// factory is the SharedInformerFactory that kube-apiserver's plugins get. Its informers are those of the
-// configurations, and for all other kinds ones that read the storage. Plugins use the groups that it has.
+// factory is the SharedInformerFactory that kube-apiserver's plugins get. It has the informers of the configurations;
+// its informers of all other kinds read the storage. Plugins use the groups that it has.
 type factory struct {
 	informers.SharedInformerFactory // nil
 	plugins                         *Plugins

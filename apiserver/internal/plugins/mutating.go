@@ -33,8 +33,7 @@ func (p *policyPlugins) mutate(ctx context.Context, a admission.Attributes, o ad
 	return p.mutating.Dispatch(ctx, a, o, hooks)
 }
 
-// compileMutatingPolicy compiles the expressions of a policy. Errors in expressions are those
-// of their evaluation.
+// compileMutatingPolicy compiles the expressions of a policy. Errors in expressions are reported by their evaluation.
 func compileMutatingPolicy(policy *mutating.Policy) mutating.PolicyEvaluator {
 	spec := &policy.Spec
 	declarations := cel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}
@@ -66,9 +65,8 @@ func compileMutatingPolicy(policy *mutating.Policy) mutating.PolicyEvaluator {
 	return out
 }
 
-// typeConverters returns the types that apply configurations of policies are merged by: those
-// of the server's OpenAPI documents. It implements patch.TypeConverterManager; kube-apiserver's
-// fetches changed documents once a minute.
+// typeConverters returns the types by which apply configurations of policies are merged, from the server's OpenAPI
+// documents. It implements patch.TypeConverterManager; kube-apiserver's fetches changed documents once a minute.
 type typeConverters struct {
 	plugins *Plugins
 

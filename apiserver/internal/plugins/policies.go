@@ -196,8 +196,7 @@ func newConditions(
 		failure, "policy", "validate", policy)
 }
 
-// compileValidatingPolicy compiles the expressions of a policy. Errors in expressions are
-// those of their evaluation.
+// compileValidatingPolicy compiles the expressions of a policy. Errors in expressions are reported by their evaluation.
 func compileValidatingPolicy(policy *validating.Policy) validating.Validator {
 	spec := &policy.Spec
 	declarations := cel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}

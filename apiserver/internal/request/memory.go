@@ -38,7 +38,7 @@ type Target func(named schema.GroupVersionKind) reflect.Type
 // As is the Target for a type, whatever a body names.
 func As(t reflect.Type) Target { return func(schema.GroupVersionKind) reflect.Type { return t } }
 
-// Kinds is the Target for the kinds of a creater. kind is that of a body that names none.
+// Kinds is the Target for the kinds of a creater. kind is the kind of a body that names none.
 func Kinds(creater runtime.ObjectCreater, kind schema.GroupVersionKind) Target {
 	return func(named schema.GroupVersionKind) reflect.Type {
 		if named.Version == "" {
@@ -187,17 +187,17 @@ func (w *weight) json(d *json.Decoder, t reflect.Type) bool {
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
 // decoded returns the type that has the members or items of a value. It is another one if the type decodes itself, such
-// as JSONSchemaPropsOrArray: then it is that of a field.
+// as JSONSchemaPropsOrArray: then it is a field's type.
 func (w *weight) decoded(t reflect.Type, first json.Delim) reflect.Type {
 	if t = w.pointee(t); t == nil || !reflect.PointerTo(t).Implements(unmarshaler) {
 		return t
 	}
 	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
-		switch of := t.Field(i).Type; {
-		case first == '{' && of.Kind() == reflect.Pointer:
-			return w.pointee(of)
-		case first == '[' && of.Kind() == reflect.Slice:
-			return of
+		switch fieldType := t.Field(i).Type; {
+		case first == '{' && fieldType.Kind() == reflect.Pointer:
+			return w.pointee(fieldType)
+		case first == '[' && fieldType.Kind() == reflect.Slice:
+			return fieldType
 		}
 	}
 	return nil
@@ -215,22 +215,22 @@ func (w *weight) proto(data []byte, t reflect.Type, levels int) bool {
 		numbers = fieldsOf(t).byNumber
 	}
 	return levels > 0 && eachField(data, func(number uint64, value []byte) bool {
-		of := numbers[number]
+		fieldType := numbers[number]
 		switch {
 		case w.left < 0:
 			return true
-		case of == nil || of.Kind() != reflect.Slice && of.Kind() != reflect.Map:
-			return w.proto(value, of, levels-1)
-		case of.Kind() == reflect.Map: // an entry is a message of a key and a value
-			entries := map[uint64]reflect.Type{1: of.Key(), 2: w.item(of)}
+		case fieldType == nil || fieldType.Kind() != reflect.Slice && fieldType.Kind() != reflect.Map:
+			return w.proto(value, fieldType, levels-1)
+		case fieldType.Kind() == reflect.Map: // an entry is a message of a key and a value
+			entries := map[uint64]reflect.Type{1: fieldType.Key(), 2: w.item(fieldType)}
 			return eachField(value, func(number uint64, value []byte) bool {
 				return w.proto(value, entries[number], levels-1)
 			})
-		case of.Elem().Size() <= 8 && of.Elem().Kind() != reflect.Pointer:
-			w.left -= 2 * int(of.Elem().Size()) * len(value) // each byte may be a number
+		case fieldType.Elem().Size() <= 8 && fieldType.Elem().Kind() != reflect.Pointer:
+			w.left -= 2 * int(fieldType.Elem().Size()) * len(value) // each byte may be a number
 			return true
 		}
-		return w.proto(value, w.item(of), levels-1)
+		return w.proto(value, w.item(fieldType), levels-1)
 	})
 }
 

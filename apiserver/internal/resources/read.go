@@ -37,7 +37,7 @@ func (r *Resource) Objects(ctx context.Context, namespace string) (out []runtime
 	return out, err
 }
 
-// pageSize is how many objects EachObject reads at a time: those of some kinds are large.
+// pageSize is how many objects EachObject reads at a time: objects of some kinds are large.
 const pageSize = 50
 
 // EachObject calls f for the objects in a namespace, or in all if it is empty, at the version of the resource.

@@ -12,9 +12,9 @@ import (
 
 // A Route is what a server does at the paths of one form, such as /api/v1/namespaces/NAMESPACE/pods/NAME/log.
 //
-// The resource, subresource, namespace and name of a request are always those of its RequestInfo, which the authorizer
-// decides on: a path has a route only if its form is the one that its RequestInfo was read from. So a storage is called
-// with what was authorized. The exceptions are kube-apiserver's:
+// The resource, subresource, namespace and name of a request always equal its RequestInfo, which is authorized: a path
+// has a route only if its RequestInfo was read from a path of this form. So a storage is called with what was
+// authorized. The exceptions are kube-apiserver's:
 //
 //   - a Namespace is its own namespace: its RequestInfo has the name as both;
 //   - the body of a create names the object, unless the path does;

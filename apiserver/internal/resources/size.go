@@ -57,8 +57,8 @@ func CheckSize(data []byte, limit int64) error {
 	return err
 }
 
-// Size returns a lower bound of the size of a value's JSON, in bytes: a number counts as
-// one byte. It stops counting soon after limit.
+// Size returns a lower bound of the size of a value's JSON, in bytes: a number has one byte in it. It stops counting
+// soon after limit.
 func Size(v any, limit int64) int64 {
 	size := int64(1)
 	switch t := v.(type) {

@@ -107,9 +107,9 @@ func (c *Current) Table() *Table { return c.table.Load() }
 func (c *Current) Replace(t *Table) { c.table.Store(t) }
 
 // EquivalentResourcesFor returns the versions of a resource, and of others that are stored with it.
-func (c *Current) EquivalentResourcesFor(of schema.GroupVersionResource, subresource string) (
+func (c *Current) EquivalentResourcesFor(resource schema.GroupVersionResource, subresource string) (
 	out []schema.GroupVersionResource) {
-	r := c.Table().Resource(of)
+	r := c.Table().Resource(resource)
 	if r == nil || r.Prefix == "" {
 		return nil
 	}
@@ -126,8 +126,8 @@ func (c *Current) EquivalentResourcesFor(of schema.GroupVersionResource, subreso
 }
 
 // KindFor returns the kind of a resource or subresource; it is empty if there is none.
-func (c *Current) KindFor(of schema.GroupVersionResource, subresource string) schema.GroupVersionKind {
-	r := c.Table().Resource(of)
+func (c *Current) KindFor(resource schema.GroupVersionResource, subresource string) schema.GroupVersionKind {
+	r := c.Table().Resource(resource)
 	if r == nil {
 		return schema.GroupVersionKind{}
 	}

@@ -84,7 +84,7 @@ func Own(ctx context.Context) context.Context {
 	return context.WithValue(apirequest.WithUser(ctx, self), ownKey{}, true)
 }
 
-// IsOwn reports whether a context is that of a write by a controller of the server.
+// IsOwn reports whether a context belongs to a write by a controller of the server.
 func IsOwn(ctx context.Context) bool { return ctx.Value(ownKey{}) != nil }
 
 // Context returns the context of a request by the server itself.

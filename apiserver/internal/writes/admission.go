@@ -29,8 +29,8 @@ func (c *call) mutate(ctx context.Context, a admission.Attributes) error {
 	return m.Admit(ctx, a, c.Scope)
 }
 
-// authorized returns a validation that first authorizes a create: that of an update or an apply of an object that does
-// not exist.
+// authorized returns a validation that first authorizes a create, for an update or an apply of an object that does not
+// exist.
 func (c *call) authorized(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		s := c.Scope

@@ -65,31 +65,31 @@ type patcher struct {
 }
 
 func (c *call) patch(ctx context.Context) (runtime.Object, error) {
-	of, err := c.patchType()
+	patchType, err := c.patchType()
 	if err != nil {
 		return nil, err
 	}
-	p := &patcher{call: c, patchType: of, options: &metav1.PatchOptions{}}
+	p := &patcher{call: c, patchType: patchType, options: &metav1.PatchOptions{}}
 	// A patch has a part of an object of the kind, whatever kind it names.
 	target := request.As(request.Kinds(c.Scope.Creater, c.Scope.Kind)(schema.GroupVersionKind{}))
-	if of == types.JSONPatchType {
+	if patchType == types.JSONPatchType {
 		target = request.As(reflect.TypeFor[[]operation]())
 	}
 	if p.body, err = request.Body(c.request, c.Limits, target); err != nil {
 		return nil, err
 	}
-	validate := func() field.ErrorList { return validation.ValidatePatchOptions(p.options, of) }
+	validate := func() field.ErrorList { return validation.ValidatePatchOptions(p.options, patchType) }
 	if err := c.decodeOptions(p.options, "PatchOptions", validate); err != nil {
 		return nil, err
 	}
 	p.validation = validationOf(p.options.FieldValidation)
-	audited, err := auditedPatch(p.body, of)
+	audited, err := auditedPatch(p.body, patchType)
 	if err != nil {
 		return nil, err
 	}
 	audit.LogRequestPatch(c.request.Context(), audited)
 	change := p.patchLive
-	isApply := of == types.ApplyYAMLPatchType
+	isApply := patchType == types.ApplyYAMLPatchType
 	if isApply {
 		change = p.apply
 	}
@@ -114,11 +114,11 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 }
 
 // auditedPatch returns a patch as JSON, for audit events. A patch that is no JSON, or no YAML for an apply, is a 400.
-func auditedPatch(body []byte, of types.PatchType) ([]byte, error) {
+func auditedPatch(body []byte, patchType types.PatchType) ([]byte, error) {
 	if json.Valid(body) {
 		return body, nil
 	}
-	if of != types.ApplyYAMLPatchType {
+	if patchType != types.ApplyYAMLPatchType {
 		return nil, apierrors.NewBadRequest("invalid JSON patch")
 	}
 	out, err := yaml.YAMLToJSON(body)
@@ -249,7 +249,7 @@ func (p *patcher) patchJSON(before []byte) (after []byte, faults []error, err er
 }
 
 // The library keeps a copy of each value that it looks into, so that a text is copied for each level that it is nested.
-// These limit how many bytes a patch copies, besides those of maxCopied, by the size of the object and the patch.
+// These limit how many bytes a patch copies, besides maxCopied, by the size of the object and the patch.
 const (
 	minUnfolded     = 16 << 20
 	unfoldedPerByte = 32

@@ -45,8 +45,8 @@ const fleetModel = `{
   }
 }`
 
-// document returns the group version of the embedded document that has k's model. The
-// custom type stands in one of the smallest, for the sake of ObjectMeta's model.
+// document returns the group version of the embedded document that has k's model. The custom type is added to one of
+// the smallest, for ObjectMeta's model.
 func (k Kind) document() schema.GroupVersion {
 	if k.custom() {
 		return schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}

@@ -34,7 +34,7 @@ func Tenure() Engine {
 	}
 }
 
-// fleetTypes are those of the custom type, compiled once as by a server.
+// fleetTypes has the custom type, compiled once as by a server.
 var fleetTypes = sync.OnceValues(func() (*openapi.Registry, error) {
 	models, err := Fleet.models()
 	if err != nil {

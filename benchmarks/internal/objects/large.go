@@ -78,7 +78,7 @@ func CRD() *unstructured.Unstructured {
 	return u
 }
 
-// Schema returns the schema of a field of about 300 KB, that of the spec in [CRD].
+// Schema returns the schema of a field of about 300 KB, the spec in [CRD].
 func Schema() map[string]any { return schemaOf(0) }
 
 // schemaOf returns the schema of a struct that nests below depth, which has

@@ -39,9 +39,8 @@ func parse(kind string) *unstructured.Unstructured {
 	panic("objects: no document of kind " + kind)
 }
 
-// Fresh returns a copy of obj that has been through JSON. Unlike a deep copy's,
-// its strings are its own, as those of an object that came over the wire are, so
-// that no comparison is cheap because two strings are one.
+// Fresh returns a copy of obj that has been through JSON. Unlike a deep copy, it shares no strings, like an object from
+// the wire, so that no comparison is cheap because two strings are identical.
 func Fresh(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	data, err := json.Marshal(obj.Object)
 	must(err)

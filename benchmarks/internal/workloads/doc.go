@@ -13,10 +13,9 @@
 //     may change them, for each operation and for either engine.
 //   - Results are taken as they come. Tenure's share with live: of an apply that
 //     changes nothing it is live itself, where upstream returns a deep copy. A host
-//     that goes on to change such a result has to copy it first, which costs what
-//     the floor says.
+//     that changes such a result has to copy it first, at the cost of the floor.
 //   - Caches are warm, in both: every operation is on an object that was seen
-//     before, as those of a controller's loop are.
+//     before, as in a controller's loop.
 //   - Objects that a server has from different sources share no memory: live is
 //     not the request's object, nor are their strings.
 package workloads

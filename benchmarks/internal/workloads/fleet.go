@@ -42,9 +42,8 @@ func fleetUpdate() (*Case, error) {
 	return updating(engines.Fleet, live, now, "labeller"), nil
 }
 
-// managers is a no-op apply by one manager of an object of n items, of which each
-// of the managers applies as many as each says; any others belong to nobody. Few
-// and many items are both worth a row: an engine may look for a few one by one.
+// managers is a no-op apply by one manager of an object of n items, each manager applies as many items as each says;
+// nobody owns the others. Few and many items are both worth a row: an engine may look for a few one by one.
 func managers(n, count, each int) (*Case, error) {
 	fleet := objects.Fleet(n)
 	if n < count*each {

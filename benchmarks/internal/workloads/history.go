@@ -15,9 +15,8 @@ import (
 // distance.
 var epoch = time.Date(2026, 1, 5, 8, 30, 0, 0, time.UTC)
 
-// history makes managed fields by writing an object with upstream, the authority.
-// What the object itself comes to be is up to the caller: a cluster's objects have
-// defaults and a status that no history of two writes would give them.
+// history makes managed fields by writing an object with upstream, the authority. The caller decides what the object
+// becomes: a cluster's objects have defaults and a status that no history of two writes would give them.
 type history struct {
 	kind    engines.Kind
 	entries []metav1.ManagedFieldsEntry

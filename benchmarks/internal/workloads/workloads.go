@@ -123,8 +123,8 @@ func podUpdate(k engines.Kind, manager string, change func(*unstructured.Unstruc
 	}
 }
 
-// podFirstApply applies to an object that has a kind only, as a server does when
-// there is none. The floor is that of the object that comes of it.
+// podFirstApply applies to an object that has a kind only, as a server does when there is none. The floor is the copy
+// of the resulting object.
 func podFirstApply(k engines.Kind) func() (*Case, error) {
 	return func() (*Case, error) {
 		intent := objects.Intent(objects.Pod())

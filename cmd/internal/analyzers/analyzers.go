@@ -58,8 +58,8 @@ var PrimaryUpdate = &analysis.Analyzer{
 // ReadApply finds applies of whole objects that were read.
 var ReadApply = &analysis.Analyzer{
 	Name: "readapply",
-	Doc: "find applies of whole objects that were read\n\nWhat was read has the defaults of the server and the fields of " +
-		"others. Who applies it owns them all.",
+	Doc: "find applies of whole objects that were read\n\nSuch an object has defaults of the server and fields of " +
+		"others. Its applier owns them all.",
 	Run: func(pass *analysis.Pass) (any, error) {
 		eachCall(pass, func(call *ast.CallExpr, body *ast.BlockStmt) {
 			if !isMethod(pass, call, "Patch") || len(call.Args) < 3 || !isApplyPatch(pass, call.Args[2]) {
@@ -150,8 +150,8 @@ func isMethod(pass *analysis.Pass, call *ast.CallExpr, name string) bool {
 	if !ok || method.Signature().Recv() == nil {
 		return false
 	}
-	of := types.TypeString(method.Signature().Recv().Type(), nil)
-	return !strings.Contains(of, "SubResource") && !strings.Contains(of, "StatusWriter")
+	receiver := types.TypeString(method.Signature().Recv().Type(), nil)
+	return !strings.Contains(receiver, "SubResource") && !strings.Contains(receiver, "StatusWriter")
 }
 
 // objectOf returns the variable that an expression is, or whose address it takes.

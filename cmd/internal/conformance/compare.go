@@ -30,7 +30,7 @@ type owner struct {
 	fields *fieldpath.Set
 }
 
-// state is what a trace has come to.
+// state is the state of a trace.
 type state struct {
 	r *recorded.Replayer
 	// isBuiltin: fields that are not in ever are not compared. ever has what any entry of the trace owned.
@@ -79,7 +79,7 @@ type write struct {
 	gotCode      int
 }
 
-// lastApplied leads to the annotation of client-side apply.
+// lastApplied is the path of the annotation of client-side apply.
 var lastApplied = fieldpath.MakePathOrDie("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
 // newWrite reads a step and its response.
@@ -111,7 +111,7 @@ func (s *state) newWrite(step *recorded.Step, answer *recorded.Answer) *write {
 	return w
 }
 
-// isOf reports whether an entry is that of the write's manager.
+// isOf reports whether an entry belongs to the write's manager.
 func (w *write) isOf(k key) bool {
 	return k.Manager == w.manager && (k.Operation == "Apply") == w.apply && k.Subresource == w.subresource
 }
@@ -195,12 +195,12 @@ func (w *write) compareOwners(add adder) {
 		e, isWanted := want[k]
 		d := difference{entry: k, own: w.isOf(k), extra: isGot}
 		if !isGot || !isWanted {
-			here, there, back := g, want, got
+			here, opposite, back := g, want, got
 			if isWanted {
-				here, there, back = e, got, want
+				here, opposite, back = e, got, want
 			}
 			d.what, d.isEmpty = entry, here.fields.Empty()
-			for other, o := range there {
+			for other, o := range opposite {
 				if _, both := back[other]; !both && o.fields.Equals(here.fields) {
 					d.rekeyed, d.renamed = other.Manager == k.Manager, other.Manager != k.Manager
 				}
@@ -215,9 +215,9 @@ func (w *write) compareOwners(add adder) {
 		w.compareTimes(d, g.Time, e.Time, add)
 		d.what, d.stays = member, live[k].fields != nil && live[k].fields.Equals(e.fields)
 		for i, set := range []*fieldpath.Set{g.fields.Difference(e.fields), e.fields.Difference(g.fields)} {
-			for at := range set.All() {
-				d.extra, d.at, d.isContainer = i == 0, at.Copy(), !below(e.fields, at).Empty()
-				add(d, "%s: %s %s", k, saysOf(d.extra), at)
+			for path := range set.All() {
+				d.extra, d.at, d.isContainer = i == 0, path.Copy(), !below(e.fields, path).Empty()
+				add(d, "%s: %s %s", k, saysOf(d.extra), path)
 			}
 		}
 	}
@@ -227,7 +227,7 @@ func (w *write) compareOwners(add adder) {
 	}
 }
 
-// compareTimes compares whether an entry has a time, and whether it is that of a write before the clock went on.
+// compareTimes compares whether an entry has a time, and whether it is the time of a write before the clock advanced.
 func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 	d.what = timeOf
 	switch {
@@ -250,8 +250,8 @@ func (s *state) leaves(object map[string]any) map[string]leaf {
 	metadata, object = maps.Clone(metadata), maps.Clone(object)
 	delete(metadata, "managedFields")
 	delete(object, "metadata")
-	at := fieldpath.FieldNameElement("metadata")
-	flatten(fieldpath.Path{at}, metadata, s.ever.WithPrefix(at), true, out)
+	name := fieldpath.FieldNameElement("metadata")
+	flatten(fieldpath.Path{name}, metadata, s.ever.WithPrefix(name), true, out)
 	flatten(nil, object, s.ever, !s.isBuiltin || object["kind"] == "Scale", out)
 	return out
 }

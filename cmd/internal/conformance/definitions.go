@@ -78,15 +78,15 @@ func newDefinitions(
 		if document.Err == nil && document.Tree["kind"] != "CustomResourceDefinition" {
 			continue
 		}
-		one, data, err := newChecked(document)
+		definition, data, err := newChecked(document)
 		if err != nil {
 			d.bad = append(d.bad, document.Wrap(err))
 			continue
 		}
-		if one.Tenure, err = compile(data); err != nil {
-			d.add(one, oracle.History{Err: fmt.Errorf("only upstream accepts the definition: %w", err)}, 0)
+		if definition.Tenure, err = compile(data); err != nil {
+			d.add(definition, oracle.History{Err: fmt.Errorf("only upstream accepts the definition: %w", err)}, 0)
 		}
-		d.all = append(d.all, one)
+		d.all = append(d.all, definition)
 	}
 	return d
 }
@@ -190,7 +190,7 @@ func structuralOf(v apiextensionsv1.CustomResourceDefinitionVersion) (*structura
 	return out, structuralschema.ValidateStructural(nil, out).ToAggregate()
 }
 
-// add counts a history of a seed. Of those that fail, it keeps the one with the smallest seed.
+// add counts a history of a seed. It keeps the failed history with the smallest seed.
 func (d *Definitions) add(c *checked, h oracle.History, seed uint64) {
 	for _, sum := range []*checked{c, &d.total} {
 		sum.histories++

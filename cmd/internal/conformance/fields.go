@@ -11,24 +11,24 @@ import (
 // not judge itself.
 
 // below returns what of a set is below a path.
-func below(set *fieldpath.Set, at fieldpath.Path) *fieldpath.Set {
-	for _, element := range at {
+func below(set *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
+	for _, element := range path {
 		set = set.WithPrefix(element)
 	}
 	return set
 }
 
 // covers reports whether a set has a path, or an atomic value around it.
-func covers(set *fieldpath.Set, at fieldpath.Path) bool {
-	for n := range at {
-		if part := at[:n+1]; set.Has(part) && (n+1 == len(at) || below(set, part).Empty()) {
+func covers(set *fieldpath.Set, path fieldpath.Path) bool {
+	for n := range path {
+		if part := path[:n+1]; set.Has(part) && (n+1 == len(path) || below(set, part).Empty()) {
 			return true
 		}
 	}
 	return false
 }
 
-// isItem reports whether an element of a path is that of an item of a list.
+// isItem reports whether an element of a path selects an item of a list.
 func isItem(element fieldpath.PathElement, index int, item any) bool {
 	switch {
 	case element.Value != nil:
@@ -43,8 +43,8 @@ func isItem(element fieldpath.PathElement, index int, item any) bool {
 }
 
 // lookup returns the value at a path.
-func lookup(v any, at fieldpath.Path) (any, bool) {
-	for _, element := range at {
+func lookup(v any, path fieldpath.Path) (any, bool) {
+	for _, element := range path {
 		var ok bool
 		if v, ok = child(v, element); !ok {
 			return nil, false
@@ -77,13 +77,13 @@ type leaf struct {
 	items []string
 }
 
-// flatten adds the leaves of a value to out, by the text of their paths. Items are named as in the owned set, which is
-// that of what v holds, and by their index if it has none of them. Unless all, only what is owned counts.
-func flatten(at fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map[string]leaf) {
+// flatten adds the leaves of a value to out, by the text of their paths. Items are named as in the owned set of v, and
+// by their index if it has none of them. Unless all, only what is owned counts.
+func flatten(path fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map[string]leaf) {
 	add := func(element fieldpath.PathElement, item any) {
 		sub := owned.WithPrefix(element)
 		if isMember := owned.Members.Has(element); all || isMember || !sub.Empty() {
-			flatten(append(at.Copy(), element), item, sub, all || isMember && sub.Empty(), out)
+			flatten(append(path.Copy(), element), item, sub, all || isMember && sub.Empty(), out)
 		}
 	}
 	switch t := v.(type) {
@@ -105,11 +105,11 @@ func flatten(at fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map[s
 			add(element, item)
 		}
 		if len(t) > 0 {
-			out[at.String()+"[]"] = leaf{at: at, items: names}
+			out[path.String()+"[]"] = leaf{at: path, items: names}
 			return
 		}
 	}
-	out[at.String()] = leaf{at: at, value: v}
+	out[path.String()] = leaf{at: path, value: v}
 }
 
 // nameOf returns the element by which a set names an item.

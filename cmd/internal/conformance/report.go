@@ -85,8 +85,8 @@ func (w *write) shown(response map[string]any) (lines []string) {
 	}
 	for k, o := range owners(response) {
 		line("%s: version %s, has a time: %t", k, o.APIVersion, o.Time != nil)
-		for at := range o.fields.All() {
-			line("%s owns %s", k, at)
+		for path := range o.fields.All() {
+			line("%s owns %s", k, path)
 		}
 	}
 	slices.Sort(lines)

@@ -18,7 +18,7 @@ const (
 	code     what = 1 << iota // the status code of the response
 	cause                     // a conflict
 	warning                   // a warning of the response
-	entry                     // an entry of managed fields is there on one side only
+	entry                     // an entry of managed fields exists on one side only
 	version                   // the version of an applier's entry
 	timeOf                    // the time of an entry
 	order                     // the order of entries
@@ -29,7 +29,7 @@ const (
 	anything what = 1<<iota - 1
 )
 
-// A difference between a response and the recorded one. Fields about entries are those of the entry that differs.
+// A difference between a response and the recorded one. Fields about entries describe the entry that differs.
 type difference struct {
 	*write
 	what what
@@ -39,7 +39,7 @@ type difference struct {
 	at fieldpath.Path
 
 	entry key
-	// own: the entry is that of the write's manager.
+	// own: the entry belongs to the write's manager.
 	own bool
 	// renamed: the same fields are in an entry of another manager, and rekeyed: of the same manager.
 	renamed, rekeyed bool
@@ -82,8 +82,8 @@ func (d *difference) says(text string) bool {
 var neverOwned = regexp.MustCompile(`^\.(apiVersion|kind|metadata(\.(name|namespace|creationTimestamp|selfLink|uid|` +
 	`clusterName|generation|managedFields|resourceVersion))?)$`)
 
-// verdicts says which rule of doc/spec.md a difference breaks: that of the first row that is about it. Of several
-// differences in one response, that of the first row names the verdict. A row without a rule is about what all of the
+// verdicts says which rule of doc/spec.md a difference breaks: the rule of the first row that matches it. If a response
+// has several differences, the one of the first row names the verdict. A row without a rule is about what all of the
 // Kubernetes API does alike.
 var verdicts = []struct {
 	rule string

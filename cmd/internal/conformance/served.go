@@ -31,8 +31,8 @@ import (
 
 // ServedOptions say which resources of a server are written to.
 type ServedOptions struct {
-	// Names are API groups, core for the one without a name, of which all namespaced resources are taken, and
-	// resources such as ingressclasses.networking.k8s.io.
+	// Names are API groups (core for the group without a name), which select all their namespaced resources, and resources
+	// such as ingressclasses.networking.k8s.io.
 	Names []string
 	// Namespace exists, and objects are made there; "" for a new one, which is deleted in the end.
 	Namespace string
@@ -260,11 +260,11 @@ func (s *served) document(gv schema.GroupVersion) ([]byte, error) {
 	if gv.Group == "" {
 		name = "api/" + gv.Version
 	}
-	at, ok := paths[name]
+	document, ok := paths[name]
 	if !ok {
 		return nil, fmt.Errorf("the server publishes no OpenAPI v3 of %s", gv)
 	}
-	s.documents[gv], err = at.Schema(runtime.ContentTypeJSON)
+	s.documents[gv], err = document.Schema(runtime.ContentTypeJSON)
 	return s.documents[gv], err
 }
 
@@ -322,7 +322,7 @@ func (o *object) Do(w oracle.Write, how oracle.How) (*unstructured.Unstructured,
 	if w.Subresource != "" {
 		subresources = []string{w.Subresource}
 	}
-	at := o.at(w.Version)
+	client := o.at(w.Version)
 	switch {
 	case w.Apply:
 		data, err := json.Marshal(w.Object.Object)
@@ -330,12 +330,12 @@ func (o *object) Do(w oracle.Write, how oracle.How) (*unstructured.Unstructured,
 			return nil, err
 		}
 		options := metav1.PatchOptions{FieldManager: w.Manager, Force: &w.Force, DryRun: dryRun}
-		return at.Patch(o.ctx, o.name, types.ApplyPatchType, data, options, subresources...)
+		return client.Patch(o.ctx, o.name, types.ApplyPatchType, data, options, subresources...)
 	case how.Create:
-		return at.Create(o.ctx, w.Object, metav1.CreateOptions{FieldManager: w.Manager, DryRun: dryRun})
+		return client.Create(o.ctx, w.Object, metav1.CreateOptions{FieldManager: w.Manager, DryRun: dryRun})
 	default:
 		options := metav1.UpdateOptions{FieldManager: w.Manager, DryRun: dryRun}
-		return at.Update(o.ctx, w.Object, options, subresources...)
+		return client.Update(o.ctx, w.Object, options, subresources...)
 	}
 }
 

@@ -140,7 +140,8 @@ type Replace = func([]releases.Template) ([]releases.Template, error)
 // Upgrade runs helm upgrade. Before Helm writes anything, replace gets the templates that it has rendered, and returns
 // those that it applies and stores. Its error ends the upgrade.
 func (p *Program) Upgrade(ctx context.Context, args []string, replace Replace) error {
-	return p.postRender(ctx, p.Stdout, slices.Concat([]string{"upgrade"}, args, plainRun), func(text []byte) ([]byte, error) {
+	args = slices.Concat([]string{"upgrade"}, args, plainRun)
+	return p.postRender(ctx, p.Stdout, args, func(text []byte) ([]byte, error) {
 		templates, err := releases.Parse(text)
 		if err == nil {
 			templates, err = replace(templates)
@@ -154,19 +155,19 @@ func (p *Program) Upgrade(ctx context.Context, args []string, replace Replace) e
 
 // Restore runs helm upgrade with what Helm stores of a revision, as a new revision: replace returns its templates.
 // There is no helm rollback with a post-renderer; so the chart is one without templates, with the name, the version and
-// the values of the revision's. Hooks do not run: helm upgrade would run those of an upgrade.
+// the values of the revision's. Hooks do not run: helm upgrade would run the hooks of an upgrade.
 func (p *Program) Restore(
 	ctx context.Context, r releases.Release, revision int, args []string, replace Replace,
 ) error {
-	at := []string{r.Name, "-n", r.Namespace, "--revision", strconv.Itoa(revision)}
+	revisionArgs := []string{r.Name, "-n", r.Namespace, "--revision", strconv.Itoa(revision)}
 	var metadata struct{ Chart, Version, AppVersion string }
 	var all, given map[string]any
-	err := p.readJSON(ctx, &metadata, append([]string{"get", "metadata"}, at...)...)
+	err := p.readJSON(ctx, &metadata, append([]string{"get", "metadata"}, revisionArgs...)...)
 	if err == nil {
-		err = p.readJSON(ctx, &all, append([]string{"get", "values", "--all"}, at...)...)
+		err = p.readJSON(ctx, &all, append([]string{"get", "values", "--all"}, revisionArgs...)...)
 	}
 	if err == nil {
-		err = p.readJSON(ctx, &given, append([]string{"get", "values"}, at...)...)
+		err = p.readJSON(ctx, &given, append([]string{"get", "values"}, revisionArgs...)...)
 	}
 	if err != nil {
 		return err

@@ -154,22 +154,22 @@ func noteTwice(w io.Writer, source string, data []byte) {
 func eachTwice(n *yaml.Node, path string, found func(path string, first, last int)) {
 	if n.Kind != yaml.MappingNode {
 		for i, child := range n.Content {
-			at := path
+			itemPath := path
 			if n.Kind == yaml.SequenceNode {
-				at += fmt.Sprintf("[%d]", i)
+				itemPath += fmt.Sprintf("[%d]", i)
 			}
-			eachTwice(child, at, found)
+			eachTwice(child, itemPath, found)
 		}
 		return
 	}
 	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
-		at := path + "." + strings.TrimSpace(key.Value)
+		valuePath := path + "." + strings.TrimSpace(key.Value)
 		if first, ok := lines[key.Value]; ok {
-			found(at, first, key.Line)
+			found(valuePath, first, key.Line)
 		}
 		lines[key.Value] = key.Line
-		eachTwice(n.Content[i+1], at, found)
+		eachTwice(n.Content[i+1], valuePath, found)
 	}
 }

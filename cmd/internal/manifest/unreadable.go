@@ -64,12 +64,12 @@ func (r *reader) userError(err error) error {
 	if _, isKnown := r.wrong[source]; !isKnown {
 		r.wrong[source] = unreadable(r.text(source))
 	}
-	at := position{1, 0}
+	where := position{1, 0}
 	if list := r.wrong[source]; len(list) > 0 {
-		at, r.wrong[source] = list[0], list[1:]
+		where, r.wrong[source] = list[0], list[1:]
 	}
-	fault := secrets.Unreadable(errors.New(found[3]), at.linesBefore, objects)
-	return fmt.Errorf("%sdocument %d, %w", prefix, at.document, fault)
+	fault := secrets.Unreadable(errors.New(found[3]), where.linesBefore, objects)
+	return fmt.Errorf("%sdocument %d, %w", prefix, where.document, fault)
 }
 
 // unreadable returns the positions of the documents that cannot be decoded.

@@ -1,5 +1,5 @@
-// Package page writes objects as one HTML file, which loads nothing: each line with its owners, with a search and filters.
-// Of a plan it shows what changes, and the conflicts. The file has no more of an object than it is given.
+// Package page writes objects as one HTML file, which loads nothing: each line with its owners, with a search and
+// filters. For a plan, it shows changes and conflicts. The file has no more of an object than it is given.
 package page
 
 import (
@@ -41,7 +41,7 @@ var (
 // Object is an object on a page. All its texts are printable.
 type Object struct {
 	Title string
-	// Outcome is that of a plan; empty for an object as it is.
+	// Outcome is the outcome of a plan; empty for an object without a plan.
 	Outcome string
 	Notes   []string
 	Tables  []Table
@@ -103,7 +103,7 @@ type line struct {
 	lines.Line
 	Number int
 	Mark   Mark
-	// Same says that the owners are those of the line before.
+	// Same says that the owners are the same as of the line before.
 	Same bool
 	Keys string // of the filters that leave it, in JSON
 	// Change is nil for a field that did not change.

@@ -31,7 +31,7 @@ const (
 
 // Request asks what steps do.
 type Request struct {
-	// Steps are those of a scenario, from the first on.
+	// Steps are the steps of a scenario, from the first on.
 	Steps []fieldmanagertest.SourceStep `json:"steps"`
 }
 
@@ -42,7 +42,7 @@ type Response struct {
 	Steps []Step `json:"steps"`
 }
 
-// Outcome is what a step came to.
+// Outcome is the outcome of a step.
 type Outcome string
 
 // The outcomes.
@@ -60,7 +60,7 @@ type Step struct {
 	Outcome  Outcome  `json:"outcome"`
 	Error    string   `json:"error,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Conflicts and Ways are those of an apply that was in conflict.
+	// Conflicts and Ways are set for an apply that was in conflict.
 	Conflicts []ConflictRow `json:"conflicts,omitempty"`
 	Ways      []Way         `json:"ways,omitempty"`
 	// Ownership says who gains and who loses fields by an apply (spec rule 13.3).

@@ -105,7 +105,7 @@ func typeOf(value []byte) (out metav1.TypeMeta, err error) {
 	return metav1.TypeMeta{APIVersion: object.TypeMeta.APIVersion, Kind: object.TypeMeta.Kind}, err
 }
 
-// Resources returns the resources of which objects are stored, in the order of their keys.
+// Resources returns the resources that have stored objects, in the order of their keys.
 func Resources(records Local) (out []place.StoredResource, err error) {
 	err = records.Each(func(key string, value []byte) error {
 		r, ok := resourceOf(key)

@@ -16,9 +16,9 @@ type Clientset struct {
 	tracker testing.ObjectTracker
 }
 
-// NewClientset returns a clientset with some objects, in place of the function of client-go: it watches and discovers as
-// that one does, does not store dry runs, and applies a status in an entry of its own. Objects are stored as they are
-// given. It panics if one can't be stored, as client-go does.
+// NewClientset returns a clientset with some objects, in place of the function of client-go: it watches and discovers
+// as that one does, does not store dry runs, and applies a status in an entry of its own. Objects are stored as they
+// are given. It panics if one can't be stored, as client-go does.
 func NewClientset(objects ...runtime.Object) *Clientset {
 	tracker := tenurefake.NewFieldManagedObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder(), nil)
 	for _, object := range objects {

@@ -92,7 +92,7 @@ func TestDryRunsAreNotStored(t *testing.T) {
 }
 
 // TestStatusHasItsOwnEntry: what a manager applied to the object itself stays when it applies the status, and conflicts
-// are those of the status.
+// are about the status.
 func TestStatusHasItsOwnEntry(t *testing.T) {
 	ctx, o := t.Context(), metav1.ApplyOptions{FieldManager: "m"}
 	pods := kubernetesfake.NewClientset().CoreV1().Pods("default")

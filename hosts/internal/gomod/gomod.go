@@ -23,7 +23,7 @@ const Kubernetes = "k8s.io/kubernetes"
 
 // Pins are the modules that a Kubernetes version is made of.
 type Pins struct {
-	// Version is that of Kubernetes, such as v1.37.2.
+	// Version is the version of Kubernetes, such as v1.37.2.
 	Version string
 	// Go and Godebug are the directives of its go.mod.
 	Go      string

@@ -45,7 +45,7 @@ var (
 // Module is a module that is patched.
 type Module struct {
 	Path string
-	// Version is that of a module that is not published along with Kubernetes.
+	// Version is the version of a module that is not published along with Kubernetes.
 	Version string
 	Why     string
 	Steps   []patch.Step
@@ -64,8 +64,8 @@ const (
 	entries = "[]metav1.ManagedFieldsEntry"
 )
 
-// Modules returns the patches of Kubernetes' modules, of 0.34 or newer. They look at the source, not at versions: those
-// of a fork say nothing.
+// Modules returns the patches of Kubernetes' modules, of 0.34 or newer. They look at the source, not at versions: the
+// versions of a fork say nothing.
 func Modules() []Module {
 	return []Module{apimachinery(), apiserver(), apiextensions(), componentBase()}
 }
@@ -167,7 +167,7 @@ func Merge() []Module { return []Module{merge("v4", "v4.7.0"), merge("v6", "v6.4
 func merge(major, version string) Module {
 	const values = "*typed.TypedValue, *typed.TypedValue, fieldpath.APIVersion, fieldpath.ManagedFields, string"
 	const results = " (*typed.TypedValue, fieldpath.ManagedFields, error)"
-	of := func(file []byte) []byte { return bytes.ReplaceAll(file, []byte("MAJOR"), []byte(major)) }
+	withMajor := func(file []byte) []byte { return bytes.ReplaceAll(file, []byte("MAJOR"), []byte(major)) }
 	return Module{
 		Path: "sigs.k8s.io/structured-merge-diff/" + major, Version: version,
 		Why: "its Updater hands over",
@@ -182,8 +182,8 @@ func merge(major, version string) Module {
 				To:        "upstreamApply",
 				Signature: "func(" + values + ", bool)" + results,
 			},
-			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: of(mergeFile)},
-			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: of(mergeLinkFile)},
+			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: withMajor(mergeFile)},
+			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: withMajor(mergeLinkFile)},
 		},
 	}
 }

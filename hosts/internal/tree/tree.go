@@ -61,8 +61,8 @@ func PrintPatches(out io.Writer, patched []Patched) {
 	fmt.Fprintf(out, "%d lines added or changed\n", total)
 }
 
-// Defaults sets what is empty: dir to the folder of a name in the user's cache, root to the folder of Tenure, that of
-// the workspace.
+// Defaults sets what is empty: dir to the folder of a name in the user's cache, root to the folder of Tenure's
+// workspace.
 func Defaults(dir, root *string, name string) error {
 	if *dir == "" {
 		cache, err := os.UserCacheDir()
@@ -266,8 +266,8 @@ func Patch(from, to string, steps []patch.Step) ([]patch.Change, error) {
 	return patch.Apply(to, steps)
 }
 
-// write writes the go.mod of a main module, unless it is there as it should be: the go
-// command adds to it what it found out.
+// write writes the go.mod of a main module, unless it exists with this content: the go command adds to it what it found
+// out.
 func (t *Tree) write(name string, main gomod.Main) error {
 	dir := t.Module(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

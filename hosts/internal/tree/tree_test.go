@@ -49,8 +49,8 @@ func TestWriteLibraries(t *testing.T) {
 	}
 }
 
-// TestWriteAgain: a main module that is as it should be keeps what the go command added to
-// it; another one is written anew.
+// TestWriteAgain: a main module with the right content keeps what the go command added to it; another one is written
+// again.
 func TestWriteAgain(t *testing.T) {
 	tree, err := OpenLibraries(t.TempDir(), version)
 	require.NoError(t, err)

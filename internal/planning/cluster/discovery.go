@@ -168,8 +168,8 @@ func (c *Cluster) ForgetDiscovery() {
 // Local returns the cluster of [ForConfig]. The namespace of objects that name none is default.
 func Local(config *rest.Config) (*Cluster, error) { return ForConfig(config, metav1.NamespaceDefault) }
 
-// ForConfig returns the cluster that config leads to, without a kubeconfig. Objects that name no namespace are in the
-// given one.
+// ForConfig returns the cluster of a client configuration, without a kubeconfig. Objects that name no namespace are in
+// the given one.
 func ForConfig(config *rest.Config, namespace string) (*Cluster, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

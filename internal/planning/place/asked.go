@@ -26,12 +26,12 @@ import (
 type Answer struct {
 	// Object is what would be stored, without the values of a Secret; nil for conflicts.
 	Object map[string]any
-	// Conflicts are those of the server; empty, and not nil, if there are none.
+	// Conflicts are the server's; empty, and not nil, if there are none.
 	Conflicts conflicts.Conflicts
 }
 
 // Ask asks the server what it does with the apply of the intent, by a dry run. Conflicts are no error, unless their
-// values can't be read. known are those of the intent's plan, nil without one.
+// values can't be read. known are the conflicts of the intent's plan, nil without one.
 func (w *Desired) Ask(
 	ctx context.Context, p Place, force bool, subresource string, known conflicts.Conflicts,
 ) (Answer, error) {
@@ -51,7 +51,7 @@ func (w *Desired) Ask(
 	return Answer{Object: secrets.Shown(object), Conflicts: conflicts.Conflicts{}}, nil
 }
 
-// conflictsOf returns the conflicts of a server's 409, with the values of both sides: those of the plan, and others
+// conflictsOf returns the conflicts of a server's 409, with the values of both sides: the plan's conflicts, and others
 // that the plan could not find. A path is of the version of the owner's entry, so the live value is read from the
 // object at that version.
 func (w *Desired) conflictsOf(

@@ -12,13 +12,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Catalog knows the kinds: those of CustomResourceDefinitions, else those of OpenAPI documents, else the
-// built-in ones.
+// Catalog knows the kinds: from CustomResourceDefinitions, else from OpenAPI documents, else the built-in ones.
 type Catalog struct {
 	base    *openapi.Registry // without the definitions
 	defined map[schema.GroupKind]*Definition
 	Types   *openapi.Registry // all of them
-	added   *openapi.Registry // those of OpenAPI documents
+	added   *openapi.Registry // the types of OpenAPI documents
 }
 
 // NewCatalog returns a catalog of the built-in kinds.
@@ -74,7 +73,7 @@ type Kind struct {
 	Typ        *typed.Type
 	namespaced bool
 	hasStatus  bool // status is a subresource
-	// replicas are the fields that lead to what the subresource scale sets; nil for kinds without one.
+	// replicas is the path of the field that the subresource scale sets; nil for kinds without one.
 	replicas []string
 	// converts is true if conversion only sets the apiVersion (strategy None); otherwise
 	// objects are not converted.

@@ -28,8 +28,8 @@ type kindKey struct {
 	defined *Definition // by the input; nil for none
 }
 
-// target returns a target of a kind, without an object. Its schema is that of the definition of a custom
-// resource, else the one that the server publishes.
+// target returns a target of a kind, without an object. Its schema is from the definition of a custom resource, else
+// the one that the server publishes.
 func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, error) {
 	key := kindKey{served, p.defined[served.GroupKind()]}
 	if p.kinds[key] == nil {
@@ -90,8 +90,7 @@ func (p *Cluster) publishedTypes(group string) (*openapi.Registry, error) {
 	return p.Client.Types(group)
 }
 
-// definition returns the definition of a kind: that of the input, else that of the cluster; nil for a
-// built-in kind.
+// definition returns the definition of a kind: from the input, else from the cluster; nil for a built-in kind.
 func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definition, error) {
 	gk := served.GroupKind()
 	if d := p.defined[gk]; d != nil {

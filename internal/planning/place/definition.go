@@ -28,7 +28,7 @@ type Definition struct {
 	webhook    bool // versions are converted by a webhook
 	versions   []definedVersion
 	types      *openapi.Registry
-	// ofDocument is true if the types are those of OpenAPI documents; the tree then has no schema.
+	// ofDocument is true if the types are from OpenAPI documents; the tree then has no schema.
 	ofDocument bool
 }
 

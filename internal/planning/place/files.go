@@ -34,8 +34,8 @@ type kindName struct {
 	name string
 }
 
-// NewFiles returns the objects of documents, which are those of names. An unknown kind is an error only when its schema
-// is needed.
+// NewFiles returns the objects of documents, which come from names. An unknown kind is an error only when its schema is
+// needed.
 func NewFiles(
 	now func() time.Time, c *Catalog, names []string, docs []document.Document, namespace string,
 ) (*Files, error) {

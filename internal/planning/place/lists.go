@@ -19,10 +19,9 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
-// Each calls see with the objects of kinds in a namespace, or in all of them if it is empty, and done after
-// each kind. It lists page by page, at most concurrency kinds at a time, and keeps no object. Calls do not
-// overlap. A kind whose schema can't be read has no types. The error joins those of the kinds that could not be
-// listed.
+// Each calls see with the objects of kinds in a namespace, or in all of them if it is empty, and done after each kind.
+// It lists page by page, at most concurrency kinds at a time, and keeps no object. Calls do not overlap. A kind whose
+// schema can't be read has no types. The error joins the errors of the kinds that could not be listed.
 func (p *Cluster) Each(
 	ctx context.Context, kinds []cluster.Kind, namespace string, concurrency int, see func(*Target), done func(),
 ) error {
@@ -75,8 +74,8 @@ func (p *Cluster) IsServed(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(p.Client.Versions(gvk.GroupKind()), gvk.Version)
 }
 
-// IsServed implements [Place]: a kind is known if it has a schema. It is true for groups without any schema, of which
-// nothing is known.
+// IsServed implements [Place]: a kind is known if it has a schema. It is true for groups without any schema, because
+// nothing is known about them.
 func (p *Files) IsServed(gvk schema.GroupVersionKind) bool {
 	known := false
 	for _, k := range p.catalog.Types.Kinds() {
@@ -105,8 +104,8 @@ type liveGroup struct {
 	names     map[string]bool
 }
 
-// Prefetch implements [Place]. The objects that it read are those of the next Live, each once. Objects
-// that can't be read are left to Live, which reports the error.
+// Prefetch implements [Place]. The next Live returns the objects that it read, each once. Objects that can't be read
+// are left to Live, which reports the error.
 func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concurrency int) {
 	groups := p.liveGroups(ctx, intents)
 	found := map[liveKey][]byte{}

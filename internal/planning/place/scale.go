@@ -45,7 +45,7 @@ func (t *Target) Scale(intent map[string]any) (*Target, map[string]any, error) {
 }
 
 // LiveScale returns the Scale of the target as a target. A server merges an intent with it, with the managed fields of
-// the Scale (spec rule 2.8): a field that nobody owns is that of before-first-apply.
+// the Scale (spec rule 2.8): a field that nobody owns belongs to before-first-apply.
 func (t *Target) LiveScale() (*Target, error) {
 	switch {
 	case t.Kind.Unknown != nil:

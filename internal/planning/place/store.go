@@ -35,16 +35,16 @@ type Store struct {
 
 // Server is an API server of this process on stored objects, without a listener. Close closes what stores them, too.
 type Server interface {
-	// LoopbackConfig leads to the server.
+	// LoopbackConfig is the client configuration of the server.
 	LoopbackConfig() *rest.Config
-	// Define serves the kind of a definition without storing the definition. Its types are those of the schema if nil.
+	// Define serves the kind of a definition without storing the definition. If nil, its types are from the schema.
 	Define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry) error
-	// Resources returns the resources of which objects are stored, in the order of their keys.
+	// Resources returns the resources that have stored objects, in the order of their keys.
 	Resources() ([]StoredResource, error)
 	Close() error
 }
 
-// A StoredResource is a resource of which objects are stored.
+// A StoredResource is a resource that has stored objects.
 type StoredResource struct {
 	Group, Plural string // the group is empty for the core group
 	Namespaced    bool
@@ -153,7 +153,7 @@ const noFinalizers = `{"metadata":{"finalizers":null}}`
 const deleteTimeout = 30 * time.Second
 
 // Delete implements [Place]. It deletes an object at once, without its finalizers: no controllers run that would remove
-// them. Of a definition, custom resources are deleted with it.
+// them. Custom resources are deleted with their definition.
 func (p *Store) Delete(ctx context.Context, t *Target, done func(*Target)) error {
 	isDefinition := t.Kind.GroupKind() == DefinitionKind
 	if isDefinition {

@@ -73,7 +73,8 @@ func (o *Operation) Removed(
 	return out, errs
 }
 
-// Left is Removed for a revision that failed, whose objects Helm does not delete: only those of the release.
+// Left is Removed for a revision that failed, whose objects Helm does not delete: it deletes only objects of the
+// release.
 func (o *Operation) Left(ctx context.Context, failed []Template, known ...*place.Target) ([]*place.Target, error) {
 	found, err := o.Removed(ctx, failed, known...)
 	return slices.DeleteFunc(found, func(t *place.Target) bool { return !o.Has(t.Object) }), err

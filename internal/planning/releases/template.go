@@ -212,7 +212,7 @@ func (r *Rendering) Vary(again []Template) (err error) {
 	return err
 }
 
-// Varying returns the names of the values that each rendering makes anew.
+// Varying returns the names of the values that differ in each rendering.
 func (r *Rendering) Varying() (out []string) {
 	for i, fields := range r.varying {
 		for _, field := range fields {
@@ -222,8 +222,8 @@ func (r *Rendering) Varying() (out []string) {
 	return out
 }
 
-// Check returns an error that says where a rendering is another one than that which was shown, except for the values
-// that each rendering makes anew.
+// Check returns an error that says where a rendering differs from the one that was shown, except for the values that
+// differ in each rendering.
 func (r *Rendering) Check(now []Template) error {
 	found, errs := r.compare(now)
 	if errs != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// templates are those of a text, one a document.
+// templates returns the templates of a text, one for each document.
 func templates(t *testing.T, text string) []Template {
 	out, err := Parse([]byte(text))
 	require.NoError(t, err)

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// kubernetes is a version of the k8s.io libraries, and of the controller-runtime that goes with it.
+// kubernetes is a version of the k8s.io libraries, and of the controller-runtime that requires it.
 type kubernetes struct{ version, controllerRuntime string }
 
-// maintained has the oldest version that released modules require, those between, and the newest. The first and the last
-// are those of go.mod.
+// maintained has the oldest version that released modules require, those between, and the newest. The first and the
+// last are in go.mod.
 var maintained = []kubernetes{{"v0.35.0", "v0.23.0"}, {"v0.36.3", "v0.24.1"}, {"v0.37.2", "v0.25.2"}}
 
 // compatibilityPage has the table.

@@ -76,7 +76,7 @@ func run(args []string) error {
 // testModules are the folders of modules that hold only tests, checks and measurements. They are not released.
 var testModules = []string{"benchmarks", "hosts", "test"}
 
-// modules are those of a workspace.
+// modules are the modules of a workspace.
 type modules struct {
 	root string
 	list []module

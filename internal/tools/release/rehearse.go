@@ -127,8 +127,8 @@ func (all *modules) copyTree(tree string) (version string, err error) {
 	return fmt.Sprintf("v0.0.0-rehearsal-%x", digest.Sum(nil)[:8]), nil
 }
 
-// pack writes the files of one version of a module that GOPROXY serves. A module without a LICENSE has that of the
-// repository, as for the go command.
+// pack writes the files of one version of a module that GOPROXY serves. A module without a LICENSE gets the
+// repository's, as from the go command.
 func (all *modules) pack(m module, version, tree, proxy string) error {
 	goMod, err := all.edit(m, at(version))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // tidy runs go mod tidy for each module, without the workspace, over copies of go.mod and go.sum in which replace
-// directives lead to the other modules in the tree. It compares the result with the files of the tree, or writes it.
-// What is written for one module may untidy those that require it, so it goes on until nothing is left to write.
+// directives name the other modules in the tree. It compares the result with the files of the tree, or writes it. A
+// module that was tidied may untidy modules that require it, so it continues until nothing is left to write.
 func (all *modules) tidy(write bool) error {
 	for {
 		hasWritten := false

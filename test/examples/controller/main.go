@@ -1,6 +1,5 @@
-// Command controller is an example of a controller that applies with Tenure: it makes a Deployment and
-// a Service of each Site, leaves the replicas to an autoscaler, and sends no request for what is there
-// already.
+// Command controller is an example of a controller that applies with Tenure: it makes a Deployment and a Service of
+// each Site, leaves the replicas to an autoscaler, and sends no request that would change nothing.
 //
 //	kubectl apply -f site.yaml
 //	go run . --metrics-bind-address :8080

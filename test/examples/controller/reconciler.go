@@ -35,7 +35,8 @@ type reconciler struct {
 
 // setUp registers the reconciler with a manager.
 func (r *reconciler) setUp(m ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(m).Named(string(owner)).For(&Site{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{}).
+	return ctrl.NewControllerManagedBy(m).Named(string(owner)).For(&Site{}).
+		Owns(&appsv1.Deployment{}).Owns(&corev1.Service{}).
 		Complete(r)
 }
 

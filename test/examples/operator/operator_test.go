@@ -81,7 +81,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// reconcile applies the release anew, and reconciles with a client.
+// reconcile applies the release again, and reconciles with a client.
 func reconcile(t *testing.T, c, with client.Client) {
 	t.Helper()
 	backup := &unstructured.Unstructured{}

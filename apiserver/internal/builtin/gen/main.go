@@ -1,7 +1,6 @@
-// Command gen generates resources.json, the built-in resources, from the aggregated
-// discovery documents of a kube-apiserver: the responses of /api and /apis in a file of
-// recorded HTTP exchanges. It omits groups without an embedded OpenAPI document, such as
-// those of CustomResourceDefinitions.
+// Command gen generates resources.json, the built-in resources, from the aggregated discovery documents of a
+// kube-apiserver: the responses of /api and /apis in a file of recorded HTTP exchanges. It omits groups without an
+// embedded OpenAPI document, such as the groups of CustomResourceDefinitions.
 package main
 
 import (

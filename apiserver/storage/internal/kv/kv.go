@@ -1,9 +1,9 @@
 // Package kv implements an ordered key-value store with revisions, a bounded history and expiring keys, as etcd has
 // them. It is in memory; a File makes it durable.
 //
-// Every write gets the next revision. A write states the revision of the key that it expects, 0 for none. Old
-// revisions can be read and watched until they are compacted, which happens when the history exceeds its bounds.
-// Errors for revisions that can't be read are those of etcd's client, rpctypes.ErrCompacted and ErrFutureRev.
+// Every write gets the next revision. A write states the revision of the key that it expects, 0 for none. Old revisions
+// can be read and watched until they are compacted, which happens when the history exceeds its bounds. Errors for
+// revisions that can't be read are etcd's rpctypes.ErrCompacted and ErrFutureRev.
 package kv
 
 import (
@@ -27,7 +27,7 @@ const (
 // FirstRevision is the revision of a store without any write.
 const FirstRevision = 1
 
-// maxKey is the maximum length of a key. It is that of bbolt.
+// maxKey is the maximum length of a key. It is bbolt's limit.
 const maxKey = 32768
 
 // ErrClosed reports the use of a store after Close.
@@ -176,11 +176,11 @@ func (s *Store) Get(key string, revision int64) (*Version, int64, error) {
 
 // List returns the versions of the keys from start to before end at a revision, in the order of the keys: at most
 // limit if that is not 0. It returns the number of all of them and the revision that was read.
-func (s *Store) List(start, end string, revision, limit int64) (versions []*Version, count, at int64, err error) {
+func (s *Store) List(start, end string, revision, limit int64) (versions []*Version, count, readRevision int64, err error) {
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
-	at, err = s.ascend(start, end, revision, func(v *Version) bool {
+	readRevision, err = s.ascend(start, end, revision, func(v *Version) bool {
 		if count++; count <= limit {
 			versions = append(versions, v)
 		}
@@ -189,7 +189,7 @@ func (s *Store) List(start, end string, revision, limit int64) (versions []*Vers
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	return versions, count, at, nil
+	return versions, count, readRevision, nil
 }
 
 // Page returns the first versions of what List returns: at most limit, and after the first only up to about size bytes.
@@ -205,7 +205,7 @@ func (s *Store) Page(start, end string, revision int64, limit int, size int64) (
 // ascend calls next with the versions of List until it returns false. It returns the revision that was read.
 func (s *Store) ascend(start, end string, revision int64, next func(*Version) bool) (int64, error) {
 	s.mu.Lock() // because Copy writes
-	at, err := s.resolve(revision)
+	resolved, err := s.resolve(revision)
 	if err != nil {
 		s.mu.Unlock()
 		return 0, err
@@ -216,7 +216,7 @@ func (s *Store) ascend(start, end string, revision int64, next func(*Version) bo
 		if key >= end {
 			return false
 		}
-		v = v.at(at)
+		v = v.at(resolved)
 		return v == nil || next(v)
 	})
 	// A compaction may have removed versions before they were read.
@@ -225,7 +225,7 @@ func (s *Store) ascend(start, end string, revision int64, next func(*Version) bo
 	if revision != 0 && revision < s.compacted {
 		return 0, rpctypes.ErrCompacted
 	}
-	return at, nil
+	return resolved, nil
 }
 
 // Value returns the value of a version. The caller must not change it.

@@ -237,10 +237,10 @@ func (s *Store) Compact(revision int64) error {
 
 // forget compacts up to a revision. It visits each version once. The caller holds writeMu and mu.
 func (s *Store) forget(upto int64) {
-	gone := s.log[:s.after(upto)]
-	s.log = s.log[len(gone):]
+	removed := s.log[:s.after(upto)]
+	s.log = s.log[len(removed):]
 	s.compacted = upto
-	for i, v := range gone {
+	for i, v := range removed {
 		s.historySize -= v.event
 		v.previous.Store(nil)
 		if last, _ := s.latest.Get(v.Key); last == v {
@@ -250,7 +250,7 @@ func (s *Store) forget(upto int64) {
 				v.value.Store(nil)
 			}
 		}
-		gone[i] = nil
+		removed[i] = nil
 	}
 }
 

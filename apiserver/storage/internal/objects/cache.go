@@ -19,7 +19,7 @@ import (
 )
 
 // About how many bytes an entry of the cache takes for each byte of the value: the object and, when watches send it,
-// its encodings. The Go struct of a schema has 40 fields, of which a schema sets two or three.
+// its encodings. The Go struct of a schema has 40 fields; a schema sets two or three.
 const (
 	expansion       = 5
 	schemaExpansion = 20
@@ -125,8 +125,8 @@ type decoder struct {
 	expansion int64
 }
 
-func newDecoder(of etcd3.Decoder, new func() runtime.Object, cache *cache) *decoder {
-	d := &decoder{of, new, cache, expansion}
+func newDecoder(inner etcd3.Decoder, new func() runtime.Object, cache *cache) *decoder {
+	d := &decoder{inner, new, cache, expansion}
 	if _, ok := new().(*apiextensions.CustomResourceDefinition); ok {
 		d.expansion = schemaExpansion
 	}
@@ -159,8 +159,8 @@ func (d *decoder) Decode(value []byte, into runtime.Object, revision int64) erro
 	return nil
 }
 
-// DecodeListItem implements etcd3.Decoder. The object is the one of the cache, of which etcd3 copies the top level:
-// as in lists of k8s.io/apiserver's cacher, callers must not change what items point to.
+// DecodeListItem implements etcd3.Decoder. The object is shared with the cache; etcd3 copies only its top level: as in
+// lists of k8s.io/apiserver's cacher, callers must not change what items point to.
 func (d *decoder) DecodeListItem(
 	ctx context.Context, value []byte, revision uint64, newItem func() runtime.Object,
 ) (runtime.Object, error) {
@@ -246,7 +246,7 @@ func (s shared) GetObjectKind() schema.ObjectKind {
 // DeepCopyObject implements runtime.Object.
 func (s shared) DeepCopyObject() runtime.Object { return s.GetObject() }
 
-// GetObjectMeta implements metav1.ObjectMetaAccessor. It returns that of a copy.
+// GetObjectMeta implements metav1.ObjectMetaAccessor. It returns a copy's metadata.
 func (s shared) GetObjectMeta() metav1.Object {
 	object, err := meta.Accessor(s.GetObject())
 	if err != nil {

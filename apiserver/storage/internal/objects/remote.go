@@ -21,7 +21,7 @@ const (
 )
 
 // remote is where the objects of a store are, if they are in etcd. One watch reads all writes, from whichever server;
-// the watches of clients share its events, as they share those of a store in this process.
+// the watches of clients share its events, as with a store in this process.
 type remote struct {
 	root    string // of the keys
 	listing chan struct{}
@@ -29,7 +29,7 @@ type remote struct {
 }
 
 // NewRemote returns a store of the objects in etcd with a prefix. Close leaves the client open. The history begins now,
-// as that of kube-apiserver does: etcd reads up to 1,000 earlier writes at once, of whatever size.
+// like kube-apiserver's: etcd reads up to 1,000 earlier writes at once, of whatever size.
 func NewRemote(
 	ctx context.Context, client *kubernetes.Client, compactor etcd3.Compactor, prefix string,
 ) (*Store, error) {
@@ -50,7 +50,7 @@ func NewRemote(
 }
 
 // follow appends the writes in etcd to the history until etcd ends the watch. The history starts again after writes
-// that etcd has compacted, and after one of which it has compacted the previous value.
+// that etcd has compacted, and after a write whose previous value it has compacted.
 func (s *Store) follow(ctx context.Context) {
 	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()

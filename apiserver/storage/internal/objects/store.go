@@ -1,8 +1,8 @@
 // Package objects stores API objects in a key-value store of this process, or in etcd.
 //
-// Reads and writes are those of k8s.io/apiserver's etcd3 storage, with a client that calls the key-value store instead
-// of etcd. So its preconditions, retries, continue tokens and errors are Kubernetes' own. Watches are not: etcd3
-// reads and decodes an event for each watch, here watches share the decoded objects and, over HTTP, their encodings.
+// k8s.io/apiserver's etcd3 storage does the reads and writes, with a client that calls the key-value store instead of
+// etcd. So its preconditions, retries, continue tokens and errors are Kubernetes' own. Watches are not: etcd3 reads and
+// decodes an event for each watch, here watches share the decoded objects and, over HTTP, their encodings.
 package objects
 
 import (
@@ -85,7 +85,7 @@ func (s *Store) Open(
 	return &local{r}, factory.DestroyFunc(destroy), nil
 }
 
-// open returns k8s.io/apiserver's etcd3 storage of a resource, and the transformer of its values. Of config it reads
+// open returns k8s.io/apiserver's etcd3 storage of a resource, and the transformer of its values. It reads config's
 // Prefix, Codec, Transformer, GroupResource and LeaseManagerConfig. It does what storagebackend/factory does, with one
 // client for all resources.
 func open(

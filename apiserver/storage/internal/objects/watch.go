@@ -31,7 +31,7 @@ const (
 	// Bookmarks come as from k8s.io/apiserver's cacher: every minute, and shortly before the deadline of the watch.
 	bookmarkInterval = time.Minute
 	bookmarkMargin   = 2 * time.Second
-	// progressInterval is that of ProgressNotify, as kube-apiserver's etcd is configured.
+	// progressInterval is the interval of ProgressNotify, as kube-apiserver's etcd is configured.
 	progressInterval = 5 * time.Second
 )
 
