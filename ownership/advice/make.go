@@ -132,7 +132,7 @@ func LetGo(
 		action.From = updater.Manager
 	}
 	promise.Keeps, promise.Done = true, true
-	why := fmt.Sprintf("%s keeps %s beyond the manifest, which no apply of %q removes", Owner(updater),
+	why := fmt.Sprintf("%s still owns %s that the manifest lacks and no apply of %q removes", Owner(updater),
 		printable.Counted(kept.Len(), "field", "fields"), manager)
 	if kept.Len() <= maxNamed {
 		why += ": " + strings.Join(texts(kept), " ")

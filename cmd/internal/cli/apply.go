@@ -26,7 +26,7 @@ func newApply(env *process.Env) *cobra.Command {
 	var flags writeFlags
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE|DIR|-",
-		Short: "Apply manifests, each field with its manager",
+		Short: "Apply manifests with server-side apply",
 		Long: `Apply applies every document to the objects of --store or --live, as a server does
 for kubectl apply --server-side, and prints both values of a conflict and the ways
 out of it. In a cluster, plan --apply does it.
@@ -41,17 +41,17 @@ is an error.
 
 With --policy, the rules of a file decide conflicts, see tenure policy --help.
 
-A store is created if it does not exist. Its server is in this process: it knows the
-built-in kinds, and those of CustomResourceDefinitions that are applied to it or
-named by --schema. Namespaces do not have to exist. tenure serve --store serves the
-file.
+A store is created if it does not exist. Its server runs in this process: it serves
+the built-in kinds, and the kinds of CustomResourceDefinitions that are applied to
+it or named by --schema. Namespaces do not have to exist. tenure serve --store
+serves the file.
 
-With --live, there are no defaults: the document is merged into the object in that
-file (an empty one has no object). The result, with its managed fields, is printed,
-and can be the next --live.
+With --live, no defaults are set: the document is merged into the object in that
+file (an empty file has no object). The result is printed with its managed fields,
+and can be the input of the next --live.
 
 Exit status: 0 if all documents were applied, 1 if any was not, because of a
-conflict or any other error. The other documents are applied all the same.`,
+conflict or any other error. The other documents are still applied.`,
 		Example: `  tenure apply -f deployment.yaml --field-manager web --store shop.db
 
   # take over fields of other managers
@@ -108,7 +108,7 @@ func (f *writeFlags) add(env *process.Env, cmd *cobra.Command) {
 func (f *writeFlags) writeDocuments(isApply bool) (err error) {
 	f.rules, err = f.readPolicy()
 	if err == nil && isApply && f.policy != "" && f.subresource == place.Scale {
-		err = errors.New("--policy does not go with --subresource scale")
+		err = errors.New("--policy cannot be used with --subresource scale")
 	}
 	if err != nil {
 		return err
@@ -183,13 +183,13 @@ creates it, as an update (HTTP PUT) does. The manager owns what it added or chan
 other managers lose fields that were changed or removed. There are no conflicts. In
 a cluster, kubectl replace does it.
 
-The managed fields of a document replace those of the object. Without any, those of
-the object are updated by what changed.
+The managed fields of a document replace the managed fields of the object. If a
+document has none, the object's are updated by the changed fields.
 
 Manifests, --store, --schema and --live are as for apply; see tenure apply --help.
 
 Exit status: 0 if all documents were stored, 1 if any was not. The other documents
-are stored all the same.`,
+are still stored.`,
 		Example: `  # edit an object of a store by hand
   tenure get deploy/nginx -o yaml --store shop.db > nginx.yaml
   tenure replace -f nginx.yaml --field-manager me --store shop.db

@@ -53,7 +53,7 @@ func (e *auditEvent) query() url.Values {
 	return u.Query()
 }
 
-// manager returns the field manager of a write: that of the request, or what a server makes of the user agent.
+// manager returns the field manager of a write: the request's, or the name that a server derives from the user agent.
 func (e *auditEvent) manager() string {
 	return cmp.Or(e.query().Get("fieldManager"), managedfields.ManagerFromUserAgent(e.Agent))
 }

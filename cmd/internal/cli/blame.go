@@ -28,21 +28,20 @@ func newBlame(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "blame KIND[/NAME] [NAME…] | -f FILE | --live FILE",
 		Short: "Show who owns each line of an object",
-		Long: `Blame writes objects as YAML, and before each line all managers that own it, how
-they came to it, through which subresource, and how long ago. "(nobody)" marks what
-could be owned and is not; doc/ownership.md says how to read the rest.
+		Long: `Blame writes objects as YAML. Each line shows the managers that own it, with their
+operation, subresource and age. "(nobody)" marks fields that could be owned and are
+not; doc/ownership.md explains the other marks.
 
-The objects are chosen as with kubectl get, or by manifests with -f, whose live
-objects are shown. They are those of the cluster; with --store, those of a store,
-where the kind "all" stands for every kind; with --live, those of files, with their
-managed fields.
+Choose objects as with kubectl get, or by manifests with -f, whose live objects are
+shown. Blame reads them from the cluster; with --store, from a store, where the kind
+"all" means every kind; with --live, from files that contain managed fields.
 
 Objects are printed as they are read, and not kept; -o ndjson prints each in a line.
--o html writes a page to look at or to keep, one file that loads nothing, with a
-search and filters by owner. Values of Secrets are in none of the formats.
+-o html writes a page, one file that loads nothing, with a search and filters by
+owner. No format contains values of Secrets.
 
-Exit status: 0 when all objects could be shown, 1 on any error, also when no manager
-of --manager owns anything.`,
+Exit status: 0 if all objects were shown, 1 on any error, also if the managers of
+--manager own no fields.`,
 		Example: `  tenure blame deployment/web -n shop
   tenure blame deployments -A -l team=shop -o json
   tenure blame deployment web --manager hpa
@@ -138,9 +137,9 @@ func (b *blaming) close() error {
 	case b.seen == 0:
 		return nil
 	case b.printed == 0 && len(known) == 0:
-		return fmt.Errorf("--manager: %q own nothing: there are no managers", b.managers)
+		return fmt.Errorf("--manager: no fields are owned by %q: there are no managers", b.managers)
 	case b.printed == 0:
-		return fmt.Errorf("--manager: %q own nothing: the managers are %q", b.managers, known)
+		return fmt.Errorf("--manager: no fields are owned by %q: the managers are %q", b.managers, known)
 	case b.format == "json" || b.format == view.Lines:
 		return b.list.Close()
 	case b.format == "html":

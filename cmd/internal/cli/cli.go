@@ -55,7 +55,7 @@ func Main(env process.Env, args []string) int {
 		env.Terminal = view.IsTerminal
 	}
 	env.CommandLine = commandLine(&env, args)
-	env.Color, env.Completes, env.HasHole = colorOf(args), asksForCompletions(args), &atomic.Bool{}
+	env.Color, env.Completes, env.IsIncomplete = colorOf(args), asksForCompletions(args), &atomic.Bool{}
 	stdout, stderr := view.Guard(&env, env.Stdout), view.Guard(&env, env.Stderr)
 	env.Stdout, env.Stderr = stdout, stderr
 	run := execute
@@ -81,8 +81,8 @@ func execute(e *process.Env, args []string) int {
 	root.SetOut(e.Stdout)
 	root.SetErr(e.Stderr)
 	err := root.Execute()
-	if err == nil && e.HasHole.Load() {
-		return statusHole
+	if err == nil && e.IsIncomplete.Load() {
+		return statusIncomplete
 	}
 	if err == nil {
 		return 0
@@ -102,19 +102,19 @@ func execute(e *process.Env, args []string) int {
 func Root(env *process.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenure",
-		Short: "Apply Kubernetes-style objects, and know which manager owns which field",
+		Short: "Show and change which manager owns which field of Kubernetes objects",
 		Long: `Tenure shows which manager owns which field of Kubernetes objects, shows what an
 apply would do, reports conflicts with the ways out of them, and moves ownership
 without losing fields.
 
 Commands act on the cluster that kubectl uses. With --store FILE they act on a store
 instead, a file in which an API server in this process keeps objects; with --live
-FILE, on objects in files, and print the result. apply, replace and delete act on
-these only: in a cluster, use plan --apply, kubectl replace and kubectl delete.
+FILE, on objects in files, and print the result. apply, replace and delete act only
+on stores and files: in a cluster, use plan --apply, kubectl replace and kubectl
+delete.
 
-Exit status: 0 on success, 1 on a conflict or any error, 4 if the answer lacks what
-could not be read, which is named on stderr; plan, conflicts and watch have others,
-see their help.`,
+Exit status: 0 on success, 1 on a conflict or any error, 4 if some objects could not
+be read, which stderr names; for plan, conflicts and watch, see their help.`,
 		Example: `  # who owns which field, and what would this apply do?
   tenure blame deployment/web -n shop
   tenure plan -f deployment.yaml --field-manager web
@@ -259,7 +259,7 @@ func newVersion(env *process.Env) *cobra.Command {
 	}
 }
 
-// version returns the version of tenure, and that of Go.
+// version returns the versions of tenure and of Go.
 func version() string {
 	version, built := "unknown", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

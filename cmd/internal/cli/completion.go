@@ -102,7 +102,7 @@ func completeChoices(env *process.Env, cmd *cobra.Command, name string, choices 
 	completeFlag(env, cmd, name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// complete completes those of some flags that the command has, with what there is for its arguments.
+// complete completes the flags among some that the command has, with values for its arguments.
 func (f *placeFlags) complete(all func(args []string) []string, flags ...string) {
 	for _, name := range flags {
 		if f.cmd.Flags().Lookup(name) == nil {
@@ -117,8 +117,7 @@ func (f *placeFlags) complete(all func(args []string) []string, flags ...string)
 	}
 }
 
-// completeOwners completes the flags that name managers and fields, with those of the objects that the
-// arguments or -f choose.
+// completeOwners completes the flags that name managers and fields, from the objects that the arguments or -f choose.
 func (f *objectFlags) completeOwners() {
 	of := func(names func(managedfields.Entries) []string) func([]string) []string {
 		return func(args []string) (all []string) {

@@ -35,8 +35,8 @@ func newConflicts(env *process.Env) *cobra.Command {
 		Use:   "conflicts -f FILE|DIR|-",
 		Short: "Show the conflicts of an apply, and resolve them",
 		Long: `Conflicts shows, for every document, the fields of other managers that an apply
-would change: their owners and since when, both values, the ways out, and what each
-costs.
+would change: their owners and since when, both values, the ways out, and the effect
+of each.
 
 --resolve chooses a way out:
 
@@ -44,27 +44,27 @@ costs.
   give-up   the intent without the fields: their values stay, and so do the owners
   share     the intent with their values: both own the fields from then on
 
-It is for all conflicts, or for those of --field; --others is the way out of the
-others. The command makes the resulting intent, asks, and applies it. -o yaml prints
-the intent, to become your manifest. With --dry-run nothing is applied. With --live
-the intent is only printed.
+It applies to all conflicts, or only to the fields of --field; --others is the way
+out of the other conflicts. The command makes the resulting intent, asks, and applies
+it. -o yaml prints the intent, to become your manifest. With --dry-run nothing is
+applied. With --live the intent is only printed.
 
-Of several documents, those without a conflict are counted, not listed, unless
+With several documents, those without a conflict are counted, not listed, unless
 --show-unchanged is given; -o json lists them.
 
 With --policy, the rules of a file decide conflicts, see tenure policy --help. Each
-is shown with its rule, and those that no rule decides remain. plan --apply applies
-what was decided. What is given up or shared is printed for others to ignore: by
--o argocd as ignoreDifferences of an Application, by -o flux as rules for the drift
-detection of a HelmRelease, by -o flux-kustomization as rules of a Kustomization.
+conflict is shown with its rule; conflicts without a rule remain. plan --apply applies
+the decisions. Fields that are given up or shared are printed as ignore rules: with
+-o argocd as ignoreDifferences of an Application, with -o flux as rules for the drift
+detection of a HelmRelease, with -o flux-kustomization as rules of a Kustomization.
 
-Live objects are chosen as for plan, see tenure plan --help. The conflicts are those
-of the server's dry run, where there is a server. Values of Secrets are printed only
-in the intents of --resolve.
+Live objects are chosen as for plan, see tenure plan --help. If there is a server,
+its dry run reports the conflicts. Values of Secrets are printed only in the intents
+of --resolve.
 
-Exit status: 0 if there is no conflict, or none any more; 2 on a conflict; 3 on any
-error, or if it was not confirmed; 4 if none is known, but the server could not be
-asked about entries of other versions. With several documents, the first of 3, 2, 4.`,
+Exit status: 0 if no conflict was found, or all are resolved; 2 on a conflict; 3 on
+any error, or if it was not confirmed; 4 if none was found, but only the server can
+compare entries of other versions. With several documents, the first of 3, 2, 4.`,
 		Example: `  tenure conflicts -f deployment.yaml --field-manager web
 
   # leave the replicas to their owner, and keep the manifest for that
@@ -153,7 +153,7 @@ func (f *conflictsFlags) showOrResolve() error {
 	})
 }
 
-// check checks the flags, and reads the rules: those of the policy, or of --resolve.
+// check checks the flags, and reads the rules of the policy or of --resolve.
 func (f *conflictsFlags) check() (err error) {
 	formats := []string{"yaml", "json"}
 	if f.resolve == "" {
@@ -171,7 +171,7 @@ func (f *conflictsFlags) check() (err error) {
 	case f.resolve == "":
 		f.rules, err = f.readPolicy()
 	case f.policy != "":
-		err = errors.New("--policy does not go with --resolve: plan --apply applies what a policy decides")
+		err = errors.New("--policy cannot be used with --resolve; apply the decisions of a policy with plan --apply")
 	default:
 		f.rules, err = f.rulesOfFlags()
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// namedFields returns the paths that texts name among those of a set and those above them: .spec.replicas, or .spec for
-// everything in it.
+// namedFields returns the paths that texts name among the paths of a set and the paths above them: .spec.replicas, or
+// .spec for everything in it.
 func namedFields(texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 	var paths []fieldpath.Path
 	for _, text := range texts {
@@ -91,8 +91,7 @@ func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 	})
 }
 
-// addVersion adds the flag of the entry's version, which goes with some operations only: an applier has one entry for
-// all versions.
+// addVersion adds the flag of the entry's version, for updates only: an applier has one entry for all versions.
 func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...metav1.ManagedFieldsOperationType) {
 	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "", "API `VERSION` of an Update's entry, such as apps/v1")
 	checkBefore(cmd, func() error {
@@ -164,7 +163,7 @@ func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fi
 	return fields, err
 }
 
-// existingFields returns the chosen fields among those of an object; nil for all.
+// existingFields returns the chosen fields of an object; nil for all.
 func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*fieldpath.Set, error) {
 	if f.all {
 		return nil, nil

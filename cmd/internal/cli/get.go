@@ -75,9 +75,9 @@ func newDelete(env *process.Env) *cobra.Command {
 		Use:   "delete KIND/NAME… | KIND NAME… | KIND -l LABELS | -f FILE",
 		Short: "Delete objects",
 		Long: `Delete removes objects from a store at once, without their finalizers, because no
-controllers run: by name, by selectors, or those of manifests. Deleting a
+controllers run. Choose objects by name, by selectors, or by manifests. Deleting a
 CustomResourceDefinition deletes its custom resources; deleting a Namespace deletes
-nothing else. In a cluster, kubectl delete does it.
+nothing else. In a cluster, use kubectl delete.
 
 Exit status: 0 if the objects were deleted, 1 if one does not exist or on any error.`,
 		Example: `  tenure delete configmap settings --store shop.db

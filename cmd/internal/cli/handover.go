@@ -43,7 +43,8 @@ Live objects are chosen as for plan, see tenure plan --help. Handover shows what
 both applies do, and asks before it sends them. With --live it prints the resulting
 object.
 
-Exit status: 0 if all is done, 1 on any error, or if it was not confirmed.`,
+Exit status: 0 if both applies succeeded, 1 on any error, or if it was not
+confirmed.`,
 		Example: `  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas
   tenure handover -f deployment.yaml --field-manager web --field .spec.replicas \
     --live live.yaml > next.yaml`,

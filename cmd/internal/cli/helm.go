@@ -62,15 +62,16 @@ func newHelmPlan(env *process.Env) *cobra.Command {
 		Use:   "plan RELEASE CHART [flags of helm upgrade]",
 		Short: "Show what an upgrade of a release would do",
 		Long: `Plan renders the release as helm upgrade --dry-run=server does, adds the labels
-and annotations that Helm adds, and shows what the upgrade would change, remove,
-conflict with and be refused, as tenure plan does. --policy FILE decides
-conflicts, and values of others that stringData of a Secret would overwrite; all
-other flags are Helm's. Hooks are not planned. A note names what differs from the
-folder crds/, which Helm leaves as it is. The chart is rendered twice, at least a
-second apart: values that differ, as of randAlphaNum, genCA and now, are named.
+and annotations that Helm adds, and shows changes, removed fields, conflicts and
+rejected objects, as tenure plan does. --policy FILE decides conflicts, also over
+values of others that stringData of a Secret would overwrite; all other flags are
+Helm's. Hooks are not planned. A note names definitions in the cluster that differ
+from the folder crds/, which Helm does not upgrade. The chart is rendered twice, at
+least a second apart: values that differ, as of randAlphaNum, genCA and now, are named.
 
-Of an object that an older release applied client-side, as Helm 3 does, the fields
-move to server-side apply first; it is planned as it is then, without the server.
+If an older release applied an object client-side, as Helm 3 does, its fields move to
+server-side apply first; the object is planned as it is after the move, without the
+server.
 
 Exit status: 0 if nothing would change, otherwise as for tenure plan.`,
 		Example: `  helm tenure plan shop ./chart -f values.yaml --policy tenure.yaml`,
@@ -83,20 +84,18 @@ func newHelmUpgrade(env *process.Env) *cobra.Command {
 		Short: "Upgrade a release, with conflicts decided by a policy",
 		Long: `Upgrade shows the plan, asks, and runs helm upgrade, which applies and stores what
 was shown. Helm renders the chart once more. Values that differ in each rendering
-are taken from the rendering that was shown; any other difference ends the upgrade,
-and so does an object that has changed since, except for its status. Nothing has
-been written then.
+are taken from the rendering that was shown. Any other difference, or an object that
+has changed since, except for its status, ends the upgrade before anything is written.
 
-Fields that the policy gives up are left out of what Helm applies, also keys of
-stringData; shared ones get their values. Forced ones move from their owners to
-Helm's manager before Helm applies, so that nothing else is forced. Of objects that
-were applied client-side, the fields move to server-side apply first. If a conflict
-is refused, nothing is done. If a write fails midway, what was written is named.
+Helm does not apply fields that the policy gives up, also keys of stringData; shared
+fields get their owners' values. Forced fields move to Helm's manager before Helm
+applies, so that nothing else is forced. If objects were applied client-side, their
+fields move to server-side apply first. If a conflict is refused, nothing is written.
+If a write fails midway, the error names what was written.
 
-With --dry-run in any form but none and false, it only shows the plan, and ends with
-the status of plan. With --rollback-on-failure, a failed upgrade is rolled back as
-rollback does it, by the same policy; the first revision of a release is rolled back
-by Helm, which uninstalls it.
+With --dry-run, except none and false, it only shows the plan, and ends with the
+status of plan. With --rollback-on-failure, a failed upgrade is rolled back as
+rollback does it, by the same policy; Helm uninstalls a failed first revision.
 
 Exit status: 0 if the release was upgraded; otherwise as for tenure plan, and 3 on
 any error.`,
@@ -108,15 +107,15 @@ func newHelmRollback(env *process.Env) *cobra.Command {
 	return newHelmCommand(env, &cobra.Command{
 		Use:   "rollback RELEASE [REVISION] [--yes] [flags of helm upgrade]",
 		Short: "Apply an older revision of a release, with conflicts decided by a policy",
-		Long: `Rollback shows what the manifest that Helm stores of a revision would do now, asks,
-and applies it as a new revision, with its conflicts decided by the policy. Without
-a REVISION it is the one before the last. Nothing is rendered. helm rollback itself
-fails on conflicts: what it stores may have fields that others own by now.
+		Long: `Rollback plans the stored manifest of a revision, asks, and applies it as a new
+revision, with its conflicts decided by the policy. Without a REVISION it uses the one
+before the last. Nothing is rendered. helm rollback itself fails on conflicts, because
+the stored manifest may have fields that others own by now.
 
 It runs helm upgrade with the name, the version and the values of the revision's
-chart, so that a later --reuse-values finds them. No hooks run; the names of those
-that helm rollback would run are printed. A release in a pending state needs helm
-rollback. --dry-run, and what is refused, are as for upgrade.
+chart, so that a later --reuse-values finds them. No hooks run; rollback prints the
+names of hooks that helm rollback would run. A release in a pending state needs helm
+rollback. --dry-run and refused flags are as for upgrade.
 
 Exit status: 0 if the release was rolled back; otherwise as for upgrade.`,
 		Example: `  helm tenure rollback shop 3 --policy tenure.yaml`,
@@ -142,7 +141,7 @@ var helmVariables = map[string]string{
 	"HELM_NAMESPACE": "namespace",
 }
 
-// setHelmPlace sets the flags of the place as Helm's are. The namespace is only that of objects that have none.
+// setHelmPlace sets the flags of the place as Helm's are. The namespace applies only to objects that have none.
 func (f *placeFlags) setHelmPlace() (err error) {
 	f.anyNamespace = true
 	set := func(flag, value string) {
@@ -161,7 +160,7 @@ func (f *placeFlags) setHelmPlace() (err error) {
 
 var errHelp = errors.New("help is wanted")
 
-// newHelmRun takes its own flags out of those of helm.
+// newHelmRun removes its own flags from the flags of helm.
 func newHelmRun(env *process.Env, args []string) (*helmRun, error) {
 	r := &helmRun{helm: &helm.Program{
 		Path: cmp.Or(env.Getenv("HELM_BIN"), "helm"), Dir: env.Dir, Stdout: env.Stdout, Stderr: env.Stderr,
@@ -244,17 +243,17 @@ func newHelmPostRender(env *process.Env) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use:   "post-render -n NAMESPACE --policy FILE",
-		Short: "Leave out of templates what a policy gives up: a post-renderer of Helm",
+		Short: "Omit fields that a policy gives up from templates: a post-renderer of Helm",
 		Long: `Post-render is the plugin "tenure-postrender": it reads the templates of a release
-from standard input, and prints them as a policy decides their conflicts now.
-Fields that are given up are left out, keys of stringData too, and shared ones
-have their values. Fields that are forced stay: helm upgrade needs
---force-conflicts for them. A conflict that is refused is an error, before Helm
-has written anything. Hooks stay as they are.
+from standard input, decides their conflicts by a policy, and prints the result.
+Fields that are given up are omitted, also keys of stringData, and shared fields get
+their owners' values. Forced fields stay: helm upgrade needs --force-conflicts for
+them. A refused conflict is an error, before Helm has written anything. Hooks do not
+change.
 
 -n is the namespace of the release, which Helm does not pass on. The cluster and the
 user come from Helm's variables, such as HELM_KUBETOKEN. When helm tenure upgrade
-runs Helm, that command decides, and the flags do not count.
+runs Helm, that command decides, and the flags are ignored.
 
 Exit status: 0 if no conflict is refused, 3 on any error.`,
 		Example: `  helm upgrade shop ./chart --server-side=true --post-renderer tenure-postrender \

@@ -36,9 +36,10 @@ new manager has to add the fields to its manifest, and the old one has to remove
 them from its own.
 
 --from alone selects all entries of that manager. --to is an applier, unless
---to-operation is Update. Its entry is that of the main resource, also for replicas
-that kubectl scale set, unless it applies through their subresource only; status
-stays status. --to-subresource names another one, or none as ''.
+--to-operation is Update. Its entry is for the main resource, also for replicas that
+kubectl scale set, unless it applies through their subresource only; fields of the
+status stay in an entry of the status. --to-subresource names another one, or none
+as ''.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
@@ -213,7 +214,7 @@ not confirmed, or if an object that was named has nothing to move.`
 // moveObjects moves ownership in all objects. done is the verb of a finished move, such as transferred.
 func (f *moveFlags) moveObjects(args []string, done string, move moverFunc) error {
 	if f.summary && (f.format != "" || f.unchanged) {
-		return errors.New("--summary only counts: --output and --show-unchanged do not go with it")
+		return errors.New("--summary cannot be used with --output or --show-unchanged")
 	}
 	if !f.dryRun && f.live == nil {
 		if err := f.confirm.CheckPossible(f.env); err != nil {

@@ -86,7 +86,7 @@ func (f *placeFlags) namespaceIn(c *place.Cluster, all bool) (string, error) {
 func (f *placeFlags) open(missing process.MissingStore) (place.Place, error) {
 	switch {
 	case f.live != nil && f.store != "":
-		return nil, errors.New("--store does not go with --live")
+		return nil, errors.New("--store cannot be used with --live")
 	case f.live == nil && f.store == "":
 		return f.openCluster()
 	}
@@ -148,7 +148,7 @@ func (f *placeFlags) withPlace(missing process.MissingStore, do func(place.Place
 
 func (f *placeFlags) openCluster() (place.Place, error) {
 	if len(f.schemas) > 0 {
-		return nil, errors.New("--schema does not go with a cluster, which has its own schemas")
+		return nil, errors.New("--schema cannot be used with a cluster, which has its own schemas")
 	}
 	f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.WarningHandlerWithContext = place.Warnings(f.env.Stderr)
@@ -184,8 +184,8 @@ func kubeconfigError(err error) error {
 	return errors.Join(errs...)
 }
 
-// checkReachable returns an error with a hint if no cluster answers. It asks once, so that a command with many
-// objects does not fail once for each. That the user may not ask is no error.
+// checkReachable returns an error with a hint if it cannot connect to the cluster. It connects once, so that a command
+// with many objects does not fail once for each. That the user may not ask is no error.
 func (f *placeFlags) checkReachable(c *cluster.Cluster) error {
 	err := c.Ping()
 	var status apierrors.APIStatus
@@ -200,7 +200,7 @@ func (f *placeFlags) checkReachable(c *cluster.Cluster) error {
 	if errors.As(err, &operation) {
 		err = operation.Err
 	}
-	return f.withoutCluster(fmt.Errorf("no cluster answers at %s: %w", c, err))
+	return f.withoutCluster(fmt.Errorf("cannot connect to the cluster at %s: %w", c, err))
 }
 
 // withoutCluster adds to an error how the command works without a cluster.

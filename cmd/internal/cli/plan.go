@@ -38,62 +38,62 @@ func newPlan(env *process.Env) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
-		Short: "Show what an apply would do, and whether it would do anything",
+		Short: "Show what an apply would do",
 		Long: `Plan shows the outcome of an apply for every document: unchanged, a change of
 ownership, a change of the object, or a conflict. It lists the fields that would
 change, and the fields that each manager would gain, share, lose or remove. Nothing
 is written.
 
-The live objects are those of the cluster, of the store of --store, or of the files
-of --live.
+The live objects are in the cluster, in the store of --store, or in the files of
+--live.
 
-The whole input counts as applied: a document may use a kind or a namespace of
-another document; with --store, of a document before it. In a cluster, an object
-whose namespace does not exist is an error, because its apply would fail. (kubectl
-apply accepts objects of a new kind only in a second run.)
+All documents are planned as if applied together: a document may use a kind or a
+namespace of another document; with --store, of an earlier document. In a cluster, an
+object whose namespace does not exist is an error, because its apply would fail.
+(kubectl apply accepts objects of a new kind only in a second run.)
 
 The plan assumes that the server sets the defaults of the schema and, for built-in
 kinds, that 1000m equals 1 and an empty list equals none; --plain assumes neither.
-"unchanged" then means that the object and who owns its fields stay as they are; a
-server may still store it once, with another resourceVersion. What is not unchanged
-is sent to the server as a dry run: its validation refuses what it would refuse, and
-what admission changes is in the plan. If you may not patch an object, its plan is
-the command's own, as it is with --offline, and the status says so. A kind or a
-namespace that the input creates can't be asked for. With --live there is no server.
+"unchanged" means that the object and the owners of its fields stay the same; a
+server may still store it once, with another resourceVersion. Every other object is
+sent to the server as a dry run, so that the plan includes validation and admission.
+If you may not patch an object, the command plans without the server, as with
+--offline, and the exit status says so. It also plans without the server if the input
+creates the object's kind or namespace, and with --live.
 
-Of several documents, those that are unchanged are counted, not listed, unless
+With several documents, unchanged ones are counted, not listed, unless
 --show-unchanged is given; -o yaml, json and ndjson list them, ndjson in a line for
 each. --summary only counts, by kind. -o diff shows the difference between the
 objects as kubectl diff does, with the program of KUBECTL_EXTERNAL_DIFF if that is
-set. -o html writes a page, for reviews and as an artifact of CI: what changes,
-conflicts, and who owns each line. Plans are printed as they are made and not kept,
-but for -o html and --apply.
+set. -o html writes a page, for reviews and as an artifact of CI: changes, conflicts,
+and the owners of each line. Plans are printed as they are made and not kept, except
+for -o html and --apply.
 
-Fields that an earlier updater owns beyond the manifest, such as kubectl apply or an
-install of Helm 3, stay: the plan names them, and the command that lets the manager
-remove them. For the manager kubectl it shows what kubectl apply --server-side
-removes by itself, because it moves them first.
+Fields that an earlier updater, such as kubectl apply or an install of Helm 3, owns
+and that the manifest lacks stay: the plan names them, and the command that allows the
+manager to remove them. For the manager kubectl it shows the fields that kubectl apply
+--server-side removes, because kubectl moves them first.
 
 With --prune, the plan lists the objects that an apply would delete because they are
-not in the input any more: those with the labels of -l, of the kinds that kubectl
+not in the input any more: objects with the labels of -l, of the kinds that kubectl
 apply --prune deletes or of --prune-allowlist, in the namespaces of the input, that
-kubectl apply or the manager applied. kubectl deletes only those of kubectl apply.
-With --applyset, it lists the members of an ApplySet instead, of the kinds and in
-the namespaces that its parent names, as kubectl apply --prune --applyset deletes
+kubectl apply or the manager applied. (kubectl itself deletes only objects of kubectl
+apply.) With --applyset, it lists the members of an ApplySet instead, of the kinds and
+in the namespaces that its parent names, as kubectl apply --prune --applyset deletes
 them; the intents get the label of the members. The parent itself is not planned.
 
-With --policy, the rules of a file decide conflicts (tenure policy --help): it is
-that of what follows, and shows each decision with its rule. Conflicts that no rule
-decides, and those that it refuses, remain.
+With --policy, the rules of a file decide conflicts (tenure policy --help). The plan
+shows each decision with its rule, and the apply after those decisions. Conflicts
+without a rule, and refused ones, remain.
 
 Values of Secrets are not shown.
 
---apply asks and then applies what was planned, if there are no conflicts and no
-errors. What was shown is what is sent: an object that has changed since it was
-planned is refused. Namespaces and CustomResourceDefinitions are applied first, Pods
-last, and the rest at the same time. A document that fails does not stop the others.
-With --prune, it then deletes what is listed as pruned. It ends with 0 if everything
-was applied, or nothing had to be.
+--apply asks and then applies the plan, if there are no conflicts and no errors. An
+object that has changed since it was planned is rejected. Namespaces and
+CustomResourceDefinitions are applied first, Pods last, and the rest at the same time.
+A document that fails does not stop the others. With --prune, it then deletes the
+objects that are listed as pruned. Its exit status is 0 if everything was applied, or
+nothing had to be.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
 would change or an object be deleted, 2 on a conflict, 3 on any error, 4 if there is
@@ -134,11 +134,11 @@ the first of 3, 2, 4, 1 that one of them has.`,
 func (f *planFlags) checkFlags() error {
 	switch {
 	case f.apply && (f.live != nil || f.format != "" || f.offline):
-		return errors.New("--apply does not go with --live, --output or --offline")
+		return errors.New("--apply cannot be used with --live, --output or --offline")
 	case f.confirm.Yes && !f.apply:
 		return errors.New("--yes needs --apply")
 	case f.summary && (f.unchanged || f.format == "diff" || f.format == "html"):
-		return errors.New("--summary only counts: --show-unchanged, -o diff and -o html do not go with it")
+		return errors.New("--summary cannot be used with --show-unchanged, -o diff or -o html")
 	case f.apply:
 		return f.confirm.CheckPossible(f.env)
 	}
@@ -258,8 +258,8 @@ func (f *planFlags) exitStatus(worst plans.Outcome, deleted []view.Pruned, faile
 		return statusFailed
 	case worst == plans.Conflict:
 		return statusConflict
-	case f.env.HasHole.Load():
-		return statusHole
+	case f.env.IsIncomplete.Load():
+		return statusIncomplete
 	case worst != plans.Unchanged || len(deleted) > 0:
 		return statusChanges
 	}

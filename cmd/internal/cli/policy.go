@@ -42,10 +42,10 @@ func readPolicy(env *process.Env, file string) (*policy.Policy, error) {
 func newPolicy(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Decide conflicts once: check a policy, or begin one",
-		Long: `A policy is a file with rules that decide conflicts. plan, conflicts and apply take
-it with --policy, or from TENURE_POLICY; controllers and the plugins of Helm obey
-the same file.
+		Short: "Decide conflicts once: check a policy, or generate one",
+		Long: `A policy is a file with rules that decide conflicts. plan, conflicts and apply read
+it with --policy, or from TENURE_POLICY; controllers and the plugins of Helm use the
+same file.
 
   apiVersion: tenure-ssa.github.io/v1alpha1
   kind: ConflictPolicy
@@ -68,10 +68,10 @@ brackets, and \* for a * itself. The first rule that matches decides:
   share     take their value: both own it
   refuse    it stays a conflict, as without a rule
 
-If a field has several owners, the decision that changes least counts.
+If a field has several owners, the decision that changes least wins.
 
-Permissions say who may own what, in conflict or not, for report --policy; rules
-that give up or share permit, too:
+Permissions say which fields managers may own, for report --policy; rules that give
+up or share are permissions, too:
 
   permissions:
   - managers: [my-operator]
@@ -96,9 +96,9 @@ func newPolicyTest(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE [-f MANIFESTS]",
 		Short: "Check a policy by its examples and by real conflicts",
-		Long: `Test checks a policy: its syntax, and that each of its examples is decided as it
-says. An example is a conflict: it says which rule decides it. Test names the rules
-that matched nothing.
+		Long: `Test checks the syntax of a policy, and that each of its examples has the expected
+decision. An example is a conflict; the output names the rule that decides it. Test
+also names the rules that matched nothing.
 
   examples:
   - object: {kind: Deployment, apiVersion: apps/v1, metadata: {name: web}}
@@ -106,11 +106,11 @@ that matched nothing.
     field: .spec.replicas
     decision: give-up
 
-With -f, the conflicts that an apply of the manifests would have now are decided as
-well, and listed with the rule of each; the live objects are chosen as for plan.
+With -f, the current conflicts of an apply of the manifests are decided as well, and
+listed with their rules; the live objects are chosen as for plan.
 
-Exit status: 0 if all examples are decided as they say, and no conflict is refused;
-2 if one is refused; 3 on any error, of an example too.`,
+Exit status: 0 if all examples have the expected decision, and no conflict is
+refused; 2 if a conflict is refused; 3 on any error, also in an example.`,
 		Example: `  tenure policy test tenure.yaml
   tenure policy test tenure.yaml -f manifests/ --field-manager helm`,
 		Args: cobra.ExactArgs(1),
@@ -171,15 +171,15 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 	var flags reportFlags
 	cmd := &cobra.Command{
 		Use:   "init [KIND…] [-A] --field-manager NAME",
-		Short: "Propose a policy from what owns fields now",
-		Long: `Init prints a policy to begin with, to be read and edited: rules for the managers
-that own fields beside the one of --field-manager, in the objects that it applies.
-What people write is forced, what controllers write is given up, field by field. The
-manager itself gets a permission for what it owns.
+		Short: "Propose a policy from the current owners of fields",
+		Long: `Init prints a policy for you to edit. It has rules for other managers that own fields
+in the objects that the manager of --field-manager applies: fields written by people
+are forced, fields written by controllers are given up, field by field. The manager
+itself gets a permission for the fields that it owns.
 
 The objects are chosen as for report.
 
-Exit status: 0 when all objects could be read, 1 on any error.`,
+Exit status: 0 if all objects could be read, 1 on any error.`,
 		Example: `  tenure policy init -A --field-manager helm > tenure.yaml
   tenure policy test tenure.yaml -f manifests/ --field-manager helm`,
 		RunE: func(_ *cobra.Command, args []string) error {

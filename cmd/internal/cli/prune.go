@@ -53,7 +53,7 @@ func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err er
 	case !f.prune:
 		return c, false, nil
 	case f.applySet != "" && (selector != "" || f.all || len(f.kinds) > 0):
-		return c, false, errors.New("--applyset does not go with -l, --all or --prune-allowlist")
+		return c, false, errors.New("--applyset cannot be used with -l, --all or --prune-allowlist")
 	case f.applySet != "":
 		return c, true, nil
 	case f.all == (selector != ""):

@@ -35,29 +35,27 @@ func newReport(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [KIND…] [-A] | --live FILE",
 		Short: "Add up who owns what in a whole cluster",
-		Long: `Report adds up the managed fields of many objects: which managers own how many
-fields of which kinds, what their managed fields weigh, and when they last wrote;
-objects still under client-side apply, and what their migration would do; entries of
-versions that are not served any more; managers that have not written for a time;
-fields that nobody owns, and fields with several owners; what ancient-changes hides.
-It ends in suggestions, which are commands.
+		Long: `Report adds up the managed fields of many objects: the number of fields, the kinds,
+the size of managed fields and the last write of each manager; objects still under
+client-side apply, and the effect of their migration; entries of versions that are
+not served any more; managers that have not written for a time; unowned and shared
+fields; entries that were merged into ancient-changes. It ends with suggested commands.
 
-The objects are those of KIND, or of all kinds that can be listed; in the namespace
-of the kubeconfig, or in all with -A; or those of the files that -f names. They are
-read in chunks and not kept, but for some examples. Kinds that the user may not list
-are left out, with a note, unless they were named.
+Report reads objects of KIND, or of all kinds that can be listed; in the namespace
+of the kubeconfig, or in all with -A; or in the files that -f names. It reads them in
+chunks and keeps only some examples. Kinds that the user may not list are omitted,
+with a note, unless they were named.
 
-With --policy, report lists the fields that managers own and may not own, each with
-its owner and the time of the entry, and nothing else. The policy's permissions say
-who may own what, and so do its rules that give up or share. A manager that the
-policy does not name is not judged, nor is a component of the control plane, nor a
-write of the status.
+With --policy, report lists only the fields that managers own and may not own, each
+with its owner and the time of the entry. The policy's permissions, and its rules that
+give up or share, say which fields managers may own. Report ignores managers that the
+policy does not name, components of the control plane, and writes of the status.
 
-Sizes are those of JSON. A manager that applies the same again and again does not
-write, and may be silent by its times alone.
+Sizes are in bytes of JSON. A manager that applies the same configuration again and
+again does not write, and may be reported as silent.
 
-Exit status: 0 when all objects could be read, 1 on any error. With --policy: 0 if
-every owner may own what it owns, 1 if not, 3 on any error.`,
+Exit status: 0 if all objects could be read, 1 on any error. With --policy: 0 if
+managers own only permitted fields, 1 if not, 3 on any error.`,
 		Example: `  tenure report -A
   tenure report -A -o json > report.json
 
@@ -160,7 +158,8 @@ func (f *reportFlags) options(isServed func(schema.GroupVersionKind) bool) repor
 	}
 }
 
-// selected returns the arguments that choose objects of the report. namespace is that of the report, empty for all.
+// selected returns the arguments that choose objects of the report. namespace is the namespace of the report, empty for
+// all.
 func (f *reportFlags) selected(namespace string, o advice.Objects) (args []string) {
 	switch {
 	case f.live != nil: // --live, which every suggestion gets, is all objects of its files

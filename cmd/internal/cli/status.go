@@ -44,13 +44,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
 }
 
-// The exit statuses of plan, conflicts and watch. statusHole is that of all commands whose answer lacks what could not be
-// read, if it would be 0.
+// The exit statuses of plan, conflicts and watch. statusIncomplete is the status, in place of 0, of all commands that
+// could not read everything.
 const (
-	statusChanges  = 1
-	statusConflict = 2
-	statusFailed   = 3
-	statusHole     = 4
+	statusChanges    = 1
+	statusConflict   = 2
+	statusFailed     = 3
+	statusIncomplete = 4
 )
 
 // errorWithStatus returns an error with an exit status.
@@ -65,7 +65,7 @@ func errorWithStatus(status int, err error) error {
 	return &statusError{status, err}
 }
 
-// withErrorStatus sets the exit status of all errors of a command, including those of flags.
+// withErrorStatus sets the exit status of all errors of a command, including errors of flags.
 func withErrorStatus(status int, cmd *cobra.Command) *cobra.Command {
 	withStatus := func(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, given []string) error { return errorWithStatus(status, run(cmd, given)) }

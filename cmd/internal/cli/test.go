@@ -161,7 +161,7 @@ func printFailure(e *process.Env, file string, err error) {
 		if expansion.Check(section.Data) != nil || yaml.Unmarshal(section.Data, &tree) != nil || len(tree) == 0 {
 			continue
 		}
-		if tree["kind"] == nil && len(trees) > 0 { // what is left out is that of the first object
+		if tree["kind"] == nil && len(trees) > 0 { // the omitted one is the first object's
 			tree["apiVersion"], tree["kind"] = trees[0]["apiVersion"], trees[0]["kind"]
 		}
 		trees = append(trees, tree)

@@ -267,7 +267,7 @@ func newTruthWorld(t *testing.T, client *cluster.Cluster, seed uint64) *truthWor
 		t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 0)), client: client, env: testEnv(), stderr: &bytes.Buffer{},
 		outcomes: map[string]int{},
 	}
-	w.env.Stderr, w.env.HasHole = w.stderr, &atomic.Bool{}
+	w.env.Stderr, w.env.IsIncomplete = w.stderr, &atomic.Bool{}
 	w.env.Color = "never"
 	w.place = place.NewCluster(client, "")
 	namespace := fmt.Sprintf("truth-%d", seed)
@@ -511,9 +511,9 @@ func (w *truthWorld) plan(tree map[string]any, manager string, force, offline bo
 	_ *planning.Planned, isUnknown bool, refused string,
 ) {
 	w.stderr.Reset()
-	w.env.HasHole.Store(false)
+	w.env.IsIncomplete.Store(false)
 	planned := planOf(w.t, w.env, w.place, runtime.DeepCopyJSON(tree), manager, force, offline)
-	return planned, w.env.HasHole.Load(), w.stderr.String()
+	return planned, w.env.IsIncomplete.Load(), w.stderr.String()
 }
 
 func outcomeOf(p *planning.Planned) string {

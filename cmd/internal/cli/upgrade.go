@@ -37,17 +37,17 @@ func newUpgrade(env *process.Env) *cobra.Command {
 	var flags upgradeFlags
 	cmd := &cobra.Command{
 		Use:   "upgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
-		Short: "Move from client-side to server-side apply",
+		Short: "Migrate from client-side to server-side apply",
 		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
 Apply entry of a manager, so that its next apply removes what is no longer applied.
-It moves the fields in the last-applied annotation, those that the manager applies
-already, and --intent the next intent. Defaults, and fields that webhooks
-added, stay with their manager. The preview is a line for each object; --details
-lists all fields. doc/ownership.md explains them.
+It moves the fields in the last-applied annotation, fields that the manager applies
+already, and the fields of --intent, the next intent. Defaults, and fields that
+webhooks added, stay with their manager. The preview has a line for each object;
+--details lists all fields. doc/ownership.md explains them.
 
---restarted-at also moves the annotation that kubectl rollout restart left, which no
-apply removes otherwise; --also moves fields of your choice. --everything moves all
-fields of --from: the next apply removes those that its intent lacks.
+--restarted-at also moves the annotation of kubectl rollout restart, which no apply
+removes otherwise; --also moves fields of your choice. --everything moves all fields
+of --from: the next apply removes the ones that its intent lacks.
 ` + moveHelp,
 		Example: `  # look, then upgrade
   tenure upgrade deployment/web -n shop --field-manager flux --dry-run
@@ -122,7 +122,7 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	return moved, err
 }
 
-// nameUpdaters names the managers of which --from could choose, if none owns the annotation.
+// nameUpdaters names the managers that --from could name, if none owns the annotation.
 func (f *upgradeFlags) nameUpdaters(t *place.Target) {
 	var names []string
 	entries, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
@@ -194,10 +194,10 @@ func newDowngrade(env *process.Env) *cobra.Command {
 	var o upgrade.ClientSideOptions
 	cmd := &cobra.Command{
 		Use:   "downgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
-		Short: "Move back from server-side to client-side apply",
+		Short: "Migrate back from server-side to client-side apply",
 		Long: `Downgrade moves the fields of an applier back to client-side apply: the last-applied
-annotation is set to what the manager owns, and the fields become those of an update
-by kubectl-client-side-apply.
+annotation is set to the fields that the manager owns, and its entry becomes an
+Update entry of kubectl-client-side-apply.
 ` + moveHelp,
 		Example: `  tenure downgrade deployment/web -n shop --field-manager flux
   tenure downgrade --live live.yaml --field-manager flux > client-side.yaml`,

@@ -43,11 +43,11 @@ func newWatch(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [KIND…] [-A] [--for DURATION] | --audit-log FILE",
 		Short: "Watch for managers that undo each other",
-		Long: `Watch follows objects, as controllers do, and reports field managers that undo
-each other: fields whose value goes back and forth between them, how often, with
-the values, since when, and what to do about it. A field is fought over when
-managers put back what others changed --returns times within --window. An
-autoscaler that scales, a rollout that progresses and a handover are no fights.
+		Long: `Watch watches objects, as controllers do, and reports field managers that undo each
+other's writes: the fields, their values, how often they change, since when, and what
+to do about it. Managers fight over a field if they revert each other's values
+--returns times within --window. An autoscaler that scales, a rollout that progresses
+and a handover are no fights.
 
 It also reports flaps: fields that one manager sets to two values by turns, because
 two replicas, or two manifests, write under its name; managers that write without
@@ -55,17 +55,17 @@ changing anything but times; and managed fields that grow. Writes without any ch
 are only in an audit log: a watch has no events for them.
 
 Without KIND it watches all kinds that can be listed; in the namespace of the
-kubeconfig, or in all with -A. With --audit-log it reads the past from an audit log
-of an API server instead, whose policy has level RequestResponse for the kinds in
-question. A write to a scale subresource counts as one of .spec.replicas, once the
-log has had the object itself.
+kubeconfig, or in all with -A. With --audit-log it reads an audit log of an API server
+instead, whose policy has level RequestResponse for the kinds in question. A write to
+a scale subresource is treated as a write of .spec.replicas, if the log has a write of
+the object before it.
 
-On a terminal the table is redrawn in place, as much of it as fits, and all of it at
-the end. Elsewhere each finding is a line when it is found, and the table follows.
-With -o json a finding is a line of JSON each time that it goes on.
+On a terminal the table is redrawn in place. If it does not fit, the rest is printed
+at the end. Elsewhere each finding is a line when it is found, and the table follows.
+With -o json, each occurrence of a finding is a line of JSON.
 
-Exit status: 0 when it ends without a fight, 1 when there was one, 3 on any error, 4
-without a fight if something could not be watched, which is named on stderr.`,
+Exit status: 0 if it ends without a fight, 1 if there was a fight, 3 on any error, 4
+without a fight if something could not be watched, which stderr names.`,
 		Example: `  # in CI: does anybody fight over what this test installed?
   tenure watch -A --for 5m
 
@@ -82,9 +82,9 @@ without a fight if something could not be watched, which is named on stderr.`,
 	f.StringArrayVar(&flags.auditLogs, "audit-log", nil,
 		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
 	f.StringVar(&flags.metricsListen, "metrics-listen", "", "serve Prometheus metrics at http://`ADDRESS`/metrics")
-	f.DurationVar(&flags.tracker.Window, "window", 10*time.Minute, "how far back writes count")
-	f.IntVar(&flags.tracker.Returns, "returns", 3, "how often a value is put back in a fight or a flap")
-	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10, "how many writes without a change are reported")
+	f.DurationVar(&flags.tracker.Window, "window", 10*time.Minute, "`DURATION` of the window in which writes are counted")
+	f.IntVar(&flags.tracker.Returns, "returns", 3, "reverts within --window that make a fight or a flap")
+	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10, "writes without a change within --window that are reported")
 	addFormat(env, cmd, &flags.format, "json")
 	flags.placeFlags.add(env, cmd)
 	_ = f.MarkHidden("schema")
@@ -130,7 +130,7 @@ func (f *watchFlags) check(args []string) error {
 	switch {
 	case f.auditLogs != nil && (len(args) > 0 || f.all || f.duration != 0 || f.store != "" ||
 		f.selector != "" || f.fields != ""):
-		return errors.New("--audit-log is the whole of the past: expected no KIND, -A, -l, --field-selector, --for, --store")
+		return errors.New("--audit-log cannot be used with KIND, -A, -l, --field-selector, --for or --store")
 	case f.duration < 0:
 		return fmt.Errorf("--for: expected a duration that is not negative, got %s", f.duration)
 	case f.tracker.Window <= 0:
@@ -194,8 +194,8 @@ type following struct {
 }
 
 // follow calls see for each version of an object, and tick once a second, by one goroutine, until ctx ends, or for the
-// duration after each kind was listed. A kind that can't be listed is an error if it was asked for by name, and named
-// as a hole otherwise.
+// duration after each kind was listed. A kind that can't be listed is an error if the user named it, and noted as
+// unread otherwise.
 func follow(
 	ctx context.Context, env *process.Env, c *cluster.Cluster, f following,
 	see func(cluster.Event) error, tick func() error,

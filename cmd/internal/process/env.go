@@ -50,14 +50,14 @@ type Env struct {
 	Server *Server
 	// AllowPrivileged says whether Pods may have privileged containers, before there is an API server.
 	AllowPrivileged func(allow bool)
-	// HasHole says that NoteUnread was called. Like Color, it is set by Main.
-	HasHole *atomic.Bool
+	// IsIncomplete says that NoteUnread was called. Like Color, it is set by Main.
+	IsIncomplete *atomic.Bool
 }
 
-// NoteUnread names something that could not be read, or that the server was not asked for, on stderr. The answer of the
-// command has a hole then: its exit status is not 0. It is for what leaves an answer that is useful; else it is an error.
+// NoteUnread names something that could not be read, or that was not sent to the server, on stderr. The output of the
+// command is then incomplete, and its exit status is not 0. If the output would be useless, return an error instead.
 func (e *Env) NoteUnread(err error) {
-	e.HasHole.Store(true)
+	e.IsIncomplete.Store(true)
 	fmt.Fprintf(e.Stderr, "note: %v\n", err)
 }
 

@@ -86,7 +86,7 @@ func ignored(p *planning.Planned, notes io.Writer, format string, path fieldpath
 	return "paths", text
 }
 
-// childType returns the type of a child; an empty one, of which no item is found, if the schema does not know it.
+// childType returns the type of a child; an empty type, without items, if the schema does not know it.
 func childType(t *typed.Type, e fieldpath.Element) *typed.Type {
 	if child, _ := t.Child(e); child != nil {
 		return child
@@ -96,8 +96,8 @@ func childType(t *typed.Type, e fieldpath.Element) *typed.Type {
 
 var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// jq returns a path as an expression of jq: .spec.containers[] | select(.name == "a") | .image. It selects the item of the
-// manifest as well as that of the live object, which has defaults in its key: select((.protocol // "TCP") == "TCP").
+// jq returns a path as an expression of jq: .spec.containers[] | select(.name == "a") | .image. It selects the item in
+// the manifest and in the live object, which has defaults in its key: select((.protocol // "TCP") == "TCP").
 func jq(t *typed.Type, path fieldpath.Path) (text string) {
 	for i, e := range path {
 		name, isField := e.Field()

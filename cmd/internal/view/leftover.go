@@ -50,7 +50,7 @@ func (v PlanView) writeLeftovers(w io.Writer, p *planning.Planned) {
 		v.writeChanges(w, slices.Values(p.Migration))
 	}
 	for _, l := range p.Leftovers {
-		fmt.Fprintf(w, "  %s\n    to let it: %s\n", printable.Text(l.Why), v.Suggest.line(l))
+		fmt.Fprintf(w, "  %s\n    to allow removal, run: %s\n", printable.Text(l.Why), v.Suggest.line(l))
 	}
 }
 
@@ -59,11 +59,11 @@ func (v PlanView) writeLeftovers(w io.Writer, p *planning.Planned) {
 func (v PlanView) WriteStringData(w io.Writer, p *planning.Planned) {
 	for _, one := range p.StringData() {
 		if one.Owner.Manager != "" {
-			fmt.Fprintf(w, "  stringData overwrites %s of %s without a conflict: servers do not look who owns data\n",
+			fmt.Fprintf(w, "  stringData overwrites %s of %s without a conflict: API servers do not check ownership of data\n",
 				printable.Text(one.Field.Short()), describeKey(one.Owner))
 			continue
 		}
-		fmt.Fprintf(w, "  %s stays: stringData set it, and no apply of %q removes it\n    to let it: %s\n",
+		fmt.Fprintf(w, "  %s stays: stringData set it, and no apply of %q removes it\n    to allow removal, run: %s\n",
 			printable.Text(one.Field.Short()), p.Desired.Manager, v.Suggest.line(p.LetGo(one)))
 	}
 }

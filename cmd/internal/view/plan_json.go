@@ -57,8 +57,8 @@ type ownershipJSON struct {
 	From        string                            `json:"fromAPIVersion,omitempty"`
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
-	// Loses are the fields that it no longer owns, and that stay; Abandons are those of them that nobody owns. Removes are
-	// the fields that the object loses.
+	// Loses are the fields that it no longer owns, and that stay; Abandons are the lost fields that nobody owns. Removes
+	// are the fields that the object loses.
 	Loses    []string `json:"loses,omitempty"`
 	Abandons []string `json:"abandons,omitempty"`
 	Removes  []string `json:"removes,omitempty"`
@@ -140,7 +140,7 @@ func pathTexts(set *fieldpath.Set) (out []string) {
 	return out
 }
 
-// planCounts counts plans by their outcome. A created object counts as created, not as changed.
+// planCounts counts plans by their outcome. A created object is created, not changed.
 type planCounts struct {
 	Objects   int `json:"objects"`
 	Unchanged int `json:"unchanged"`

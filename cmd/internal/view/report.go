@@ -31,7 +31,8 @@ func WriteReport(env *process.Env, w io.Writer, suggest Suggest, s *report.Summa
 		fmt.Fprintf(w, "\n%s\n", p.paint("What to do:", color.Bold))
 	}
 	for _, suggestion := range s.Suggestions {
-		_, err := fmt.Fprintf(w, "  %s\n    %s\n", p.paint("# "+suggestion.Why, color.Faint), p.paint(suggest.line(suggestion)))
+		_, err := fmt.Fprintf(w, "  %s\n    %s\n",
+			p.paint("# "+suggestion.Why, color.Faint), p.paint(suggest.line(suggestion)))
 		if err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 	c := &s.ClientSide
 	lost := "nothing is lost but the annotations"
 	if c.Removed > 0 {
-		lost = printable.Counted(c.Removed, "field", "fields") + " of it and the annotations go with the next apply"
+		lost = printable.Counted(c.Removed, "field", "fields") + " of it and the annotations are removed by the next apply"
 	}
 	add("client-side apply", c.Objects, "a migration moves %s; %s; %d are owned by others",
 		printable.Counted(c.Moves, "field", "fields"), lost, c.Others)
