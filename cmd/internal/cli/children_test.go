@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if os.Getenv(commandVariable) != "" {
+		runCommand()
+	}
 	os.Exit(m.Run())
 }
 

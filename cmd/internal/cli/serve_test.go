@@ -116,7 +116,7 @@ func startServing(ts *testscript.TestScript, neg bool, args []string) {
 		StoreTimeout: 50 * time.Millisecond,
 	}
 	if args = append([]string{"serve"}, args...); !slices.ContainsFunc(args, func(arg string) bool {
-		return arg == "--store" || arg == "--etcd-servers"
+		return arg == "--store" || arg == "--etcd-servers" || arg == "--memory"
 	}) {
 		args = append(args, "--store", "tenure.db")
 	}

@@ -66,9 +66,9 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.keyFile, "tls-private-key-file", "", "its key")
 	set.StringVar(&f.clientCA, "client-ca-file", "", "CAs of client certificates")
 	set.StringVar(&f.tokens, "token-auth-file", "", "CSV file with token, user, uid and groups")
-	set.BoolVar(&f.anonymous, "anonymous-auth", true, "let requests without credentials in, as system:anonymous")
+	set.BoolVar(&f.anonymous, "anonymous-auth", true, "allow requests without credentials, as user system:anonymous")
 	set.BoolVar(&f.privileged, "allow-privileged", false, "allow privileged containers")
-	set.StringSliceVar(&f.etcdServers, "etcd-servers", nil, "URLs of etcd, or of its stand-in")
+	set.StringSliceVar(&f.etcdServers, "etcd-servers", nil, "URLs of etcd, or of its placeholder")
 	set.StringVar(&f.etcdPrefix, "etcd-prefix", "/registry", "prefix of keys in etcd")
 	set.StringSliceVar(&f.modes, "authorization-mode", []string{"AlwaysAllow"}, "RBAC or AlwaysAllow")
 	set.StringArrayVar(&f.issuers, "service-account-issuer", nil, "issuer of ServiceAccount tokens")
@@ -102,8 +102,7 @@ func RunAPIServer(env *process.Env, args []string) int {
 	})
 }
 
-// printVersion prints the version if --version says so. It reports an error for a version that is not that of this
-// server with something behind it.
+// printVersion prints the version if --version says so. A version must begin with this server's version.
 func (f *serverFlags) printVersion(out io.Writer) (printed bool, err error) {
 	rest, ok := strings.CutPrefix(f.version, openapi.KubernetesVersion)
 	if ok && (rest == "" || strings.ContainsAny(rest[:1], "-+")) {
@@ -121,9 +120,8 @@ func (f *serverFlags) printVersion(out io.Writer) (printed bool, err error) {
 		openapi.KubernetesVersion, openapi.KubernetesVersion, f.version)
 }
 
-const serverHelp = `kube-apiserver of Tenure serves the Kubernetes API to tests. It takes the flags of
-kube-apiserver; those that are not listed here are accepted, with a warning, and have
-no effect.
+const serverHelp = `kube-apiserver of Tenure serves the Kubernetes API to tests. Other flags of
+kube-apiserver than listed here are accepted, with a warning, and have no effect.
 
 `
 
@@ -230,7 +228,7 @@ func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error)
 	return o, f.readAccountKeys(&o.ServiceAccounts)
 }
 
-// network sets the options of the network. Of two ranges, one of each family, Services get addresses of the first.
+// network sets the options of the network. With two ranges, one of each family, Services get addresses of the first.
 func (f *serverFlags) network(o *apiserver.Options) (err error) {
 	first, _, _ := strings.Cut(f.serviceRange, ",")
 	if o.ServiceClusterIPRange, err = netip.ParsePrefix(first); err != nil {
@@ -254,7 +252,7 @@ func (f *serverFlags) network(o *apiserver.Options) (err error) {
 
 func (f *serverFlags) readAccountKeys(o *apiserver.ServiceAccounts) error {
 	if len(f.issuers) > 0 {
-		o.Issuer = f.issuers[0] // it issues; others are those of servers before
+		o.Issuer = f.issuers[0] // it issues; the others are issuers of earlier servers
 	}
 	if f.signingKey != "" {
 		key, err := keyutil.PrivateKeyFromFile(f.signingKey)

@@ -99,16 +99,16 @@ func NewCommand(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "envtest",
 		Short: "Print a folder with kube-apiserver, etcd and kubectl for envtest",
-		Long: `Envtest makes a folder with the programs that envtest of controller-runtime starts,
+		Long: `Envtest makes a folder with the programs that controller-runtime's envtest starts,
 and prints its path:
 
-  kube-apiserver   this command, which takes the flags that envtest gives
-  etcd             this command, which stands in for etcd: the objects are in the
-                   memory of kube-apiserver
-  kubectl          the kubectl on the PATH; if there is none, a program that says so
+  kube-apiserver   this command, which accepts the flags that envtest passes
+  etcd             this command, a placeholder for etcd: the objects are in the memory
+                   of kube-apiserver
+  kubectl          the kubectl on the PATH; without one, a program that reports that
 
-The folder is one in the user's cache unless --dir names another. It holds links,
-and stays valid while this command is where it is.
+The folder is in the user's cache, unless --dir names another one. It contains links,
+and stays valid until this command is moved or removed.
 
 With --policy, the kube-apiserver of the folder judges each write by the permissions
 of a policy (see policy init). Where a manager comes to own a field that it may not

@@ -425,9 +425,23 @@ func TestRefusedFlags(t *testing.T) {
 			require.True(t, strings.HasPrefix(string(out), "kube-apiserver: "), "%s", out)
 		})
 	}
-	out, err := exec.Command(filepath.Join(folder, "etcd"), "--listen-client-urls=http://0.0.0.0:0").CombinedOutput()
+	out, err := exec.Command(filepath.Join(folder, "etcd"), "--listen-client-urls=http://192.0.2.1:0").CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "expected a loopback address")
+}
+
+// TestKubeAPITest starts the programs with the arguments of kube-api-test, the envtest of Java's client by Fabric8.
+func TestKubeAPITest(t *testing.T) {
+	folder := assets(t)
+	etcd := "http://0.0.0.0:" + freePort(t)
+	start(t, filepath.Join(folder, "etcd"), "-data-dir", t.TempDir(), "-wal-dir", t.TempDir(),
+		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", "http://localhost:0")
+	awaitHealth(t, etcd+"/health")
+	p := startServer(t, folder, etcd, "--service-account-issuer", "https://localhost", "--allow-privileged")
+	awaitHealth(t, p.url+"/readyz")
+	_, err := p.client(t, "kubeapitest", "system:masters").CoreV1().Namespaces().Get(t.Context(), "default",
+		metav1.GetOptions{})
+	require.NoError(t, err)
 }
 
 // If the etcd that runs is a real one, objects are stored in it.

@@ -20,21 +20,22 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// standIn is the header by which kube-apiserver knows the stand-in for etcd.
+// standIn is the header by which kube-apiserver recognizes the placeholder for etcd.
 const standIn = "Tenure-Stand-In"
 
 // RunEtcd serves the health of an etcd until it is interrupted, and returns the exit status.
 func RunEtcd(env *process.Env, args []string) int {
 	set := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
-	clients := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"}, "loopback URLs to listen on")
+	clients := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"},
+		"URLs to listen on, on loopback only")
 	return runProgram(env, set, args, false, etcdHelp, func(ctx context.Context) error {
 		return serveHealth(ctx, *clients)
 	})
 }
 
-const etcdHelp = `etcd of Tenure stands in for etcd: it serves /health and stores nothing. The objects are
-in the memory of the kube-apiserver that is beside it. Flags that are not listed here are
-accepted and have no effect.
+const etcdHelp = `etcd of Tenure is a placeholder for etcd: it serves /health and stores nothing. The objects
+are in the memory of kube-apiserver. Flags that are not listed here are accepted and have
+no effect.
 
 `
 
@@ -52,10 +53,14 @@ func serveHealth(ctx context.Context, urls []string) error {
 		if err != nil || u.Scheme != "http" {
 			return fmt.Errorf("--listen-client-urls: expected http://HOST:PORT, got %q", text)
 		}
-		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		address, ip := u.Host, net.ParseIP(u.Hostname())
+		switch {
+		case ip != nil && ip.IsUnspecified(): // as with kube-apiserver's --bind-address
+			address = net.JoinHostPort("127.0.0.1", u.Port())
+		case u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()):
 			return fmt.Errorf("--listen-client-urls: expected a loopback address, got %q", text)
 		}
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", u.Host)
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			return err
 		}
@@ -69,8 +74,7 @@ func serveHealth(ctx context.Context, urls []string) error {
 	}
 }
 
-// openStore returns the store of the server: the memory of this process if the etcd is the
-// stand-in, else the etcd.
+// openStore returns the store of the server: the memory of this process if the etcd is the placeholder, else the etcd.
 func openStore(ctx context.Context, urls []string, prefix string) (storage.Store, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--etcd-servers: expected the URL of an etcd")
@@ -85,13 +89,13 @@ func openStore(ctx context.Context, urls []string, prefix string) (storage.Store
 	return store, nil
 }
 
-// healthTimeout is how long the stand-in may take to respond.
+// healthTimeout is how long the placeholder may take to respond.
 const healthTimeout = 5 * time.Second
 
-func isStandIn(ctx context.Context, at string) bool {
+func isStandIn(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(at, "/")+"/health", http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/health", http.NoBody)
 	if err != nil {
 		return false
 	}

@@ -77,7 +77,7 @@ func findKubectl(folder, path string) string {
 // link makes name a link to target, in one step: another process may use the name. Where
 // links are not allowed it makes a copy.
 func link(target, name string) error {
-	if at, err := os.Readlink(name); err == nil && at == target {
+	if linked, err := os.Readlink(name); err == nil && linked == target {
 		return nil
 	}
 	temporary, err := freeName(name)

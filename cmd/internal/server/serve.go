@@ -3,8 +3,10 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -28,6 +30,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/envtest"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -53,6 +56,9 @@ type serveFlags struct {
 	auditLog    string
 	auditPolicy string
 	hosts       []string
+	memory      bool
+	untilEOF    bool
+	format      string
 }
 
 func newServe(env *process.Env) *cobra.Command {
@@ -61,42 +67,60 @@ func newServe(env *process.Env) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve a store to kubectl and other Kubernetes clients",
 		Long: `Serve starts a Kubernetes API server on a store, with the built-in resources,
-custom resources and server-side apply. It creates what kube-apiserver creates by
-itself: default roles and bindings, priority classes, flow schemas, and the Service
-kubernetes. No controllers run: nothing creates the Pods of a Deployment. The flag
---controllers says that a kube-controller-manager runs beside it.
+custom resources and server-side apply. Like kube-apiserver, it creates default roles
+and bindings, priority classes, flow schemas, and the Service kubernetes. No
+controllers run: nothing creates the Pods of a Deployment. Use --controllers if a
+kube-controller-manager runs beside the server.
 
-The store is the file that --store names here and for the other commands; no other
-command can use it at the same time. Or it is an etcd, which several servers can
-share.
+The store is the file of --store, which no other command can use at the same time; or
+an etcd, which several servers can share; or, with --memory, empty and in memory.
 
 Serve adds a context to the kubeconfig and prints its path. The context is called
 tenure, or tenure-2 and so on, and has the address, the certificate and the token of
 an administrator, who may do everything. Each --user has a context too, such as
-ann@tenure, and may do everything unless --rbac is given. Everything else in the
-file stays, also the current context.
+ann@tenure, and may do everything unless --rbac is given. Serve changes nothing else
+in the file, also not the current context.
 
 The server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
-completes requests in flight, and closes the store.
+completes requests in flight, and closes the store. With --until-eof it also ends when
+its standard input ends: a test that pipes it ends the server by its own end.
+
+With -o json, serve prints one line of JSON for programs as soon as it serves: url,
+certificateAuthorityData (base64), token, and with --kubeconfig kubeconfig and context.
+Without --kubeconfig, it then writes no kubeconfig.
 
 The server listens on this computer only. With --host, which names it for clients on
-others, --listen may be any address. The name is in the server's certificate and in
-the kubeconfig. Every client needs the certificate and the token in the kubeconfig.
+other computers, --listen may be any address. The name is in the server's certificate
+and in the kubeconfig. Every client needs the certificate and the token in the
+kubeconfig.
 
-With --audit-log-path, requests are recorded as kube-apiserver does: those that the
-policy of --audit-policy-file names, or without one all writes, with their bodies.
-tenure watch --audit-log reads it.
+With --audit-log-path, requests are recorded as kube-apiserver does, by the policy of
+--audit-policy-file; without a policy, all writes with their bodies. tenure watch
+--audit-log reads the log.
 
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
 		Example: `  tenure serve --store shop.db
   tenure serve --store shop.db --listen 127.0.0.1:8443 --crd widgets.yaml
   tenure serve --store shop.db --rbac --user ann --user bob=developers,testers
   tenure serve --etcd-servers http://127.0.0.1:2379
+  tenure serve --memory -o json --until-eof
   tenure serve --store shop.db --listen 0.0.0.0:6443 --host tenure.example.com`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
+			switch {
+			case flags.format != "" && flags.format != "json":
+				return fmt.Errorf("--output: expected json, got %q", flags.format)
+			case flags.format == "json" && !cmd.Flags().Changed("kubeconfig"):
+				flags.kubeconfig = ""
+			}
+			if flags.untilEOF {
+				go func() {
+					_, _ = io.Copy(io.Discard, env.Stdin) // an error ends it, too
+					stop()
+				}()
+			}
 			return serveStore(ctx, env, &flags)
 		},
 	}
@@ -119,8 +143,11 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	set.StringVar(&flags.auditPolicy, "audit-policy-file", "", "`FILE` with the audit policy")
 	set.StringSliceVar(&flags.hosts, "host", nil,
 		"`NAME` or IP address of this server for clients on other computers")
-	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
-	cmd.MarkFlagsOneRequired("store", "etcd-servers")
+	set.BoolVar(&flags.memory, "memory", false, "keep the objects in memory only")
+	set.BoolVar(&flags.untilEOF, "until-eof", false, "end when stdin ends")
+	set.StringVarP(&flags.format, "output", "o", "", "output `FORMAT`: json")
+	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers", "memory")
+	cmd.MarkFlagsOneRequired("store", "etcd-servers", "memory")
 	return cmd
 }
 
@@ -130,9 +157,11 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := filepath.Abs(e.Path(f.kubeconfig))
-	if err != nil {
-		return err
+	kubeconfig := f.kubeconfig
+	if kubeconfig != "" {
+		if kubeconfig, err = filepath.Abs(e.Path(kubeconfig)); err != nil {
+			return err
+		}
 	}
 	users, err := parseUsers(f.users)
 	if err != nil {
@@ -172,18 +201,40 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	if err := applyDefinitions(ctx, server.LoopbackConfig(), definitions); err != nil {
 		return err
 	}
-	which, err := contextFlag(kubeconfig, server.Context())
-	if err != nil {
+	if err := f.printServed(e, name, kubeconfig, server); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Stdout, "serving %s at %s\nkubeconfig: %s\ntry: kubectl --kubeconfig %s %sget namespaces\n",
-		name, server.URL(), kubeconfig, printable.ShellQuoted(kubeconfig), which)
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-server.Done():
 		return errors.New("the server stopped unexpectedly")
 	}
+}
+
+// printServed prints how clients reach the server.
+func (f *serveFlags) printServed(e *process.Env, name, kubeconfig string, server *apiserver.Running) error {
+	if f.format == "json" {
+		config := server.Config()
+		return json.NewEncoder(e.Stdout).Encode(struct {
+			URL        string `json:"url"`
+			CAData     []byte `json:"certificateAuthorityData"`
+			Token      string `json:"token"`
+			Kubeconfig string `json:"kubeconfig,omitempty"`
+			Context    string `json:"context,omitempty"`
+		}{server.URL(), config.CAData, config.BearerToken, kubeconfig, server.Context()})
+	}
+	fmt.Fprintf(e.Stdout, "serving %s at %s\n", name, server.URL())
+	if kubeconfig == "" {
+		return nil
+	}
+	which, err := contextFlag(kubeconfig, server.Context())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Stdout, "kubeconfig: %s\ntry: kubectl --kubeconfig %s %sget namespaces\n",
+		kubeconfig, printable.ShellQuoted(kubeconfig), which)
+	return nil
 }
 
 // parseBootstrap parses the value of --bootstrap.
@@ -232,6 +283,10 @@ func contextFlag(kubeconfig, context string) (string, error) {
 func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 	records storage.Store, closeRecords func() error, name string, err error,
 ) {
+	if f.memory {
+		records := memory.New(memory.Options{})
+		return records, records.Close, "a store in memory", nil
+	}
 	if len(f.etcd) == 0 {
 		records, closeFile, err := store.OpenRecords(e, f.store, process.CreateStore)
 		if err != nil {
@@ -314,8 +369,8 @@ func New() *process.Server {
 	}
 }
 
-// writesOnly is the policy without a policy file: all writes, with their bodies. Those of Secrets and what
-// leads to tokens are left out.
+// writesOnly is the policy without a policy file: all writes, with their bodies. Bodies of Secrets and of requests for
+// tokens are omitted.
 var writesOnly = &auditinternal.Policy{
 	OmitStages: []auditinternal.Stage{auditinternal.StageRequestReceived},
 	Rules: []auditinternal.PolicyRule{
