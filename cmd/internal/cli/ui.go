@@ -118,7 +118,7 @@ func (f *uiFlags) serve(args []string) error {
 		config, _ := f.cluster.ToRawKubeConfigLoader().RawConfig() // it was read before
 		name := cmp.Or(*f.cluster.Context, config.CurrentContext, c.Client.String())
 		model := ui.New(ui.Options{Place: name, Now: f.env.Now, Type: typesIn(f.env.Context, c),
-			Suggest: f.suggest(), IsIncomplete: f.env.HasHole.Load})
+			Suggest: f.suggest(), IsIncomplete: f.env.IsIncomplete.Load})
 		return f.run(c.Client, model, following{kinds: kinds, isNamed: len(args) > 0,
 			in: cluster.Selection{Namespace: namespace, Selector: f.selector}}, docs, rules)
 	})

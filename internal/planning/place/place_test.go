@@ -212,7 +212,7 @@ func TestFind(t *testing.T) {
 		{"a name in another namespace", Selection{Args: []string{"configmap/c"}, Namespace: "m"}, ""},
 		{"bad labels", Selection{Selector: "="}, ""},
 	} {
-		found, err := p.Find(t.Context(), row.s)
+		found, err := Find(t.Context(), p, row.s)
 		require.Equal(t, row.names == "", err != nil, row.why)
 		names := ""
 		for _, target := range found {
