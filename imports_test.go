@@ -136,10 +136,11 @@ var serverLayers = []layer{
 	{"internal/openapi", []string{"internal/response", "internal/builtin", "internal/resources"}},
 	{"internal/writes", []string{"internal/request", "internal/resources", "internal/response"}},
 	{"internal/custom", []string{"admission", "internal/builtin", "internal/resources"}},
+	{"internal/controllers", []string{"internal/custom", "internal/plugins", "internal/resources"}},
 	{".", []string{
 		"admission", "storage", "storage/memory", "internal/bootstrap", "internal/response", "internal/builtin",
-		"internal/custom", "internal/discovery", "internal/openapi", "internal/plugins", "internal/request",
-		"internal/resources", "internal/webhooks", "internal/writes",
+		"internal/controllers", "internal/custom", "internal/discovery", "internal/openapi", "internal/plugins",
+		"internal/request", "internal/resources", "internal/webhooks", "internal/writes",
 	}},
 	{"recorded", nil}, // for clients of any server
 }

@@ -38,8 +38,8 @@ func (s *Server) bootstrap(ctx context.Context) error {
 			return fmt.Errorf("bootstrap of %s: %w", set.name, err)
 		}
 	}
-	if _, ok := s.options.Authorizer.(Observer); s.aggregatesClusterRoles() && (ok || wanted.RBAC) {
-		return s.aggregateClusterRoles(ctx)
+	if _, ok := s.options.Authorizer.(Observer); ok || wanted.RBAC {
+		return s.controllers.AggregateClusterRoles(ctx)
 	}
 	return nil
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// infos parse the paths of requests.
-var infos = &apirequest.RequestInfoFactory{
+// requestInfos parses the paths of requests.
+var requestInfos = &apirequest.RequestInfoFactory{
 	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
@@ -33,7 +33,7 @@ var infos = &apirequest.RequestInfoFactory{
 type tolerant struct{}
 
 func (tolerant) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo, error) {
-	info, err := infos.NewRequestInfo(r)
+	info, err := requestInfos.NewRequestInfo(r)
 	if err != nil {
 		info = &apirequest.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
 	}
@@ -45,10 +45,10 @@ var isLongRunning = genericfilters.BasicLongRunningRequestCheck(
 	sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 
 // chain returns the handler of all requests. It has the filters of k8s.io/apiserver, in the order of kube-apiserver.
-// The last one here is called first.
-func (s *Server) chain(authn authenticator.Request) http.Handler {
+// The last one here is called first. paths serves what is not a resource.
+func (s *Server) chain(authn authenticator.Request, paths http.Handler) http.Handler {
 	codecs, sink, policy := builtin.Codecs(), s.options.Audit.Sink, s.options.Audit.Policy
-	var h http.Handler = http.HandlerFunc(s.serve)
+	var h http.Handler = s.serve(paths)
 	h = filters.WithAuthorization(h, s.options.Authorizer, codecs)
 	h = impersonation.WithConstrainedImpersonation(h, s.options.Authorizer, codecs)
 	// The limits of requests are the server's own; this only feeds metrics.
@@ -89,16 +89,17 @@ func (s *Server) withRecovery(next http.Handler) http.Handler {
 	})
 }
 
-// serve serves an authorized request.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	info, _ := apirequest.RequestInfoFrom(r.Context())
-	if !info.IsResourceRequest {
-		s.mux.ServeHTTP(w, r)
-		return
-	}
-	if !s.serveResource(w, r, info) {
-		http.NotFound(w, r)
-	}
+// serve returns the handler of authorized requests.
+func (s *Server) serve(paths http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, _ := apirequest.RequestInfoFrom(r.Context())
+		switch {
+		case !info.IsResourceRequest:
+			paths.ServeHTTP(w, r)
+		case !s.serveResource(w, r, info):
+			http.NotFound(w, r)
+		}
+	})
 }
 
 // untilEnd returns a context that ends with the server or, if ended is not nil, when it is closed.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -108,7 +109,7 @@ func (s *Server) checkNamespace(ctx context.Context, name string) error {
 	if name == "" || s.options.DisableNamespaceLifecycle {
 		return nil
 	}
-	_, err := s.namespaces().Get(ctx, "", name)
+	_, err := s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, "", name)
 	return err
 }
 

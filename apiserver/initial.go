@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -128,4 +130,18 @@ func (s *Server) createInitialObject(ctx context.Context, o *unstructured.Unstru
 	}
 	// Serving the definition may have failed; a request for it would only be a 404.
 	return s.definitions.Reload(ctx, o.GetName())
+}
+
+// createNamespaces creates the namespaces that every cluster has.
+func (s *Server) createNamespaces(ctx context.Context) error {
+	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
+		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{corev1.LabelMetadataName: name},
+		}}
+		n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		if err := s.createGiven(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // paths are the paths that are not resources.
-func (s *Server) paths() *http.ServeMux {
+func (s *Server) paths(documents *openapi.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", s.serveVersion)
 	checks := []healthz.HealthChecker{
@@ -48,7 +48,7 @@ func (s *Server) paths() *http.ServeMux {
 			others = append(others, path)
 		}
 	}
-	s.openapi.Register(mux)
+	documents.Register(mux)
 	discovery.New(s.tables, append(others, openapi.Paths...)).Register(mux)
 	return mux
 }

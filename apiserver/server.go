@@ -24,12 +24,14 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
 	"k8s.io/utils/lru"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/controllers"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
 	"github.com/tenure-ssa/tenure/apiserver/internal/plugins"
@@ -48,25 +50,19 @@ type Server struct {
 	ownStore bool
 	tables   *resources.Current
 	writes   *writes.Handler
-	plugins  *plugins.Plugins
 	accounts accounts
-	openapi  *openapi.Handler
 	handler  http.Handler // of all requests
-	mux      *http.ServeMux
 
 	definitions *custom.Controller
-	queue       taskQueue
-	aggregation sync.Mutex // of ClusterRoles
+	controllers *controllers.Controllers
 
 	requests *inFlight // but watches
 	watches  *inFlight
 	unread   *unread
 
-	running context.Context // ends watches and tasks
+	running context.Context // ends watches
 	stop    func()          // ends running
-	close   sync.Once
-	closed  error
-	tasks   sync.WaitGroup
+	close   func() error    // ends all, once
 }
 
 // New returns a running server. It creates the default namespaces in its store if they do not
@@ -82,8 +78,8 @@ func New(ctx context.Context, options Options) (*Server, error) {
 //   - newAccounts takes the key of ServiceAccount tokens from the options, or makes one, with which earlier tokens are
 //     invalid;
 //   - build makes the built-in resources, admission and the handlers; it reads no objects;
-//   - startControllers loads CustomResourceDefinitions, then configurations of admission, then Namespaces that are
-//     being deleted, and watches each; see followers;
+//   - Controllers.Start loads CustomResourceDefinitions, then configurations of admission, then Namespaces that are
+//     being deleted, and watches each; see Controllers.followers;
 //   - createInitialObjects creates the default namespaces and the objects of the options, as far as they do not exist.
 //
 // Nothing else is loaded: the storage of a resource opens when it is first needed.
@@ -97,9 +93,18 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 		requests: newInFlight(load{options.Limits.Requests, options.Limits.Bodies}),
 		watches:  newInFlight(load{options.Limits.Watches, options.Limits.Bodies}),
 		unread:   newUnread(options.Limits),
-		queue:    newTaskQueue(),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
+	s.close = sync.OnceValue(func() error {
+		s.stop()
+		if s.controllers != nil {
+			s.controllers.Close()
+		}
+		if s.ownStore {
+			return s.store.Close()
+		}
+		return nil
+	})
 	if s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
@@ -114,9 +119,10 @@ func (s *Server) start(ctx context.Context, clientCAs *x509.CertPool) (err error
 		return err
 	}
 	s.build(clientCAs)
-	if err := s.startControllers(ctx); err != nil {
+	if err := s.controllers.Start(ctx); err != nil {
 		return err
 	}
+	genericfilters.StartMaxInFlightWatermarkMaintenance(s.running.Done())
 	return s.createInitialObjects(ctx)
 }
 
@@ -136,7 +142,7 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 		Now: o.Now, ServiceClusterIPRange: o.ServiceClusterIPRange, MaxBody: o.Limits.Body,
 	})
 	s.tables.Replace(resources.NewTable(groups, 1))
-	s.openapi = openapi.New(s.tables)
+	documents := openapi.New(s.tables)
 	disabled := map[string]bool{
 		lifecycle.PluginName:                    o.DisableNamespaceLifecycle,
 		podsecurity.PluginName:                  o.DisableNamespaceLifecycle, // it reads the Namespace of a Pod
@@ -145,12 +151,12 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 	for _, name := range o.DisabledAdmissionPlugins {
 		disabled[name] = true
 	}
-	s.plugins = plugins.New(plugins.Options{
-		Tables: s.tables, Client: s.LoopbackConfig(), Hooks: o.Hooks, Authorizer: o.Authorizer, OpenAPI: s.openapi.V3,
+	admitting := plugins.New(plugins.Options{
+		Tables: s.tables, Client: s.LoopbackConfig(), Hooks: o.Hooks, Authorizer: o.Authorizer, OpenAPI: documents.V3,
 		Webhooks: limits, Services: services, Disabled: disabled,
 	})
 	s.writes = &writes.Handler{
-		Admission: s.plugins.Admission(), Suffix: o.Suffix,
+		Admission: admitting.Admission(), Suffix: o.Suffix,
 		Limits: request.Limits{Bytes: o.Limits.Body, Nesting: o.Limits.Nesting},
 	}
 	if o.Hooks.Default == nil { // whose defaults may change
@@ -163,9 +169,14 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 			return conversion.NewCRConverterFactory(services, limits.Wrap)
 		}),
 	})
-	s.definitions.OnTerminating = func(name string) { s.queue.Add(task{taskFinalizeDefinition, name}) }
-	s.mux = s.paths()
-	s.handler = s.chain(authenticator)
+	if o.DisableDynamicAdmission {
+		admitting = nil // its configurations are not loaded
+	}
+	s.controllers = controllers.New(controllers.Options{
+		Tables: s.tables, Definitions: s.definitions, Plugins: admitting, Admission: s.writes.Admission,
+		External: o.Controllers, KeepContents: o.DisableNamespaceLifecycle,
+	})
+	s.handler = s.chain(authenticator, s.paths(documents))
 }
 
 // defaultHook returns Hooks.Default for objects of all kinds, or nil.
@@ -182,17 +193,7 @@ func defaultHook(hooks admission.Hooks) func(runtime.Object) {
 
 // Close ends all watches and background tasks. It does not wait for requests in flight;
 // http.Server.Shutdown does.
-func (s *Server) Close() error {
-	s.close.Do(func() {
-		s.stop()
-		s.queue.ShutDown()
-		s.tasks.Wait()
-		if s.ownStore {
-			s.closed = s.store.Close()
-		}
-	})
-	return s.closed
-}
+func (s *Server) Close() error { return s.close() }
 
 // ServeHTTP serves a request: see chain.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }

@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
+	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -24,7 +28,7 @@ import (
 )
 
 // open opens the storage of a resource. It limits the size of objects, uses the clock and the UIDs of the options, and
-// calls handleWrite after each write.
+// calls observed.handleWrite after each write.
 func (s *Server) open(
 	config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object,
 ) (storage.Interface, factory.DestroyFunc, error) {
@@ -67,6 +71,21 @@ type observed struct {
 // grace period of 0, is deleted by two writes. kube-apiserver waits for etcd between them, so that watchers see both.
 const terminating = 10 * time.Millisecond
 
+// handleWrite is called after every write of the object with this key, which is PREFIX/[NAMESPACE/]NAME, before the
+// response.
+func (o *observed) handleWrite(ctx context.Context, key string) {
+	ctx = context.WithoutCancel(ctx)
+	namespace, name := path.Split(strings.TrimPrefix(key, o.prefix))
+	o.server.controllers.HandleWrite(ctx, o.prefix, name)
+	dir, plural := path.Split(o.prefix)
+	if observer, ok := o.server.options.Authorizer.(Observer); ok && dir == rbacPrefix {
+		observer.Written(ctx, schema.GroupResource{Group: rbacv1.GroupName, Resource: plural},
+			strings.Trim(namespace, "/"), name)
+	}
+}
+
+var rbacPrefix = resources.PrefixOf(schema.GroupResource{Group: rbacv1.GroupName})
+
 func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
 	if err := ctx.Err(); err != nil {
 		return unavailable(err) // a request that timed out must not be stored
@@ -75,7 +94,7 @@ func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Obje
 	if err := o.Interface.Create(ctx, key, obj, out, ttl); err != nil {
 		return unavailable(err)
 	}
-	o.server.handleWrite(ctx, o.prefix, key)
+	o.handleWrite(ctx, key)
 	return nil
 }
 
@@ -92,7 +111,7 @@ func (o *observed) Delete(
 	if err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options); err != nil {
 		return unavailable(err)
 	}
-	o.server.handleWrite(ctx, o.prefix, key)
+	o.handleWrite(ctx, key)
 	return nil
 }
 
@@ -123,7 +142,7 @@ func (o *observed) GuaranteedUpdate(
 		return unavailable(err)
 	}
 	if now, err := o.Versioner().ObjectResourceVersion(out); err != nil || now != before {
-		o.server.handleWrite(ctx, o.prefix, key)
+		o.handleWrite(ctx, key)
 	}
 	if deleted == nil && deletionOf(out) != nil {
 		o.deleting.Store(key, time.Now())

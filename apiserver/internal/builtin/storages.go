@@ -116,6 +116,7 @@ func (o *opener) provider(name string) (provider, error) {
 	case "policy":
 		return policyrest.RESTStorageProvider{}, nil
 	case "rbac.authorization.k8s.io":
+		// Its storages (pkg/registry/rbac/clusterrole/policybased and the like) refuse to grant more than the user has.
 		return rbacrest.RESTStorageProvider{Authorizer: c.Authorizer}, nil
 	case "resource.k8s.io":
 		client, err := clientcorev1.NewForConfig(c.Client)

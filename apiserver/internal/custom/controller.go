@@ -59,7 +59,7 @@ func (c *Controller) resource() *resources.Resource { return c.options.Tables.Ta
 
 // Load serves all definitions in storage, and the definitions of [Controller.Add].
 func (c *Controller) Load(ctx context.Context) error {
-	removed := c.servedDefinitions() // but for those in storage
+	removed := c.servedDefinitions() // those in storage are taken out
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	var ended []*Definition

@@ -30,8 +30,8 @@ var approvals = map[apihelpers.APIApprovalState]string{
 func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	names, conflict := c.acceptedNames(crd)
 	now := metav1.NewTime(c.options.Now()).Rfc3339Copy()
-	set := func(condition apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason,
-		message string) {
+	set := func(condition apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus,
+		reason, message string) {
 		if was := apihelpers.FindCRDCondition(crd, condition); was != nil && was.Status == status && was.Reason == reason &&
 			was.Message == message {
 			return

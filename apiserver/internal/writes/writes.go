@@ -57,8 +57,7 @@ type call struct {
 	created   atomic.Bool // atomic because a write may go on after its request timed out
 }
 
-// serve calls write, and responds with the object that it returns, in the media type that the client accepts. It passes
-// write to the handler of gets in the place of a rest.Getter, because that handler does all the rest of a response.
+// serve calls write, and responds with the object that it returns, in the media type that the client accepts.
 func (h *Handler) serve(
 	e *resources.Endpoint, w http.ResponseWriter, r *http.Request,
 	write func(c *call, ctx context.Context) (runtime.Object, error),
@@ -67,47 +66,49 @@ func (h *Handler) serve(
 	c.admit = admission.WithAudit(fieldmanager.NewManagedFieldsValidatingAdmissionController(h.Admission))
 	c.user, _ = apirequest.UserFrom(r.Context())
 	scope := *e.Scope
-	scope.Namer = namer{scope.Namer}
-	getter := getter(func(ctx context.Context, name string) (runtime.Object, error) {
-		c.namespace, c.name = apirequest.NamespaceValue(ctx), name
-		return write(c, ctx)
-	})
-	handlers.GetResource(getter, &scope)(&writer{w, c}, r)
+	get := &asGet{ResponseWriter: w, ScopeNamer: scope.Namer, call: c, write: write}
+	scope.Namer = get
+	handlers.GetResource(get, &scope)(get, r)
 }
 
-// getter is a rest.Getter.
-type getter func(ctx context.Context, name string) (runtime.Object, error)
-
-func (g getter) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	return g(ctx, name)
+// An asGet is a write in the form of a get. k8s.io/apiserver exports what a response takes, such as media types, Tables
+// and errors, only as handlers.GetResource. That calls, in this order:
+//
+//   - Name, which does not require a name, because a create has none;
+//   - Get, which writes, and returns the object that the response has;
+//   - WriteHeader, which responds with 201 if the write created the object.
+type asGet struct {
+	http.ResponseWriter
+	handlers.ScopeNamer
+	call  *call
+	write func(c *call, ctx context.Context) (runtime.Object, error)
 }
 
-// namer is a ScopeNamer that allows requests without a name.
-type namer struct{ handlers.ScopeNamer }
-
-func (n namer) Name(r *http.Request) (namespace, name string, err error) {
+// Name implements handlers.ScopeNamer.
+func (g *asGet) Name(r *http.Request) (namespace, name string, err error) {
 	if info, ok := apirequest.RequestInfoFrom(r.Context()); ok && info.Name == "" {
-		namespace, err = n.ScopeNamer.Namespace(r)
+		namespace, err = g.Namespace(r)
 		return namespace, "", err
 	}
-	return n.ScopeNamer.Name(r)
+	return g.ScopeNamer.Name(r)
 }
 
-// writer turns the code of a response into 201 if the write created an object.
-type writer struct {
-	http.ResponseWriter
-	call *call
+// Get implements rest.Getter.
+func (g *asGet) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	g.call.namespace, g.call.name = apirequest.NamespaceValue(ctx), name
+	return g.write(g.call, ctx)
 }
 
-func (w *writer) WriteHeader(code int) {
-	if w.call.created.Load() && code == http.StatusOK {
+// WriteHeader implements http.ResponseWriter.
+func (g *asGet) WriteHeader(code int) {
+	if g.call.created.Load() && code == http.StatusOK {
 		code = http.StatusCreated
 	}
-	w.ResponseWriter.WriteHeader(code)
+	g.ResponseWriter.WriteHeader(code)
 }
 
 // Unwrap is for http.ResponseController.
-func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (g *asGet) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 
 // finish runs a write in a goroutine, so that a request that times out gets a response.
 func finish(ctx context.Context, write func() (runtime.Object, error)) (runtime.Object, error) {

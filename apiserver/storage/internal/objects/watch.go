@@ -36,7 +36,7 @@ const (
 )
 
 // watcher is a running watch. It has no queue besides the buffer of results: a slow one reads the history later, and
-// fails with 410 Expired if that has been compacted.
+// fails with 410 Expired if that has been compacted. apiserver/unread.go says what a slow client costs and gets.
 type watcher struct {
 	resource *resource
 	key      string

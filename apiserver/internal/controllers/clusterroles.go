@@ -1,4 +1,4 @@
-package apiserver
+package controllers
 
 import (
 	"context"
@@ -19,19 +19,20 @@ import (
 // aggregationManager is the field manager of aggregated rules, as of a cluster's controller.
 const aggregationManager = "clusterrole-aggregation-controller"
 
-// aggregatesClusterRoles reports whether the server stores the rules of ClusterRoles with an aggregationRule.
-func (s *Server) aggregatesClusterRoles() bool { return !s.options.Controllers }
-
-// aggregateClusterRoles stores in each ClusterRole with an aggregationRule the rules of the ClusterRoles that it
-// selects, as kube-controller-manager does. It runs after each write of a ClusterRole, before the response.
+// AggregateClusterRoles stores in each ClusterRole with an aggregationRule the rules of the ClusterRoles that it
+// selects, as kube-controller-manager does, unless that runs. It runs after each write of a ClusterRole, before the
+// response.
 //
 // Several servers of a store may do so at a time. Each write needs the resourceVersion at which the role was listed
 // with the others. So of two servers, the one that listed a role that the other did not is the one whose write counts.
-func (s *Server) aggregateClusterRoles(ctx context.Context) error {
-	s.aggregation.Lock()
-	defer s.aggregation.Unlock()
+func (c *Controllers) AggregateClusterRoles(ctx context.Context) error {
+	if c.options.External {
+		return nil
+	}
+	c.aggregation.Lock()
+	defer c.aggregation.Unlock()
 	ctx = resources.Own(ctx)
-	r := s.tables.Table().Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles"))
+	r := c.options.Tables.Table().Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles"))
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		list, err := r.Objects(ctx, "")
 		if err != nil {
@@ -75,7 +76,7 @@ func intentOfRules(role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) *unstruc
 	for i := range rules {
 		rule, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rules[i])
 		if err != nil {
-			panic("apiserver: bug: a rule that is no object: " + err.Error())
+			panic("controllers: bug: a rule that is no object: " + err.Error())
 		}
 		list = append(list, rule)
 	}
@@ -112,8 +113,8 @@ func aggregatedRules(roles []*rbacv1.ClusterRole, role *rbacv1.ClusterRole) (rul
 }
 
 // handleClusterRoleWrite aggregates the rules of ClusterRoles after one was written, or later if that fails.
-func (s *Server) handleClusterRoleWrite(ctx context.Context) {
-	if s.aggregatesClusterRoles() && s.aggregateClusterRoles(ctx) != nil {
-		s.queue.Add(task{do: taskAggregateClusterRoles})
+func (c *Controllers) handleClusterRoleWrite(ctx context.Context) {
+	if c.AggregateClusterRoles(ctx) != nil {
+		c.queue.Add(task{do: taskAggregateClusterRoles})
 	}
 }

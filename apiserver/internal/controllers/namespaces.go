@@ -1,4 +1,4 @@
-package apiserver
+package controllers
 
 import (
 	"context"
@@ -17,28 +17,14 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// createNamespaces creates the namespaces that every cluster has.
-func (s *Server) createNamespaces(ctx context.Context) error {
-	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
-		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{corev1.LabelMetadataName: name},
-		}}
-		n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		if err := s.createGiven(ctx, n); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // namespaceController is the user that deletes the contents of Namespaces in a cluster, as
 // admission plugins see it.
 var namespaceController = serviceaccount.UserInfo("kube-system", "namespace-controller", "")
 
 // finalizeNamespace deletes the contents of a Namespace that is being deleted, and then
 // removes its finalizer. It returns an error, and must be called again, while objects remain.
-func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
-	namespaces := s.namespaces()
+func (c *Controllers) finalizeNamespace(ctx context.Context, name string) error {
+	namespaces := c.namespaces()
 	obj, err := namespaces.Get(ctx, "", name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -46,8 +32,8 @@ func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
 	if err != nil || obj.(*corev1.Namespace).DeletionTimestamp == nil {
 		return err
 	}
-	if !s.options.DisableNamespaceLifecycle {
-		if err := s.emptyNamespace(apirequest.WithUser(ctx, namespaceController), name); err != nil {
+	if !c.options.KeepContents {
+		if err := c.emptyNamespace(apirequest.WithUser(ctx, namespaceController), name); err != nil {
 			return err
 		}
 	}
@@ -68,9 +54,9 @@ func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
 }
 
 // emptyNamespace deletes the contents of a namespace. Validating admission sees the deletes.
-func (s *Server) emptyNamespace(ctx context.Context, name string) error {
+func (c *Controllers) emptyNamespace(ctx context.Context, name string) error {
 	var errs []error
-	for _, r := range s.tables.Table().Stored() {
+	for _, r := range c.options.Tables.Table().Stored() {
 		if !r.Namespaced {
 			continue
 		}
@@ -80,38 +66,38 @@ func (s *Server) emptyNamespace(ctx context.Context, name string) error {
 		}
 		a := admission.NewAttributesRecord(nil, nil, r.GVK(), name, "", r.GVR(), "", admission.Delete,
 			&metav1.DeleteOptions{}, false, namespaceController)
-		errs = append(errs, r.RemoveAll(ctx, name, rest.AdmissionToValidateObjectDeleteFunc(s.writes.Admission, a, e.Scope)))
+		errs = append(errs, r.RemoveAll(ctx, name, rest.AdmissionToValidateObjectDeleteFunc(c.options.Admission, a, e.Scope)))
 	}
 	return errors.Join(errs...)
 }
 
 // namespaces returns the resource of Namespaces.
-func (s *Server) namespaces() *resources.Resource {
-	return s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+func (c *Controllers) namespaces() *resources.Resource {
+	return c.options.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 }
 
 // handleNamespaceWrite continues the deletion of a Namespace that was written.
-func (s *Server) handleNamespaceWrite(ctx context.Context, name string) {
+func (c *Controllers) handleNamespaceWrite(ctx context.Context, name string) {
 	switch {
-	case s.options.Controllers:
-	case s.options.DisableNamespaceLifecycle:
-		_ = s.finalizeNamespace(ctx, name) // it only removes the finalizer
+	case c.options.External:
+	case c.options.KeepContents:
+		_ = c.finalizeNamespace(ctx, name) // it only removes the finalizer
 	default:
-		s.queue.Add(task{taskFinalizeNamespace, name})
+		c.queue.Add(task{taskFinalizeNamespace, name})
 	}
 }
 
 // emptiesNamespaces reports whether the server deletes the contents of deleted Namespaces.
-func (s *Server) emptiesNamespaces() bool {
-	return !s.options.DisableNamespaceLifecycle && !s.options.Controllers
+func (c *Controllers) emptiesNamespaces() bool {
+	return !c.options.KeepContents && !c.options.External
 }
 
 // resumeNamespaces continues the deletion of Namespaces, which another server may have begun.
-func (s *Server) resumeNamespaces(ctx context.Context) error {
-	list, err := s.namespaces().Objects(ctx, "")
+func (c *Controllers) resumeNamespaces(ctx context.Context) error {
+	list, err := c.namespaces().Objects(ctx, "")
 	for _, obj := range list {
 		if n := obj.(*corev1.Namespace); n.DeletionTimestamp != nil {
-			s.queue.Add(task{taskFinalizeNamespace, n.Name})
+			c.queue.Add(task{taskFinalizeNamespace, n.Name})
 		}
 	}
 	return err

@@ -1,0 +1,138 @@
+// Package controllers is what a server does beside serving requests. Three controllers do what storing objects needs:
+// they delete the contents of deleted Namespaces and the objects of deleted CustomResourceDefinitions, and they store the
+// rules that ClusterRoles aggregate. Followers keep a server up to date with what other servers of its store write.
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"sync"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+	"github.com/tenure-ssa/tenure/apiserver/internal/plugins"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// Options say what the controllers work on, and which of them run.
+type Options struct {
+	Tables      *resources.Current
+	Definitions *custom.Controller
+	// Plugins have the configurations of admission; nil if these have no effect.
+	Plugins *plugins.Plugins
+	// Admission validates the deletion of what is in a Namespace.
+	Admission admission.Interface
+	// External says that a controller manager empties Namespaces and aggregates ClusterRoles.
+	External bool
+	// KeepContents says that the objects in a deleted Namespace are not deleted.
+	KeepContents bool
+}
+
+// Controllers are the controllers and followers of a server.
+type Controllers struct {
+	options     Options
+	queue       taskQueue
+	aggregation sync.Mutex // of ClusterRoles
+
+	running context.Context // ends them
+	stop    func()
+	tasks   sync.WaitGroup
+}
+
+// New returns controllers that do not run yet.
+func New(options Options) *Controllers {
+	c := &Controllers{options: options, queue: newTaskQueue()}
+	c.running, c.stop = context.WithCancel(context.Background())
+	options.Definitions.OnTerminating = func(name string) { c.queue.Add(task{taskFinalizeDefinition, name}) }
+	return c
+}
+
+// Start loads what the followers follow, one after the other, and starts the background work.
+func (c *Controllers) Start(ctx context.Context) error {
+	for _, f := range c.followers() {
+		if err := c.follow(ctx, f); err != nil {
+			return fmt.Errorf("%s: %w", f.resource.GroupResource(), err)
+		}
+	}
+	c.tasks.Go(func() { c.runTasks(c.running) })
+	return nil
+}
+
+// Close ends the background work.
+func (c *Controllers) Close() {
+	c.stop()
+	c.queue.ShutDown()
+	c.tasks.Wait()
+}
+
+// Storage prefixes whose writes change what the server does.
+var (
+	namespacePrefix = resources.PrefixOf(schema.GroupResource{Resource: "namespaces"})
+	pluginsPrefix   = resources.PrefixOf(schema.GroupResource{Group: admissionregistrationv1.GroupName})
+	rolesPrefix     = resources.PrefixOf(schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterroles"})
+)
+
+// HandleWrite does what the write of an object needs, before the response: it is called after every write to the storage
+// with this prefix, and of the object with this name. So a custom resource is served when the client gets the response
+// for its definition.
+func (c *Controllers) HandleWrite(ctx context.Context, prefix, name string) {
+	dir, plural := path.Split(prefix)
+	switch {
+	case resources.IsOwn(ctx):
+	case prefix == custom.Prefix:
+		// The status of the definition reports what is wrong with it. If the storage fails, the follower tries again.
+		_ = c.options.Definitions.Reload(ctx, name)
+	case dir == pluginsPrefix && c.options.Plugins != nil:
+		// If the storage fails, the follower tries again.
+		_ = c.options.Plugins.Reload(ctx, plural, name)
+	case prefix == namespacePrefix:
+		c.handleNamespaceWrite(ctx, name)
+	case prefix == rolesPrefix:
+		c.handleClusterRoleWrite(ctx)
+	}
+}
+
+// A follower keeps the server up to date with the stored objects of a resource. It is how a server learns what other
+// servers of the store write, and what was stored before it started.
+type follower struct {
+	resource schema.GroupVersionResource
+	load     func(ctx context.Context) error // reads all objects
+	reload   func(ctx context.Context, o metav1.Object) error
+}
+
+// followers returns the followers of the server, in the order in which they load: CustomResourceDefinitions,
+// configurations of admission, and Namespaces.
+func (c *Controllers) followers() []follower {
+	out := []follower{{
+		resource: custom.Plural, reload: c.options.Definitions.ReloadUnseen,
+		load: func(context.Context) error { return c.options.Definitions.Load(c.running) },
+	}}
+	if p := c.options.Plugins; p != nil {
+		for _, plural := range p.Configurations() {
+			out = append(out, follower{
+				resource: admissionregistrationv1.SchemeGroupVersion.WithResource(plural),
+				load:     func(ctx context.Context) error { return p.Load(ctx, plural) },
+				reload: func(ctx context.Context, o metav1.Object) error {
+					return p.Reload(ctx, plural, o.GetName())
+				},
+			})
+		}
+	}
+	if c.emptiesNamespaces() {
+		out = append(out, follower{
+			resource: corev1.SchemeGroupVersion.WithResource("namespaces"), load: c.resumeNamespaces,
+			reload: func(_ context.Context, o metav1.Object) error {
+				c.queue.Add(task{taskFinalizeNamespace, o.GetName()})
+				return nil
+			},
+		})
+	}
+	return out
+}

@@ -1,0 +1,63 @@
+package controllers
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// task is work of the server itself, which is retried until it succeeds.
+type task struct {
+	do   string // see runTask
+	name string // of the object; empty for a task that is not about one
+}
+
+// What tasks do.
+const (
+	taskFinalizeNamespace     = "finalize Namespace"
+	taskFinalizeDefinition    = "finalize CustomResourceDefinition"
+	taskAggregateClusterRoles = "aggregate ClusterRoles"
+)
+
+type taskQueue = workqueue.TypedRateLimitingInterface[task]
+
+// Delays before a failed task is retried: they double up to a limit. Tasks may wait for a
+// finalizer that a controller removes.
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+func newTaskQueue() taskQueue {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstRetry, lastRetry)
+	return workqueue.NewTypedRateLimitingQueue(limiter)
+}
+
+// runTasks runs the tasks in the queue until it is shut down.
+func (c *Controllers) runTasks(ctx context.Context) {
+	for {
+		t, ended := c.queue.Get()
+		if ended {
+			return
+		}
+		if err := c.runTask(ctx, t); err == nil {
+			c.queue.Forget(t)
+		} else if ctx.Err() == nil {
+			c.queue.AddRateLimited(t)
+		}
+		c.queue.Done(t)
+	}
+}
+
+func (c *Controllers) runTask(ctx context.Context, t task) error {
+	switch t.do {
+	case taskFinalizeNamespace:
+		return c.finalizeNamespace(ctx, t.name)
+	case taskFinalizeDefinition:
+		return c.options.Definitions.Finalize(ctx, t.name)
+	case taskAggregateClusterRoles:
+		return c.AggregateClusterRoles(ctx)
+	}
+	panic("controllers: bug: no task " + t.do)
+}
