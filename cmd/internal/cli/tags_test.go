@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// TestTags: README and releases build the command with the same tags, and with them it has no package that makes the
+// TestTags: README, releases and CI build the command with the same tags, and with them it has no package that makes the
 // linker keep all exported methods.
 func TestTags(t *testing.T) {
 	tagsOf := func(file, pattern string) string {
@@ -27,6 +27,8 @@ func TestTags(t *testing.T) {
 	}
 	tags := tagsOf("README.md", `go install -tags (\S+) ./cmd/tenure`)
 	require.Equal(t, tags, tagsOf(".goreleaser.yaml", `tags: \[(.*)\]`))
+	require.Equal(t, tags, tagsOf(".ci/run", `GOFLAGS=.* -tags=(.*)"`))
+	require.Equal(t, tags, tagsOf("CONTRIBUTING.md", `GOFLAGS=-tags=(.*)`))
 	packages := packagesOf(t, "tenure", tags)
 	has := map[string]bool{"google.golang.org/grpc": true, "golang.org/x/net/trace": false, "plugin": false}
 	for name, want := range has {
