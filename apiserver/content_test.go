@@ -54,20 +54,6 @@ func TestErrorsAsAccepted(t *testing.T) {
 	}
 }
 
-// A duplicate key in an applied configuration is reported as fieldValidation says.
-func TestDuplicateKeysInIntents(t *testing.T) {
-	h := newHost(t, apiserver.Options{})
-	const intent = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v","k":"w"}}`
-	w := h.ask("PATCH", configMaps+"/a?fieldManager=m", applyPatch, intent)
-	require.Equal(t, http.StatusCreated, w.Code)
-	require.Contains(t, w.Header().Get("Warning"), `key \"k\" already set in map`)
-	require.Contains(t, h.refused(http.StatusBadRequest, "PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Strict",
-		applyPatch, intent),
-		"error strict decoding patch")
-	require.Empty(t, h.ask("PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Ignore", applyPatch,
-		intent).Header().Get("Warning"))
-}
-
 // AllowUnconditionalUpdate depends on the kind.
 func TestUpdateWithoutVersion(t *testing.T) {
 	h := newHost(t, apiserver.Options{})

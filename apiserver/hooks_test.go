@@ -79,3 +79,16 @@ func TestHooks(t *testing.T) {
 	defer lock.Unlock()
 	require.Equal(t, []string{"CREATE configmaps", "UPDATE configmaps", "DELETE configmaps"}, slices.Compact(seen)[:3])
 }
+
+// TestAppliesAreRemembered: without a hook for defaults, which may differ for the same object, a server remembers the
+// applies that changed nothing.
+func TestAppliesAreRemembered(t *testing.T) {
+	for remembered, hook := range map[int]func(admission.Object){1: nil, 0: func(admission.Object) {}} {
+		h := newHost(t, apiserver.Options{Hooks: admission.Hooks{Default: hook}})
+		for range 2 {
+			h.must("PATCH", configMaps+"/a?fieldManager=m", applyPatch,
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}")
+		}
+		require.Equal(t, remembered, apiserver.Unchanged(h.Server))
+	}
+}

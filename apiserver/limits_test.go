@@ -139,13 +139,6 @@ func TestRequestTimeout(t *testing.T) {
 	before.refused(http.StatusNotFound, "GET", configMaps+"/new", "", "")
 }
 
-// A strategic merge patch of a long list would take quadratic time.
-func TestLongStrategicMergePatch(t *testing.T) {
-	h := newHost(t, apiserver.Options{})
-	h.must("POST", pods, "", longPod(3))
-	h.refused(http.StatusRequestEntityTooLarge, "PATCH", pods+"/long", strategicPatch, reversal(1_001))
-}
-
 // TestRoomForOthers requires that requests of one user whose bodies do not arrive, by number or by bytes, leave room
 // for others, and requests of many users leave room for administrators and health checks.
 func TestRoomForOthers(t *testing.T) {
