@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// sizes prints how large the programs are for this machine, by the flags of the build, and what takes the space in a
-// release, as two tables in Markdown.
+// sizes prints how large the programs are for this machine, by the flags of the build, and what takes the space with the
+// tags of a release, as two tables in Markdown.
 func (all *modules) sizes() error {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -23,17 +23,17 @@ func (all *modules) sizes() error {
 	tags := "-tags=grpcnotrace,kustomize_disable_go_plugin_support"
 	fmt.Println("| build | `tenure` | `kubectl-tenure` |\n| --- | ---: | ---: |")
 	for _, row := range []struct {
-		name, cgo string
-		flags     []string
+		name  string
+		flags []string
 	}{
-		{"`go build`", "1", nil},
-		{"with the two tags", "1", []string{tags}},
-		{"with `-ldflags='-s -w'`", "1", []string{"-ldflags=-s -w"}},
-		{"release: both, `-trimpath`, no cgo", "0", []string{tags, "-ldflags=-s -w", "-trimpath"}},
+		{"`go build`", nil},
+		{"with `-ldflags='-s -w'`", []string{"-ldflags=-s -w"}},
+		{"with the two tags", []string{tags}},
+		{"with both, as in releases", []string{tags, "-ldflags=-s -w"}},
 	} {
 		fmt.Print("| " + row.name)
 		for _, program := range programs {
-			path, err := all.build(scratch, program, row.cgo, row.flags...)
+			path, err := all.build(scratch, program, row.flags...)
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func (all *modules) sizes() error {
 	parts := map[string]int64{}
 	shares := make([]map[string]int64, len(programs))
 	for i, program := range programs {
-		path, err := all.build(scratch, program, "0", tags, "-trimpath")
+		path, err := all.build(scratch, program, tags)
 		if err == nil {
 			shares[i], err = all.partsOf(path, program, tags)
 		}
@@ -60,7 +60,7 @@ func (all *modules) sizes() error {
 		}
 	}
 	names := slices.SortedFunc(maps.Keys(parts), func(a, b string) int { return cmp.Compare(parts[b], parts[a]) })
-	fmt.Println("\n| part of a release | `tenure` | `kubectl-tenure` |\n| --- | ---: | ---: |")
+	fmt.Println("\n| part, with the tags | `tenure` | `kubectl-tenure` |\n| --- | ---: | ---: |")
 	for _, name := range names[:min(12, len(names))] {
 		fmt.Printf("| %s | %s | %s |\n", name, megabytes(shares[0][name]), megabytes(shares[1][name]))
 	}
@@ -70,16 +70,16 @@ func (all *modules) sizes() error {
 func megabytes(size int64) string { return fmt.Sprintf("%.1f MB", float64(size)/1e6) }
 
 // build builds a program of module cmd in a folder, and returns its path.
-func (all *modules) build(dir, program, cgo string, flags ...string) (string, error) {
+func (all *modules) build(dir, program string, flags ...string) (string, error) {
 	path := filepath.Join(dir, program)
 	args := append(append([]string{"build", "-o", path}, flags...), "./cmd/"+program)
-	_, err := output(all.root, []string{"CGO_ENABLED=" + cgo}, "go", args...)
+	_, err := output(all.root, nil, "go", args...)
 	return path, err
 }
 
 // partsOf adds up the symbols of a program that is not stripped, by the module of their package.
 func (all *modules) partsOf(path, program, tags string) (map[string]int64, error) {
-	list, err := output(all.root, []string{"CGO_ENABLED=0"}, "go", "list", "-deps", tags,
+	list, err := output(all.root, nil, "go", "list", "-deps", tags,
 		"-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{else}}Go's library and runtime{{end}}", "./cmd/"+program)
 	if err != nil {
 		return nil, err
