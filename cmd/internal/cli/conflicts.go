@@ -45,18 +45,19 @@ of each.
   share     the intent with their values: both own the fields from then on
 
 It applies to all conflicts, or only to the fields of --field; --others is the way
-out of the other conflicts. The command makes the resulting intent, asks, and applies
-it. -o yaml prints the intent, to become your manifest. With --dry-run nothing is
-applied. With --live the intent is only printed.
+out of the other conflicts. The command makes the resulting intent, asks, and
+applies it. -o yaml prints the intent, to become your manifest. With --dry-run
+nothing is applied. With --live the intent is only printed.
 
 With several documents, those without a conflict are counted, not listed, unless
 --show-unchanged is given; -o json lists them.
 
 With --policy, the rules of a file decide conflicts, see tenure policy --help. Each
-conflict is shown with its rule; conflicts without a rule remain. plan --apply applies
-the decisions. Fields that are given up or shared are printed as ignore rules: with
--o argocd as ignoreDifferences of an Application, with -o flux as rules for the drift
-detection of a HelmRelease, with -o flux-kustomization as rules of a Kustomization.
+conflict is shown with its rule; conflicts without a rule remain. plan --apply
+applies the decisions. Fields that are given up or shared are printed as ignore
+rules: with -o argocd as ignoreDifferences of an Application, with -o flux as rules
+for the drift detection of a HelmRelease, with -o flux-kustomization as rules of a
+Kustomization.
 
 Live objects are chosen as for plan, see tenure plan --help. If there is a server,
 its dry run reports the conflicts. Values of Secrets are printed only in the intents

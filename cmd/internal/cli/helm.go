@@ -61,17 +61,18 @@ func newHelmPlan(env *process.Env) *cobra.Command {
 	return newHelmCommand(env, &cobra.Command{
 		Use:   "plan RELEASE CHART [flags of helm upgrade]",
 		Short: "Show what an upgrade of a release would do",
-		Long: `Plan renders the release as helm upgrade --dry-run=server does, adds the labels
-and annotations that Helm adds, and shows changes, removed fields, conflicts and
+		Long: `Plan renders the release as helm upgrade --dry-run=server does, adds the labels and
+annotations that Helm adds, and shows changes, removed fields, conflicts and
 rejected objects, as tenure plan does. --policy FILE decides conflicts, also over
 values of others that stringData of a Secret would overwrite; all other flags are
 Helm's. Hooks are not planned. A note names definitions in the cluster that differ
 from the folder crds/, which Helm does not upgrade. The chart is rendered twice, at
-least a second apart: values that differ, as of randAlphaNum, genCA and now, are named.
+least a second apart: values that differ, as of randAlphaNum, genCA and now, are
+named.
 
-If an older release applied an object client-side, as Helm 3 does, its fields move to
-server-side apply first; the object is planned as it is after the move, without the
-server.
+If an older release applied an object client-side, as Helm 3 does, its fields move
+to server-side apply first; the object is planned as it is after the move, without
+the server.
 
 Exit status: 0 if nothing would change, otherwise as for tenure plan.`,
 		Example: `  helm tenure plan shop ./chart -f values.yaml --policy tenure.yaml`,
@@ -85,13 +86,14 @@ func newHelmUpgrade(env *process.Env) *cobra.Command {
 		Long: `Upgrade shows the plan, asks, and runs helm upgrade, which applies and stores what
 was shown. Helm renders the chart once more. Values that differ in each rendering
 are taken from the rendering that was shown. Any other difference, or an object that
-has changed since, except for its status, ends the upgrade before anything is written.
+has changed since, except for its status, ends the upgrade before anything is
+written.
 
 Helm does not apply fields that the policy gives up, also keys of stringData; shared
 fields get their owners' values. Forced fields move to Helm's manager before Helm
 applies, so that nothing else is forced. If objects were applied client-side, their
-fields move to server-side apply first. If a conflict is refused, nothing is written.
-If a write fails midway, the error names what was written.
+fields move to server-side apply first. If a conflict is refused, nothing is
+written. If a write fails midway, the error names what was written.
 
 With --dry-run, except none and false, it only shows the plan, and ends with the
 status of plan. With --rollback-on-failure, a failed upgrade is rolled back as
@@ -108,9 +110,9 @@ func newHelmRollback(env *process.Env) *cobra.Command {
 		Use:   "rollback RELEASE [REVISION] [--yes] [flags of helm upgrade]",
 		Short: "Apply an older revision of a release, with conflicts decided by a policy",
 		Long: `Rollback plans the stored manifest of a revision, asks, and applies it as a new
-revision, with its conflicts decided by the policy. Without a REVISION it uses the one
-before the last. Nothing is rendered. helm rollback itself fails on conflicts, because
-the stored manifest may have fields that others own by now.
+revision, with its conflicts decided by the policy. Without a REVISION it uses the
+one before the last. Nothing is rendered. helm rollback itself fails on conflicts,
+because the stored manifest may have fields that others own by now.
 
 It runs helm upgrade with the name, the version and the values of the revision's
 chart, so that a later --reuse-values finds them. No hooks run; rollback prints the

@@ -48,8 +48,8 @@ The live objects are in the cluster, in the store of --store, or in the files of
 --live.
 
 All documents are planned as if applied together: a document may use a kind or a
-namespace of another document; with --store, of an earlier document. In a cluster, an
-object whose namespace does not exist is an error, because its apply would fail.
+namespace of another document; with --store, of an earlier document. In a cluster,
+an object whose namespace does not exist is an error, because its apply would fail.
 (kubectl apply accepts objects of a new kind only in a second run.)
 
 The plan assumes that the server sets the defaults of the schema and, for built-in
@@ -58,29 +58,30 @@ kinds, that 1000m equals 1 and an empty list equals none; --plain assumes neithe
 server may still store it once, with another resourceVersion. Every other object is
 sent to the server as a dry run, so that the plan includes validation and admission.
 If you may not patch an object, the command plans without the server, as with
---offline, and the exit status says so. It also plans without the server if the input
-creates the object's kind or namespace, and with --live.
+--offline, and the exit status says so. It also plans without the server if the
+input creates the object's kind or namespace, and with --live.
 
 With several documents, unchanged ones are counted, not listed, unless
 --show-unchanged is given; -o yaml, json and ndjson list them, ndjson in a line for
 each. --summary only counts, by kind. -o diff shows the difference between the
 objects as kubectl diff does, with the program of KUBECTL_EXTERNAL_DIFF if that is
-set. -o html writes a page, for reviews and as an artifact of CI: changes, conflicts,
-and the owners of each line. Plans are printed as they are made and not kept, except
-for -o html and --apply.
+set. -o html writes a page, for reviews and as an artifact of CI: changes,
+conflicts, and the owners of each line. Plans are printed as they are made and not
+kept, except for -o html and --apply.
 
 Fields that an earlier updater, such as kubectl apply or an install of Helm 3, owns
-and that the manifest lacks stay: the plan names them, and the command that allows the
-manager to remove them. For the manager kubectl it shows the fields that kubectl apply
---server-side removes, because kubectl moves them first.
+and that the manifest lacks stay: the plan names them, and the command that allows
+the manager to remove them. For the manager kubectl it shows the fields that kubectl
+apply --server-side removes, because kubectl moves them first.
 
 With --prune, the plan lists the objects that an apply would delete because they are
 not in the input any more: objects with the labels of -l, of the kinds that kubectl
 apply --prune deletes or of --prune-allowlist, in the namespaces of the input, that
-kubectl apply or the manager applied. (kubectl itself deletes only objects of kubectl
-apply.) With --applyset, it lists the members of an ApplySet instead, of the kinds and
-in the namespaces that its parent names, as kubectl apply --prune --applyset deletes
-them; the intents get the label of the members. The parent itself is not planned.
+kubectl apply or the manager applied. (kubectl itself deletes only objects of
+kubectl apply.) With --applyset, it lists the members of an ApplySet instead, of the
+kinds and in the namespaces that its parent names, as kubectl apply --prune
+--applyset deletes them; the intents get the label of the members. The parent itself
+is not planned.
 
 With --policy, the rules of a file decide conflicts (tenure policy --help). The plan
 shows each decision with its rule, and the apply after those decisions. Conflicts
@@ -90,10 +91,10 @@ Values of Secrets are not shown.
 
 --apply asks and then applies the plan, if there are no conflicts and no errors. An
 object that has changed since it was planned is rejected. Namespaces and
-CustomResourceDefinitions are applied first, Pods last, and the rest at the same time.
-A document that fails does not stop the others. With --prune, it then deletes the
-objects that are listed as pruned. Its exit status is 0 if everything was applied, or
-nothing had to be.
+CustomResourceDefinitions are applied first, Pods last, and the rest at the same
+time. A document that fails does not stop the others. With --prune, it then deletes
+the objects that are listed as pruned. Its exit status is 0 if everything was
+applied, or nothing had to be.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
 would change or an object be deleted, 2 on a conflict, 3 on any error, 4 if there is

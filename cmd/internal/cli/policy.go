@@ -172,10 +172,10 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [KIND…] [-A] --field-manager NAME",
 		Short: "Propose a policy from the current owners of fields",
-		Long: `Init prints a policy for you to edit. It has rules for other managers that own fields
-in the objects that the manager of --field-manager applies: fields written by people
-are forced, fields written by controllers are given up, field by field. The manager
-itself gets a permission for the fields that it owns.
+		Long: `Init prints a policy for you to edit. It has rules for other managers that own
+fields in the objects that the manager of --field-manager applies: fields written by
+people are forced, fields written by controllers are given up, field by field. The
+manager itself gets a permission for the fields that it owns.
 
 The objects are chosen as for report.
 

@@ -39,17 +39,19 @@ func newReport(env *process.Env) *cobra.Command {
 the size of managed fields and the last write of each manager; objects still under
 client-side apply, and the effect of their migration; entries of versions that are
 not served any more; managers that have not written for a time; unowned and shared
-fields; entries that were merged into ancient-changes. It ends with suggested commands.
+fields; entries that were merged into ancient-changes. It ends with suggested
+commands.
 
 Report reads objects of KIND, or of all kinds that can be listed; in the namespace
-of the kubeconfig, or in all with -A; or in the files that -f names. It reads them in
-chunks and keeps only some examples. Kinds that the user may not list are omitted,
-with a note, unless they were named.
+of the kubeconfig, or in all with -A; or in the files that -f names. It reads them
+in chunks and keeps only some examples. Kinds that the user may not list are
+omitted, with a note, unless they were named.
 
 With --policy, report lists only the fields that managers own and may not own, each
-with its owner and the time of the entry. The policy's permissions, and its rules that
-give up or share, say which fields managers may own. Report ignores managers that the
-policy does not name, components of the control plane, and writes of the status.
+with its owner and the time of the entry. The policy's permissions, and its rules
+that give up or share, say which fields managers may own. Report ignores managers
+that the policy does not name, components of the control plane, and writes of the
+status.
 
 Sizes are in bytes of JSON. A manager that applies the same configuration again and
 again does not write, and may be reported as silent.

@@ -52,8 +52,8 @@ func newUI(env *process.Env) *cobra.Command {
 		Long: `Ui serves a page on this machine that follows objects: who owns each line, what
 changed in the last minutes and by whom, with the old value beside the new one, and
 the last versions of an object that were seen since the command began. Fights are
-those of tenure watch. With -f, the page has the plan of each manifest, as tenure plan
-makes it, and its conflicts; a plan is made again when an object of a manifest
+those of tenure watch. With -f, the page has the plan of each manifest, as tenure
+plan makes it, and its conflicts; a plan is made again when an object of a manifest
 changes. Ways out are commands to copy: nothing is written from the page.
 
 Without KIND it follows all kinds that can be listed but Events and Leases; in the

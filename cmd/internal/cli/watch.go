@@ -44,10 +44,10 @@ func newWatch(env *process.Env) *cobra.Command {
 		Use:   "watch [KIND…] [-A] [--for DURATION] | --audit-log FILE",
 		Short: "Watch for managers that undo each other",
 		Long: `Watch watches objects, as controllers do, and reports field managers that undo each
-other's writes: the fields, their values, how often they change, since when, and what
-to do about it. Managers fight over a field if they revert each other's values
---returns times within --window. An autoscaler that scales, a rollout that progresses
-and a handover are no fights.
+other's writes: the fields, their values, how often they change, since when, and
+what to do about it. Managers fight over a field if they revert each other's values
+--returns times within --window. An autoscaler that scales, a rollout that
+progresses and a handover are no fights.
 
 It also reports flaps: fields that one manager sets to two values by turns, because
 two replicas, or two manifests, write under its name; managers that write without
@@ -55,14 +55,14 @@ changing anything but times; and managed fields that grow. Writes without any ch
 are only in an audit log: a watch has no events for them.
 
 Without KIND it watches all kinds that can be listed; in the namespace of the
-kubeconfig, or in all with -A. With --audit-log it reads an audit log of an API server
-instead, whose policy has level RequestResponse for the kinds in question. A write to
-a scale subresource is treated as a write of .spec.replicas, if the log has a write of
-the object before it.
+kubeconfig, or in all with -A. With --audit-log it reads an audit log of an API
+server instead, whose policy has level RequestResponse for the kinds in question. A
+write to a scale subresource is treated as a write of .spec.replicas, if the log has
+a write of the object before it.
 
 On a terminal the table is redrawn in place. If it does not fit, the rest is printed
-at the end. Elsewhere each finding is a line when it is found, and the table follows.
-With -o json, each occurrence of a finding is a line of JSON.
+at the end. Elsewhere each finding is a line when it is found, and the table
+follows. With -o json, each occurrence of a finding is a line of JSON.
 
 Exit status: 0 if it ends without a fight, 1 if there was a fight, 3 on any error, 4
 without a fight if something could not be watched, which stderr names.`,

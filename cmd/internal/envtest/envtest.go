@@ -107,8 +107,8 @@ and prints its path:
                    of kube-apiserver
   kubectl          the kubectl on the PATH; without one, a program that reports that
 
-The folder is in the user's cache, unless --dir names another one. It contains links,
-and stays valid until this command is moved or removed.
+The folder is in the user's cache, unless --dir names another one. It contains
+links, and stays valid until this command is moved or removed.
 
 With --policy, the kube-apiserver of the folder judges each write by the permissions
 of a policy (see policy init). Where a manager comes to own a field that it may not

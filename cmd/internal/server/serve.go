@@ -66,14 +66,14 @@ func newServe(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a store to kubectl and other Kubernetes clients",
-		Long: `Serve starts a Kubernetes API server on a store, with the built-in resources,
-custom resources and server-side apply. Like kube-apiserver, it creates default roles
-and bindings, priority classes, flow schemas, and the Service kubernetes. No
-controllers run: nothing creates the Pods of a Deployment. Use --controllers if a
+		Long: `Serve starts a Kubernetes API server on a store, with the built-in resources, custom
+resources and server-side apply. Like kube-apiserver, it creates default roles and
+bindings, priority classes, flow schemas, and the Service kubernetes. No controllers
+run: nothing creates the Pods of a Deployment. Use --controllers if a
 kube-controller-manager runs beside the server.
 
-The store is the file of --store, which no other command can use at the same time; or
-an etcd, which several servers can share; or, with --memory, empty and in memory.
+The store is the file of --store, which no other command can use at the same time;
+or an etcd, which several servers can share; or, with --memory, empty and in memory.
 
 Serve adds a context to the kubeconfig and prints its path. The context is called
 tenure, or tenure-2 and so on, and has the address, the certificate and the token of
@@ -82,20 +82,20 @@ ann@tenure, and may do everything unless --rbac is given. Serve changes nothing 
 in the file, also not the current context.
 
 The server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
-completes requests in flight, and closes the store. With --until-eof it also ends when
-its standard input ends: a test that pipes it ends the server by its own end.
+completes requests in flight, and closes the store. With --until-eof it also ends
+when its standard input ends: a test that pipes it ends the server by its own end.
 
 With -o json, serve prints one line of JSON for programs as soon as it serves: url,
-certificateAuthorityData (base64), token, and with --kubeconfig kubeconfig and context.
-Without --kubeconfig, it then writes no kubeconfig.
+certificateAuthorityData (base64), token, and with --kubeconfig kubeconfig and
+context. Without --kubeconfig, it then writes no kubeconfig.
 
 The server listens on this computer only. With --host, which names it for clients on
-other computers, --listen may be any address. The name is in the server's certificate
-and in the kubeconfig. Every client needs the certificate and the token in the
-kubeconfig.
+other computers, --listen may be any address. The name is in the server's
+certificate and in the kubeconfig. Every client needs the certificate and the token
+in the kubeconfig.
 
-With --audit-log-path, requests are recorded as kube-apiserver does, by the policy of
---audit-policy-file; without a policy, all writes with their bodies. tenure watch
+With --audit-log-path, requests are recorded as kube-apiserver does, by the policy
+of --audit-policy-file; without a policy, all writes with their bodies. tenure watch
 --audit-log reads the log.
 
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
@@ -224,17 +224,17 @@ func (f *serveFlags) printServed(e *process.Env, name, kubeconfig string, server
 			Context    string `json:"context,omitempty"`
 		}{server.URL(), config.CAData, config.BearerToken, kubeconfig, server.Context()})
 	}
-	fmt.Fprintf(e.Stdout, "serving %s at %s\n", name, server.URL())
-	if kubeconfig == "" {
-		return nil
+	text := fmt.Sprintf("serving %s at %s\n", name, server.URL())
+	if kubeconfig != "" {
+		which, err := contextFlag(kubeconfig, server.Context())
+		if err != nil {
+			return err
+		}
+		text += fmt.Sprintf("kubeconfig: %s\ntry: kubectl --kubeconfig %s %sget namespaces\n",
+			kubeconfig, printable.ShellQuoted(kubeconfig), which)
 	}
-	which, err := contextFlag(kubeconfig, server.Context())
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(e.Stdout, "kubeconfig: %s\ntry: kubectl --kubeconfig %s %sget namespaces\n",
-		kubeconfig, printable.ShellQuoted(kubeconfig), which)
-	return nil
+	_, err := io.WriteString(e.Stdout, text)
+	return err
 }
 
 // parseBootstrap parses the value of --bootstrap.
