@@ -75,7 +75,7 @@ var secretRuns = map[string][]string{
 
 // isManifest reports whether what a command prints was asked for as a manifest, or as the next live object.
 func isManifest(args []string, format string, ofFiles bool) bool {
-	asked := slices.Contains([]string{"yaml", "json", "patch"}, format)
+	asked := slices.Contains([]string{"yaml", "json", "ndjson", "patch"}, format)
 	switch args[0] {
 	case "extract":
 		return true
