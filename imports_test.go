@@ -75,10 +75,6 @@ var layers = []layer{
 		"internal/responses", "internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "internal/gostruct"}},
-	{"ownership/excess", []string{
-		"internal/gostruct", "internal/printable", "typed/fieldpath", "managedfields", "conflicts/policy",
-		"ownership/internal/components", "ownership/internal/items", "internal/secrets",
-	}},
 	{"ownership/advice", []string{"internal/printable", "typed/fieldpath", "managedfields", "conflicts", "ownership"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership/advice"}},
@@ -98,6 +94,10 @@ var layers = []layer{
 		"fieldmanager/plans", "ownership"}},
 	{"compat/csaupgrade", []string{"internal/gostruct", "managedfields", "compat/smdv6", "upgrade"}},
 	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
+	{"ownership/excess", []string{
+		"internal/defaulted", "internal/gostruct", "internal/printable", "typed/fieldpath", "typed", "managedfields",
+		"conflicts/policy", "ownership/internal/components", "ownership/internal/items", "internal/secrets",
+	}},
 	{
 		"ownership/report",
 		[]string{"internal/printable", "internal/defaulted", "typed/fieldpath", "typed", "managedfields",
@@ -153,6 +153,7 @@ var planningLayers = []layer{
 	{"place", []string{"document", "kinds", "cluster"}},
 	{".", []string{"document", "cluster", "place"}},
 	{"releases", []string{".", "document", "cluster", "place"}},
+	{"applications", []string{"document", "cluster", "place", "releases"}},
 }
 
 // commandLayers are the layers of the module cmd.

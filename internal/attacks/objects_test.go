@@ -354,6 +354,9 @@ func everyFunction() map[string]func(odd) {
 
 		"ownership/excess.Find":      live(func(a, _ runtime.Object) { _, _ = excess.Find(decider, a) }),
 		"ownership/excess.FindTaken": live(func(a, b runtime.Object) { _, _ = excess.FindTaken(decider, b, a) }),
+		"ownership/excess.FindDrift": live(func(a, _ runtime.Object) {
+			_, _ = excess.FindDrift(a, excess.DriftOptions{Type: typed.Deduced(), Policy: decider})
+		}),
 
 		"fieldmanager/fieldmanagertest.Apply": func(o odd) {
 			inHarness(func(h *fieldmanagertest.Harness) { h.Do(fieldmanagertest.Apply("a", o.obj)) })

@@ -7,8 +7,9 @@
 //		fmt.Println(f) // deployment.apps/web in shop: .spec.replicas: my-operator (Update) owns it since …
 //	}
 //
-// A manager may own what [policy.Policy.Permits]. A manager that the policy does not name is not judged, nor is a
-// component of the control plane, nor a write through the status subresource.
+// A manager may own what [policy.Policy.Permits]. A component of the control plane is not judged, nor is a write through
+// the status subresource. [Find] judges the managers that the policy names. [FindDrift] judges all of them, and finds the
+// fields that nobody who may owns, and that a manifest lacks.
 package excess
 
 import (
@@ -71,26 +72,15 @@ func ownerText(o policy.Owner) string {
 // An entry that can't be decoded is an error, if its manager is judged. obj is an unstructured object or a Go struct
 // with its kind, and is not changed.
 func Find(p *policy.Policy, obj runtime.Object) (found []Field, err error) {
-	accessor, err := gostruct.Accessor(obj)
+	metadata, entries, err := read(obj)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := managedfields.Read(obj)
-	if err != nil {
-		return nil, err
-	}
-	gvk := obj.GetObjectKind().GroupVersionKind()
-	if gvk.Kind == "" {
-		return nil, fmt.Errorf("object %s has no kind, which permissions are about", printable.Text(accessor.GetName()))
-	}
-	metadata := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: accessor.GetNamespace(), Name: accessor.GetName(), Labels: accessor.GetLabels(),
-	}}
-	metadata.SetGroupVersionKind(gvk)
+	kind := strings.ToLower(metadata.GroupVersionKind().GroupKind().String())
 	var undecoded []error
 	for i := range entries {
 		e := &entries[i]
-		if !p.Names(e.Manager) || components.Has(e.Manager) || e.Subresource == "status" {
+		if !p.Names(e.Manager) || !isJudged(e) {
 			continue
 		}
 		set, err := e.FieldSet()
@@ -101,13 +91,39 @@ func Find(p *policy.Policy, obj runtime.Object) (found []Field, err error) {
 		for path := range set.Leaves().All() {
 			if !p.Permits(metadata, owner, path) {
 				found = append(found, Field{
-					Kind: strings.ToLower(gvk.GroupKind().String()), Namespace: metadata.Namespace, Name: metadata.Name,
+					Kind: kind, Namespace: metadata.Namespace, Name: metadata.Name,
 					Path: slices.Clone(path), Owner: owner, Time: e.Time,
 				})
 			}
 		}
 	}
 	return found, errors.Join(undecoded...)
+}
+
+// isJudged reports whether a policy says what an entry may own.
+func isJudged(e *managedfields.Entry) bool {
+	return !components.Has(e.Manager) && e.Subresource != "status"
+}
+
+// read returns what policies know of an object, and its entries.
+func read(obj runtime.Object) (*metav1.PartialObjectMetadata, managedfields.Entries, error) {
+	accessor, err := gostruct.Accessor(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := managedfields.Read(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Kind == "" {
+		return nil, nil, fmt.Errorf("object %s has no kind, which permissions are about", printable.Text(accessor.GetName()))
+	}
+	metadata := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: accessor.GetNamespace(), Name: accessor.GetName(), Labels: accessor.GetLabels(),
+	}}
+	metadata.SetGroupVersionKind(gvk)
+	return metadata, entries, nil
 }
 
 // Error is what a test suite fails with: fields that managers own and may not own.

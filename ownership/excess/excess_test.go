@@ -1,18 +1,23 @@
 package excess_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/ownership/excess"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 const object = `
@@ -166,4 +171,138 @@ func TestFindTakenFromSecret(t *testing.T) {
 		require.Regexp(t, `before, it was "`, found[0].String())
 		require.NotContains(t, found[0].String(), "b2xkLXNlY3JldA==")
 	}
+}
+
+const drifting = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  uid: x
+  labels: {app: web, env: prod}
+  annotations: {deployment.kubernetes.io/revision: "1", none: x}
+  managedFields:
+  - {manager: flux, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1,
+     fieldsV1: {"f:metadata": {"f:labels": {"f:app": {}}}, "f:spec": {"f:replicas": {}, "f:paused": {}, "f:template": {"f:spec":
+       {"f:containers": {'k:{"name":"web"}': {".": {}, "f:name": {}, "f:image": {}}}}}}}}
+  - {manager: kubectl-edit, operation: Update, apiVersion: apps/v1, time: "2026-01-02T03:04:05Z", fieldsType: FieldsV1,
+     fieldsV1: {"f:spec": {"f:revisionHistoryLimit": {}, "f:minReadySeconds": {}, "f:template": {"f:spec": {"f:containers":
+       {'k:{"name":"web"}': {"f:tty": {}}, 'k:{"name":"side"}': {".": {}, "f:name": {}, "f:image": {}}}}}}}}
+  - {manager: operator, operation: Update, apiVersion: apps/v1, fieldsType: FieldsV1,
+     fieldsV1: {"f:metadata": {"f:labels": {"f:env": {}, "f:app": {}}}}}
+  - {manager: kube-controller-manager, operation: Update, apiVersion: apps/v1, fieldsType: FieldsV1,
+     fieldsV1: {"f:metadata": {"f:annotations": {"f:deployment.kubernetes.io/revision": {}}}}}
+  - {manager: operator, operation: Update, subresource: status, apiVersion: apps/v1, fieldsType: FieldsV1,
+     fieldsV1: {"f:status": {"f:replicas": {}}}}
+spec:
+  replicas: 5
+  paused: true
+  revisionHistoryLimit: 10
+  minReadySeconds: 7
+  template:
+    spec:
+      containers:
+      - {name: web, image: a, tty: true}
+      - {name: side, image: b, imagePullPolicy: Always}
+status: {replicas: 1}
+`
+
+// TestFindDrift: what each policy leaves of what drifts.
+func TestFindDrift(t *testing.T) {
+	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	const containers = ".spec.template.spec.containers"
+	const side, tty = containers + `[name="side"]`, containers + `[name="web"].tty`
+	const env, annotation, ready = ".metadata.labels.env", ".metadata.annotations.none", ".spec.minReadySeconds"
+	defaulter := func(obj runtime.Object) {
+		spec := obj.(*unstructured.Unstructured).Object["spec"].(map[string]any)
+		if _, ok := spec["revisionHistoryLimit"]; !ok {
+			spec["revisionHistoryLimit"] = int64(10)
+		}
+	}
+	manifest := map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{
+			"name": "web", "labels": map[string]any{"app": "web"},
+		},
+		"spec": map[string]any{"replicas": int64(3), "template": map[string]any{"spec": map[string]any{"containers": []any{
+			map[string]any{"name": "web", "image": "a"},
+		}}}},
+	}
+	for _, row := range []struct {
+		why, sections string
+		manifest      map[string]any
+		applier       string
+		want, unowned []string
+	}{
+		{"what nobody accounts for; the applier's is a removal, the manifest's a change", "", manifest, "flux",
+			[]string{env, ready, side, tty}, []string{annotation, side + ".imagePullPolicy"}},
+		{"a manager may own something", "permissions: [{managers: [kubectl-*], fields: [.spec.minReadySeconds]}]", manifest,
+			"flux", []string{env, side, tty}, []string{annotation, side + ".imagePullPolicy"}},
+		{"an item is a field", "permissions: [{fields: ['" + side + "']}]", manifest,
+			"flux", []string{env, ready, tty}, []string{annotation, side + ".imagePullPolicy"}},
+		{"a part of an item", "permissions: [{fields: ['" + side + ".image']}]", manifest,
+			"flux", []string{env, ready, side + ".name", tty}, []string{annotation, side + ".imagePullPolicy"}},
+		{"a rule that gives up permits", "rules: [{managers: [operator], decision: give-up}]", manifest,
+			"flux", []string{ready, side, tty}, []string{annotation, side + ".imagePullPolicy"}},
+		{"another applier", "", manifest, "argo",
+			[]string{env, ready, ".spec.paused", side, tty}, []string{annotation, side + ".imagePullPolicy"}},
+		{"without a manifest", "permissions: [{managers: [flux]}]", nil, "",
+			[]string{env, ready, side, tty}, []string{annotation, side + ".imagePullPolicy"}},
+		{"one owner who may suffices", "permissions: [{managers: [operator]}]", nil, "", []string{".spec.minReadySeconds",
+			".spec.paused", ".spec.replicas", side, containers + `[name="web"].image`, containers + `[name="web"].name`, tty},
+			[]string{annotation, side + ".imagePullPolicy"}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			p, err := policy.Parse([]byte("apiVersion: " + policy.APIVersion + "\nkind: ConflictPolicy\n" + row.sections))
+			require.NoError(t, err)
+			obj := &unstructured.Unstructured{}
+			require.NoError(t, yaml.Unmarshal([]byte(drifting), &obj.Object))
+			obj.Object = runtime.DeepCopyJSON(trees(t, obj.Object))
+			found, err := excess.FindDrift(obj, excess.DriftOptions{
+				Type: openapi.Builtin().TypeFor(gvk), Manifest: row.manifest, Applier: row.applier, Policy: p, Defaulter: defaulter,
+			})
+			require.NoError(t, err)
+			paths := func(all []excess.Drifted) (out []string) {
+				for _, f := range all {
+					out = append(out, f.Path.String())
+				}
+				return out
+			}
+			require.Equal(t, row.want, paths(found.Fields))
+			require.Equal(t, row.unowned, paths(found.Unowned))
+			for _, f := range found.Fields {
+				if f.Path.String() == side {
+					require.Equal(t, map[string]any{"name": "side", "image": "b", "imagePullPolicy": "Always"}, f.Value)
+					require.Len(t, f.Owners, 1)
+					require.Equal(t, "kubectl-edit", f.Owners[0].Key().Manager)
+					require.Equal(t, "2026-01-02T03:04:05Z", f.Owners[0].Time.UTC().Format(time.RFC3339))
+				}
+			}
+		})
+	}
+}
+
+// trees returns a value with the numbers of JSON decoders.
+func trees(t *testing.T, tree map[string]any) (out map[string]any) {
+	data, err := json.Marshal(tree)
+	require.NoError(t, err)
+	require.NoError(t, utiljson.Unmarshal(data, &out))
+	return out
+}
+
+// TestFindDriftUnreadable: what can't be read is an error, along with what can.
+func TestFindDriftUnreadable(t *testing.T) {
+	_, err := excess.FindDrift(nil, excess.DriftOptions{})
+	require.Error(t, err)
+	obj := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(object), &obj.Object))
+	_, err = excess.FindDrift(obj, excess.DriftOptions{})
+	require.EqualError(t, err, "expected a type, got nil")
+	obj.Object["spec"] = map[string]any{"replicas": int64(3)}
+	entries := obj.Object["metadata"].(map[string]any)["managedFields"].([]any)
+	entries[0].(map[string]any)["fieldsV1"] = map[string]any{"k:{": map[string]any{}}
+	found, err := excess.FindDrift(obj, excess.DriftOptions{Type: typed.Deduced()})
+	require.ErrorContains(t, err, "operator")
+	require.Len(t, found.Fields, 1)
+	require.Equal(t, ".spec.replicas", found.Fields[0].Path.String())
 }

@@ -107,7 +107,12 @@ type liveGroup struct {
 // Prefetch implements [Place]. The next Live returns the objects that it read, each once. Objects that can't be read
 // are left to Live, which reports the error.
 func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concurrency int) {
-	groups := p.liveGroups(ctx, intents)
+	p.fetched = p.fetch(ctx, p.liveGroups(ctx, intents), concurrency)
+}
+
+// fetch reads the objects of groups, by lists where that is cheaper; as JSON; nil for one that does not exist. It leaves out what
+// can't be read.
+func (p *Cluster) fetch(ctx context.Context, groups []*liveGroup, concurrency int) map[liveKey][]byte {
 	found := map[liveKey][]byte{}
 	var mu sync.Mutex
 	keep := func(g *liveGroup, name string, object map[string]any) {
@@ -157,12 +162,12 @@ func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concur
 			keep(g, name, object)
 		}
 	})
-	p.fetched = found
+	return found
 }
 
 // liveGroups returns the kinds and namespaces of intents. It leaves out intents that can't be read.
 func (p *Cluster) liveGroups(ctx context.Context, intents []map[string]any) (out []*liveGroup) {
-	groups := map[liveKey]*liveGroup{}
+	groups := liveGroups{}
 	targets := map[schema.GroupVersionKind]*Target{} // nil for kinds that can't be read
 	for _, intent := range intents {
 		gvk, err := document.GVKOf(intent)
@@ -183,25 +188,102 @@ func (p *Cluster) liveGroups(ctx context.Context, intents []map[string]any) (out
 		if err != nil {
 			continue
 		}
-		key := liveKey{resource: of.served.Resource, namespace: namespace}
-		g := groups[key]
-		if g == nil {
-			g = &liveGroup{kind: of.served, namespace: namespace, names: map[string]bool{}}
-			groups[key], out = g, append(out, g)
-		}
-		g.names[name] = true
+		out = groups.add(out, of.served, namespace, name)
 	}
 	return out
 }
 
+// liveGroups are groups by their keys, without a name.
+type liveGroups map[liveKey]*liveGroup
+
+// add adds an object to its group, and a new group to a list.
+func (groups liveGroups) add(list []*liveGroup, kind cluster.Kind, namespace, name string) []*liveGroup {
+	key := liveKey{resource: kind.Resource, namespace: namespace}
+	g := groups[key]
+	if g == nil {
+		g = &liveGroup{kind: kind, namespace: namespace, names: map[string]bool{}}
+		groups[key], list = g, append(list, g)
+	}
+	g.names[name] = true
+	return list
+}
+
+// Reference names an object. Of a kind that is cluster-scoped, the namespace does not count.
+type Reference struct {
+	schema.GroupVersionKind
+	Namespace, Name string
+}
+
+// Objects implements [Place].
+func (p *Cluster) Objects(ctx context.Context, refs []Reference, concurrency int) (out []*Target, err error) {
+	var list []*liveGroup
+	var errs []error
+	groups := liveGroups{}
+	for _, r := range refs {
+		t, err := p.named(ctx, r)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", document.Reference(r.GroupKind(), r.Name), err))
+			continue
+		}
+		list = groups.add(list, t.served, t.Namespace, t.Name)
+		out = append(out, t)
+	}
+	fetched := p.fetch(ctx, list, concurrency)
+	for _, t := range out {
+		if err := p.readFetched(ctx, t, fetched); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+			errs = append(errs, fmt.Errorf("%s: %w", t.Title(), err))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// named returns the target of a reference, without its object. A version that is not served is read at another one.
+func (p *Cluster) named(ctx context.Context, r Reference) (*Target, error) {
+	served, _, err := p.Kind(r.GroupVersionKind)
+	if meta.IsNoMatchError(err) {
+		served, _, err = p.Kind(r.GroupKind().WithVersion(""))
+	}
+	if err == nil {
+		err = checkNames(r.Kind, r.Name, r.Namespace)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := p.target(ctx, served)
+	if err == nil {
+		t.Name = r.Name
+		if served.Namespaced {
+			t.Namespace = r.Namespace
+		}
+	}
+	return t, err
+}
+
+// Objects implements [Place]. A target without an object has no schema.
+func (p *Files) Objects(_ context.Context, refs []Reference, _ int) (out []*Target, err error) {
+	for _, r := range refs {
+		t := p.Named(r.GroupKind(), r.Name, r.Namespace)
+		if t == nil {
+			t = &Target{Kind: &Kind{GroupVersionKind: r.GroupVersionKind}, Name: r.Name, Namespace: r.Namespace}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
 // readLive reads the object of an intent, which may have been fetched.
 func (p *Cluster) readLive(ctx context.Context, t *Target) error {
+	return p.readFetched(ctx, t, p.fetched)
+}
+
+// readFetched reads an object that may be among fetched ones, once.
+func (p *Cluster) readFetched(ctx context.Context, t *Target, fetched map[liveKey][]byte) error {
 	key := liveKey{t.served.Resource, t.Namespace, t.Name}
-	data, ok := p.fetched[key]
+	data, ok := fetched[key]
 	if !ok || t.unserved {
 		return p.Reload(ctx, t)
 	}
-	delete(p.fetched, key) // the object may be written before it is read again
+	delete(fetched, key) // the object may be written before it is read again
 	if data == nil {
 		return cluster.ErrNotFound
 	}

@@ -30,6 +30,9 @@ type Place interface {
 	Prefetch(ctx context.Context, intents []map[string]any, concurrency int)
 	// Visit calls see with the objects of a selection as they are read. The error is about others.
 	Visit(ctx context.Context, s Selection, see func(*Target)) error
+	// Objects returns the objects of references, in order. The object of a target is nil if it does not exist. References
+	// that could not be read are left out, and in the error.
+	Objects(ctx context.Context, refs []Reference, concurrency int) ([]*Target, error)
 	// Kinds returns the kinds that people call by some names, or without names those that can be listed; none for
 	// files. It returns kinds along with an error for API groups that can't be discovered.
 	Kinds(ctx context.Context, names ...string) ([]cluster.Kind, error)

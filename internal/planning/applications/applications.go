@@ -1,0 +1,186 @@
+// Package applications reads which objects an application has, from what its tool keeps: the inventory of a Flux object,
+// the resources of an Argo CD Application, the manifest of a Helm release, the parent of an ApplySet.
+//
+//	ref, err := applications.Parse("kustomization/flux-system/apps", "")
+//	...
+//	app, err := applications.Read(ctx, cluster, ref)
+//	...
+//	objects, missing, err := app.Objects(ctx, cluster, 16)
+//
+// Nothing is kept of an inventory but the names of objects: no value of a Helm release leaves this package.
+package applications
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+)
+
+// Ref names an application: an object that has an inventory, or a Helm release.
+type Ref struct {
+	// Kind is a resource as kubectl takes it, such as kustomization or applications.argoproj.io, or [Helm].
+	Kind string
+	// Namespace is empty for the namespace of the kubeconfig, and for cluster-scoped kinds.
+	Namespace, Name string
+}
+
+// Helm is the Kind of a Helm release, which is in Secrets.
+const Helm = "helm"
+
+// Parse reads KIND/NAME or KIND/NAMESPACE/NAME. A name without a namespace is in the given one.
+func Parse(text, namespace string) (Ref, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) == 2 {
+		parts = slices.Insert(parts, 1, namespace)
+	}
+	if len(parts) != 3 || parts[0] == "" || parts[1] == "" && strings.Count(text, "/") > 1 || parts[2] == "" {
+		return Ref{}, fmt.Errorf("expected KIND/NAME or KIND/NAMESPACE/NAME, as in kustomization/apps or helm/shop, got %q",
+			text)
+	}
+	return Ref{strings.ToLower(parts[0]), parts[1], parts[2]}, nil
+}
+
+// String returns what Parse reads.
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.Kind + "/" + r.Name
+	}
+	return r.Kind + "/" + r.Namespace + "/" + r.Name
+}
+
+// Application is an application with the names of its objects.
+type Application struct {
+	// Source says what was read, as in "the inventory of kustomization.kustomize.toolkit.fluxcd.io/apps".
+	Source string
+	// Elsewhere names the cluster that the objects are in by what was read, if that is another one.
+	Elsewhere string
+	// ApplySet is nil for other applications.
+	ApplySet *ApplySet
+	// names are the objects, each once; empty for an ApplySet.
+	names []place.Reference
+}
+
+// Read reads the inventory of an application in a place.
+func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
+	if ref.Kind == Helm {
+		return readRelease(ctx, p, ref)
+	}
+	found, err := place.Find(ctx, p, place.Selection{Args: []string{ref.Kind + "/" + ref.Name}, Namespace: ref.Namespace})
+	isMissing := err == nil && len(found) == 0 || errors.Is(err, cluster.ErrNotFound) || apierrors.IsNotFound(err)
+	switch {
+	case isMissing:
+		return newApplySet(p, ref)
+	case err != nil:
+		return nil, err
+	}
+	t := found[0]
+	a, u := &Application{Source: t.Reference()}, &unstructured.Unstructured{Object: t.Object}
+	inventory, isInventory, _ := unstructured.NestedMap(u.Object, "status", "inventory")
+	switch gk := t.Kind.GroupKind(); {
+	case isInventory:
+		a.Source = "the inventory of " + a.Source
+		err = a.readInventory(inventory)
+		a.Elsewhere, _, _ = unstructured.NestedString(u.Object, "spec", "kubeConfig", "secretRef", "name")
+	case gk == helmReleaseKind:
+		return readHelmRelease(ctx, p, u)
+	case gk == argoKind:
+		a.Source = "the resources of " + a.Source
+		err = a.readResources(u)
+	case u.GetAnnotations()[toolingAnnotation] != "":
+		a.Source = "the ApplySet " + a.Source
+		a.ApplySet, err = readParent(gk, u)
+	case fluxGroups[gk.Group]:
+		err = errors.New("it has no status.inventory yet")
+	default:
+		err = fmt.Errorf("expected status.inventory, as Flux has it, or the annotation %s of an ApplySet's parent",
+			toolingAnnotation)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Title(), err)
+	}
+	return a, nil
+}
+
+// add adds an object, if it has none with the name.
+func (a *Application) add(gvk schema.GroupVersionKind, namespace, name string) {
+	r := place.Reference{GroupVersionKind: gvk, Namespace: namespace, Name: name}
+	if !slices.Contains(a.names, r) {
+		a.names = append(a.names, r)
+	}
+}
+
+// Objects returns the objects, those that the inventory names and that do not exist, and why others could not be read.
+func (a *Application) Objects(
+	ctx context.Context, p place.Place, concurrency int,
+) (objects []*place.Target, missing []string, err error) {
+	if a.ApplySet != nil {
+		c := a.ApplySet.candidates()
+		c.Concurrency = concurrency
+		objects, err = p.Candidates(ctx, c)
+		return objects, nil, err
+	}
+	all, err := p.Objects(ctx, a.names, concurrency)
+	for _, t := range all {
+		if t.Object == nil {
+			missing = append(missing, t.Title())
+		} else {
+			objects = append(objects, t)
+		}
+	}
+	return objects, missing, err
+}
+
+var (
+	helmReleaseKind = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
+	argoKind        = schema.GroupKind{Group: "argoproj.io", Kind: "Application"}
+	fluxGroups      = map[string]bool{
+		"kustomize.toolkit.fluxcd.io": true, helmReleaseKind.Group: true, "fluxcd.controlplane.io": true,
+	}
+	// listed are the kinds of which List finds objects.
+	listed = []schema.GroupKind{
+		{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}, helmReleaseKind, argoKind,
+		{Group: "fluxcd.controlplane.io", Kind: "ResourceSet"}, {Group: "fluxcd.controlplane.io", Kind: "FluxInstance"},
+	}
+)
+
+// List returns the applications in a namespace, or in all of them if it is empty, sorted. It returns some along with an
+// error for others.
+func List(ctx context.Context, p place.Place, namespace string) (out []Ref, err error) {
+	find := func(selector string, kinds ...schema.GroupKind) (found []*place.Target) {
+		for _, gk := range kinds {
+			if c := place.ClusterOf(p); c != nil && len(c.Client.Versions(gk)) == 0 {
+				continue
+			}
+			s := place.Selection{Args: []string{document.Resource(gk)}, Selector: selector, Namespace: namespace,
+				All: namespace == ""}
+			targets, failed := place.Find(ctx, p, s)
+			found, err = append(found, targets...), errors.Join(err, failed)
+		}
+		return found
+	}
+	for _, t := range find("", listed...) {
+		out = append(out, Ref{strings.ToLower(t.Kind.Kind), t.Namespace, t.Name})
+	}
+	for _, t := range find(idLabel, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Kind: "ConfigMap"}) {
+		out = append(out, Ref{strings.ToLower(t.Kind.Kind), t.Namespace, t.Name})
+	}
+	for _, t := range find("owner=helm", schema.GroupKind{Kind: "Secret"}) {
+		name := (&unstructured.Unstructured{Object: t.Object}).GetLabels()["name"]
+		out = append(out, Ref{Helm, t.Namespace, name})
+	}
+	slices.SortFunc(out, func(a, b Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(out), err
+}

@@ -1,0 +1,118 @@
+package applications
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+)
+
+// Labels and annotations of the ApplySet specification (KEP-3659).
+const (
+	toolingAnnotation    = "applyset.kubernetes.io/tooling"
+	namespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
+	kindsAnnotation      = "applyset.kubernetes.io/contains-group-kinds"
+	idLabel              = "applyset.kubernetes.io/id"
+	memberLabel          = "applyset.kubernetes.io/part-of"
+)
+
+// ApplySet is a set of objects that are applied and pruned together. A parent object names the kinds and the
+// namespaces of its members, which have a label with the ID of the parent.
+type ApplySet struct {
+	// Tooling is the name of the tool that it is of; empty if the parent does not exist yet.
+	Tooling    string
+	id         string
+	kinds      []schema.GroupVersionKind
+	namespaces []string
+}
+
+func idOf(gk schema.GroupKind, namespace, name string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{name, namespace, gk.Kind, gk.Group}, ".")))
+	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
+}
+
+// newApplySet returns the set of a parent that does not exist. kubectl creates Secrets and ConfigMaps.
+func newApplySet(p place.Place, ref Ref) (*Application, error) {
+	kinds := map[string]string{"secret": "Secret", "secrets": "Secret", "configmap": "ConfigMap",
+		"configmaps": "ConfigMap", "cm": "ConfigMap"}
+	in := ""
+	if ref.Namespace != "" {
+		in = " in namespace " + ref.Namespace
+	}
+	gk := schema.GroupKind{Kind: kinds[ref.Kind]}
+	if gk.Kind == "" || ref.Namespace == "" {
+		return nil, fmt.Errorf("%s %q %w%s", ref.Kind, ref.Name, cluster.ErrNotFound, in)
+	}
+	return &Application{
+		Source:   "the ApplySet " + document.Reference(gk, ref.Name),
+		ApplySet: &ApplySet{id: idOf(gk, ref.Namespace, ref.Name)},
+	}, nil
+}
+
+// readParent reads what the parent of a set says about its members.
+func readParent(gk schema.GroupKind, parent *unstructured.Unstructured) (*ApplySet, error) {
+	annotations := parent.GetAnnotations()
+	s := &ApplySet{id: idOf(gk, parent.GetNamespace(), parent.GetName()), Tooling: annotations[toolingAnnotation]}
+	if i := strings.LastIndex(s.Tooling, "/"); i >= 0 {
+		s.Tooling = s.Tooling[:i]
+	}
+	if id := parent.GetLabels()[idLabel]; id != s.id {
+		return nil, fmt.Errorf("the label %s: expected %q, got %q", idLabel, s.id, id)
+	}
+	kinds, ok := annotations[kindsAnnotation]
+	if !ok {
+		return nil, fmt.Errorf("expected the annotation %s: kubectl writes it with the next apply", kindsAnnotation)
+	}
+	for kind := range strings.SplitSeq(kinds, ",") {
+		if kind != "" {
+			s.kinds = append(s.kinds, schema.ParseGroupKind(kind).WithVersion(""))
+		}
+	}
+	for namespace := range strings.SplitSeq(annotations[namespacesAnnotation], ",") {
+		if namespace != "" {
+			s.namespaces = append(s.namespaces, namespace)
+		}
+	}
+	if own := parent.GetNamespace(); own != "" && !slices.Contains(s.namespaces, own) {
+		s.namespaces = append(s.namespaces, own)
+	}
+	return s, nil
+}
+
+// candidates selects the members.
+func (s *ApplySet) candidates() place.Candidates {
+	return place.Candidates{
+		Kinds: s.kinds, Namespaces: s.namespaces, MustBeServed: true,
+		Selector: labels.SelectorFromSet(labels.Set{memberLabel: s.id}),
+	}
+}
+
+// AddMember returns an intent with the label of the members, as kubectl adds it before it applies it. A metadata that is
+// no object is left to the plan of the intent, which says what is wrong.
+func (s *ApplySet) AddMember(tree map[string]any) (map[string]any, error) {
+	metadata, ok := tree["metadata"].(map[string]any)
+	given, isMap := metadata["labels"].(map[string]any)
+	if !ok || !isMap && metadata["labels"] != nil {
+		return tree, nil
+	}
+	if _, ok := given[memberLabel]; ok {
+		return nil, errors.New(".metadata.labels: has " + memberLabel + " already")
+	}
+	tree, metadata, given = maps.Clone(tree), maps.Clone(metadata), maps.Clone(given)
+	if given == nil {
+		given = map[string]any{}
+	}
+	given[memberLabel], metadata["labels"], tree["metadata"] = s.id, given, metadata
+	return tree, nil
+}

@@ -1,0 +1,199 @@
+package excess
+
+import (
+	"errors"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/defaulted"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// DriftOptions say what accounts for the fields of an object.
+type DriftOptions struct {
+	// Type is the type of the object's kind, at the object's version.
+	Type *typed.Type
+	// Manifest is what Applier applies; nil if that is not known. Then only the policy accounts for fields.
+	Manifest map[string]any
+	// Applier is the manager of the manifest. What its applies own and the manifest lacks is a removal, and no drift.
+	Applier string
+	// Policy says who may own what. A manager that it does not name may own nothing, except for components of the control
+	// plane and writes through the status subresource.
+	Policy *policy.Policy
+	// Defaulter sets the defaults that a server sets in code; nil for none.
+	Defaulter func(runtime.Object)
+}
+
+// Drift is what accounts for nothing in a live object.
+type Drift struct {
+	// Fields drift: somebody owns them, and nobody who may.
+	Fields []Drifted `json:"fields"`
+	// Unowned are fields that nobody owns and the manifest lacks: defaults, what admission set, and what was released.
+	// They are no drift.
+	Unowned []Drifted `json:"unowned,omitempty"`
+}
+
+// Drifted is a field of a live object, or a whole item of a list.
+type Drifted struct {
+	Path  fieldpath.Path `json:"field"`
+	Value any            `json:"value"`
+	// Owners own the field, or every owned field of the item.
+	Owners []Owner `json:"owners,omitempty"`
+	// IsDefault: a server would set the value by itself.
+	IsDefault bool `json:"default,omitempty"`
+}
+
+// Owner is an owner of a field, with the time of the last write of its entry; nil if the entry does not say.
+type Owner struct {
+	policy.Owner
+	APIVersion string       `json:"apiVersion"`
+	Time       *metav1.Time `json:"time,omitempty"`
+}
+
+// Key returns the key of the owner's entry.
+func (o Owner) Key() managedfields.Key {
+	return managedfields.Key{
+		Manager: o.Manager, Operation: o.Operation, APIVersion: o.APIVersion, Subresource: o.Subresource,
+	}
+}
+
+// FindDrift returns the leaves of obj that are neither in the manifest nor of an owner who may own them, each item of a
+// list whose owned leaves all drift as one. The status, and the metadata that only servers set, do not drift. A default
+// does not, if only Updates own it: a client that sends whole objects comes to own defaults.
+//
+// Entries of other versions are read as if their fields had the same paths. An entry that can't be decoded is an error,
+// along with what the others own. obj is as for [Find]; the result shares memory with it.
+func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
+	metadata, entries, err := read(obj)
+	if err != nil {
+		return out, err
+	}
+	tree, err := gostruct.Tree(obj)
+	if err != nil {
+		return out, err
+	}
+	if o.Type == nil {
+		return out, errors.New("expected a type, got nil")
+	}
+	leaves := o.Type.FieldSet(tree).Leaves().Difference(managedfields.Unowned())
+	status := fieldpath.NewSet(fieldpath.NewPath("status"))
+	d := drift{DriftOptions: o, tree: tree, leaves: leaves.RecursiveDifference(status)}
+	if o.Manifest != nil {
+		d.intended = o.Type.FieldSet(o.Manifest)
+	}
+	err = d.addOwners(metadata, entries)
+	out.Fields = d.itemized()
+	unowned := d.leaves.Difference(d.owned).Difference(d.intended)
+	set := defaulted.Without(o.Type, tree, unowned, o.Defaulter)
+	for path := range unowned.All() {
+		one := d.at(path)
+		one.IsDefault = !set.Has(path)
+		out.Unowned = append(out.Unowned, one)
+	}
+	return out, err
+}
+
+// drift is the drift of one object. Its sets are of leaves of the tree; drifts has the owned ones that nobody accounts
+// for.
+type drift struct {
+	DriftOptions
+	tree                     map[string]any
+	leaves, intended         *fieldpath.Set
+	owned, accounted, drifts *fieldpath.Set
+	owners                   []Owner
+	fields                   []*fieldpath.Set // of each owner
+}
+
+// addOwners adds what entries own, and finds what drifts.
+func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries managedfields.Entries) error {
+	var undecoded []error
+	var applied *fieldpath.Set
+	for i := range entries {
+		e := &entries[i]
+		set, err := e.FieldSet()
+		if err != nil {
+			undecoded = append(undecoded, err)
+			continue
+		}
+		set = d.leaves.Intersection(d.Type.Reconcile(set))
+		owner := Owner{policy.Owner{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource}, e.APIVersion,
+			e.Time}
+		d.owners, d.fields, d.owned = append(d.owners, owner), append(d.fields, set), d.owned.Union(set)
+		isApply := e.Operation == metav1.ManagedFieldsOperationApply
+		if isApply {
+			applied = applied.Union(set)
+		}
+		if isApply && e.Subresource == "" && e.Manager == d.Applier || !isJudged(e) {
+			d.accounted = d.accounted.Union(set)
+			continue
+		}
+		var permitted []fieldpath.Path
+		for path := range set.Difference(d.intended).All() {
+			if d.Policy.Permits(metadata, owner.Owner, path) {
+				permitted = append(permitted, slices.Clone(path))
+			}
+		}
+		d.accounted = d.accounted.Union(fieldpath.NewSet(permitted...))
+	}
+	d.drifts = d.owned.Difference(d.accounted).Difference(d.intended)
+	updated := d.drifts.Difference(applied)
+	defaults := updated.Difference(defaulted.Without(d.Type, d.tree, updated, d.Defaulter))
+	d.drifts = d.drifts.Difference(defaults)
+	return errors.Join(undecoded...)
+}
+
+// itemized returns what drifts, in order of the paths, with items in the place of all that is in them.
+func (d *drift) itemized() []Drifted {
+	out := []Drifted{}
+	for path := range d.drifts.All() {
+		if last := len(out) - 1; last >= 0 && len(path) > len(out[last].Path) &&
+			path[:len(out[last].Path)].Equal(out[last].Path) {
+			continue // in an item
+		}
+		for n := 1; n < len(path); n++ {
+			if path[n-1].IsKey() && d.isWhole(path[:n], d.ownersOf(path)) {
+				path = path[:n]
+				break
+			}
+		}
+		out = append(out, d.at(path))
+	}
+	return out
+}
+
+// isWhole reports whether everything that is owned in an item drifts, and has some owners.
+func (d *drift) isWhole(item fieldpath.Path, owners []Owner) bool {
+	at := fieldpath.NewSet(slices.Clone(item))
+	owned := d.owned.AtOrBelow(at)
+	if !d.intended.AtOrBelow(at).IsEmpty() || !owned.Difference(d.drifts).IsEmpty() {
+		return false
+	}
+	for path := range owned.All() {
+		if !slices.Equal(d.ownersOf(path), owners) {
+			return false
+		}
+	}
+	return true
+}
+
+// ownersOf returns the owners of a leaf, or of the first leaf in an item.
+func (d *drift) ownersOf(path fieldpath.Path) (out []Owner) {
+	at := fieldpath.NewSet(slices.Clone(path))
+	for i, set := range d.fields {
+		if !set.AtOrBelow(at).IsEmpty() {
+			out = append(out, d.owners[i])
+		}
+	}
+	return out
+}
+
+func (d *drift) at(path fieldpath.Path) Drifted {
+	value, _ := d.Type.Get(d.tree, path)
+	return Drifted{Path: slices.Clone(path), Value: value, Owners: d.ownersOf(path)}
+}
