@@ -130,7 +130,8 @@ metadata:
   namespace: default
   managedFields:
   - {manager: alice, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:a": {}}}}
-data: {a: x}
+  - {manager: edit, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:b": {}}}}
+data: {a: x, b: y}
 `
 
 func manifest(data string) string {
@@ -140,18 +141,23 @@ func manifest(data string) string {
 func TestPlan(t *testing.T) {
 	for _, row := range []struct {
 		name, manager, data, status, title string
+		args                               string
 	}{
-		{"no-op", "alice", "{a: x}", "0", "Nothing would change"},
-		{"change", "alice", "{a: z}", "1", "Objects or their owners would change"},
-		{"conflict, and backticks that would end the block", "bob", "{a: '`````'}", "2", "Conflicts with other managers"},
-		{"error", "bob", "{a: {}}", "3", "The plan failed"},
+		{"no-op", "alice", "{a: x}", "0", "Nothing would change", ""},
+		{"change", "alice", "{a: z}", "1", "Objects or their owners would change", ""},
+		{"drift", "alice", "{a: x}", "1", "Drift: nothing would change, but the cluster has what no manifest has", " --drift"},
+		{"a change and drift", "alice", "{a: z}", "1", "Objects or their owners would change, and there is drift", " --drift"},
+		{"conflict, and backticks that would end the block", "bob", "{a: '`````'}", "2", "Conflicts with other managers",
+			""},
+		{"error", "bob", "{a: {}}", "3", "The plan failed", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := newRunner(t)
 			r.write("live.yaml", live)
 			r.write("a b.yaml", manifest(row.data))
 			r.write("c.yaml", manifest(row.data))
-			out, err := r.script("plan.sh", "COMMAND=", "FILES=c.yaml", "FIELD_MANAGER="+row.manager, "ARGS=--live live.yaml")
+			out, err := r.script("plan.sh", "COMMAND=", "FILES=c.yaml", "FIELD_MANAGER="+row.manager,
+				"ARGS=--live live.yaml"+row.args)
 			require.NoError(t, err, out)
 			require.Equal(t, "status="+row.status+"\n", r.read("output"), out)
 			body := r.read("tenure-plan.md")

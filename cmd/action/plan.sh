@@ -28,7 +28,13 @@ echo "status=$status" >>"$GITHUB_OUTPUT"
 
 case $status in
 0) title="Nothing would change" ;;
-1) title="Objects or their owners would change" ;;
+1)
+	title="Objects or their owners would change"
+	case $(grep -a '^drift: [0-9]' "$output" | tail -n 1 || true) in
+	*"; nothing would change") title="Drift: nothing would change, but the cluster has what no manifest has" ;;
+	?*) title+=", and there is drift" ;;
+	esac
+	;;
 2) title="Conflicts with other managers" ;;
 *) title="The plan failed" ;;
 esac

@@ -32,6 +32,8 @@ type Options struct {
 	MoveUpdates bool
 	// Policy returns the policy that decides some conflicts, nil for none. It may be nil.
 	Policy func(conflicts.Conflicts) (*policy.Policy, error)
+	// Drift finds what drifts in the live objects, by what the policy for no conflicts permits.
+	Drift bool
 	// Tries is how many dry runs are sent for what is suggested.
 	Tries int
 	// Concurrency is how many requests are sent at the same time, at least 1.
@@ -242,6 +244,9 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	}
 	if d.Err == nil && d.Desired.Object != nil && o.Subresource == "" {
 		d.Err = d.FindLeftovers(ctx, asking)
+	}
+	if d.Err == nil && o.Drift {
+		d.Err = d.FindDrift(ctx, o.Now, asking, rules)
 	}
 	switch {
 	case d.Err == nil && d.Outcome == plans.Conflict:

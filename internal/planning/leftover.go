@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -123,40 +122,22 @@ func (p *Planned) letGo(ctx context.Context, asking Asking, updater managedfield
 	if err != nil || !moved.Changed {
 		return nil //nolint:nilerr // there is nothing to suggest
 	}
-	next, err := p.next(ctx, w, moved.Object)
+	promise, ok, err := p.promise(ctx, asking, moved.Object, func(removes *fieldpath.Set) bool {
+		return !p.beyond(removes).IsEmpty()
+	})
 	if errors.Is(err, errVersions) {
 		return nil // what the next apply removes is not known
 	}
-	if err != nil {
-		return err
-	}
-	promise := advice.Promise{Unblocks: p.Outcome == plans.Conflict && next.Outcome != plans.Conflict}
-	if next.Outcome == plans.Conflict { // what it removes once they are resolved
-		forced := *p
-		forced.Options.Force = true
-		if next, err = forced.next(ctx, w, moved.Object); err != nil {
-			return err
-		}
-	}
-	if promise.Removes = p.removedBy(next, nil); p.beyond(promise.Removes).IsEmpty() {
-		return nil
-	}
-	if asking.take(p.Target) {
-		served, err := p.send(ctx, asking, next)
-		if err != nil && !apierrors.IsForbidden(err) {
-			return nil //nolint:nilerr // it does not work
-		}
-		promise.Removes = p.removedBy(next, served)
-	}
-	if kept := p.beyond(promise.Removes); !kept.IsEmpty() {
+	if ok {
+		kept := p.beyond(fieldpath.NewSet(promise.Removes...))
 		p.Leftovers = append(p.Leftovers, advice.LetGo(p.Objects(), w.Manager, updater, isAnnotated, kept, promise))
 	}
-	return nil
+	return err
 }
 
 // beyond returns what an apply removes that this one does not.
-func (p *Planned) beyond(removes []fieldpath.Path) *fieldpath.Set {
-	return fieldpath.NewSet(removes...).Difference(p.removes()).Difference(fieldpath.NewSet(annotationPath))
+func (p *Planned) beyond(removes *fieldpath.Set) *fieldpath.Set {
+	return removes.Difference(p.removes()).Difference(fieldpath.NewSet(annotationPath))
 }
 
 // isUpdater reports whether an entry is an Update of the object itself, at the version of the intent.

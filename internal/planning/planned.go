@@ -47,6 +47,8 @@ type Planned struct {
 	Migration []plans.Change
 	// Decided are the conflicts that a policy decided, see [Planned.Decide].
 	Decided []Decided
+	// Drift is what drifts in the live object; nil if that was not asked, see [Planned.FindDrift].
+	Drift *Drift
 	// Moved is true if the plan is for the live object as it will be after its fields moved to server-side apply. The
 	// server does not have that object yet, so it gets no dry run.
 	Moved bool

@@ -13,6 +13,7 @@ package advice
 
 import (
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -42,7 +43,7 @@ type Promise struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// Action is what a suggestion does: Move, Upgrade, Drop, HandOver, Look or Resolve.
+// Action is what a suggestion does: Move, Upgrade, Drop, HandOver, Look, Resolve, Extract or AddPermission.
 type Action interface{ isAction() }
 
 // Move moves the ownership of fields: an [ownership.Transfer] or [ownership.Adopt].
@@ -79,6 +80,20 @@ type Look struct{ Objects }
 // Resolve applies again, with all conflicts resolved by one decision.
 type Resolve struct{ Decision conflicts.Decision }
 
+// Extract prints fields that From owns as a manifest.
+type Extract struct {
+	Objects
+	From   managedfields.Key
+	Fields []fieldpath.Path
+}
+
+// AddPermission adds a permission to a policy: Owner may own a field of the objects of a kind.
+type AddPermission struct {
+	Owner managedfields.Key
+	// Kind is such as Deployment.apps, and Field a pattern of policies.
+	Kind, Field string
+}
+
 // Objects are what an action is for: one object, or all of some kinds. The zero Objects is the object that a report
 // is about; [Suggestion.For] names it.
 type Objects struct {
@@ -103,3 +118,6 @@ func (Drop) isAction()     {}
 func (HandOver) isAction() {}
 func (Look) isAction()     {}
 func (Resolve) isAction()  {}
+func (Extract) isAction()  {}
+
+func (AddPermission) isAction() {}

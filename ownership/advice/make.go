@@ -3,6 +3,7 @@ package advice
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -140,6 +141,41 @@ func LetGo(
 	return Suggestion{
 		Why:    why,
 		Action: action, Promise: promise,
+	}
+}
+
+// TakeIn prints a field that drifts, for the manifest.
+func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion {
+	owner.APIVersion = ""
+	return Suggestion{
+		Why:     "take it into the manifest: add what this prints",
+		Action:  Extract{o, owner, []fieldpath.Path{field}},
+		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
+// Permit lets the owner of a field that drifts own it, in all objects of a kind.
+func Permit(kind, field string, owner managedfields.Key) Suggestion {
+	return Suggestion{
+		Why:     fmt.Sprintf("let %q own it, by a permission of the policy", owner.Manager),
+		Action:  AddPermission{owner, kind, field},
+		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
+// LetRemove lets the next apply of a manager remove a field that drifts. isOnly says that nobody but owner owns it.
+func LetRemove(o Objects, field fieldpath.Path, owner managedfields.Key, applier string, isOnly bool) Suggestion {
+	fields := []fieldpath.Path{field}
+	why := fmt.Sprintf("remove it: once %q owns it, its next apply does, if its manifest lacks it", applier)
+	if !isOnly {
+		why += ", and no other manager owns it: here from " + strconv.Quote(owner.Manager)
+	}
+	return Suggestion{
+		Why: why,
+		Action: Move{o, ownership.Transfer{
+			Fields: fieldpath.NewSet(fields...), From: owner, To: managedfields.Key{Manager: applier},
+		}},
+		Promise: Promise{Moves: fields, Removes: fields, Done: isOnly},
 	}
 }
 

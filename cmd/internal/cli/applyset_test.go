@@ -22,7 +22,7 @@ func TestApplySet(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
 	common := append(listen(testHost{t}, newTestCluster(testHost{t}, apiserver.Options{})), "-n", "default", "--prune",
-		"--applyset", "configmaps/shop", "-f", file)
+		"-f", file)
 
 	configMap := func(namespace, name string) string {
 		metadata := "{name: " + name + ", namespace: " + namespace + "}"
@@ -31,7 +31,7 @@ func TestApplySet(t *testing.T) {
 	const role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: reader}\nrules: []\n---\n"
 	apply := func(manifest string) string {
 		require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
-		command := exec.Command(kubectl, append([]string{"apply", "--server-side"}, common...)...)
+		command := exec.Command(kubectl, append([]string{"apply", "--server-side", "--applyset", "configmaps/shop"}, common...)...)
 		command.Env = append(os.Environ(), "KUBECTL_APPLYSET=true")
 		out, err := command.CombinedOutput()
 		require.NoError(t, err, "%s", out)
@@ -39,7 +39,7 @@ func TestApplySet(t *testing.T) {
 	}
 	plan := func(manifest string, status int) string {
 		require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
-		got, out, errs := output(process.Env{}, append([]string{"plan"}, common...)...)
+		got, out, errs := output(process.Env{}, append([]string{"plan", "--app", "configmaps/shop"}, common...)...)
 		require.Equal(t, status, got, "%s%s", out, errs)
 		return out
 	}

@@ -146,7 +146,7 @@ func followSuggestion(ts *testscript.TestScript, neg bool, args []string) {
 			`tenure() { printf '%s\0' "$@"; }; tenure `+command).Output()
 		ts.Check(err)
 		args := strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
-		if args[0] != "blame" {
+		if !slices.Contains([]string{"blame", "extract", "policy"}, args[0]) {
 			args = append(args, "--yes")
 		}
 		runTenure(ts, neg, args)

@@ -18,7 +18,7 @@ func (f *objectFlags) completeObjects(
 	_ *cobra.Command, args []string, text string,
 ) (out []string, _ cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
-	if f.live != nil || !f.inputs.Empty() {
+	if f.live != nil || f.app != "" || !f.inputs.Empty() {
 		return nil, directive
 	}
 	kindName, name, slash := strings.Cut(text, "/")

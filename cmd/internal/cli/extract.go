@@ -16,6 +16,7 @@ func newExtract(env *process.Env) *cobra.Command {
 	var flags objectFlags
 	var of keyFlags
 	var format string
+	var fields []string
 	cmd := &cobra.Command{
 		Use:   "extract KIND[/NAME] [NAME…] | -f FILE | --live FILE --manager NAME",
 		Short: "Print a manifest with the fields that a manager owns",
@@ -34,7 +35,7 @@ Exit status: 0, or 1 if the manager owns nothing, or on any error.`,
 			return flags.withObjects(args, func(p place.Place, targets []*place.Target, missing error) error {
 				printed := 0
 				for _, t := range targets {
-					manifest, err := extracted(env, t.Stored(), of.key)
+					manifest, err := extracted(env, t.Stored(), of.key, fields)
 					switch {
 					case errors.Is(err, errNothing) && !t.Asked:
 					case err != nil:
@@ -53,19 +54,28 @@ Exit status: 0, or 1 if the manager owns nothing, or on any error.`,
 	}
 	flags.add(env, cmd)
 	of.add(env, cmd, "manager", "that owns the fields")
+	cmd.Flags().StringArrayVar(&fields, "field", nil,
+		"only the field at `PATH`, and all fields in it; may be given several times")
 	addFormat(env, cmd, &format, "yaml", "json")
 	flags.completeOwners()
 	return cmd
 }
 
-// extracted returns the manifest of what a manager owns in an object.
-func extracted(env *process.Env, t *place.Target, of managedfields.Key) (map[string]any, error) {
+// extracted returns the manifest of what a manager owns in an object: of some fields, or without any of all.
+func extracted(env *process.Env, t *place.Target, of managedfields.Key, fields []string) (map[string]any, error) {
 	owned, found, err := ownedBy(t, of)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
 		return nil, fmt.Errorf("%w: manager %q has no such entry", errNothing, of.Manager)
+	}
+	if len(fields) > 0 {
+		chosen, err := namedFields(fields, owned)
+		if err != nil {
+			return nil, err
+		}
+		owned = owned.AtOrBelow(chosen)
 	}
 	m, err := t.Manager(env.Now, "")
 	if err != nil {

@@ -165,6 +165,7 @@ func noteEmpty(env *process.Env, err error) error {
 type objectFlags struct {
 	inputFlags
 	placeFlags
+	appFlags
 	selector string
 	fields   string
 	all      bool
@@ -176,6 +177,7 @@ func (f *objectFlags) add(env *process.Env, cmd *cobra.Command) {
 	addSelectors(flags, &f.selector, &f.fields)
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.placeFlags.add(env, cmd)
+	f.appFlags.add(&f.placeFlags)
 	cmd.ValidArgsFunction = f.completeObjects
 }
 
@@ -201,12 +203,14 @@ func (f *objectFlags) eachObject(
 	args []string, see func(place.Place, *place.Target), end func(missing error) error,
 ) error {
 	switch hasInputs := !f.inputs.Empty(); {
+	case f.app != "" && (hasInputs || len(args) > 0 || f.all || f.selector != "" || f.fields != ""):
+		return errors.New("expected objects of an application (--app), in manifests (-f, -k), or by name, -l and -A, got two")
 	case hasInputs && (len(args) > 0 || f.all || f.selector != "" || f.fields != ""):
 		return errors.New("expected objects in manifests (-f, -k), or by name, -l and -A, got both")
 	case f.live != nil && (f.all || f.fields != ""):
 		return errors.New("--live chooses objects by kind, name and label: expected no -A and no --field-selector")
-	case f.live == nil && !hasInputs && len(args) == 0:
-		return errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, manifests with -f, or --live")
+	case f.live == nil && !hasInputs && f.app == "" && len(args) == 0:
+		return errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, --app, manifests with -f, or --live")
 	}
 	return f.withPlace(process.NoStore, func(p place.Place) error {
 		found := false
@@ -227,6 +231,13 @@ func (f *objectFlags) eachObject(
 // visit calls see with the objects of the command line.
 func (f *objectFlags) visit(p place.Place, args []string, see func(*place.Target)) error {
 	ctx := f.env.Context
+	if f.app != "" {
+		targets, err := f.members(&f.placeFlags, p)
+		for _, t := range targets {
+			see(t)
+		}
+		return err
+	}
 	if f.inputs.Empty() {
 		return p.Visit(ctx, place.Selection{
 			Args: args, Selector: f.selector, Fields: f.fields, Namespace: f.namespace(), All: f.all,

@@ -40,7 +40,7 @@ Exit status: 0, also if a list is empty; 1 if NAME does not exist, or on any err
 }
 
 func (f *objectFlags) printObjects(args []string, out *view.Output) error {
-	if len(args) == 0 && f.store != "" && f.inputs.Empty() {
+	if len(args) == 0 && f.store != "" && f.inputs.Empty() && f.app == "" {
 		args, f.all = []string{"all"}, f.all || f.namespace() == ""
 	}
 	isMixed := f.live != nil || len(args) == 0 || args[0] == "all" || strings.Contains(args[0], ",")

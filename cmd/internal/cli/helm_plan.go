@@ -152,7 +152,7 @@ func (r *helmRun) show(u *helmPlan) (status int, err error) {
 	for i := range u.Planned {
 		worst = max(worst, u.Planned[i].Outcome)
 	}
-	return r.exitStatus(worst, u.pruned(), u.failed), nil
+	return r.exitStatus(worst, len(u.pruned()), u.failed), nil
 }
 
 func (r *helmRun) upgrade(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/applications"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -27,6 +28,7 @@ type planFlags struct {
 	managedFields bool
 	unchanged     bool
 	summary       bool
+	drift         bool
 	format        string
 	rules         *policy.Policy
 	// rulesFor returns the rules for some conflicts; nil if they are rules for all.
@@ -78,14 +80,22 @@ With --prune, the plan lists the objects that an apply would delete because they
 not in the input any more: objects with the labels of -l, of the kinds that kubectl
 apply --prune deletes or of --prune-allowlist, in the namespaces of the input, that
 kubectl apply or the manager applied. (kubectl itself deletes only objects of
-kubectl apply.) With --applyset, it lists the members of an ApplySet instead, of the
-kinds and in the namespaces that its parent names, as kubectl apply --prune
---applyset deletes them; the intents get the label of the members. The parent itself
-is not planned.
+kubectl apply.) With --app, it lists the objects of an application instead. For an
+ApplySet, these are the members of the kinds and in the namespaces that its parent
+names, as kubectl apply --prune --applyset deletes them; the intents get the label
+of the members. The parent itself is not planned.
 
 With --policy, the rules of a file decide conflicts (tenure policy --help). The plan
 shows each decision with its rule, and the apply after those decisions. Conflicts
 without a rule, and refused ones, remain.
+
+With --drift, the plan also lists what is in the live objects and neither the
+manifests nor a manager who may own it accounts for: each field, or item of a list,
+with its value, its owners, the last write of their entries, and what would end it.
+Who may own what is in the permissions of the policy; a manager that it does not
+name may own nothing. Components of the control plane, and what is written through
+the status subresource, are left out. What nobody owns is listed apart, and a
+default that an Update came to own is no drift.
 
 Values of Secrets are not shown.
 
@@ -97,8 +107,8 @@ the objects that are listed as pruned. Its exit status is 0 if everything was
 applied, or nothing had to be.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
-would change or an object be deleted, 2 on a conflict, 3 on any error, 4 if there is
-neither, and you may not apply an object that would change. With several documents,
+would change, an object be deleted, or something drifts, 2 on a conflict, 3 on any
+error, 4 if there is neither, and you may not apply an object that would change. With several documents,
 the first of 3, 2, 4, 1 that one of them has.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
@@ -116,7 +126,7 @@ the first of 3, 2, 4, 1 that one of them has.`,
 	flags.add(env, cmd)
 	flags.addSubresource(cmd)
 	flags.addPolicy(cmd)
-	flags.pruning.add(cmd)
+	flags.pruning.add(&flags.placeFlags)
 	cmd.Flags().BoolVar(&flags.plain, "plain", false,
 		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
 	cmd.Flags().BoolVar(&flags.offline, "offline", false, "send no dry runs: do not ask what the server refuses")
@@ -125,6 +135,7 @@ the first of 3, 2, 4, 1 that one of them has.`,
 		"include metadata.managedFields in -o diff")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
+	cmd.Flags().BoolVar(&flags.drift, "drift", false, "also list what the live objects have beyond the manifests")
 	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addFormat(env, cmd, &flags.format, "yaml", "json", view.Lines, "diff", "html") // what view.Plans prints
@@ -138,6 +149,8 @@ func (f *planFlags) checkFlags() error {
 		return errors.New("--apply cannot be used with --live, --output or --offline")
 	case f.confirm.Yes && !f.apply:
 		return errors.New("--yes needs --apply")
+	case f.drift && (f.apply || f.subresource != "" || f.format == "diff"):
+		return errors.New("--drift cannot be combined with --apply, --subresource and -o diff")
 	case f.summary && (f.unchanged || f.format == "diff" || f.format == "html"):
 		return errors.New("--summary cannot be used with --show-unchanged, -o diff or -o html")
 	case f.apply:
@@ -176,13 +189,10 @@ const planMemory = 256 << 20
 func (f *planFlags) planIn(
 	p place.Place, docs []document.Document, candidates place.Candidates, prunes bool,
 ) (err error) {
-	var set *applySet
-	if f.pruning.applySet != "" {
-		if set, err = readApplySet(f.env.Context, p, f.pruning.applySet, f.namespace()); err == nil {
-			err = set.addMembers(docs)
-		}
-		if err != nil {
-			return fmt.Errorf("--applyset: %w", err)
+	var app *applications.Application
+	if f.pruning.app != "" {
+		if app, err = f.application(p, docs); err != nil {
+			return err
 		}
 	}
 	out := f.printer(len(docs))
@@ -209,19 +219,19 @@ func (f *planFlags) planIn(
 	case prunes && failed > 0:
 		fmt.Fprintln(f.env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
 	case prunes:
-		candidates.Concurrency = f.concurrency
-		if out.Pruned, err = pruned(f.env.Context, p, candidates, set, f.manager); err != nil {
+		if out.Pruned, err = f.pruned(p, candidates, app); err != nil {
 			return errors.Join(err, out.Close(failed))
 		}
 	}
-	if prunes && set == nil && len(out.Pruned) > 0 && !f.apply {
+	if prunes && app == nil && len(out.Pruned) > 0 && !f.apply {
 		fmt.Fprintln(f.env.Stderr, "note: kubectl apply --server-side --prune prunes ApplySets only; plan --apply deletes "+
 			"what is listed as pruned")
 	}
 	if err := out.Close(failed); err != nil {
 		return err
 	}
-	status := f.exitStatus(worst, out.Pruned, failed)
+	drifting, _ := out.Drifting()
+	status := f.exitStatus(worst, len(out.Pruned)+drifting, failed)
 	if !f.apply || status > statusChanges {
 		return exitWith(status)
 	}
@@ -233,7 +243,7 @@ func (f *planFlags) planIn(
 func (f *planFlags) printer(documents int) *view.Plans {
 	v := view.PlanView{
 		Palette: view.PaletteFor(f.env, f.env.Stdout), ManagedFields: f.managedFields, Unchanged: f.unchanged,
-		Suggest: f.suggest(),
+		Drift: f.drift, Suggest: f.suggest(),
 	}
 	return view.NewPlans(view.Plans{
 		PlanView: v, Env: f.env, Format: f.format, Summarize: f.summary, Several: documents > 1,
@@ -252,8 +262,8 @@ func (f *planFlags) writePlans(planned []planning.Planned, deleted []view.Pruned
 	return out.Close(failed)
 }
 
-// exitStatus returns the exit status of plans, whose worst outcome is given.
-func (f *planFlags) exitStatus(worst plans.Outcome, deleted []view.Pruned, failed int) int {
+// exitStatus returns the exit status of plans, whose worst outcome is given. others are changes of other kinds.
+func (f *planFlags) exitStatus(worst plans.Outcome, others, failed int) int {
 	switch {
 	case failed > 0:
 		return statusFailed
@@ -261,7 +271,7 @@ func (f *planFlags) exitStatus(worst plans.Outcome, deleted []view.Pruned, faile
 		return statusConflict
 	case f.env.IsIncomplete.Load():
 		return statusIncomplete
-	case worst != plans.Unchanged || len(deleted) > 0:
+	case worst != plans.Unchanged || others > 0:
 		return statusChanges
 	}
 	return 0
@@ -277,14 +287,14 @@ func (f *planFlags) planDocuments(p place.Place, docs []document.Document) (plan
 func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*planning.Planned)) (failed int) {
 	o, env := f.options(), f.env
 	f.documents = len(docs)
-	o.Offline, o.MoveUpdates, o.Policy = f.offline, f.moves, f.rulesFor
+	o.Offline, o.MoveUpdates, o.Policy, o.Drift = f.offline, f.moves, f.rulesFor, f.drift
 	if o.Policy == nil {
 		o.Policy = func(conflicts.Conflicts) (*policy.Policy, error) { return f.rules, nil }
 	}
 	unasked := map[planning.Unasked]int{}
 	bar := view.NewBar(env, "planning", len(docs))
 	untried := planning.Each(env.Context, p, docs, o, func(d *planning.Document) {
-		if d.Err != nil || d.Twice != "" || d.Undecodable != nil || d.Outcome != plans.Unchanged || f.unchanged {
+		if d.Err != nil || d.Twice != "" || d.Undecodable != nil || d.Outcome != plans.Unchanged || f.unchanged || f.drift {
 			bar.Hide() // something may be printed
 		}
 		f.noteRead(d)

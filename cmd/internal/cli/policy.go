@@ -70,8 +70,8 @@ brackets, and \* for a * itself. The first rule that matches decides:
 
 If a field has several owners, the decision that changes least wins.
 
-Permissions say which fields managers may own, for report --policy; rules that give
-up or share are permissions, too:
+Permissions say which fields managers may own, in conflict or not, for report
+--policy and --drift; rules that give up or share are permissions, too:
 
   permissions:
   - managers: [my-operator]
@@ -82,7 +82,7 @@ Exit status: 0 on success, 1 on any error; test has others, see its help.`,
   tenure policy test tenure.yaml -f manifests/ --field-manager helm
   tenure plan -f manifests/ --field-manager helm --policy tenure.yaml`,
 	}
-	cmd.AddCommand(newPolicyTest(env), newPolicyInit(env))
+	cmd.AddCommand(newPolicyTest(env), newPolicyInit(env), newPolicyPermit(env))
 	return cmd
 }
 

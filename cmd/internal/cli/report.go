@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/ownership/advice"
@@ -27,6 +28,7 @@ type reportFlags struct {
 	applier     string
 	format      string
 	policy      string
+	drift       bool
 	named       []string // the arguments, if they name objects
 }
 
@@ -53,11 +55,18 @@ that give up or share, say which fields managers may own. Report ignores manager
 that the policy does not name, components of the control plane, and writes of the
 status.
 
+With --drift, report lists the fields, and items of lists, that no permitted manager
+owns, each with its value, its owners, the last write of their entries, and the
+commands that end the drift. A manager that the policy does not name may own nothing.
+Unowned fields, and defaults that only an Update owns, are no drift. plan --drift
+compares with manifests, too.
+
 Sizes are in bytes of JSON. A manager that applies the same configuration again and
 again does not write, and may be reported as silent.
 
 Exit status: 0 if all objects could be read, 1 on any error. With --policy: 0 if
-managers own only permitted fields, 1 if not, 3 on any error.`,
+managers own only permitted fields, 1 if not, 3 on any error. With --drift: 0 if
+nothing drifts, 1 if something does, 3 on any error.`,
 		Example: `  tenure report -A
   tenure report -A -o json > report.json
 
@@ -69,7 +78,12 @@ managers own only permitted fields, 1 if not, 3 on any error.`,
 
   kubectl get all -A -o yaml --show-managed-fields | tenure report --live -`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if flags.policy != "" {
+			switch {
+			case flags.drift:
+				return errorWithStatus(statusFailed, flags.printDrift(args))
+			case flags.format == "html":
+				return errors.New("-o html needs --drift")
+			case flags.policy != "":
 				return errorWithStatus(statusFailed, flags.printExcess(args))
 			}
 			return flags.printReport(args)
@@ -81,8 +95,10 @@ managers own only permitted fields, 1 if not, 3 on any error.`,
 	addManager(cmd, &flags.applier, kubectlManager,
 		"`NAME` of the manager that objects under client-side apply would move to")
 	cmd.Flags().StringVar(&flags.policy, "policy", "", "list what managers own and may not own by the policy in `FILE`")
+	cmd.Flags().BoolVar(&flags.drift, "drift", false,
+		"list what no manager owns who may own it by the policy, and what would end it")
 	addConcurrency(cmd, &flags.concurrency)
-	addFormat(env, cmd, &flags.format, "text", "json")
+	addFormat(env, cmd, &flags.format, "text", "json", "html")
 	return cmd
 }
 
@@ -144,6 +160,55 @@ func (f *reportFlags) printExcess(args []string) error {
 	return nil
 }
 
+// printDrift prints what no manager who may own it owns.
+func (f *reportFlags) printDrift(args []string) error {
+	if f.policy == "" {
+		return errors.New("--drift: without a manifest, only a policy says who may own what: expected --policy")
+	}
+	rules, err := readPolicy(f.env, f.policy)
+	if err != nil {
+		return err
+	}
+	var found []view.DriftView
+	var failed []error
+	err = f.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
+		return func(t *place.Target) {
+			drift, err := planning.DriftOf(t, rules)
+			if err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", t.Title(), err))
+			}
+			if one := (view.DriftView{Target: t, Drift: &drift}); !one.IsEmpty() {
+				found = append(found, one)
+			}
+		}
+	})
+	slices.SortStableFunc(found, func(a, b view.DriftView) int {
+		return cmp.Or(cmp.Compare(a.Reference(), b.Reference()), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	err = errors.Join(append(failed, err, f.writeDrift(found))...)
+	if err == nil && len(found) > 0 {
+		return exitWith(statusChanges)
+	}
+	return err
+}
+
+// writeDrift writes the drift of objects in the format of --output.
+func (f *reportFlags) writeDrift(found []view.DriftView) error {
+	out := f.env.Stdout
+	switch f.format {
+	case "json":
+		return view.Encode(out, f.format, view.DriftData(f.suggest(), found))
+	case "html":
+		return view.WriteDriftPage(out, f.suggest(), found, f.env.Now())
+	}
+	p := view.PaletteFor(f.env, out)
+	for _, one := range found {
+		fmt.Fprintln(out, one.Title())
+		p.WriteDrift(out, f.suggest(), one)
+	}
+	return view.CountDrift(found).Write(out, "")
+}
+
 // options returns the options of a report. isServed may be called again and again.
 func (f *reportFlags) options(isServed func(schema.GroupVersionKind) bool) report.Options {
 	known := map[schema.GroupVersionKind]bool{}
@@ -167,9 +232,9 @@ func (f *reportFlags) selected(namespace string, o advice.Objects) (args []strin
 	case f.live != nil: // --live, which every suggestion gets, is all objects of its files
 	case o.Name != "":
 		return objectArguments(o)
-	case f.named != nil || !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-"):
+	case f.named != nil || f.app != "" || !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-"):
 		args = append(slices.Clone(f.named), flagsOf(f.cmd, func(name string) bool {
-			return slices.Contains([]string{"filename", "kustomize", "recursive", "namespace"}, name)
+			return slices.Contains([]string{"app", "filename", "kustomize", "recursive", "namespace"}, name)
 		})...)
 	default:
 		o.Namespace = namespace
@@ -203,7 +268,7 @@ func (f *reportFlags) visit(args []string, begin visitor) error {
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
 		f.named = args
 	}
-	if f.live == nil && f.inputs.Empty() && f.selector == "" && f.fields == "" && f.named == nil {
+	if f.live == nil && f.inputs.Empty() && f.app == "" && f.selector == "" && f.fields == "" && f.named == nil {
 		return f.withPlace(process.NoStore, func(p place.Place) error { return f.visitKinds(p, args, begin) })
 	}
 	var look func(*place.Target)

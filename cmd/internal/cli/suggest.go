@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ func (f *placeFlags) suggestFor(objects func(advice.Objects) []string) view.Sugg
 	given := flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
 	return view.Suggest{
 		Arguments: func(s advice.Suggestion) []string {
+			if a, ok := s.Action.(advice.AddPermission); ok {
+				return append([]string{"policy", "permit", f.policyFile()}, permitArguments(a)...)
+			}
 			verb, named, flags := f.actionArguments(s.Action)
 			if verb == "" {
 				return nil
@@ -54,6 +58,9 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 		flags = []string{"-f", "MANIFEST", "--field-manager", a.Manager}
 		flags = append(flags, fieldArguments(fieldpath.NewSet(a.Fields...))...)
 		return "handover", advice.Objects{}, append(flags, objectArguments(advice.Objects{Namespace: a.Namespace})...)
+	case advice.Extract:
+		flags = append(keyArguments("manager", a.From), fieldArguments(fieldpath.NewSet(a.Fields...))...)
+		return "extract", a.Objects, flags
 	case advice.Look:
 		return "blame", a.Objects, nil
 	case advice.Resolve:
@@ -70,6 +77,23 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 		return "conflicts", advice.Objects{}, append(flags, "--resolve", string(a.Decision))
 	}
 	return "", advice.Objects{}, nil
+}
+
+// policyFile returns the policy of the command, or one to begin.
+func (f *placeFlags) policyFile() string {
+	if flag := f.cmd.Flags().Lookup("policy"); flag != nil && flag.Value.String() != "" {
+		return flag.Value.String()
+	}
+	return cmp.Or(f.env.Getenv(policyVariable), "tenure.yaml")
+}
+
+// permitArguments returns the flags of policy permit.
+func permitArguments(a advice.AddPermission) []string {
+	args := []string{"--manager", a.Owner.Manager, "--operation", string(a.Owner.Operation)}
+	if a.Owner.Subresource != "" {
+		args = append(args, "--subresource", a.Owner.Subresource)
+	}
+	return append(args, "--kind", a.Kind, "--field", a.Field)
 }
 
 // objectArguments returns the arguments that choose objects.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
@@ -28,6 +30,7 @@ import (
 
 type watchFlags struct {
 	placeFlags
+	appFlags
 	all           bool
 	selector      string
 	fields        string
@@ -87,6 +90,7 @@ without a fight if something could not be watched, which stderr names.`,
 	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10, "writes without a change within --window that are reported")
 	addFormat(env, cmd, &flags.format, "json")
 	flags.placeFlags.add(env, cmd)
+	flags.appFlags.add(&flags.placeFlags)
 	_ = f.MarkHidden("schema")
 	return withErrorStatus(statusFailed, cmd)
 }
@@ -129,8 +133,10 @@ func (f *watchFlags) watchObjects(args []string) error {
 func (f *watchFlags) check(args []string) error {
 	switch {
 	case f.auditLogs != nil && (len(args) > 0 || f.all || f.duration != 0 || f.store != "" ||
-		f.selector != "" || f.fields != ""):
-		return errors.New("--audit-log cannot be used with KIND, -A, -l, --field-selector, --for or --store")
+		f.selector != "" || f.fields != "" || f.app != ""):
+		return errors.New("--audit-log cannot be used with KIND, --app, -A, -l, --field-selector, --for or --store")
+	case f.app != "" && (len(args) > 0 || f.all || f.selector != "" || f.fields != ""):
+		return errors.New("--app cannot be used with KIND, -A, -l or --field-selector")
 	case f.duration < 0:
 		return fmt.Errorf("--for: expected a duration that is not negative, got %s", f.duration)
 	case f.tracker.Window <= 0:
@@ -149,6 +155,10 @@ func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error
 		return errors.New("--store, --live: nobody else writes to files while this command has them open; watch a server")
 	}
 	return f.withPlace(process.NoStore, func(p place.Place) error {
+		c := p.(*place.Cluster)
+		if f.app != "" {
+			return f.watchMembers(ctx, c, w)
+		}
 		kinds, err := kindsOf(f.env, p, args)
 		if err != nil {
 			return err
@@ -156,7 +166,6 @@ func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error
 		if len(kinds) == 0 {
 			return fmt.Errorf("%s serves no kind that can be listed", p)
 		}
-		c := p.(*place.Cluster)
 		namespace, err := f.namespaceIn(c, f.all)
 		if err != nil {
 			return err
@@ -166,6 +175,36 @@ func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error
 		redraw := func() error { return w.redraw(w.screen.Draw) }
 		return follow(ctx, f.env, c.Client, following{kinds, s, len(args) > 0, f.duration}, observe, redraw)
 	})
+}
+
+// watchMembers watches the objects of the application of --app, as its inventory is at the start.
+func (f *watchFlags) watchMembers(ctx context.Context, c *place.Cluster, w *watcher) error {
+	members, err := f.members(&f.placeFlags, c)
+	if err != nil {
+		return err
+	}
+	w.members = map[string]bool{}
+	var kinds []cluster.Kind
+	s := cluster.Selection{}
+	for i, t := range members {
+		k, err := c.Client.Kind(t.Kind.GroupVersionKind)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+		if i == 0 {
+			s.Namespace = t.Namespace
+		} else if s.Namespace != t.Namespace {
+			s.Namespace = "" // of several
+		}
+		w.members[document.TextAt(t.Object, "uid")] = true
+	}
+	if len(kinds) == 0 {
+		return fmt.Errorf("--app %s: %w", f.app, errNoObjects)
+	}
+	return w.watch(ctx, c.Client, kinds, s, true, f.duration)
 }
 
 // watcher reports what a tracker finds.
@@ -178,7 +217,8 @@ type watcher struct {
 
 	mu      sync.Mutex // metrics read the tracker while it observes
 	tracker *fights.Tracker
-	latest  time.Time // of the writes that were observed
+	members map[string]bool // the objects that are watched, by UID; nil for all
+	latest  time.Time       // of the writes that were observed
 
 	fought bool
 	told   map[string]bool
@@ -274,6 +314,9 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
 			UID: string(u.GetUID()),
 		})
+		return nil
+	}
+	if w.members != nil && !w.members[string(e.Object.GetUID())] {
 		return nil
 	}
 	tree := secrets.Shown(e.Object.Object)

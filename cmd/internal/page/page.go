@@ -46,7 +46,7 @@ type Object struct {
 	Notes   []string
 	Tables  []Table
 	Lines   []lines.Line
-	// Marks are Changed or Conflict, by the path of the line.
+	// Marks are Changed, Conflict or Drift, by the path of the line.
 	Marks map[string]Mark
 	// Latest are the last changes of fields, by the path of the line.
 	Latest map[string]*Change

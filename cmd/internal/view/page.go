@@ -86,6 +86,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 			out.Tables = append(out.Tables, t)
 		}
 	}
+	v.Suggest.addDrift(&out, p.Drift)
 	report, err := blame.New(Hide(tree), blame.Options{Now: now, Type: p.Kind.Typ})
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", p.Title(), err)

@@ -24,23 +24,24 @@ type PlanView struct {
 	Palette       Palette
 	ManagedFields bool // in diffs
 	Unchanged     bool // list the unchanged ones of several
+	Drift         bool // say how many fields drift
 	// Pruned are objects that would be deleted.
 	Pruned  []Pruned
 	Suggest Suggest
 }
 
-// Pruned is an object that would be deleted, and who applied it, or the parent of the ApplySet that it is in.
+// Pruned is an object that would be deleted, and who applied it, or the application that it is of.
 type Pruned struct {
 	*planning.Target
-	By       string
-	ApplySet string
+	By          string
+	Application string // what names the object, as in "the inventory of …"
 }
 
 // reason returns why an object would be deleted.
 func (p *Pruned) reason() string {
 	text := "applied by " + p.By
-	if p.ApplySet != "" {
-		text = "in the ApplySet " + p.ApplySet
+	if p.Application != "" {
+		text = "in " + p.Application
 	}
 	if takes := p.Takes(); takes != "" {
 		text += "; " + takes
@@ -64,6 +65,7 @@ type Plans struct {
 	Several bool
 
 	summary   summaryJSON
+	drift     DriftCount
 	leftovers int
 	list      List
 	diff      diff
@@ -83,7 +85,9 @@ func NewPlans(v Plans) *Plans {
 func (v *Plans) Add(p *planning.Planned) error {
 	ctx, out := v.Env.Context, v.Env.Stdout
 	v.summary.add(p)
-	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several
+	drift := DriftView{p.Target, p.Drift}
+	v.drift.add(drift)
+	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty()
 	switch {
 	case v.Summarize:
 	case v.Format == "diff":
@@ -101,6 +105,7 @@ func (v *Plans) Add(p *planning.Planned) error {
 		}
 		v.writeLeftovers(out, p)
 		v.WriteStringData(out, p)
+		v.Palette.WriteDrift(out, v.Suggest, drift)
 	default:
 		v.leftovers += min(len(p.Leftovers)+len(p.StringData()), 1)
 	}
@@ -112,6 +117,7 @@ func (v *Plans) Close(failed int) error {
 	out := v.Env.Stdout
 	v.summary.Failed, v.summary.Pruned = failed, len(v.Pruned)
 	v.summary.Objects += failed
+	v.summary.Drift = v.drift.Fields
 	switch {
 	case v.Summarize && v.Format != "":
 		return Encode(out, v.Format, v.summary)
@@ -132,6 +138,26 @@ func (v *Plans) Close(failed int) error {
 		fmt.Fprintf(out, "%s: %s (%s)\n", v.Palette.paint(p.Title(), color.Bold),
 			v.Palette.paint("pruned", color.FgRed), printable.Text(p.reason()))
 	}
+	if err := v.closeCounts(out, failed); err != nil || !v.Drift {
+		return err
+	}
+	return v.closeDrift(out)
+}
+
+// Drifting returns how many fields drift, and of how many objects.
+func (v *Plans) Drifting() (fields, objects int) { return v.drift.Fields, v.drift.Objects }
+
+// closeDrift says how many fields drift, and whether that is all.
+func (v *Plans) closeDrift(out io.Writer) error {
+	end := ", besides the changes"
+	if v.summary.Unchanged == v.summary.Objects && len(v.Pruned) == 0 {
+		end = "; nothing would change"
+	}
+	return v.drift.Write(out, end)
+}
+
+// closeCounts says how many objects have which outcome, if there are several.
+func (v *Plans) closeCounts(out io.Writer, failed int) error {
 	if !v.Several && len(v.Pruned) == 0 {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/advice"
+	"github.com/tenure-ssa/tenure/ownership/excess"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -33,6 +34,10 @@ type planJSON struct {
 	Ownership []ownershipJSON     `json:"ownership,omitempty"`
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
 	Decisions []DecidedJSON       `json:"decisions,omitempty"`
+	// Drift are the fields that neither the manifest nor an owner who may own them accounts for, and Unowned those that
+	// nobody owns.
+	Drift   []driftJSON      `json:"drift,omitempty"`
+	Unowned []excess.Drifted `json:"unowned,omitempty"`
 	// Leftovers are fields of earlier updaters that stay.
 	Leftovers []advice.Suggestion `json:"leftovers,omitempty"`
 	// StringData are the keys that the stringData of a Secret overwrites, and those that stay.
@@ -43,10 +48,10 @@ type planJSON struct {
 
 // prunedJSON is an object that would be deleted, for programs.
 type prunedJSON struct {
-	Object    string `json:"object"`
-	Namespace string `json:"namespace,omitempty"`
-	AppliedBy string `json:"appliedBy,omitempty"`
-	ApplySet  string `json:"applySet,omitempty"`
+	Object      string `json:"object"`
+	Namespace   string `json:"namespace,omitempty"`
+	AppliedBy   string `json:"appliedBy,omitempty"`
+	Application string `json:"application,omitempty"`
 }
 
 type ownershipJSON struct {
@@ -71,7 +76,7 @@ func (v *Plans) document(items []any) any {
 		Pruned  []prunedJSON `json:"pruned,omitempty"`
 	}{Objects: items}
 	for _, p := range v.Pruned {
-		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By, p.ApplySet})
+		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By, p.Application})
 	}
 	return out
 }
@@ -83,7 +88,7 @@ func (v *Plans) closeData() error {
 		err := v.list.Add(struct {
 			prunedJSON
 			Outcome string `json:"outcome"`
-		}{prunedJSON{p.Reference(), p.Namespace, p.By, p.ApplySet}, "pruned"})
+		}{prunedJSON{p.Reference(), p.Namespace, p.By, p.Application}, "pruned"})
 		if err != nil {
 			return err
 		}
@@ -98,6 +103,7 @@ func (v PlanView) data(p *planning.Planned) any {
 		Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(p),
 		Decisions: DecidedOf(p),
 	}
+	one.Drift, one.Unowned = v.Suggest.driftJSON(p.Drift)
 	one.Changes, one.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
 	for _, l := range p.Leftovers {
 		one.Leftovers = append(one.Leftovers, v.Suggest.with(l))
@@ -169,9 +175,11 @@ func (c *planCounts) add(p *planning.Planned) {
 // summaryJSON is a summary of plans for programs.
 type summaryJSON struct {
 	planCounts
-	Failed int                    `json:"failed"`
-	Pruned int                    `json:"pruned,omitempty"`
-	Kinds  map[string]*planCounts `json:"kinds"`
+	Failed int `json:"failed"`
+	Pruned int `json:"pruned,omitempty"`
+	// Drift is how many fields drift.
+	Drift int                    `json:"drift,omitempty"`
+	Kinds map[string]*planCounts `json:"kinds"`
 }
 
 // add counts a plan, also by the resource that kubectl prints.
@@ -208,6 +216,11 @@ func (v *Plans) writeSummary(w io.Writer) error {
 	v.Palette.table(w, "", rows)
 	if len(v.Pruned) > 0 {
 		fmt.Fprintf(w, "%s would be pruned\n", printable.Counted(len(v.Pruned), "object", "objects"))
+	}
+	if v.Drift {
+		if err := v.closeDrift(w); err != nil {
+			return err
+		}
 	}
 	if s.Failed > 0 {
 		_, err := fmt.Fprintf(w, "%s could not be planned\n", printable.Counted(s.Failed, "object", "objects"))

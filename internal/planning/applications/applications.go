@@ -112,6 +112,9 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	return a, nil
 }
 
+// IsNew reports whether the application does not exist yet: it is an ApplySet, and its parent does not exist.
+func (a *Application) IsNew() bool { return a.ApplySet != nil && a.ApplySet.Tooling == "" }
+
 // add adds an object, if it has none with the name.
 func (a *Application) add(gvk schema.GroupVersionKind, namespace, name string) {
 	r := place.Reference{GroupVersionKind: gvk, Namespace: namespace, Name: name}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/planning/applications"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/printable"
+)
+
+// appFlags choose the objects of an application.
+type appFlags struct{ app string }
+
+func (f *appFlags) add(of *placeFlags) {
+	of.cmd.Flags().StringVar(&f.app, "app", "", "the objects of an application: `KIND/NAME` or KIND/NAMESPACE/NAME of a "+
+		"kustomization or helmrelease (Flux), an application (Argo CD), an ApplySet's parent, or a release: helm/NAME")
+	of.complete(func([]string) []string { return of.applications() }, "app")
+}
+
+// readApp reads the application of --app.
+func (f *appFlags) readApp(of *placeFlags, p place.Place) (*applications.Application, error) {
+	namespace := of.namespace()
+	var err error
+	if c := place.ClusterOf(p); c != nil && namespace == "" {
+		namespace, err = c.Client.Namespace()
+	}
+	var ref applications.Ref
+	if err == nil {
+		ref, err = applications.Parse(f.app, namespace)
+	}
+	var app *applications.Application
+	if err == nil {
+		app, err = applications.Read(of.env.Context, p, ref)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--app %s: %w", f.app, err)
+	}
+	if app.Elsewhere != "" {
+		fmt.Fprintf(of.env.Stderr, "note: --app %s: its objects are in another cluster, %s, and these are those of %s\n",
+			f.app, printable.Text(app.Elsewhere), p)
+	}
+	return app, nil
+}
+
+// objects returns the objects of an application. It names those that do not exist.
+func (f *appFlags) objects(of *placeFlags, p place.Place, app *applications.Application) ([]*place.Target, error) {
+	targets, missing, err := app.Objects(of.env.Context, p, defaultConcurrency)
+	if len(missing) > 0 {
+		fmt.Fprintf(of.env.Stderr, "note: %s names %s that do not exist: %s\n", printable.Text(app.Source),
+			printable.Counted(len(missing), "object", "objects"), strings.Join(missing, ", "))
+	}
+	return targets, err
+}
+
+// members returns the objects of the application of --app.
+func (f *appFlags) members(of *placeFlags, p place.Place) ([]*place.Target, error) {
+	app, err := f.readApp(of, p)
+	if err == nil && app.IsNew() {
+		err = fmt.Errorf("--app %s: %w", f.app, cluster.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.objects(of, p, app)
+}
+
+// applications returns the applications of the place, for completions.
+func (f *placeFlags) applications() (out []string) {
+	_ = f.withPlace(process.NoStore, func(p place.Place) error {
+		all, _ := applications.List(f.env.Context, p, "")
+		for _, ref := range all {
+			out = append(out, ref.String())
+		}
+		return nil
+	})
+	return out
+}

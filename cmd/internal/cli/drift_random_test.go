@@ -1,0 +1,373 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// TestDriftAtRandom compares what drifts in objects with random histories with a naive twin, which computes it by the
+// definition: the server says which fields a manifest and an object have, and which defaults it sets. SEEDS=1:20 makes 20
+// clusters.
+func TestDriftAtRandom(t *testing.T) {
+	first, count := uint64(1), uint64(2)
+	if text := os.Getenv("SEEDS"); text != "" {
+		_, err := fmt.Sscanf(text, "%d:%d", &first, &count)
+		require.NoError(t, err)
+	}
+	client := truthServer(t)
+	seen := map[string]int{}
+	for seed := first; seed < first+count; seed++ {
+		w := newTruthWorld(t, client, seed)
+		for _, o := range w.objects {
+			for range 3 {
+				w.checkDrift(o, seen)
+			}
+		}
+	}
+	t.Log(seen)
+	for _, what := range []string{"drift", "none", "item", "permitted", "default", "unowned"} {
+		require.Positive(t, seen[what], what)
+	}
+}
+
+// fieldsOf is FieldsV1, as a server writes it.
+type fieldsOf = map[string]any
+
+// checkDrift compares what drifts in an object for a random manifest, manager and policy.
+func (w *truthWorld) checkDrift(o *truthObject, seen map[string]int) {
+	t, ctx := w.t, w.t.Context()
+	tree, applier := w.variant(o), w.manager()
+	kind := w.kind(tree)
+	live, err := w.client.Get(ctx, kind, o.namespace, o.name)
+	if err != nil {
+		return
+	}
+	may := map[string]string{} // the field that a manager may own, or all
+	rules := &policy.Policy{}
+	for _, manager := range []string{"helm", "kubectl-edit", "operator", "argo", "kubectl-client-side-apply", "terraform"} {
+		if w.r.IntN(3) == 0 {
+			may[manager] = w.pick("", "metadata", "spec")
+			p := policy.Permission{Managers: []string{policy.Quote(manager)}}
+			if may[manager] != "" {
+				p.Fields = []string{"." + may[manager]}
+			}
+			rules.Permissions = append(rules.Permissions, p)
+		}
+	}
+	all, _ := planning.Documents(ctx, w.place, []document.Document{{Tree: runtime.DeepCopyJSON(tree)}}, planning.Options{
+		Manager: applier, Drift: true, Offline: true, Concurrency: 1, Now: w.env.Now,
+		Policy: func(conflicts.Conflicts) (*policy.Policy, error) { return rules, nil },
+	})
+	intended := w.fieldsOf(kind, o, tree)
+	has := w.fieldsOf(kind, o, withoutServer(live))
+	if all[0].Err != nil || intended == nil || has == nil {
+		seen["refused"]++
+		return
+	}
+	twin := &driftTwin{live: live, intended: intended, applier: applier, may: may, seen: seen}
+	twin.walk(nil, has)
+	defaults, isKnown := w.defaultsAmong(kind, live, twin.updated)
+	twin.drift = slices.DeleteFunc(twin.drift, func(path []string) bool {
+		isDefault := slices.ContainsFunc(defaults, func(d []string) bool { return slices.Equal(d, path) })
+		if isDefault {
+			seen["default"]++
+		}
+		return isDefault
+	})
+	if !isKnown && len(twin.updated) > 0 {
+		seen["defaults unknown"]++
+		return
+	}
+	about := []any{"seed %d, manager %q, may %v, manifest %s\nlive %s\nhistory %s", w.seed, applier, may, jsonText(tree),
+		jsonText(live), strings.Join(o.history, "\n  ")}
+	want := setOf(t, twin.drift)
+	var found *fieldpath.Set
+	for _, f := range all[0].Drift.Fields {
+		under := want.AtOrBelow(fieldpath.NewSet(f.Path))
+		require.False(t, under.IsEmpty(), append([]any{"%s is no drift, " + about[0].(string), f.Path}, about[1:]...)...)
+		if under.Len() > 1 || !under.Has(f.Path) {
+			seen["item"]++
+			require.True(t, f.Path[len(f.Path)-1].IsKey(), about...)
+			require.True(t, setOf(t, twin.owned).AtOrBelow(fieldpath.NewSet(f.Path)).Equal(under), about...)
+		}
+		found = found.Union(under)
+	}
+	require.Equal(t, want.String(), found.String(), about...)
+	var unowned []fieldpath.Path
+	for _, f := range all[0].Drift.Unowned {
+		unowned = append(unowned, f.Path)
+	}
+	if !secrets.Is(tree) { // whose stringData is in the manifest
+		require.Equal(t, setOf(t, twin.unowned).String(), fieldpath.NewSet(unowned...).String(), about...)
+	}
+	seen["unowned"] += len(twin.unowned)
+	if want.IsEmpty() {
+		seen["none"]++
+	} else {
+		seen["drift"] += want.Len()
+	}
+}
+
+// driftTwin is the definition of drift, on JSON.
+type driftTwin struct {
+	live                           map[string]any
+	intended                       fieldsOf
+	applier                        string
+	may                            map[string]string
+	drift, updated, owned, unowned [][]string
+	seen                           map[string]int
+}
+
+// walk visits the leaves of fields.
+func (d *driftTwin) walk(path []string, fields fieldsOf) {
+	isLeaf := true
+	for name, below := range fields {
+		if name != "." {
+			isLeaf = false
+			d.walk(append(slices.Clone(path), name), below.(fieldsOf))
+		}
+	}
+	if isLeaf && len(path) > 0 && path[0] != "f:status" {
+		d.leaf(path)
+	}
+}
+
+func (d *driftTwin) leaf(path []string) {
+	isOwned, isAccounted, isUpdated := false, owns(d.intended, path), true
+	entries, _ := d.live["metadata"].(map[string]any)["managedFields"].([]any)
+	for _, entry := range entries {
+		e := entry.(map[string]any)
+		fields, _ := e["fieldsV1"].(fieldsOf)
+		if !owns(fields, path) {
+			continue
+		}
+		isOwned = true
+		manager := e["manager"].(string)
+		field, isNamed := d.may[manager]
+		isPermitted := isNamed && (field == "" || path[0] == "f:"+field)
+		if isPermitted {
+			d.seen["permitted"]++
+		}
+		isAccounted = isAccounted || isPermitted || e["subresource"] == "status" ||
+			manager == d.applier && e["operation"] == "Apply" && e["subresource"] == nil
+		isUpdated = isUpdated && e["operation"] == "Update"
+	}
+	switch {
+	case isOwned:
+		d.owned = append(d.owned, path)
+	case !isAccounted:
+		d.unowned = append(d.unowned, path)
+	}
+	if isOwned && !isAccounted {
+		d.drift = append(d.drift, path)
+		if isUpdated {
+			d.updated = append(d.updated, path)
+		}
+	}
+}
+
+// owns reports whether FieldsV1 has a path.
+func owns(fields fieldsOf, path []string) bool {
+	for _, name := range path {
+		below, ok := fields[name].(fieldsOf)
+		if !ok {
+			return false
+		}
+		fields = below
+	}
+	_, isMember := fields["."]
+	return isMember || len(fields) == 0
+}
+
+// fieldsOf returns the fields that a server says a manifest has; nil if it refuses it.
+func (w *truthWorld) fieldsOf(kind cluster.Kind, o *truthObject, tree map[string]any) fieldsOf {
+	tree = runtime.DeepCopyJSON(tree)
+	stringData, _ := tree["stringData"].(map[string]any)
+	if secrets.Is(tree) && len(stringData) > 0 { // a server moves it
+		data, _ := tree["data"].(map[string]any)
+		if data = maps.Clone(data); data == nil {
+			data = map[string]any{}
+		}
+		for key := range stringData {
+			data[key] = ""
+		}
+		tree["data"] = data
+		delete(tree, "stringData")
+	}
+	out, err := w.client.Apply(w.t.Context(), kind, o.namespace, tree,
+		cluster.WriteOptions{Manager: "twin", Force: true, DryRun: true})
+	if err != nil {
+		return nil
+	}
+	entries, _ := out["metadata"].(map[string]any)["managedFields"].([]any)
+	for _, entry := range entries {
+		if e := entry.(map[string]any); e["manager"] == "twin" && e["operation"] == string(metav1.ManagedFieldsOperationApply) {
+			return e["fieldsV1"].(fieldsOf)
+		}
+	}
+	return fieldsOf{}
+}
+
+// withoutServer returns an object without what only a server sets.
+func withoutServer(live map[string]any) map[string]any {
+	tree := runtime.DeepCopyJSON(live)
+	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
+		"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
+		delete(tree["metadata"].(map[string]any), name)
+	}
+	delete(tree, "status")
+	return tree
+}
+
+// defaultsAmong returns the fields that a server sets again to the same values if an object comes without them, as the
+// object of a create. isKnown is false if it refuses that. What the policy of the world sets is no default.
+func (w *truthWorld) defaultsAmong(kind cluster.Kind, live map[string]any, fields [][]string) (_ [][]string, isKnown bool) {
+	if len(fields) == 0 {
+		return nil, true
+	}
+	bare := withoutServer(live)
+	var removals []func()
+	for _, path := range fields {
+		removals = append(removals, removal(bare, path))
+	}
+	for _, remove := range removals {
+		remove()
+	}
+	bare = withoutEmpty(bare).(map[string]any)
+	metadata, _ := bare["metadata"].(map[string]any)
+	metadata["name"] = metadata["name"].(string) + "-twin"
+	created, err := w.client.Create(w.t.Context(), kind, kindNamespace(live), bare,
+		cluster.WriteOptions{Manager: "twin", DryRun: true})
+	if err != nil {
+		return nil, false
+	}
+	var out [][]string
+	for _, path := range fields {
+		value, ok := valueAt(created, path)
+		before, _ := valueAt(live, path)
+		isPolicy := path[len(path)-1] == "f:f1" || path[len(path)-1] == "f:policy"
+		if before == nil || ok && jsonText(value) == jsonText(before) && !isPolicy {
+			out = append(out, path)
+		}
+	}
+	return out, true
+}
+
+func kindNamespace(live map[string]any) string { return document.TextAt(live, "namespace") }
+
+// step returns the value of an element of a path, and how to remove it.
+func step(value any, name string) (below any, remove func(), ok bool) {
+	kind, text, _ := strings.Cut(name, ":")
+	switch v := value.(type) {
+	case map[string]any:
+		below, ok = v[text]
+		return below, func() { delete(v, text) }, ok && kind == "f"
+	case []any:
+		var want any
+		if json.Unmarshal([]byte(text), &want) != nil {
+			return nil, nil, false
+		}
+		for i, item := range v {
+			isIt := kind == "v" && jsonText(item) == jsonText(want)
+			if keys, isMap := want.(map[string]any); isMap && kind == "k" {
+				m, _ := item.(map[string]any)
+				isIt = true
+				for key, value := range keys {
+					isIt = isIt && jsonText(m[key]) == jsonText(value)
+				}
+			}
+			if isIt {
+				return item, func() { v[i] = nil }, true
+			}
+		}
+	}
+	return nil, nil, false
+}
+
+func valueAt(value any, path []string) (any, bool) {
+	for _, name := range path {
+		below, _, ok := step(value, name)
+		if !ok {
+			return nil, false
+		}
+		value = below
+	}
+	return value, true
+}
+
+// removal returns what removes a leaf. The key of an item is one: all are found before one is removed.
+func removal(value any, path []string) func() {
+	for ; len(path) > 1; path = path[1:] {
+		below, _, ok := step(value, path[0])
+		if !ok {
+			return func() {}
+		}
+		value = below
+	}
+	_, remove, ok := step(value, path[0])
+	if !ok {
+		return func() {}
+	}
+	return remove
+}
+
+// withoutEmpty returns a value without the nulls, maps and lists that are empty.
+func withoutEmpty(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, below := range v {
+			if v[name] = withoutEmpty(below); v[name] == nil {
+				delete(v, name)
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		var out []any
+		for _, item := range v {
+			if item = withoutEmpty(item); item != nil {
+				out = append(out, item)
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	}
+	return value
+}
+
+// setOf returns a set of paths in the form of FieldsV1.
+func setOf(t *testing.T, paths [][]string) *fieldpath.Set {
+	tree := fieldsOf{}
+	for _, path := range paths {
+		at := tree
+		for _, name := range path {
+			if _, ok := at[name]; !ok {
+				at[name] = fieldsOf{}
+			}
+			at = at[name].(fieldsOf)
+		}
+	}
+	set, err := fieldpath.Parse([]byte(jsonText(tree)))
+	require.NoError(t, err)
+	return set
+}

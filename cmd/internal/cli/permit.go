@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/printable"
+)
+
+func newPolicyPermit(env *process.Env) *cobra.Command {
+	var manager, operation, subresource, kind, reason string
+	var fields []string
+	cmd := &cobra.Command{
+		Use:   "permit FILE --manager NAME --field PATH",
+		Short: "Let a manager own a field, by a permission of a policy",
+		Long: `Permit adds a permission to the policy in FILE, which is created if it does not
+exist: the manager may own the fields, in objects of the kind. report --policy and
+plan --drift then list them no more. Comments in the file stay.
+
+Fields are patterns, see tenure policy --help; the name of the manager and the kind
+are taken as they are.
+
+Exit status: 0 on success, 1 on any error; then FILE is as it was.`,
+		Example: `  tenure policy permit tenure.yaml --manager my-operator --kind Deployment.apps \
+    --field .metadata.labels.env`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := policy.Permission{
+				Managers: []string{policy.Quote(manager)}, Operation: metav1.ManagedFieldsOperationType(operation),
+				Fields: fields, Reason: reason,
+			}
+			if kind != "" {
+				p.Kinds = []string{policy.Quote(kind)}
+			}
+			if cmd.Flags().Changed("subresource") {
+				p.Subresource = &subresource
+			}
+			return addPermission(env, args[0], p)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&manager, "manager", "", "`NAME` of the manager")
+	f.StringVar(&operation, "operation", "", "only by the `OPERATION` Apply or Update")
+	f.StringVar(&subresource, "subresource", "", "only through the subresource `NAME`, such as scale, or none as ''")
+	f.StringVar(&kind, "kind", "", "only in objects of `KIND`, such as Deployment.apps")
+	f.StringArrayVar(&fields, "field", nil, "the field at `PATH`, and all fields in it; may be given several times")
+	f.StringVar(&reason, "reason", "", "`TEXT` that says why")
+	_, _ = cmd.MarkFlagRequired("manager"), cmd.MarkFlagRequired("field")
+	return cmd
+}
+
+// addPermission adds a permission to the policy of a file.
+func addPermission(env *process.Env, file string, p policy.Permission) error {
+	if err := env.CheckInside(env.Path(file)); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	text, err := os.ReadFile(env.Path(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = []byte("apiVersion: "+policy.APIVersion+"\nkind: "+policy.Kind+"\n"), nil
+	}
+	if err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	if _, err := policy.Parse(text); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	data, err := printable.Marshal([]policy.Permission{p})
+	if err != nil {
+		return err
+	}
+	var of, added yaml.Node
+	if err := errors.Join(yaml.Unmarshal(text, &of), yaml.Unmarshal(data, &added)); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	root, items := of.Content[0], added.Content[0].Content
+	list := (*yaml.Node)(nil)
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == "permissions" {
+			list = root.Content[i+1]
+		}
+	}
+	if list == nil {
+		list = &yaml.Node{Kind: yaml.SequenceNode}
+		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "permissions"}, list)
+	}
+	if list.Kind != yaml.SequenceNode { // null
+		*list = yaml.Node{Kind: yaml.SequenceNode}
+	}
+	list.Content = append(list.Content, items...)
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := errors.Join(encoder.Encode(&of), encoder.Close()); err != nil {
+		return err
+	}
+	if _, err := policy.Parse(out.Bytes()); err != nil {
+		return err
+	}
+	if err := os.WriteFile(env.Path(file), out.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s: %s may own %s\n", printable.Text(file), printable.Text(p.Managers[0]),
+		printable.Text(strings.Join(p.Fields, ", ")))
+	return err
+}

@@ -1,0 +1,185 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fatih/color"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/lines"
+	"github.com/tenure-ssa/tenure/cmd/internal/page"
+	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/advice"
+	"github.com/tenure-ssa/tenure/ownership/blame"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
+	"github.com/tenure-ssa/tenure/ownership/excess"
+)
+
+// DriftView is the drift of an object.
+type DriftView struct {
+	*planning.Target
+	*planning.Drift
+}
+
+// IsEmpty reports whether nothing drifts.
+func (d *DriftView) IsEmpty() bool { return d.Drift == nil || len(d.Fields) == 0 }
+
+// WriteDrift writes what drifts in an object, what would end it, and what nobody owns.
+func (p Palette) WriteDrift(w io.Writer, suggest Suggest, d DriftView) {
+	if d.IsEmpty() {
+		return
+	}
+	rows := [][]cell{headings("DRIFT", "VALUE", "OWNER", "LAST WRITE")}
+	for i := range d.Fields {
+		row := driftRow(&d.Fields[i])
+		rows = append(rows, []cell{{row[0], color.FgCyan}, {row[1], color.FgYellow}, {row[2], 0}, {row[3], color.Faint}})
+	}
+	p.table(w, "  ", rows)
+	for _, f := range d.Fields {
+		fmt.Fprintf(w, "  %s\n", printable.Text(f.Path.Short()))
+		for _, way := range f.Ways {
+			fmt.Fprintf(w, "    %s\n      %s\n", printable.Text(way.Why), printable.Text(suggest.line(way)))
+		}
+	}
+	var nobodys []string
+	defaults := 0
+	for _, f := range d.Unowned {
+		if f.IsDefault {
+			defaults++
+		} else {
+			nobodys = append(nobodys, printable.Text(f.Path.Short()))
+		}
+	}
+	if len(nobodys) > 0 {
+		fmt.Fprintf(w, "  nobody owns %s, which is no drift: %s\n", printable.Counted(len(nobodys), "field", "fields"),
+			strings.Join(nobodys, " "))
+	}
+	if defaults > 0 {
+		fmt.Fprintf(w, "  nobody owns %s, which is no drift\n", printable.Counted(defaults, "default", "defaults"))
+	}
+}
+
+// driftRow returns the texts of a field that drifts: its path, its value, its owners, and their last writes.
+func driftRow(f *planning.Drifted) []string {
+	var owners, times []string
+	for _, o := range f.Owners {
+		owners = append(owners, describeKey(o.Key()))
+		last := "unknown"
+		if o.Time != nil && o.Time.Unix() > 0 {
+			last = o.Time.UTC().Format(time.RFC3339)
+		}
+		times = append(times, last)
+	}
+	value, _ := conflictreport.Texts(hide(f.Value, nil, hidden), nil)
+	return []string{printable.Text(f.Path.Short()), value, strings.Join(owners, ", "), strings.Join(times, ", ")}
+}
+
+// DriftCount counts what drifts.
+type DriftCount struct{ Fields, Objects int }
+
+func (c *DriftCount) add(d DriftView) {
+	if !d.IsEmpty() {
+		c.Fields += len(d.Fields)
+		c.Objects++
+	}
+}
+
+// Write writes the last line of what drifts. end follows the numbers.
+func (c DriftCount) Write(w io.Writer, end string) error {
+	if c.Fields == 0 {
+		_, err := fmt.Fprintln(w, "drift: none")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "drift: %s of %s%s\n", printable.Counted(c.Fields, "field", "fields"),
+		printable.Counted(c.Objects, "object", "objects"), end)
+	return err
+}
+
+// CountDrift counts what drifts in objects.
+func CountDrift(all []DriftView) (c DriftCount) {
+	for _, d := range all {
+		c.add(d)
+	}
+	return c
+}
+
+// driftJSON is a field that drifts, for programs.
+type driftJSON struct {
+	excess.Drifted
+	Ways []advice.Suggestion `json:"ways,omitempty"`
+}
+
+// driftJSON returns what drifts, and what nobody owns.
+func (s Suggest) driftJSON(d *planning.Drift) (drift []driftJSON, unowned []excess.Drifted) {
+	if d == nil {
+		return nil, nil
+	}
+	for _, f := range d.Fields {
+		one := driftJSON{Drifted: f.Drifted}
+		one.Value = hide(f.Value, nil, hidden)
+		for _, way := range f.Ways {
+			one.Ways = append(one.Ways, s.with(way))
+		}
+		drift = append(drift, one)
+	}
+	for _, f := range d.Unowned {
+		f.Value = hide(f.Value, nil, hidden)
+		unowned = append(unowned, f)
+	}
+	return drift, unowned
+}
+
+// DriftData returns the drift of objects for programs.
+func DriftData(suggest Suggest, all []DriftView) any {
+	type object struct {
+		Object    string           `json:"object"`
+		Namespace string           `json:"namespace,omitempty"`
+		Drift     []driftJSON      `json:"drift"`
+		Unowned   []excess.Drifted `json:"unowned,omitempty"`
+	}
+	out := []object{}
+	for _, d := range all {
+		one := object{Object: d.Reference(), Namespace: d.Namespace}
+		one.Drift, one.Unowned = suggest.driftJSON(d.Drift)
+		out = append(out, one)
+	}
+	return map[string]any{"objects": out}
+}
+
+// addDrift adds to the object of a page what drifts in it.
+func (s Suggest) addDrift(o *page.Object, d *planning.Drift) {
+	if d == nil || len(d.Fields) == 0 {
+		return
+	}
+	fields := page.Table{Title: "Drift", Head: []string{"Field", "Value", "Owner", "Last write"}}
+	ways := page.Table{Title: "What ends the drift", Head: []string{"Field", "Way", "Command"}}
+	for i := range d.Fields {
+		f := &d.Fields[i]
+		fields.Rows = append(fields.Rows, driftRow(f))
+		o.Marks[f.Path.String()] = page.Drift
+		for _, way := range f.Ways {
+			ways.Rows = append(ways.Rows, []string{printable.Text(f.Path.Short()), printable.Text(way.Why),
+				printable.Text(s.line(way))})
+		}
+	}
+	o.Tables = append(o.Tables, fields, ways)
+}
+
+// WriteDriftPage writes the objects with drift as a page.
+func WriteDriftPage(w io.Writer, suggest Suggest, all []DriftView, now time.Time) error {
+	objects := []page.Object{}
+	for _, d := range all {
+		report, err := blame.New(Hide(d.Target.Object), blame.Options{Now: now, Type: d.Kind.Typ})
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.Title(), err)
+		}
+		o := page.Object{Title: d.Title(), Outcome: "drift", Marks: map[string]page.Mark{}, Notes: report.Notes(),
+			Lines: lines.Of(report)}
+		suggest.addDrift(&o, d.Drift)
+		objects = append(objects, o)
+	}
+	return page.Write(w, "Drift", aboutObjects(objects), objects)
+}

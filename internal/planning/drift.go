@@ -1,0 +1,176 @@
+package planning
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/ownership/advice"
+	"github.com/tenure-ssa/tenure/ownership/excess"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Drift is the drift of an object, see [excess.FindDrift], with the ways to end it.
+type Drift struct {
+	Fields  []Drifted
+	Unowned []excess.Drifted
+}
+
+// Drifted is a field that drifts.
+type Drifted struct {
+	excess.Drifted
+	Ways []advice.Suggestion
+}
+
+// FindDrift finds what drifts in the live object of the plan. The ways to remove it are tried, as leftovers are.
+func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking Asking, rules *policy.Policy) error {
+	p.Drift = &Drift{}
+	if p.Desired.Object == nil {
+		return nil
+	}
+	found, err := excess.FindDrift(place.Wrap(p.Desired.Object), excess.DriftOptions{
+		Type: p.Kind.Typ, Manifest: withData(p.Tree), Applier: p.Desired.Manager, Policy: rules, Defaulter: p.Options.Defaulter,
+	})
+	p.Drift.Unowned = found.Unowned
+	for _, f := range found.Fields {
+		ways := waysOf(p.Target, f, p.Desired.Manager)
+		ways = slices.DeleteFunc(ways, func(s advice.Suggestion) bool {
+			move, ok := s.Action.(advice.Move)
+			return ok && !p.removesAfter(ctx, now, asking, move.Move, f)
+		})
+		p.Drift.Fields = append(p.Drift.Fields, Drifted{f, ways})
+	}
+	return err
+}
+
+// removesAfter reports whether the next apply removes a field after a move.
+func (p *Planned) removesAfter(
+	ctx context.Context, now func() time.Time, asking Asking, move ownership.Move, f excess.Drifted,
+) bool {
+	w := p.Desired.Stored()
+	moved, err := w.Mover(now).Do(ctx, place.Wrap(w.Object), move)
+	if err != nil {
+		return false
+	}
+	field := fieldpath.NewSet(f.Path)
+	_, ok, err := p.promise(ctx, asking, moved.Object, func(removes *fieldpath.Set) bool {
+		return len(f.Owners) > 1 || !removes.AtOrBelow(field).IsEmpty()
+	})
+	return ok && err == nil
+}
+
+// promise returns what the next apply removes, and whether it unblocks, once the object is live; ok is false if that is
+// not wanted, not known, or refused by the server.
+func (p *Planned) promise(
+	ctx context.Context, asking Asking, live runtime.Object, isWanted func(removes *fieldpath.Set) bool,
+) (promise advice.Promise, ok bool, err error) {
+	w := p.Desired.Stored()
+	next, err := p.next(ctx, w, live)
+	if err != nil {
+		return promise, false, err
+	}
+	promise.Unblocks = p.Outcome == plans.Conflict && next.Outcome != plans.Conflict
+	if next.Outcome == plans.Conflict { // what it removes once they are resolved
+		forced := *p
+		forced.Options.Force = true
+		if next, err = forced.next(ctx, w, live); err != nil {
+			return promise, false, err
+		}
+	}
+	if promise.Removes = p.removedBy(next, nil); !isWanted(fieldpath.NewSet(promise.Removes...)) {
+		return promise, false, nil
+	}
+	if asking.take(p.Target) {
+		served, err := p.send(ctx, asking, next)
+		if err != nil && !apierrors.IsForbidden(err) {
+			return promise, false, nil //nolint:nilerr // it does not work
+		}
+		promise.Removes = p.removedBy(next, served)
+	}
+	return promise, isWanted(fieldpath.NewSet(promise.Removes...)), nil
+}
+
+// DriftOf finds what drifts in an object without a manifest: what no manager who may own it owns.
+func DriftOf(t *place.Target, rules *policy.Policy) (d Drift, err error) {
+	if t.Kind.Unknown != nil {
+		return d, t.Kind.Unknown
+	}
+	obj := place.Wrap(t.Object)
+	found, err := excess.FindDrift(obj, excess.DriftOptions{
+		Type: t.Kind.Typ, Policy: rules, Defaulter: t.PlanOptions(false).Defaulter,
+	})
+	d.Unowned = found.Unowned
+	entries, _ := managedfields.Read(obj)
+	for _, f := range found.Fields {
+		var appliers []string
+		for i := range entries {
+			e := &entries[i]
+			owner := policy.Owner{Manager: e.Manager, Operation: e.Operation}
+			if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" &&
+				rules.Permits(metadataOf(t), owner, f.Path) {
+				appliers = append(appliers, e.Manager)
+			}
+		}
+		applier := ""
+		if len(appliers) == 1 {
+			applier = appliers[0]
+		}
+		d.Fields = append(d.Fields, Drifted{f, waysOf(t, f, applier)})
+	}
+	return d, err
+}
+
+// waysOf returns the ways to end the drift of a field. applier is who may remove it; empty if that is not known.
+func waysOf(t *place.Target, f excess.Drifted, applier string) (out []advice.Suggestion) {
+	first := f.Owners[0]
+	out = append(out, advice.TakeIn(ObjectsOf(t), f.Path, first.Key()),
+		advice.Permit(t.Kind.GroupKind().String(), patternOf(t, f), first.Key()))
+	for _, owner := range f.Owners {
+		if applier != "" {
+			out = append(out, advice.LetRemove(ObjectsOf(t), f.Path, owner.Key(), applier, len(f.Owners) == 1))
+		}
+	}
+	return out
+}
+
+// patternOf returns a pattern of policies for a field: its text, unless that is another pattern.
+func patternOf(t *place.Target, f excess.Drifted) string {
+	text := f.Path.String()
+	p := policy.Policy{Permissions: []policy.Permission{{Fields: []string{text}}}}
+	if p.Permits(metadataOf(t), f.Owners[0].Owner, f.Path) {
+		return text
+	}
+	return policy.Exactly(f.Path)
+}
+
+func metadataOf(t *place.Target) *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: t.Name, Namespace: t.Namespace}}
+	out.SetGroupVersionKind(t.Kind.GroupVersionKind)
+	return out
+}
+
+// withData returns the manifest of a Secret with the keys of its stringData in data, where a server moves them.
+func withData(tree map[string]any) map[string]any {
+	given, _ := tree["stringData"].(map[string]any)
+	if len(given) == 0 || !secrets.Is(tree) {
+		return tree
+	}
+	tree, data := maps.Clone(tree), map[string]any{}
+	if known, ok := tree["data"].(map[string]any); ok {
+		data = maps.Clone(known)
+	}
+	maps.Copy(data, given)
+	tree["data"] = data
+	return tree
+}
