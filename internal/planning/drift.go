@@ -40,7 +40,8 @@ func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking As
 		return nil
 	}
 	found, err := excess.FindDrift(place.Wrap(p.Desired.Object), excess.DriftOptions{
-		Type: p.Kind.Typ, Manifest: withData(p.Tree), Applier: p.Desired.Manager, Policy: rules, Defaulter: p.Options.Defaulter,
+		Type: p.Kind.Typ, Manifest: withData(p.Tree), Applier: p.Desired.Manager, Policy: rules,
+		Defaulter: p.Options.Defaulter,
 	})
 	p.Drift.Unowned = found.Unowned
 	for _, f := range found.Fields {

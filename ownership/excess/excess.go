@@ -7,9 +7,9 @@
 //		fmt.Println(f) // deployment.apps/web in shop: .spec.replicas: my-operator (Update) owns it since …
 //	}
 //
-// A manager may own what [policy.Policy.Permits]. A component of the control plane is not judged, nor is a write through
-// the status subresource. [Find] judges the managers that the policy names. [FindDrift] judges all of them, and finds the
-// fields that nobody who may owns, and that a manifest lacks.
+// A manager may own what [policy.Policy.Permits]. A component of the control plane is not judged, nor is a write
+// through the status subresource. [Find] judges the managers that the policy names. [FindDrift] judges all of them: it
+// finds the fields that a manifest lacks, and that have owners, but none who may own them.
 package excess
 
 import (

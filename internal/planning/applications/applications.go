@@ -1,5 +1,5 @@
-// Package applications reads which objects an application has, from what its tool keeps: the inventory of a Flux object,
-// the resources of an Argo CD Application, the manifest of a Helm release, the parent of an ApplySet.
+// Package applications reads which objects an application has, from what its tool keeps: the inventory of a Flux
+// object, the resources of an Argo CD Application, the manifest of a Helm release, the parent of an ApplySet.
 //
 //	ref, err := applications.Parse("kustomization/flux-system/apps", "")
 //	...

@@ -98,8 +98,8 @@ func (s *ApplySet) candidates() place.Candidates {
 	}
 }
 
-// AddMember returns an intent with the label of the members, as kubectl adds it before it applies it. A metadata that is
-// no object is left to the plan of the intent, which says what is wrong.
+// AddMember returns an intent with the label of the members, which kubectl adds before it applies. A metadata that is no
+// object is left to the plan of the intent, which says what is wrong.
 func (s *ApplySet) AddMember(tree map[string]any) (map[string]any, error) {
 	metadata, ok := tree["metadata"].(map[string]any)
 	given, isMap := metadata["labels"].(map[string]any)

@@ -25,7 +25,8 @@ import (
 // Each revision is a Secret with labels.
 func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	selector := "owner=helm,name=" + ref.Name
-	found, err := place.Find(ctx, p, place.Selection{Args: []string{"secrets"}, Selector: selector, Namespace: ref.Namespace})
+	s := place.Selection{Args: []string{"secrets"}, Selector: selector, Namespace: ref.Namespace}
+	found, err := place.Find(ctx, p, s)
 	if err != nil {
 		return nil, err
 	}

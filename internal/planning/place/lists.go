@@ -110,8 +110,8 @@ func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concur
 	p.fetched = p.fetch(ctx, p.liveGroups(ctx, intents), concurrency)
 }
 
-// fetch reads the objects of groups, by lists where that is cheaper; as JSON; nil for one that does not exist. It leaves out what
-// can't be read.
+// fetch reads the objects of groups as JSON, by lists where that is cheaper; nil for one that does not exist. It leaves
+// out what can't be read.
 func (p *Cluster) fetch(ctx context.Context, groups []*liveGroup, concurrency int) map[liveKey][]byte {
 	found := map[liveKey][]byte{}
 	var mu sync.Mutex
