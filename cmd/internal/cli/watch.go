@@ -171,10 +171,14 @@ func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error
 			return err
 		}
 		s := cluster.Selection{Namespace: namespace, Selector: f.selector, Fields: f.fields}
-		observe := func(e cluster.Event) error { return w.observe(e, f.env.Now()) }
-		redraw := func() error { return w.redraw(w.screen.Draw) }
-		return follow(ctx, f.env, c.Client, following{kinds, s, len(args) > 0, f.duration}, observe, redraw)
+		return w.follow(ctx, c.Client, following{kinds, s, len(args) > 0, f.duration})
 	})
+}
+
+// follow observes what it follows, and redraws the table.
+func (w *watcher) follow(ctx context.Context, c *cluster.Cluster, f following) error {
+	observe := func(e cluster.Event) error { return w.observe(e, w.env.Now()) }
+	return follow(ctx, w.env, c, f, observe, func() error { return w.redraw(w.screen.Draw) })
 }
 
 // watchMembers watches the objects of the application of --app, as its inventory is at the start.
@@ -204,7 +208,7 @@ func (f *watchFlags) watchMembers(ctx context.Context, c *place.Cluster, w *watc
 	if len(kinds) == 0 {
 		return fmt.Errorf("--app %s: %w", f.app, errNoObjects)
 	}
-	return w.watch(ctx, c.Client, kinds, s, true, f.duration)
+	return w.follow(ctx, c.Client, following{kinds, s, true, f.duration})
 }
 
 // watcher reports what a tracker finds.
