@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 
 	yamlv2 "go.yaml.in/yaml/v2"
@@ -39,8 +40,8 @@ func (e *TooLargeError) Error() string {
 
 // Check returns an error if the aliases in a YAML document of a file add more than MaxAdded to it.
 func Check(file []byte) error {
-	if !bytes.ContainsRune(file, '*') || !bytes.ContainsRune(file, '&') {
-		return nil // most files have no alias
+	if !MayHaveAliases(bytes.NewReader(file)) {
+		return nil
 	}
 	// A decoder of one document reads what a decoder of several does not take for one, such as --- {a: b}.
 	if _, err := Outline(file, max(MaxAdded, len(file))); err != nil {
@@ -53,6 +54,20 @@ func Check(file []byte) error {
 		}
 		if _, err := Outline(document, max(MaxAdded, len(document))); err != nil {
 			return err
+		}
+	}
+}
+
+// MayHaveAliases reports whether a file may have aliases; most files have none. It keeps nothing of the file, and
+// ignores errors of reading.
+func MayHaveAliases(file io.Reader) bool {
+	var hasAlias, hasAnchor bool
+	part := make([]byte, 64<<10)
+	for n, err := file.Read(part); ; n, err = file.Read(part) {
+		hasAlias = hasAlias || bytes.IndexByte(part[:n], '*') >= 0
+		hasAnchor = hasAnchor || bytes.IndexByte(part[:n], '&') >= 0
+		if hasAlias && hasAnchor || err != nil {
+			return hasAlias && hasAnchor
 		}
 	}
 }

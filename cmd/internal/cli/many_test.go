@@ -138,6 +138,31 @@ func TestManyPlans(t *testing.T) {
 		"configmap/c-0 in a: no conflict")
 }
 
+// A list of live objects is read page by page, in any order of the documents, and given up where reads of single objects
+// cost less.
+func TestPagesOfLists(t *testing.T) {
+	const each = 600 // a page has 500
+	c := newCountingCluster(t, each)
+	names := []string{"a/new", "a/absent"}
+	for i := range each {
+		names = append(names, fmt.Sprintf("a/c-%d", each-1-i))
+	}
+	require.Contains(t, c.run(1, "plan", "-f", c.manifests(names...), "--offline"),
+		"602 objects: 300 unchanged, 0 ownership only, 302 changed, 0 conflict, 0 failed\n")
+	require.EqualValues(t, 2, c.lists.Load())
+	require.Zero(t, c.gets.Load())
+
+	c.lists.Store(0)
+	names = []string{"a/new", "a/c-9"} // those of the second page
+	for i := 590; i < each; i++ {
+		names = append(names, fmt.Sprintf("a/c-%d", i))
+	}
+	require.Contains(t, c.run(1, "plan", "-f", c.manifests(names...), "--offline"),
+		"12 objects: 5 unchanged, 0 ownership only, 7 changed, 0 conflict, 0 failed\n")
+	require.EqualValues(t, 1, c.lists.Load())
+	require.EqualValues(t, len(names), c.gets.Load())
+}
+
 // More documents than are planned together have the same plans: those of the same command for each document.
 func TestBatches(t *testing.T) {
 	const each = 300

@@ -163,8 +163,8 @@ func (f *planFlags) checkFlags() error {
 func (f *planFlags) printPlans() error {
 	// The garbage of a plan is small and its end near: collecting it less often saves a fifth of the time, and much
 	// memory is what it must not cost.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	if f.packs = true; !f.apply && f.format != "html" { // these keep what they need in the end
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), planMemory)))
 	}
 	if err := f.checkFlags(); err != nil {

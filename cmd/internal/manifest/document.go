@@ -2,6 +2,7 @@
 package manifest
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -91,7 +92,9 @@ func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 		source := env.Relative(info.Source)
 		if !noted[info.Source] && in.Kustomize == "" {
 			noted[info.Source] = true
-			noteTwice(env.Stderr, source, r.text(info.Source))
+			text := r.open(info.Source)
+			noteTwice(env.Stderr, source, text)
+			_ = text.Close()
 		}
 		var docs []document.Document
 		docs, errs = document.Flatten(source, "", info.Object, nil, errs)
@@ -137,8 +140,8 @@ func isURL(name string) bool {
 
 // noteTwice warns of duplicate keys in a YAML file: the last one counts, as in kubectl. Text that is not YAML is left
 // to the reader, which reports it.
-func noteTwice(w io.Writer, source string, data []byte) {
-	for docs := yaml.NewDecoder(bytes.NewReader(data)); ; {
+func noteTwice(w io.Writer, source string, text io.Reader) {
+	for docs := yaml.NewDecoder(bufio.NewReaderSize(text, 64<<10)); ; {
 		var doc yaml.Node
 		if docs.Decode(&doc) != nil {
 			return

@@ -34,15 +34,29 @@ func checkFiles(env *process.Env, name string, recursive bool) error {
 			if err := env.CheckInside(path); err != nil || entry.Type()&fs.ModeNamedPipe != 0 {
 				return err
 			}
-			var unread *fs.PathError
-			if _, err := readFile(env, path); err != nil && !errors.As(err, &unread) {
-				return err
-			}
-			return nil
+			return checkFile(env, path)
 		})
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkFile checks what the aliases of a file become, and keeps only a file that may have some. The builder reports
+// errors of reading.
+func checkFile(env *process.Env, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	if !expansion.MayHaveAliases(file) {
+		return nil
+	}
+	var unread *fs.PathError
+	if _, err := readFile(env, path); err != nil && !errors.As(err, &unread) {
+		return err
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -26,12 +27,23 @@ var (
 	separator = regexp.MustCompile(`(?m)^---[ \t\r]*(?:#.*)?\n`)
 )
 
-// text returns the text of a source; nothing for URLs.
-func (r *reader) text(source string) []byte {
+// open returns the text of a source; nothing for URLs.
+func (r *reader) open(source string) io.ReadCloser {
 	if text, ok := r.texts[source]; ok {
-		return text
+		return io.NopCloser(bytes.NewReader(text))
 	}
-	text, _ := os.ReadFile(source)
+	file, err := os.Open(source)
+	if err != nil {
+		return io.NopCloser(bytes.NewReader(nil))
+	}
+	return file
+}
+
+// text returns the whole text of a source.
+func (r *reader) text(source string) []byte {
+	file := r.open(source)
+	defer file.Close()
+	text, _ := io.ReadAll(file)
 	return text
 }
 
