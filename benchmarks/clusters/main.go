@@ -25,8 +25,6 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
 
 func main() {
@@ -88,13 +86,11 @@ func (b *bench) build(ctx context.Context) (err error) {
 // measure measures verbs in a cluster of n Deployments.
 func (b *bench) measure(ctx context.Context, n int) error {
 	given, changed := filepath.Join(b.folder, "given.yaml"), filepath.Join(b.folder, "changed.yaml")
-	err := errors.Join(writeManifests(given, n, "registry.example.dev/shop/web:1"),
-		writeManifests(changed, n, "registry.example.dev/shop/web:2"))
-	if err != nil {
+	if err := errors.Join(writeManifests(given, n, 1), writeManifests(changed, n, 2)); err != nil {
 		return err
 	}
 	fmt.Printf("\n| %d Deployments | time | CPU | peak memory |\n| --- | ---: | ---: | ---: |\n", n)
-	err = b.with(ctx, func(kubeconfig string) error {
+	err := b.with(ctx, func(kubeconfig string) error {
 		for _, line := range []string{
 			"plan --apply --yes -f " + given, "plan -f " + given, "plan --offline -f " + changed, "plan -f " + changed,
 			"plan -o json -f " + changed, "report -A", "get deployments -A", "get deployments -A -o json",
@@ -118,24 +114,57 @@ func (b *bench) measure(ctx context.Context, n int) error {
 	})
 }
 
+// deployment is a manifest, with a name and the tag of an image.
+const deployment = `---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: %[1]s
+  namespace: default
+  labels:
+    app: %[1]s
+    team: shop
+spec:
+  replicas: 2
+  selector:
+    matchLabels:
+      app: %[1]s
+  template:
+    metadata:
+      labels:
+        app: %[1]s
+        team: shop
+    spec:
+      containers:
+        - name: app
+          image: registry.example.dev/shop/web:%[2]d
+          ports:
+            - name: http
+              containerPort: 8080
+          env:
+            - name: LOG_LEVEL
+              value: info
+          resources:
+            requests:
+              cpu: 100m
+              memory: 128Mi
+            limits:
+              memory: 256Mi
+          readinessProbe:
+            httpGet:
+              path: /healthz
+              port: http
+`
+
 // writeManifests writes manifests of n Deployments into a file.
-func writeManifests(path string, n int, image string) error {
-	const mark = "name-of-object"
-	d := objects.Intent(objects.Deployment())
-	d.SetNamespace("default")
-	d.SetName(mark)
-	objects.Item(d, "name", "app", "spec", "template", "spec", "containers")["image"] = image
-	text, err := yaml.Marshal(d.Object)
-	if err != nil {
-		return err
-	}
+func writeManifests(path string, n, tag int) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(file)
 	for i := range n {
-		fmt.Fprintf(out, "---\n%s", bytes.ReplaceAll(text, []byte(mark), fmt.Appendf(nil, "web-%05d", i)))
+		fmt.Fprintf(out, deployment, fmt.Sprintf("web-%05d", i), tag)
 	}
 	return errors.Join(out.Flush(), file.Close())
 }
