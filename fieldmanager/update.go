@@ -248,7 +248,8 @@ func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	tree := u.UnstructuredContent()
 	metadata, _ := tree["metadata"].(map[string]any)
 	metadataType, _ := m.typ.Child(fieldpath.FieldElement("metadata"))
-	if isGranular := metadataType == nil || metadataType.Map != nil && !metadataType.Map.IsAtomic(); !isGranular || len(metadata) < 2 {
+	isGranular := metadataType == nil || metadataType.Map != nil && !metadataType.Map.IsAtomic()
+	if !isGranular || len(metadata) < 2 {
 		return nil
 	}
 	return tree

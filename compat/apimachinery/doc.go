@@ -16,9 +16,9 @@
 // # What is the same
 //
 // Arguments and results have the hub version: Go structs or unstructured objects, also of internal types without an API
-// version. They are always converted to the version of the request; the merged object gets its defaults and is converted
-// back. Entries of other versions are compared through the hub. Update changes the managed fields of its argument.
-// Owners, conflicts and stored objects are upstream's, except as listed in doc/differences.md.
+// version. They are always converted to the version of the request; the merged object gets its defaults and is
+// converted back. Entries of other versions are compared through the hub. Update changes the managed fields of its
+// argument. Owners, conflicts and stored objects are upstream's, except as listed in doc/differences.md.
 //
 // # What differs
 //

@@ -239,6 +239,7 @@ func (p *Policy) Permits(obj *metav1.PartialObjectMetadata, owner Owner, field f
 // Names reports whether a permission or a rule names a manager: one that says for whom it is, and is for it.
 func (p *Policy) Names(manager string) bool {
 	isNamed := func(managers []string) bool { return len(managers) > 0 && anyOf(managers, manager) }
-	return p != nil && (slices.ContainsFunc(p.Permissions, func(permission Permission) bool { return isNamed(permission.Managers) }) ||
+	names := func(permission Permission) bool { return isNamed(permission.Managers) }
+	return p != nil && (slices.ContainsFunc(p.Permissions, names) ||
 		slices.ContainsFunc(p.Rules, func(r Rule) bool { return isNamed(r.Managers) }))
 }

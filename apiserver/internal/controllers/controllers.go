@@ -1,6 +1,6 @@
 // Package controllers is what a server does beside serving requests. Three controllers do what storing objects needs:
-// they delete the contents of deleted Namespaces and the objects of deleted CustomResourceDefinitions, and they store the
-// rules that ClusterRoles aggregate. Followers keep a server up to date with what other servers of its store write.
+// they delete the contents of deleted Namespaces and the objects of deleted CustomResourceDefinitions, and they store
+// the rules that ClusterRoles aggregate. Followers keep a server up to date with what other servers of its store write.
 package controllers
 
 import (
@@ -79,9 +79,9 @@ var (
 	rolesPrefix     = resources.PrefixOf(schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterroles"})
 )
 
-// HandleWrite does what the write of an object needs, before the response: it is called after every write to the storage
-// with this prefix, and of the object with this name. So a custom resource is served when the client gets the response
-// for its definition.
+// HandleWrite does what the write of an object needs, before the response: it is called after every write to the
+// storage with this prefix, and of the object with this name. So a custom resource is served when the client gets the
+// response for its definition.
 func (c *Controllers) HandleWrite(ctx context.Context, prefix, name string) {
 	dir, plural := path.Split(prefix)
 	switch {

@@ -183,7 +183,9 @@ func (l list) ListAPIResources() []metav1.APIResource {
 		}
 		out = append(out, resource)
 		for _, s := range r.Subresources {
-			resource := metav1.APIResource{Name: r.Plural + "/" + s.Name, Namespaced: r.Namespaced, Kind: s.Kind.Kind, Verbs: s.Verbs}
+			resource := metav1.APIResource{
+				Name: r.Plural + "/" + s.Name, Namespaced: r.Namespaced, Kind: s.Kind.Kind, Verbs: s.Verbs,
+			}
 			if s.Kind.GroupVersion() != r.GroupVersion() {
 				resource.Group, resource.Version = s.Kind.Group, s.Kind.Version
 			}

@@ -37,7 +37,8 @@ func (in *Inputs) Read(env *process.Env) (out []document.Document, err error) {
 }
 
 // Each calls see with all documents, which the builder of kubectl reads one after the other. Items of lists are
-// documents of their own. What could not be read is a document with an error; if there is nothing else, it is the error.
+// documents of their own. What could not be read is a document with an error; if there is nothing else, it is the
+// error.
 func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 	if len(in.Filenames) > 0 && in.Kustomize != "" {
 		return errors.New("only one of -f or -k can be specified")

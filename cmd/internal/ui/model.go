@@ -1,5 +1,5 @@
-// Package ui serves a page that follows the objects of a cluster: who owns what, what just changed and by whom, and what
-// wants a decision. A [Model] has what the page shows, and [Model.Handler] serves it. The page writes nothing.
+// Package ui serves a page that follows the objects of a cluster: who owns what, what just changed and by whom, and
+// what wants a decision. A [Model] has what the page shows, and [Model.Handler] serves it. The page writes nothing.
 //
 // A Model gets only what may be shown of an object, so that no value of a Secret can reach the page.
 package ui

@@ -76,8 +76,8 @@ func asset(name string) string {
 	return string(data)
 }
 
-// isForeign reports whether another page sends a request, as far as the browser says. It may lead to the page itself, as
-// a file does that opens it, but can't read it then.
+// isForeign reports whether another page sends a request, as far as the browser says. It may lead to the page itself,
+// as a file does that opens it, but can't read it then.
 func isForeign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return true

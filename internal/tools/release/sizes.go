@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// sizes prints how large the programs are for this machine, by the flags of the build, and what takes the space with the
-// tags of a release, as two tables in Markdown.
+// sizes prints how large the programs are for this machine, by the flags of the build, and what takes the space with
+// the tags of a release, as two tables in Markdown.
 func (all *modules) sizes() error {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {

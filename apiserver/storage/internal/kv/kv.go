@@ -176,7 +176,9 @@ func (s *Store) Get(key string, revision int64) (*Version, int64, error) {
 
 // List returns the versions of the keys from start to before end at a revision, in the order of the keys: at most
 // limit if that is not 0. It returns the number of all of them and the revision that was read.
-func (s *Store) List(start, end string, revision, limit int64) (versions []*Version, count, readRevision int64, err error) {
+func (s *Store) List(start, end string, revision, limit int64) (
+	versions []*Version, count, readRevision int64, err error,
+) {
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
