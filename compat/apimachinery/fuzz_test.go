@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -194,9 +195,11 @@ func (h host) write(g *oracle.Gen, stored runtime.Object, intents map[string]map
 	return w
 }
 
+var allModels = sync.OnceValue(host{}.models)
+
 // fields are what writes of widgets have beside their metadata.
 func fields(version string) map[string]*spec.Schema {
-	all := host{}.models()
+	all := allModels()
 	content := all[version].Properties["spec"]
 	return map[string]*spec.Schema{"spec": &content, "status": all["status"]}
 }
