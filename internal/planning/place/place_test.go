@@ -400,7 +400,7 @@ func TestWithoutValues(t *testing.T) {
 
 // TestAsShown: what was confirmed is written to the version that was shown, or not at all.
 func TestAsShown(t *testing.T) {
-	p := files(t, "", configMap)
+	p := files(t, "", configMap, deployment)
 	target := live(t, p, configMap)
 	require.Equal(t, parse(t, configMap), target.AsShown(parse(t, configMap)), "no version")
 	versioned := parse(t, configMap)
@@ -410,8 +410,14 @@ func TestAsShown(t *testing.T) {
 	_, err := ApplyShown(t.Context(), p, target, target.Object, cluster.WriteOptions{Manager: "m"})
 	require.NoError(t, err)
 	target.set(nil)
-	_, err = ApplyShown(t.Context(), p, target, parse(t, configMap), cluster.WriteOptions{Manager: "m"})
-	require.ErrorIs(t, err, errCreated)
+	missing := live(t, p, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: other}}")
+	errs := Created(t.Context(), files(t, "", configMap, deployment), []*Desired{
+		{Target: target, Tree: parse(t, configMap)},
+		{Target: missing, Tree: parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: other}}")},
+		{Target: live(t, files(t, "", deployment), deployment)},
+	}, 1)
+	require.ErrorIs(t, errs[0], errCreated)
+	require.Equal(t, []error{nil, nil}, errs[1:], "one that still does not exist, and one that did")
 	require.True(t, target.MayWrite(t.Context(), p, ""), "files have no permissions")
 }
 
