@@ -15,6 +15,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
+// setByServer is the metadata that only servers set: the annotation is Kubernetes' own, for an API group that is gone.
+var setByServer = managedfields.Unowned().Union(fieldpath.NewSet(
+	fieldpath.NewPath("metadata", "annotations", "deprecated.daemonset.template.generation"),
+))
+
 // DriftOptions say what accounts for the fields of an object.
 type DriftOptions struct {
 	// Type is the type of the object's kind, at the object's version.
@@ -81,7 +86,7 @@ func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	if o.Type == nil {
 		return out, errors.New("expected a type, got nil")
 	}
-	leaves := o.Type.FieldSet(tree).Leaves().Difference(managedfields.Unowned())
+	leaves := o.Type.FieldSet(tree).Leaves().Difference(setByServer)
 	status := fieldpath.NewSet(fieldpath.NewPath("status"))
 	d := drift{DriftOptions: o, tree: tree, leaves: leaves.RecursiveDifference(status)}
 	if o.Manifest != nil {

@@ -68,9 +68,9 @@ func TestAdviceAtRandom(t *testing.T) {
 		}
 		t.Log(seed, followed)
 	}
-	wanted := []string{"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy"}
+	wanted := []string{"upgrade", "conflicts", "promise keeps", "promise done", "promise removes", "policy"}
 	if count > 1 { // they are rare
-		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch")
+		wanted = append(wanted, "drop", "transfer", "adopt", "promise unblocks", "watch")
 	}
 	for _, kind := range wanted {
 		require.Positive(t, followed[kind], "%s: %v", kind, followed)

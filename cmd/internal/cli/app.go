@@ -49,8 +49,8 @@ func (f *appFlags) readApp(of *placeFlags, p place.Place) (*applications.Applica
 func (f *appFlags) objects(of *placeFlags, p place.Place, app *applications.Application) ([]*place.Target, error) {
 	targets, missing, err := app.Objects(of.env.Context, p, defaultConcurrency)
 	if len(missing) > 0 {
-		fmt.Fprintf(of.env.Stderr, "note: %s names %s that do not exist: %s\n", printable.Text(app.Source),
-			printable.Counted(len(missing), "object", "objects"), strings.Join(missing, ", "))
+		fmt.Fprintf(of.env.Stderr, "note: %s names %s: %s\n", printable.Text(app.Source),
+			printable.Counted(len(missing), "object that does not exist", "objects that do not exist"), strings.Join(missing, ", "))
 	}
 	return targets, err
 }

@@ -71,7 +71,7 @@ func TestChildArguments(t *testing.T) {
 		}
 		return err
 	}))
-	require.Equal(t, []string{"helm.go", "diff.go"}, starting, "what others start is not tested")
+	require.Equal(t, []string{"ui.go", "helm.go", "diff.go"}, starting, "what others start is not tested")
 
 	dir, recorded := newRecorder(t)
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\ndata: {a: "

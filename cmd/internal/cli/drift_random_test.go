@@ -42,7 +42,11 @@ func TestDriftAtRandom(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	for _, what := range []string{"drift", "none", "item", "permitted", "default", "unowned"} {
+	wanted := []string{"drift", "none", "permitted", "default", "unowned"}
+	if count > 2 { // they are rare
+		wanted = append(wanted, "item")
+	}
+	for _, what := range wanted {
 		require.Positive(t, seen[what], what)
 	}
 }
@@ -144,7 +148,8 @@ func (d *driftTwin) walk(path []string, fields fieldsOf) {
 			d.walk(append(slices.Clone(path), name), below.(fieldsOf))
 		}
 	}
-	if isLeaf && len(path) > 0 && path[0] != "f:status" {
+	isServers := slices.Contains(path, "f:deprecated.daemonset.template.generation")
+	if isLeaf && len(path) > 0 && path[0] != "f:status" && !isServers {
 		d.leaf(path)
 	}
 }

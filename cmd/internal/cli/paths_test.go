@@ -28,6 +28,8 @@ var pathReaders = map[string][]struct{ line, want string }{
 	"field": {
 		{"transfer --live live.json --from bob --to carol --dry-run --field PATH", "    PATH\n"},
 		{"release --live live.json --from bob --dry-run --field PATH", "    PATH\n"},
+		{"extract --live live.json --manager bob --field PATH", "name: web\n"},
+		{"policy permit permits.yaml --manager bob --field PATH", "bob may own "},
 		{"adopt --live live.json --to carol --dry-run --field PATH", `"carol" (Apply) gains`},
 		{"handover -f bob.json --live applied.json --field-manager bob --dry-run --field PATH", "PATH"},
 		{"conflicts -f alice.json --live live.json --field-manager alice --resolve force --others give-up --field PATH", "PATH"},
@@ -43,7 +45,7 @@ func TestPathsAreAccepted(t *testing.T) {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 			if name, _ := pflag.UnquoteUsage(flag); name == "PATH" {
 				require.True(t, slices.ContainsFunc(pathReaders[flag.Name], func(r struct{ line, want string }) bool {
-					return strings.HasPrefix(r.line, cmd.Name()+" ")
+					return strings.HasPrefix("tenure "+r.line, cmd.CommandPath()+" ")
 				}), "%s --%s is not tested", cmd.CommandPath(), flag.Name)
 			}
 		})

@@ -103,8 +103,8 @@ func NewCommand(env *process.Env) *cobra.Command {
 and prints its path:
 
   kube-apiserver   this command, which accepts the flags that envtest passes
-  etcd             this command, a placeholder for etcd: the objects are in the memory
-                   of kube-apiserver
+  etcd             this command, a placeholder for etcd: the objects are in the
+                   memory of kube-apiserver
   kubectl          the kubectl on the PATH; without one, a program that reports that
 
 The folder is in the user's cache, unless --dir names another one. It contains
@@ -120,8 +120,8 @@ Exit status: 0, or 1 if the folder can't be made.`,
 		Example: `  KUBEBUILDER_ASSETS=$(tenure envtest) go test ./...
 
   # fail if the operator came to own more than its policy permits
-  KUBEBUILDER_ASSETS=$(tenure envtest --dir bin/envtest --policy policy.yaml) go test ./...
-  test ! -s bin/envtest/ownership.txt
+  export KUBEBUILDER_ASSETS=$(tenure envtest --dir bin --policy policy.yaml)
+  go test ./... && test ! -s bin/ownership.txt
 
   # a project of kubebuilder, whose Makefile asks setup-envtest for the folder
   ENVTEST_USE_ENV=1 KUBEBUILDER_ASSETS=$(tenure envtest) make test`,

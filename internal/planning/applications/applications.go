@@ -99,7 +99,7 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 		err = a.readResources(u)
 	case u.GetAnnotations()[toolingAnnotation] != "":
 		a.Source = "the ApplySet " + a.Source
-		a.ApplySet, err = readParent(gk, u)
+		a.ApplySet, err = readParent(gk, &unstructured.Unstructured{Object: t.Stored().Object})
 	case fluxGroups[gk.Group]:
 		err = errors.New("it has no status.inventory yet")
 	default:
