@@ -60,7 +60,7 @@ func TestAdviceAtRandom(t *testing.T) {
 				a.checkReport()
 			case i%25 == 12:
 				a.checkPolicy()
-			case i%50 == 30:
+			case i%50 == 30 && count > 1: // what it finds depends on time
 				a.checkWatch()
 			default:
 				a.checkAdvice()
@@ -68,9 +68,9 @@ func TestAdviceAtRandom(t *testing.T) {
 		}
 		t.Log(seed, followed)
 	}
-	wanted := []string{"upgrade", "conflicts", "promise keeps", "promise done", "promise removes", "policy"}
+	wanted := []string{"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy"}
 	if count > 1 { // they are rare
-		wanted = append(wanted, "drop", "transfer", "adopt", "promise unblocks", "watch")
+		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch")
 	}
 	for _, kind := range wanted {
 		require.Positive(t, followed[kind], "%s: %v", kind, followed)

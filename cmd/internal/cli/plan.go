@@ -108,8 +108,8 @@ applied, or nothing had to be.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
 would change, an object be deleted, or something drifts, 2 on a conflict, 3 on any
-error, 4 if there is neither, and you may not apply an object that would change. With several documents,
-the first of 3, 2, 4, 1 that one of them has.`,
+error, 4 if there is neither, and you may not apply an object that would change.
+With several documents, the first of 3, 2, 4, 1 that one of them has.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff

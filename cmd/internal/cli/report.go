@@ -57,9 +57,9 @@ status.
 
 With --drift, report lists the fields, and items of lists, that no permitted manager
 owns, each with its value, its owners, the last write of their entries, and the
-commands that end the drift. A manager that the policy does not name may own nothing.
-Unowned fields, and defaults that only an Update owns, are no drift. plan --drift
-compares with manifests, too.
+commands that end the drift. A manager that the policy does not name may own
+nothing. Unowned fields, and defaults that only an Update owns, are no drift. plan
+--drift compares with manifests, too.
 
 Sizes are in bytes of JSON. A manager that applies the same configuration again and
 again does not write, and may be reported as silent.
