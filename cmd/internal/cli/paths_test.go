@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +113,7 @@ func requireAccepted(t *testing.T, env process.Env, text string, path fieldpath.
 		for _, reader := range readers {
 			args := strings.Fields(reader.line)
 			args[slices.Index(args, "PATH")] = text
+			_ = os.Remove(filepath.Join(env.Dir, "permits.yaml")) // which grows
 			status, out, errs := output(env, args...)
 			require.Equal(t, 0, status, "%q: %s", args, errs)
 			require.Contains(t, out+errs, strings.ReplaceAll(reader.want, "PATH", path.String()), "--%s of %q", flag, args)
