@@ -48,7 +48,7 @@ var isLongRunning = genericfilters.BasicLongRunningRequestCheck(
 // The last one here is called first. paths serves what is not a resource.
 func (s *Server) chain(authn authenticator.Request, paths http.Handler) http.Handler {
 	codecs, sink, policy := builtin.Codecs(), s.options.Audit.Sink, s.options.Audit.Policy
-	var h http.Handler = s.serve(paths)
+	h := s.serve(paths)
 	h = filters.WithAuthorization(h, s.options.Authorizer, codecs)
 	h = impersonation.WithConstrainedImpersonation(h, s.options.Authorizer, codecs)
 	// The limits of requests are the server's own; this only feeds metrics.
