@@ -18,14 +18,15 @@ import (
 //     to 16 KiB, and three larger ones: one is being written, one waits in a channel, one waits for that. It also holds
 //     the values of what it sends next, up to 100 events with 256 KiB or one larger event, and about 50 KiB for its
 //     connection (storage/internal/objects/watch.go). All watches share the decoded object of an event and, for each
-//     media type, version and transformation to a Table or PartialObjectMetadata, its encoding. On etcd, two watches at a time read a page of the objects that exist.
+//     media type, version and transformation to a Table or PartialObjectMetadata, its encoding. On etcd, two watches at
+//     a time read a page of the objects that exist.
 //   - A write that waits for its client is added to unread, for the server and for the user. If Limits.Unread or
 //     Limits.UnreadPerUser is exceeded, the watch or list ends that has waited the longest since its client last read
 //     something: of the same user, or of the user whose unread bytes are the most. Clients that have read something
 //     within the last second (patience) are spared up to twice the limit. Nobody waits for others.
 //   - Limits.Write, 30 s, is the time to read one event of a watch, or the whole response of another request; then it
-//     ends. The connection ends in HTTP/1.1, the stream in HTTP/2. A client then watches from the resourceVersion that it
-//     has read last.
+//     ends. The connection ends in HTTP/1.1, the stream in HTTP/2. A client then watches from the resourceVersion that
+//     it has read last.
 //   - A watch that lags behind the history of its store (HistoryBytes, HistoryRevisions), which includes one that has
 //     not read the objects that existed at its start, ends with 410 Expired. A client then lists again.
 

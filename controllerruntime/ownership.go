@@ -69,7 +69,7 @@ type OwnershipWatch struct {
 
 	mu      sync.Mutex
 	live    map[responses.Key]client.Object // the objects as they were last seen
-	seen    map[responses.Key]string        // their resourceVersions, and those of objects that are gone
+	seen    map[responses.Key]string        // the last resourceVersion of each object, deleted ones too
 	changed chan struct{}                   // closed at the next event
 	found   excess.Error
 	err     error

@@ -39,7 +39,7 @@ func (f *appFlags) readApp(of *placeFlags, p place.Place) (*applications.Applica
 		return nil, fmt.Errorf("--app %s: %w", f.app, err)
 	}
 	if app.Elsewhere != "" {
-		fmt.Fprintf(of.env.Stderr, "note: --app %s: its objects are in another cluster, %s, and these are those of %s\n",
+		fmt.Fprintf(of.env.Stderr, "note: --app %s: its objects are in another cluster, %s; these objects are in %s\n",
 			f.app, printable.Text(app.Elsewhere), p)
 	}
 	return app, nil

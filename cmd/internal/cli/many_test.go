@@ -153,7 +153,7 @@ func TestPagesOfLists(t *testing.T) {
 	require.Zero(t, c.gets.Load())
 
 	c.lists.Store(0)
-	names = []string{"a/new", "a/c-9"} // those of the second page
+	names = []string{"a/new", "a/c-9"} // the objects of the second page
 	for i := 590; i < each; i++ {
 		names = append(names, fmt.Sprintf("a/c-%d", i))
 	}

@@ -45,14 +45,14 @@ func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(),
 		},
 	}
 	named := cache.ReflectorOptions{Name: k.Resource.String()}
-	cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, &seer{see, map[types.NamespacedName]*unstructured.Unstructured{}}, named).RunWithContext(ctx)
+	cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, &seer{see: see}, named).RunWithContext(ctx)
 	return nil
 }
 
 // seer hands on what a reflector would keep.
 type seer struct {
 	see   func(Event)
-	known map[types.NamespacedName]*unstructured.Unstructured
+	known map[types.NamespacedName]*unstructured.Unstructured // what names each object, and no more of it
 }
 
 func (s *seer) Add(obj any) error    { return s.pass(obj, false) }
@@ -77,14 +77,30 @@ func (s *seer) Replace(list []any, _ string) error {
 	return nil
 }
 
+// nameOf returns an object without what is not needed to say that it was deleted.
+func nameOf(u *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(u.GroupVersionKind())
+	out.SetNamespace(u.GetNamespace())
+	out.SetName(u.GetName())
+	out.SetUID(u.GetUID())
+	out.SetResourceVersion(u.GetResourceVersion())
+	return out
+}
+
 func (s *seer) pass(obj any, isDeleted bool) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return fmt.Errorf("watch: expected an unstructured object, got %T", obj)
 	}
 	name := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
-	if s.known[name] = u; isDeleted {
+	if isDeleted {
 		delete(s.known, name)
+	} else {
+		if s.known == nil {
+			s.known = map[types.NamespacedName]*unstructured.Unstructured{}
+		}
+		s.known[name] = nameOf(u)
 	}
 	s.see(Event{Object: u, IsDeleted: isDeleted})
 	return nil

@@ -208,7 +208,7 @@ func (groups liveGroups) add(list []*liveGroup, kind cluster.Kind, namespace, na
 	return list
 }
 
-// Reference names an object. Of a kind that is cluster-scoped, the namespace does not count.
+// Reference names an object. The namespace of a cluster-scoped object is ignored.
 type Reference struct {
 	schema.GroupVersionKind
 	Namespace, Name string
