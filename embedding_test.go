@@ -12,7 +12,7 @@ import (
 func TestEmbeddingShowsTheHost(t *testing.T) {
 	code, err := os.ReadFile("fieldmanager/host_test.go")
 	require.NoError(t, err)
-	_, shown, found := strings.Cut(string(code), "\n)\n\n") // after the imports
+	_, shown, found := strings.Cut(string(code), "\n\n") // after the package clause
 	require.True(t, found)
 	page, err := os.ReadFile("doc/embedding.md")
 	require.NoError(t, err)

@@ -7,6 +7,6 @@
 //		fmt.Println(found[0].Path, found[0].Owner.Manager)
 //	}
 //
-// Conflicts are sorted by manager. The paths of a manager that end at a level come before those below, level by
-// level. Package ownership/conflictreport shows them, with the ways out.
+// Conflicts are sorted by manager, and then by path: .steps before .ingredients[name="salt"].grams, because at each level
+// the fields that end there come first. Package ownership/conflictreport shows them, with the ways out.
 package conflicts

@@ -71,7 +71,8 @@ type Options struct {
 	// Converter converts objects between versions. Without it, every object must be of the FieldManager's own version,
 	// and entries of other versions are kept without being compared.
 	Converter Converter
-	// Defaulter is called with a merged object before it is returned. It may change it: it is given a copy of its own.
+	// Defaulter is called by Apply, not by Update, with the merged object before it is returned. It may change the object,
+	// which is a copy of its own.
 	Defaulter func(runtime.Object)
 	// Subresource is the subresource that is written; the entries have its name. It is empty for the main resource.
 	Subresource string

@@ -27,8 +27,8 @@ type UpdateOptions struct {
 // live is nil when there is no object yet.
 //
 // It starts from the managed fields of obj if it has any, so that a client can edit them, and from live's otherwise
-// and for a subresource. A single empty entry drops them all. An object without managed fields that was not just
-// created stays untracked until the first apply (spec rule 1.4).
+// and for a subresource. A single empty entry drops them all. An object with a UID and without managed
+// fields stays untracked until the first apply (spec rule 1.4).
 //
 // The object of the result is of obj's Go type and shares memory with it, and managed fields with live. The error
 // is an [ObjectError], which says which object is at fault, or an apierrors BadRequest for the name of a manager that

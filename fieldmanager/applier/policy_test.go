@@ -216,7 +216,7 @@ func TestResolveThatCannotBe(t *testing.T) {
 	require.EqualValues(t, 1, a.Stats().Failed)
 	decisions = decisions[:1]
 	_, err = a.Apply(t.Context(), s, s.live, configMap(map[string]any{"a": "mine"}))
-	require.EqualError(t, err, "resolve conflicts: expected 2 decisions, got 1")
+	require.EqualError(t, err, "resolve conflicts: expected 2 decisions about conflicts, got 1")
 }
 
 // versioned is a server on which a manager owns .data.a at another version, in which no plan can find a conflict.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
@@ -86,12 +87,13 @@ kind: ConfigMap
 metadata: {name: settings}
 data: {color: blue, size: large}
 `)
-	r, err := plans.Resolve(context.Background(), m, live, intent, func(c conflicts.Conflict) conflicts.Decision {
-		if c.Path.String() == ".data.color" {
-			return conflicts.Force
-		}
-		return conflicts.GiveUp
-	}, plans.Options{Manager: "bob"})
+	rules := policy.Policy{Rules: []policy.Rule{
+		{Fields: []string{".data.color"}, Decision: conflicts.Force},
+		{Decision: conflicts.GiveUp},
+	}}
+	// These rules name no objects; others want the metadata of live.
+	decide := func(all conflicts.Conflicts) []conflicts.Decision { return rules.Resolve(nil, all) }
+	r, err := plans.Resolve(context.Background(), m, live, intent, decide, plans.Options{Manager: "bob"})
 	if err != nil {
 		panic(err)
 	}

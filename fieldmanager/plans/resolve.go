@@ -33,12 +33,14 @@ type Resolution struct {
 func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan, r.Force) }
 
 // Resolve decides the conflicts of an apply one by one, and returns the intent that follows (spec rule 13.4). The
-// arguments are Apply's. decide is called once for each conflict, in their fixed order, and returns
+// arguments are Apply's. decide is called once, unless there are no conflicts, and returns a decision for each; a
+// policy's Resolve decides so.
 //
 //	conflicts.Force   the field stays in the intent, and is taken from its owners
 //	conflicts.GiveUp  it is left out, with structs and lists that held nothing else; items and map entries
 //	                  around it stay
 //	conflicts.Share   it has live's value; where live has none, it is left out
+//	conflicts.Refuse  the error is all of the conflicts, as Apply's without force
 //
 // A server forces all conflicts of a request or none. So fields that are not to be forced leave the intent, or get
 // live's value. If only some conflicts are forced, the intent gets live's resourceVersion, if there is one: if the
@@ -52,7 +54,7 @@ func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan
 //   - an intent can't have live's value, because of duplicates or undeclared fields;
 //   - a conflict is over a field that the API version of the intent does not have.
 func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object,
-	decide func(conflicts.Conflict) conflicts.Decision, options Options) (*Resolution, error) {
+	decide func(conflicts.Conflicts) []conflicts.Decision, options Options) (*Resolution, error) {
 	options.Force = false
 	plan, err := New(ctx, m, live, applied, options)
 	if err != nil {
@@ -123,14 +125,22 @@ func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 // waysOut are the decisions that end a conflict.
 var waysOut = []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share}
 
-// decisions calls decide for each conflict, and returns the fields of the intent by decision.
+// decisions calls decide, and returns the fields of the intent by decision.
 func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, version string,
-	decide func(conflicts.Conflict) conflicts.Decision, out *Resolution) (map[conflicts.Decision][]fieldpath.Path, error) {
+	decide func(conflicts.Conflicts) []conflicts.Decision, out *Resolution,
+) (map[conflicts.Decision][]fieldpath.Path, error) {
+	chosen := decide(slices.Clone(all))
+	switch {
+	case len(chosen) != len(all):
+		return nil, fmt.Errorf("expected %d decisions about conflicts, got %d", len(all), len(chosen))
+	case slices.Contains(chosen, conflicts.Refuse):
+		return nil, all
+	}
 	fields := map[conflicts.Decision][]fieldpath.Path{}
 	decided := map[string]conflicts.Decision{}
 	inIntent := allPaths(t, intent)
-	for _, c := range all {
-		decision := decide(c)
+	for i, c := range all {
+		decision := chosen[i]
 		if !slices.Contains(waysOut, decision) {
 			return nil, fmt.Errorf("%s: no way out of a conflict: expected one of %s, got %.40q", c.Path, waysOut, decision)
 		}

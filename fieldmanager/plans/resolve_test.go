@@ -38,12 +38,24 @@ func configMap(t *testing.T) (m *fieldmanager.FieldManager, live, intent *unstru
 	return m, live, text("{key: new value, color: blue, size: large}")
 }
 
+// each decides conflict by conflict.
+func each(decide func(conflicts.Conflict) conflicts.Decision) func(conflicts.Conflicts) []conflicts.Decision {
+	return func(all conflicts.Conflicts) (out []conflicts.Decision) {
+		for _, c := range all {
+			out = append(out, decide(c))
+		}
+		return out
+	}
+}
+
+// all decides all conflicts in one way.
+func all(w conflicts.Decision) func(conflicts.Conflicts) []conflicts.Decision {
+	return each(func(conflicts.Conflict) conflicts.Decision { return w })
+}
+
 // TestResolve shows what becomes of what is around a field that leaves the intent
 // (spec rule 13.4).
 func TestResolve(t *testing.T) {
-	all := func(w conflicts.Decision) func(conflicts.Conflict) conflicts.Decision {
-		return func(conflicts.Conflict) conflicts.Decision { return w }
-	}
 	for _, row := range []struct {
 		name, theirs, mine string
 		way                conflicts.Decision
@@ -102,7 +114,7 @@ func TestShareWhatIsNotThere(t *testing.T) {
 		r, err := plans.Resolve(
 			t.Context(), m, live,
 			object(t, "v1", "spec: {text: b, set: [x], ports: [{port: 80, name: nn}]}"),
-			func(conflicts.Conflict) conflicts.Decision { return way },
+			all(way),
 			plans.Options{Manager: "bob"},
 		)
 		require.NoError(t, err)
@@ -119,7 +131,7 @@ func TestResolveWithoutConflict(t *testing.T) {
 	m, live, intent := configMap(t)
 	r, err := plans.Resolve(t.Context(), m, live,
 		intent,
-		func(conflicts.Conflict) conflicts.Decision { panic("there is none") },
+		func(conflicts.Conflicts) []conflicts.Decision { panic("there is none") },
 		plans.Options{Manager: "alice", Force: true},
 	)
 	require.NoError(t, err)
@@ -155,24 +167,28 @@ func TestResolveErrors(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		intent *unstructured.Unstructured
-		decide func(conflicts.Conflict) conflicts.Decision
+		decide func(conflicts.Conflicts) []conflicts.Decision
 		want   string
 	}{
 		{"decided twice", object(t, "v1", "spec: {text: b}"),
-			func(conflicts.Conflict) conflicts.Decision {
+			each(func(conflicts.Conflict) conflicts.Decision {
 				asked++
 				return []conflicts.Decision{conflicts.Force, conflicts.Share}[asked%2]
-			},
+			}),
 			".spec.text: decided twice, once share and once force"},
 		{"forced within what is given up", object(t, "v1", "spec: {ports: [{port: 80, name: b}]}"),
-			func(c conflicts.Conflict) conflicts.Decision {
+			each(func(c conflicts.Conflict) conflicts.Decision {
 				if strings.HasSuffix(c.Path.String(), "].name") {
 					return conflicts.Force
 				}
 				return conflicts.GiveUp
-			}, ".spec.ports[port=80,protocol=\"TCP\"].name: to be forced, but what holds it is left out"},
-		{"refused", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflict) conflicts.Decision { return conflicts.Refuse },
-			`.spec.text: no way out of a conflict: expected one of [force give-up share], got "refuse"`},
+			}), ".spec.ports[port=80,protocol=\"TCP\"].name: to be forced, but what holds it is left out"},
+		{"refused", object(t, "v1", "spec: {text: b}"), all(conflicts.Refuse),
+			"Apply failed with 2 conflicts: conflicts with \"alice\":\n- .spec.text\nconflicts with \"bob\":\n- .spec.text"},
+		{"no decision", object(t, "v1", "spec: {text: b}"), all("gvieup"),
+			`.spec.text: no way out of a conflict: expected one of [force give-up share], got "gvieup"`},
+		{"too few", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflicts) []conflicts.Decision { return nil },
+			"expected 2 decisions about conflicts, got 0"},
 		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil, "applied object (x; example.dev/v1, Kind=Thing): .spec.text: expected string, got 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -183,7 +199,7 @@ func TestResolveErrors(t *testing.T) {
 	_, err = plans.Resolve(
 		t.Context(), m, doubled,
 		object(t, "v1", "spec: {set: [a]}"),
-		func(conflicts.Conflict) conflicts.Decision { return conflicts.Share },
+		all(conflicts.Share),
 		plans.Options{Manager: "zoe"},
 	)
 	require.ErrorContains(t, err, "live's value can't be shared: .spec.set: duplicate")
@@ -204,10 +220,10 @@ func TestResolveDefaultOfKey(t *testing.T) {
 		conflicts.Force:  "spec: {ports: [{port: 80, protocol: TCP, name: web}]}",
 	} {
 		t.Run(string(way), func(t *testing.T) {
-			decide := func(c conflicts.Conflict) conflicts.Decision {
+			decide := each(func(c conflicts.Conflict) conflicts.Decision {
 				require.Equal(t, `.spec.ports[port=80,protocol="TCP"].protocol`, c.Path.String())
 				return way
-			}
+			})
 			r, err := plans.Resolve(t.Context(), m, live, intent, decide, plans.Options{Manager: "bob"})
 			require.NoError(t, err)
 			require.Equal(t, object(t, "v1", want), r.Intent)
@@ -238,7 +254,7 @@ func TestResolveInNull(t *testing.T) {
 		conflicts.GiveUp: "{y: {a: 3}}", conflicts.Share: "{y: {a: 3}}", conflicts.Force: "{x: {a: 2}, y: {a: 3}}",
 	} {
 		r, err := plans.Resolve(t.Context(), m, live, box("{x: {a: 2}, y: {a: 3}}"),
-			func(conflicts.Conflict) conflicts.Decision { return way }, plans.Options{Manager: "bob"})
+			all(way), plans.Options{Manager: "bob"})
 		require.NoError(t, err, way)
 		require.Equal(t, box(want), r.Intent, way)
 	}
@@ -324,7 +340,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 		change    func(from, to string, obj map[string]any) error
 		theirs    string // at v2
 		intent    string // at v1
-		decide    func(conflicts.Conflict) conflicts.Decision
+		decide    func(conflicts.Conflicts) []conflicts.Decision
 		want      string
 	}{
 		{"another name", "which field of the intent it is can't be told", func(from, to string, obj map[string]any) error {
@@ -334,7 +350,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 				named(obj, "b", "a")
 			}
 			return nil
-		}, "b: x", "a: z", func(conflicts.Conflict) conflicts.Decision { return conflicts.GiveUp },
+		}, "b: x", "a: z", all(conflicts.GiveUp),
 			`.b: the conflict with "alice" is about a field of example.dev/v2 that the intent, of example.dev/v1, does not have`},
 		{"a field made of two", "to give up b gives up half of it", func(from, to string, obj map[string]any) error {
 			if from == "v1" && to == "v2" {
@@ -343,7 +359,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 				obj["b"] = a + b
 			}
 			return nil
-		}, "b: y", "a: z\nb: z", func(conflicts.Conflict) conflicts.Decision { return conflicts.GiveUp },
+		}, "b: y", "a: z\nb: z", all(conflicts.GiveUp),
 			`.b: still in conflict with "alice" after it was decided`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -391,12 +407,12 @@ func TestResolvedFor(t *testing.T) {
 			}
 			r, err := plans.Resolve(t.Context(), m, obj,
 				object(t, "v1", "spec: {text: b, count: 2}"),
-				func(c conflicts.Conflict) conflicts.Decision {
+				each(func(c conflicts.Conflict) conflicts.Decision {
 					if row.all || c.Path.String() == ".spec.text" {
 						return conflicts.Force
 					}
 					return conflicts.GiveUp
-				},
+				}),
 				plans.Options{Manager: "bob"},
 			)
 			require.NoError(t, err)

@@ -39,7 +39,7 @@ func TestTexts(t *testing.T) {
 	plan, err := plans.New(t.Context(), m, first.Object, wrap(secret("bmV3")), plans.Options{Manager: "bob"})
 	require.NoError(t, err)
 	resolution, err := plans.Resolve(t.Context(), m, first.Object, wrap(secret("bmV3")),
-		func(conflicts.Conflict) conflicts.Decision { return conflicts.Force }, plans.Options{Manager: "bob"})
+		all(conflicts.Force), plans.Options{Manager: "bob"})
 	require.NoError(t, err)
 	merged, err := openapi.Builtin().TypeFor(kind).Merge(secret("c2Vj"), secret("bmV3"), typed.Rules{})
 	require.NoError(t, err)

@@ -326,7 +326,9 @@ func everyFunction() map[string]func(odd) {
 			}
 		}),
 		"fieldmanager/plans.Resolve": live(func(a, b runtime.Object) {
-			share := func(conflicts.Conflict) conflicts.Decision { return conflicts.Share }
+			share := func(all conflicts.Conflicts) []conflicts.Decision {
+				return slices.Repeat([]conflicts.Decision{conflicts.Share}, len(all))
+			}
 			_, _ = plans.Resolve(ctx, m, a, b, share, plans.Options{Manager: "a"})
 		}),
 

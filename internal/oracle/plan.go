@@ -250,7 +250,13 @@ func (w *World) compareWays(
 	}
 	for _, name := range sortedKeys(decisions) {
 		options := plans.Options{Manager: write.Manager}
-		r, err := plans.Resolve(context.Background(), m, live, write.Object, decisions[name], options)
+		decide := func(all conflicts.Conflicts) (out []conflicts.Decision) {
+			for _, c := range all {
+				out = append(out, decisions[name](c))
+			}
+			return out
+		}
+		r, err := plans.Resolve(context.Background(), m, live, write.Object, decide, options)
 		var invalid typed.Errors
 		if errors.As(err, &invalid) && t.Validate(live.Object, typed.Rules{}) != nil {
 			continue // what an update left in live can't be shared

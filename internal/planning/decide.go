@@ -118,13 +118,16 @@ func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
 
 // resolve returns what follows from the verdicts for an intent: the plan's, or the same with the values of a Secret.
 func (p *Planned) resolve(ctx context.Context, w *place.Desired) (*plans.Resolution, error) {
-	choose := func(c conflicts.Conflict) (decision conflicts.Decision) {
-		for _, d := range p.Decided {
-			if d.Owner == c.Owner && d.Path.Equal(c.Path) {
-				decision = d.Decision
+	choose := func(all conflicts.Conflicts) []conflicts.Decision {
+		out := make([]conflicts.Decision, len(all))
+		for i, c := range all {
+			for _, d := range p.Decided {
+				if d.Owner == c.Owner && d.Path.Equal(c.Path) {
+					out[i] = d.Decision
+				}
 			}
 		}
-		return decision
+		return out
 	}
 	return plans.Resolve(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), choose, p.Options)
 }

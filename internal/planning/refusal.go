@@ -240,7 +240,9 @@ func (p *Planned) AskWays(
 	w := p.Desired.Stored()
 	p.Refused = map[conflicts.Decision]string{}
 	for _, way := range []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
-		decide := func(conflicts.Conflict) conflicts.Decision { return way }
+		decide := func(all conflicts.Conflicts) []conflicts.Decision {
+			return slices.Repeat([]conflicts.Decision{way}, len(all))
+		}
 		r, err := plans.Resolve(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), decide, p.Options)
 		if err != nil || !asking.take(p.Target) {
 			continue

@@ -145,16 +145,10 @@ func (s Sending) plan(ctx context.Context, live Object, found conflicts.Conflict
 	metadata := meta.AsPartialObjectMetadata(live).DeepCopy()
 	metadata.SetGroupVersionKind(s.Intent.GroupVersionKind())
 	decisions := s.Resolve(metadata, slices.Clone(out.Plan.Conflicts))
-	if len(decisions) != len(out.Plan.Conflicts) {
-		return out, fmt.Errorf("resolve conflicts: expected %d decisions, got %d", len(out.Plan.Conflicts), len(decisions))
-	}
 	if slices.Contains(decisions, conflicts.Refuse) {
 		return out, nil
 	}
-	decide := func(conflicts.Conflict) (next conflicts.Decision) {
-		next, decisions = decisions[0], decisions[1:]
-		return next
-	}
+	decide := func(conflicts.Conflicts) []conflicts.Decision { return decisions }
 	out.Resolution, err = plans.Resolve(ctx, s.FieldManager, live, s.Intent, decide, options)
 	if err != nil {
 		return out, fmt.Errorf("resolve conflicts: %w", err)

@@ -72,7 +72,9 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	report.Message = plan.Conflicts.Error()
 	ways := report.Ways[:0]
 	for _, way := range report.Ways {
-		decide := func(conflicts.Conflict) conflicts.Decision { return way.Decision }
+		decide := func(all conflicts.Conflicts) []conflicts.Decision {
+			return slices.Repeat([]conflicts.Decision{way.Decision}, len(all))
+		}
 		r, err := plans.Resolve(ctx, m, live, applied, decide, options)
 		if err == nil {
 			way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r.Forced)

@@ -84,8 +84,8 @@ type turn struct {
 }
 
 // Observe takes the next version of an object, which was written at a time, and returns what is
-// found by it: fights and flaps that begin or go on, idle writers and growth. A version that was
-// observed already finds nothing. obj is kept until the next version, and must not be changed.
+// found by it: fights and flaps that begin or go on, idle writers and growth. A resourceVersion that was
+// observed already finds nothing; objects may have none. obj is kept until the next version, and must not be changed.
 func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
 	return t.observe(newSnapshot(obj), when)
 }

@@ -52,6 +52,6 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 		}
 	}
 	addWorst(FoundUnowned, "most of the fields that nobody owns are here: no apply removes them")
-	addWorst(FoundShared, "most of the fields with several owners are here: removing them takes all of the owners")
+	addWorst(FoundShared, "most of the fields with several owners are here: such a field stays until all of its owners drop it")
 	return out
 }

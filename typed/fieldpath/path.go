@@ -29,6 +29,12 @@ func (p Path) text(s style) string {
 // MarshalText returns p as [Path.String] does.
 func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
+// UnmarshalText reads p as [ParsePath] does.
+func (p *Path) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePath(string(text))
+	return err
+}
+
 // shortPath is the longest path in an error, in bytes.
 const shortPath = 512
 

@@ -59,7 +59,7 @@ func compileKinds(models map[string]*spec.Schema, known map[string]*typed.Type, 
 // the copies are made at the end. It costs O(models), plus one copy for each such use.
 type compiler struct {
 	preserve bool // all structs accept undeclared fields
-	isWhole  bool // a reference to a missing model is a fault
+	isWhole  bool // a reference to a missing model, an unknown extension and a default of another type are faults
 
 	order []string // names of models, sorted: the order of errors
 	named map[string]*typed.Type
@@ -143,6 +143,7 @@ func (c *compiler) refer(name string) *typed.Type {
 // use returns the type of the schema of a field, an item or an entry, and whether a map of such entries is untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
 	if name := modelOf(m); name != "" {
+		c.checkExtensions(m.Extensions)
 		if c.isWhole && c.named[name] == nil {
 			c.fail("$ref", "no schema %q in the document", name)
 		}
@@ -187,6 +188,7 @@ func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	if c.tooDeep() {
 		return typed.Type{}
 	}
+	c.checkExtensions(m.Extensions)
 	preserve = preserve || m.Extensions[preserveKeyword] == true
 	typ := ""
 	if len(m.Type) > 0 {
@@ -261,6 +263,11 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 			property.Default = nil
 		}
 		out[name] = typed.Field{Type: t, Default: plain(property.Default), Nullable: property.Nullable}
+		if c.isWhole && t.Scalar != 0 && property.Default != nil {
+			if err := t.Validate(out[name].Default, typed.Rules{}); err != nil {
+				c.fail("default", "%v", err)
+			}
+		}
 		c.up()
 	}
 	return out

@@ -136,6 +136,7 @@ const (
 	preserveKeyword = "x-kubernetes-preserve-unknown-fields"
 	embeddedKeyword = "x-kubernetes-embedded-resource"
 	listMapKeys     = "x-kubernetes-list-map-keys"
+	kindKeyword     = "x-kubernetes-group-version-kind"
 )
 
 var topologyKeywords = []string{

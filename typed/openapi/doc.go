@@ -25,8 +25,10 @@
 //	x-kubernetes-patch-strategy: merge        without a list type: a list keyed by x-kubernetes-patch-merge-key, or
 //	                                          a set without a merge key
 //	type: integer, number, boolean, string    the scalar; a string with a format other than byte is any scalar
+//	                                          (an integer may have a fraction)
 //	no type                                   anything: scalar, list or map
 //	$ref, allOf of a single $ref              the type that is referred to
+//	default, nullable                         used by [typed.Type.Default], and in the keys of list items
 //
 // Recursive schemas become cyclic types. Keywords for validation only (enum, pattern, required, oneOf ...) are
 // ignored.

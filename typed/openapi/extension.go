@@ -1,13 +1,38 @@
 package openapi
 
 import (
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 )
+
+// extensions are the extensions that describe values, or that Kubernetes' own documents have.
+var extensions = []string{
+	kindKeyword, "x-kubernetes-map-type", "x-kubernetes-list-type", listMapKeys, "x-kubernetes-patch-strategy",
+	"x-kubernetes-patch-merge-key", preserveKeyword, embeddedKeyword, "x-kubernetes-int-or-string",
+	"x-kubernetes-validations", "x-kubernetes-unions",
+}
+
+// checkExtensions finds misspelled extensions and kinds in a whole document: they would silently mean nothing.
+func (c *compiler) checkExtensions(found map[string]any) {
+	if !c.isWhole {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if strings.HasPrefix(name, "x-kubernetes-") && !slices.Contains(extensions, name) {
+			c.fail(name, "unknown extension, want one of %s", strings.Join(extensions, ", "))
+		}
+	}
+	if _, ok := found[kindKeyword]; ok && len(declaredKinds(found)) == 0 {
+		c.fail(kindKeyword, "want a list of objects with group, version and kind")
+	}
+}
 
 // mapType reports whether x-kubernetes-map-type is atomic; ok is false without a valid one.
 func (c *compiler) mapType(extensions map[string]any) (isAtomic, ok bool) {
@@ -100,7 +125,7 @@ func texts(v any) ([]string, bool) {
 // declaredKinds returns the kinds that a model with these extensions describes, without malformed ones. YAML decoders
 // return maps with keys of any type.
 func declaredKinds(extensions map[string]any) []schema.GroupVersionKind {
-	list, _ := extensions["x-kubernetes-group-version-kind"].([]any)
+	list, _ := extensions[kindKeyword].([]any)
 	var out []schema.GroupVersionKind
 	for _, item := range list {
 		var group, version, kind any

@@ -19,12 +19,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// V3Option is an option of [CompileV3].
+// V3Option is an option of [CompileV3]: [Complete].
 type V3Option uint8
 
 // Complete is for a document of objects that no Kubernetes API server has. Kinds get the fields of all
-// objects, whatever their schemas say: apiVersion, kind, and metadata of the type [ObjectMeta]. A reference to a schema
-// that is not in the document is an error, and so is a document without kinds.
+// objects, whatever their schemas say: apiVersion, kind, and metadata of the type [ObjectMeta]. Errors are also a
+// reference to a schema that is not in the document, a document without kinds, an unknown extension x-kubernetes-*, and a
+// scalar whose default is of another type.
 const Complete V3Option = 1
 
 // CompileV3 compiles an OpenAPI v3 document in JSON or YAML, such as that at /openapi/v3/api/v1. Its references are

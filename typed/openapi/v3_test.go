@@ -93,6 +93,21 @@ components:
 
 	_, err = CompileV3([]byte(strings.Replace(recipe, "RecipeSpec:", "RecipeSpecs:", 1)), Complete)
 	require.EqualError(t, err, `Recipe: properties.spec.$ref: no schema "RecipeSpec" in the document`)
+	const servings = "{type: integer}"
+	for _, row := range []struct{ why, old, wrong, want string }{
+		{"a misspelled extension would make a list atomic", servings, "{type: array, x-kubernetes-listtype: set}",
+			"RecipeSpec: properties.servings.x-kubernetes-listtype: unknown extension, want one of x-kubernetes-group-"},
+		{"beside a reference, too", "spec: {", "spec: {x-kubernetes-map: atomic, ",
+			"Recipe: properties.spec.x-kubernetes-map: unknown extension, want one of"},
+		{"a default would be set as it is", servings, "{type: integer, default: x}",
+			"RecipeSpec: properties.servings.default: expected number, got \"x\""},
+		{"nothing would be of this kind", "[{group: example.com, version: v1, kind: Recipe}]",
+			"{group: example.com, version: v1, kind: Recipe}",
+			"Recipe: x-kubernetes-group-version-kind: want a list of objects with group, version and kind"},
+	} {
+		_, err = CompileV3([]byte(strings.Replace(recipe, row.old, row.wrong, 1)), Complete)
+		require.ErrorContains(t, err, row.want, row.why)
+	}
 	_, err = CompileV3([]byte("{}"), Complete)
 	require.EqualError(t, err, "components.schemas: no kind, want a schema with x-kubernetes-group-version-kind")
 }

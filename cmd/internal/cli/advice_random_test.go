@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -13,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -54,6 +60,7 @@ func TestAdviceAtRandom(t *testing.T) {
 		client := truthServerOn(t, server)
 		a := &adviceWorld{truthWorld: newTruthWorld(t, client, seed), followed: followed}
 		a.flags, a.dir = listen(testHost{t}, server), t.TempDir()
+		a.install()
 		for i := range intents {
 			switch {
 			case i%25 == 24:
@@ -70,7 +77,7 @@ func TestAdviceAtRandom(t *testing.T) {
 	}
 	wanted := []string{"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy"}
 	if count > 1 { // they are rare
-		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch")
+		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch", "release")
 	}
 	for _, kind := range wanted {
 		require.Positive(t, followed[kind], "%s: %v", kind, followed)
@@ -242,6 +249,10 @@ func (a *adviceWorld) checkReport() {
 		now = now.AddDate(1, 0, 0)
 	}
 	report := append([]string{"report", "-n", o.namespace, "-o", "json"}, a.flags...)
+	isRelease := a.r.IntN(3) == 0
+	if isRelease {
+		report = append(report, "--app", "helm/"+releaseName)
+	}
 	run := func() []suggested {
 		status, out, errs := output(process.Env{Dir: a.dir, Name: "tenure", Now: func() time.Time { return now }}, report...)
 		require.Zero(t, status, errs)
@@ -259,11 +270,15 @@ func (a *adviceWorld) checkReport() {
 		return
 	}
 	s := a.rarest(found)
-	before := a.values()
+	before, others := a.values(), a.others()
 	status, out, errs := a.run(append(slices.Clone(s.Arguments), "--yes")...)
 	require.Contains(t, []int{0, statusChanges}, status, "seed %d: %s: %v\n%s%s", a.seed, s.Why, s.Arguments, out, errs)
 	a.followed[s.Arguments[0]]++
 	require.Equal(t, before, a.values(), "seed %d: %s: %v", a.seed, s.Why, s.Arguments)
+	if isRelease {
+		a.followed["release"]++
+		require.Equal(t, others, a.others(), "seed %d: %s: %v", a.seed, s.Why, s.Arguments)
+	}
 	for _, again := range run() {
 		if s.Promise.Done {
 			require.NotEqual(t, s.Arguments, again.Arguments, "seed %d: %s\n%s%s", a.seed, s.Why, out, errs)
@@ -318,6 +333,60 @@ func (a *adviceWorld) checkWatch() {
 	require.Equal(t, before, a.values(), "seed %d: %s: %v", a.seed, s.Why, s.Arguments)
 	a.followed[s.Arguments[0]]++
 	a.followed["watch"]++
+}
+
+// releaseName is the Helm release of a third of the objects.
+const releaseName = "web"
+
+// install makes a Helm release, whose objects Helm wrote as its versions 3 and 4 do.
+func (a *adviceWorld) install() {
+	t := a.t
+	var manifest strings.Builder
+	for i, o := range a.objects {
+		if i%3 != 0 {
+			continue
+		}
+		tree := o.valid[0]
+		fmt.Fprintf(&manifest, "---\n# Source: web/templates/%s.yaml\n%s\n", o.name, jsonText(tree))
+		written := runtime.DeepCopyJSON(tree)
+		u := &unstructured.Unstructured{Object: written}
+		u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{"app.kubernetes.io/managed-by": "Helm"}))
+		u.SetAnnotations(labels.Merge(u.GetAnnotations(), labels.Set{
+			"meta.helm.sh/release-name": releaseName, "meta.helm.sh/release-namespace": o.namespace,
+		}))
+		kind := a.kind(tree)
+		if a.r.IntN(2) == 0 {
+			_, _ = a.client.Apply(t.Context(), kind, o.namespace, written, cluster.WriteOptions{Manager: "helm", Force: true})
+		} else if _, err := a.client.Create(t.Context(), kind, o.namespace, written, cluster.WriteOptions{Manager: "helm"}); err != nil {
+			_, _ = a.client.Patch(t.Context(), kind, o.namespace, o.name, types.MergePatchType, []byte(jsonText(written)), "helm")
+		}
+	}
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	_, err := w.Write([]byte(jsonText(map[string]any{
+		"name": releaseName, "namespace": a.objects[0].namespace, "version": 1, "manifest": manifest.String(),
+	})))
+	require.NoError(t, errors.Join(err, w.Close()))
+	encoded := base64.StdEncoding.EncodeToString(zipped.Bytes()) // by Helm; the API encodes it again
+	secret := map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
+		"metadata": map[string]any{"name": "sh.helm.release.v1." + releaseName + ".v1", "labels": map[string]any{
+			"owner": "helm", "name": releaseName, "status": "deployed", "version": "1",
+		}},
+		"data": map[string]any{"release": base64.StdEncoding.EncodeToString([]byte(encoded))},
+	}
+	_, err = a.client.Create(t.Context(), a.kind(secret), a.objects[0].namespace, secret, cluster.WriteOptions{Manager: "Helm"})
+	require.NoError(t, err)
+}
+
+// others returns the objects that are not of the release, with their owners.
+func (a *adviceWorld) others() (out []string) {
+	for i, o := range a.objects {
+		if live, _ := a.client.Get(a.t.Context(), a.kind(o.valid[0]), o.namespace, o.name); live != nil && i%3 != 0 {
+			out = append(out, jsonText(truthStripped(live, true)))
+		}
+	}
+	return out
 }
 
 // values returns the objects without their owners.
