@@ -10,10 +10,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FromFilter returns f as Tenure has it; a nil filter leaves out nothing. A filter of
-// NewExcludeSetFilter becomes one of [fieldpath.Excluding], which the engine never has
-// to call. Any other filter is called, with each set converted to v6 and back, so that
-// it costs O(n log n) for n paths. It fails as [FromSet] does.
+// FromFilter converts f to a filter of Tenure; a nil filter leaves out nothing. A filter
+// of NewExcludeSetFilter becomes a [fieldpath.Excluding], which the engine never has to
+// call. Any other filter is called, with each set converted to v6 and back, so a call
+// costs O(n log n) for n paths. It fails as [FromSet] does.
 func FromFilter(f v6fieldpath.Filter) (fieldpath.Filter, error) {
 	if f == nil {
 		return nil, nil
@@ -29,9 +29,10 @@ func FromFilter(f v6fieldpath.Filter) (fieldpath.Filter, error) {
 }
 
 // excludedBy returns the set that a filter of NewExcludeSetFilter leaves out. The type of
-// such filters is private to v6. A struct of one pointer to a set is taken to be one, and
-// then compared with the filter that v6 makes of this set: both are equal only if the
-// types are. So a change of v6 makes filters slower, but never wrong.
+// such filters is private to v6. A struct with one field, a pointer to a set, is taken to
+// be such a filter, and then compared with the filter that v6 makes of this set: both are
+// equal only if their types are the same. So a change of v6 makes filters slower, but
+// never wrong.
 func excludedBy(f v6fieldpath.Filter) (*v6fieldpath.Set, bool) {
 	v := reflect.ValueOf(f)
 	if v.Kind() != reflect.Struct || v.NumField() != 1 || v.Field(0).Type() != reflect.TypeFor[*v6fieldpath.Set]() {
@@ -47,13 +48,13 @@ type converting struct{ v6 v6fieldpath.Filter }
 func (c converting) Filter(set *fieldpath.Set) *fieldpath.Set {
 	kept, err := FromSet(c.v6.Filter(Set(set)))
 	if err != nil {
-		return set // what was made up by the filter is no path of an object
+		return set // the filter made up a path that no object has
 	}
 	return kept
 }
 
-// FromFilters returns filters by version as the options of package fieldmanager have
-// them; see [FromFilter].
+// FromFilters converts filters by version, for the options of package fieldmanager; see
+// [FromFilter].
 func FromFilters(filters map[v6fieldpath.APIVersion]v6fieldpath.Filter) (map[string]fieldpath.Filter, error) {
 	out := make(map[string]fieldpath.Filter, len(filters))
 	for version, f := range filters {

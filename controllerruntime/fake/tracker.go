@@ -22,8 +22,8 @@ import (
 // Option configures an ObjectTracker.
 type Option func(*tracker)
 
-// WithRESTMapper sets what knows the kind of a resource. Without it, the kinds of the
-// scheme are found by plurals that are guessed, as client-go's trackers do.
+// WithRESTMapper sets the mapper from resources to kinds. Without it, the plurals of the scheme's kinds are guessed, as
+// in client-go's trackers.
 func WithRESTMapper(mapper meta.RESTMapper) Option {
 	return func(t *tracker) { t.mapper, t.guesses = mapper, false }
 }
@@ -51,7 +51,7 @@ func NewFieldManagedObjectTracker(scheme *runtime.Scheme, decoder runtime.Decode
 	return t
 }
 
-// tracker puts the managed fields into what an ObjectTracker is given to store.
+// tracker adds managed fields to the objects that its ObjectTracker stores.
 type tracker struct {
 	testing.ObjectTracker
 	scheme  *runtime.Scheme
@@ -61,11 +61,11 @@ type tracker struct {
 
 	mu       sync.Mutex // held from the read of a write to its end
 	mapper   meta.RESTMapper
-	guesses  bool // mapper is made of the scheme, which may grow
+	guesses  bool // mapper is made from the scheme, which may grow
 	managers map[managed]*apimachinery.FieldManager
 }
 
-// managed is what a FieldManager is for.
+// managed is a kind and subresource that a FieldManager serves.
 type managed struct {
 	kind        schema.GroupVersionKind
 	subresource string

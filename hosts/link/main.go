@@ -1,4 +1,4 @@
-// Command link builds a program of k8s.io/apiserver with Tenure inside: an API server of one's own, an aggregated one,
+// Command link builds a program on k8s.io/apiserver with Tenure inside: an API server of one's own, an aggregated one,
 // a fork.
 //
 //	go run ./hosts/link DIR                  # writes what is needed, and prints how to build

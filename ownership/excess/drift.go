@@ -26,7 +26,7 @@ type DriftOptions struct {
 	Type *typed.Type
 	// Manifest is what Applier applies; nil if that is not known. Then only the policy accounts for fields.
 	Manifest map[string]any
-	// Applier is the manager of the manifest. What its applies own and the manifest lacks is a removal, and no drift.
+	// Applier is the manager of the manifest. Fields that its applies own and the manifest lacks are removals, not drift.
 	Applier string
 	// Policy says who may own what. A manager that it does not name may own nothing, except for components of the control
 	// plane and writes through the status subresource.
@@ -35,9 +35,9 @@ type DriftOptions struct {
 	Defaulter func(runtime.Object)
 }
 
-// Drift is what accounts for nothing in a live object.
+// Drift is what nothing accounts for in a live object.
 type Drift struct {
-	// Fields drift: somebody owns them, and nobody who may.
+	// Fields drift: they have owners, but none of these may own them.
 	Fields []Drifted `json:"fields"`
 	// Unowned are fields that nobody owns and the manifest lacks: defaults, what admission set, and what was released.
 	// They are no drift.
@@ -68,12 +68,13 @@ func (o Owner) Key() managedfields.Key {
 	}
 }
 
-// FindDrift returns the leaves of obj that are neither in the manifest nor of an owner who may own them, each item of a
-// list whose owned leaves all drift as one. The status, and the metadata that only servers set, do not drift. A default
-// does not, if only Updates own it: a client that sends whole objects comes to own defaults.
+// FindDrift returns the leaves of obj that are neither in the manifest nor owned by a manager that may own them. A list
+// item whose owned leaves all drift is returned as a whole. The status, and the metadata that only servers set, do not
+// drift. A default that only Updates own does not drift either: a client that sends whole objects becomes an owner of
+// defaults.
 //
-// Entries of other versions are read as if their fields had the same paths. An entry that can't be decoded is an error,
-// along with what the others own. obj is as for [Find]; the result shares memory with it.
+// Entries of other versions are read as if their fields had the same paths. For an entry that can't be decoded it
+// returns an error, along with the drift of the other entries. obj is as for [Find]; the result shares memory with it.
 func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	metadata, entries, err := read(obj)
 	if err != nil {
@@ -104,8 +105,8 @@ func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	return out, err
 }
 
-// drift is the drift of one object. Its sets are of leaves of the tree; drifts has the owned ones that nobody accounts
-// for.
+// drift is the drift of one object. Its sets contain leaves of the tree; drifts contains the owned leaves that nothing
+// accounts for.
 type drift struct {
 	DriftOptions
 	tree                     map[string]any

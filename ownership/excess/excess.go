@@ -1,4 +1,4 @@
-// Package excess finds fields that managers own and may not own, by the permissions of a policy.
+// Package excess finds fields that managers own but may not own, by the permissions of a policy.
 //
 //	p, err := policy.Parse(file)
 //	...
@@ -8,8 +8,8 @@
 //	}
 //
 // A manager may own what [policy.Policy.Permits]. A component of the control plane is not judged, nor is a write
-// through the status subresource. [Find] judges the managers that the policy names. [FindDrift] judges all of them: it
-// finds the fields that a manifest lacks, and that have owners, but none who may own them.
+// through the status subresource. [Find] judges the managers that the policy names. [FindDrift] judges all managers: it
+// finds the owned fields that a manifest lacks and that none of their owners may own.
 package excess
 
 import (
@@ -30,22 +30,22 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Field is a field that a manager owns and may not own.
+// Field is a field that a manager owns but may not own.
 type Field struct {
 	// Kind is the kind of the object with its group, as deployment.apps.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Path has no fields below it that the manager owns.
+	// Path is the field itself: the manager owns no fields below it.
 	Path fieldpath.Path `json:"field"`
 	policy.Owner
 	// Time is when the manager last changed its entry; nil if the entry does not say.
 	Time *metav1.Time `json:"time,omitempty"`
-	// Before is what the field was before, if this is known: FindTaken knows it.
+	// Before is the earlier state of the field, if it is known: FindTaken sets it.
 	Before *Before `json:"before,omitempty"`
 }
 
-// String names the object, the field, its owner and the time, and has what the field was before.
+// String returns the object, the field, its owner and the time, and the field's earlier state.
 func (f Field) String() string {
 	text := f.Kind + "/" + f.Name
 	if f.Namespace != "" {
@@ -68,7 +68,7 @@ func ownerText(o policy.Owner) string {
 	return fmt.Sprintf("%s (%s of %s)", printable.Text(o.Manager), o.Operation, printable.Text(o.Subresource))
 }
 
-// Find returns the fields that managers own in obj and may not own by p, in the order of the entries and their paths.
+// Find returns the fields of obj that managers own but may not own by p, in the order of the entries and their paths.
 // An entry that can't be decoded is an error, if its manager is judged. obj is an unstructured object or a Go struct
 // with its kind, and is not changed.
 func Find(p *policy.Policy, obj runtime.Object) (found []Field, err error) {
@@ -126,7 +126,7 @@ func read(obj runtime.Object) (*metav1.PartialObjectMetadata, managedfields.Entr
 	return metadata, entries, nil
 }
 
-// Error is what a test suite fails with: fields that managers own and may not own.
+// Error is what a test suite fails with: fields that managers own but may not own.
 type Error []Field
 
 // Error has a line for each field.

@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Before is what a field was before a manager came to own it.
+// Before is the state of a field before a manager owned it.
 type Before struct {
 	// Value is the JSON value of the field; nil if it was absent. Values of Secrets are stand-ins.
 	Value any `json:"value,omitempty"`
@@ -25,7 +25,7 @@ type Before struct {
 	Owners []policy.Owner `json:"owners,omitempty"`
 }
 
-// String has the value as JSON, and the owners.
+// String returns the value as JSON, and the owners.
 func (b Before) String() string {
 	text := "absent"
 	if b.Value != nil {
@@ -42,8 +42,9 @@ func (b Before) String() string {
 	return text
 }
 
-// FindTaken returns what Find returns for after, without the fields that their managers owned before too. Each has what
-// it was before. before is an earlier version of the object, nil if after was created. Neither is changed.
+// FindTaken returns the fields that Find returns for after, except fields that the same managers owned in before too.
+// Field.Before has the earlier state of each. before is an earlier version of the object; nil if after is its first
+// version. Neither object is changed.
 func FindTaken(p *policy.Policy, before, after runtime.Object) ([]Field, error) {
 	found, err := Find(p, after)
 	if err != nil || before == nil || len(found) == 0 {

@@ -66,12 +66,13 @@ func compileMutatingPolicy(policy *mutating.Policy) mutating.PolicyEvaluator {
 }
 
 // typeConverters returns the types by which apply configurations of policies are merged, from the server's OpenAPI
-// documents. It implements patch.TypeConverterManager; kube-apiserver's fetches changed documents once a minute.
+// documents. It implements patch.TypeConverterManager; kube-apiserver's implementation fetches changed documents once a
+// minute.
 type typeConverters struct {
 	plugins *Plugins
 
 	lock  sync.Mutex
-	table int64 // generation of the table of made
+	table int64 // generation of the table of resources that made belongs to
 	made  map[schema.GroupVersion]managedfields.TypeConverter
 }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
 
-// epoch is when the first write of a history was; the others follow at a minute's
-// distance.
+// epoch is the time of the first write of a history; each later write is one minute after the one before.
 var epoch = time.Date(2026, 1, 5, 8, 30, 0, 0, time.UTC)
 
 // history makes managed fields by writing an object with upstream, the authority. The caller decides what the object
@@ -23,7 +22,7 @@ type history struct {
 	err     error
 }
 
-// apply adds the entry of a manager that applies an intent to nothing.
+// apply adds the entry of a manager that applies an intent to an empty object.
 func (h *history) apply(manager string, intent *unstructured.Unstructured) *history {
 	return h.add(h.kind, func(m engines.FieldManager, empty *unstructured.Unstructured) (any, error) {
 		return m.Apply(empty, intent, manager, false)
@@ -37,7 +36,7 @@ func (h *history) create(manager string, obj *unstructured.Unstructured) *histor
 	})
 }
 
-// status adds the entry of a manager that gives obj its status.
+// status adds the entry of a manager that writes the status of obj.
 func (h *history) status(manager string, obj *unstructured.Unstructured) *history {
 	return h.add(h.kind.Status(), func(m engines.FieldManager, empty *unstructured.Unstructured) (any, error) {
 		before := objects.Fresh(obj)

@@ -51,9 +51,9 @@ Exit status: 0 if all objects were shown, 1 on any error, also if the managers o
 	}
 	flags.add(env, cmd)
 	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil,
-		"only lines of the manager `NAME`, and what these are in; may be given several times")
+		"only lines of the manager `NAME`, and the lines that contain them; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
-	cmd.Flags().BoolVar(&flags.times, "time", false, "show when, not how long ago")
+	cmd.Flags().BoolVar(&flags.times, "time", false, "show times of writes in place of ages")
 	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html") // what blaming prints
 	flags.completeOwners()
 	return cmd

@@ -46,10 +46,10 @@ of each.
 
 It applies to all conflicts, or only to the fields of --field; --others is the way
 out of the other conflicts. The command makes the resulting intent, asks, and
-applies it. -o yaml prints the intent, to become your manifest. With --dry-run
-nothing is applied. With --live the intent is only printed.
+applies it. -o yaml prints the intent, which can replace your manifest. With
+--dry-run nothing is applied. With --live the intent is only printed.
 
-With several documents, those without a conflict are counted, not listed, unless
+With several documents, documents without a conflict are counted, not listed, unless
 --show-unchanged is given; -o json lists them.
 
 With --policy, the rules of a file decide conflicts, see tenure policy --help. Each
@@ -65,7 +65,8 @@ of --resolve.
 
 Exit status: 0 if no conflict was found, or all are resolved; 2 on a conflict; 3 on
 any error, or if it was not confirmed; 4 if none was found, but only the server can
-compare entries of other versions. With several documents, the first of 3, 2, 4.`,
+compare entries of other versions. With several documents, it is the first of 3, 2,
+4 that one of them has.`,
 		Example: `  tenure conflicts -f deployment.yaml --field-manager web
 
   # leave the replicas to their owner, and keep the manifest for that
@@ -86,7 +87,8 @@ compare entries of other versions. With several documents, the first of 3, 2, 4.
 		"only for the field at `PATH`, and all fields in it; may be given several times")
 	cmd.Flags().StringVar(&flags.others, "others", string(conflicts.GiveUp),
 		"the `WAY` out of the conflicts that --field does not name")
-	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list objects without a conflict too, of several")
+	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false,
+		"list objects without a conflict too, if there are several objects")
 	flags.addPolicy(cmd)
 	addDryRun(cmd, &flags.dryRun, true, "apply nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")

@@ -25,10 +25,10 @@ import (
 func newHelm(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "helm",
-		Short: "Plan and do upgrades of Helm 4, with conflicts decided by a policy",
+		Short: "Plan and run upgrades with Helm 4, with conflicts decided by a policy",
 		Long: `Helm 4 applies server-side. These commands are its plugins "tenure" and
 "tenure-postrender": they show what an upgrade or a rollback would do to every field
-and its owners, and do it with the conflicts decided by a policy, in place of
+and its owners, and run it with conflicts decided by a policy, in place of
 --force-conflicts. They run the helm that runs them, or the one in PATH.
 
 Exit status: 0 on success, 1 on any error; plan has others, see its help.`,
@@ -63,12 +63,12 @@ func newHelmPlan(env *process.Env) *cobra.Command {
 		Short: "Show what an upgrade of a release would do",
 		Long: `Plan renders the release as helm upgrade --dry-run=server does, adds the labels and
 annotations that Helm adds, and shows changes, removed fields, conflicts and
-rejected objects, as tenure plan does. --policy FILE decides conflicts, also over
-values of others that stringData of a Secret would overwrite; all other flags are
-Helm's. Hooks are not planned. A note names definitions in the cluster that differ
-from the folder crds/, which Helm does not upgrade. The chart is rendered twice, at
-least a second apart: values that differ, as of randAlphaNum, genCA and now, are
-named.
+rejected objects, as tenure plan does. --policy FILE decides conflicts, including
+conflicts over values that other managers own and that stringData of a Secret would
+overwrite; all other flags are Helm's. Hooks are not planned. A note names
+definitions in the cluster that differ from the folder crds/, which Helm does not
+upgrade. The chart is rendered twice, at least a second apart: values that differ,
+such as results of randAlphaNum, genCA and now, are named.
 
 If an older release applied an object client-side, as Helm 3 does, its fields move
 to server-side apply first; the object is planned as it is after the move, without
@@ -89,10 +89,10 @@ are taken from the rendering that was shown. Any other difference, or an object 
 has changed since, except for its status, ends the upgrade before anything is
 written.
 
-Helm does not apply fields that the policy gives up, also keys of stringData; shared
-fields get their owners' values. Forced fields move to Helm's manager before Helm
-applies, so that nothing else is forced. If objects were applied client-side, their
-fields move to server-side apply first. If a conflict is refused, nothing is
+Helm does not apply fields that the policy gives up, including keys of stringData;
+shared fields get their owners' values. Forced fields move to Helm's manager before
+Helm applies, so that nothing else is forced. If objects were applied client-side,
+their fields move to server-side apply first. If a conflict is refused, nothing is
 written. If a write fails midway, the error names what was written.
 
 With --dry-run, except none and false, it only shows the plan, and ends with the
@@ -111,8 +111,8 @@ func newHelmRollback(env *process.Env) *cobra.Command {
 		Short: "Apply an older revision of a release, with conflicts decided by a policy",
 		Long: `Rollback plans the stored manifest of a revision, asks, and applies it as a new
 revision, with its conflicts decided by the policy. Without a REVISION it uses the
-one before the last. Nothing is rendered. helm rollback itself fails on conflicts,
-because the stored manifest may have fields that others own by now.
+revision before the last one. Nothing is rendered. helm rollback itself fails on
+conflicts, because the stored manifest may have fields that others own by now.
 
 It runs helm upgrade with the name, the version and the values of the revision's
 chart, so that a later --reuse-values finds them. No hooks run; rollback prints the
@@ -126,7 +126,7 @@ Exit status: 0 if the release was rolled back; otherwise as for upgrade.`,
 
 // helmRun is an upgrade or a rollback of a release.
 type helmRun struct {
-	planFlags // not of this command's arguments
+	planFlags // not set by this command's arguments
 	helm      *helm.Program
 	given     []string // the arguments for it
 	dryRun    bool
@@ -245,13 +245,13 @@ func newHelmPostRender(env *process.Env) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use:   "post-render -n NAMESPACE --policy FILE",
-		Short: "Omit fields that a policy gives up from templates: a post-renderer of Helm",
+		Short: "Omit from templates the fields that a policy gives up: a post-renderer for Helm",
 		Long: `Post-render is the plugin "tenure-postrender": it reads the templates of a release
 from standard input, decides their conflicts by a policy, and prints the result.
-Fields that are given up are omitted, also keys of stringData, and shared fields get
-their owners' values. Forced fields stay: helm upgrade needs --force-conflicts for
-them. A refused conflict is an error, before Helm has written anything. Hooks do not
-change.
+Fields that are given up are omitted, including keys of stringData, and shared
+fields get their owners' values. Forced fields stay: helm upgrade needs
+--force-conflicts for them. A refused conflict is an error, before Helm has written
+anything. Hooks do not change.
 
 -n is the namespace of the release, which Helm does not pass on. The cluster and the
 user come from Helm's variables, such as HELM_KUBETOKEN. When helm tenure upgrade

@@ -36,10 +36,10 @@ new manager has to add the fields to its manifest, and the old one has to remove
 them from its own.
 
 --from alone selects all entries of that manager. --to is an applier, unless
---to-operation is Update. Its entry is for the main resource, also for replicas that
-kubectl scale set, unless it applies through their subresource only; fields of the
-status stay in an entry of the status. --to-subresource names another one, or none
-as ''.
+--to-operation is Update. Its entry is for the main resource, even for replicas that
+kubectl scale set, unless the manager applies only through the subresource of the
+fields; fields of the status stay in an entry of the status. --to-subresource names
+another subresource, or the main resource as ''.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
@@ -51,7 +51,7 @@ as ''.
   tenure transfer --live live.yaml --from alice --to bob \
     --field '.spec.template.spec.containers[name=web].image'`,
 		from:          "that owns them now",
-		to:            "that owns them then",
+		to:            "that owns them afterwards",
 		choosesFields: true,
 		move: func(from, to managedfields.Key, fields *fieldpath.Set, all bool) ownership.Move {
 			return ownership.Transfer{Fields: fields, All: all, From: from, To: to}
@@ -60,8 +60,8 @@ as ''.
 	{
 		name: "release", done: "released", short: "Give up fields: they stay, and no apply removes them",
 		long: `Release removes some or all fields from the entries of a manager. The fields stay in
-the object. If no other manager owns them, nobody does: a manager that applies them
-owns them, without a conflict, and no apply removes them before.
+the object. If no other manager owns them, they are unowned: no apply removes them,
+and the next manager that applies them owns them without a conflict.
 `,
 		example: `  tenure release deployment/web --from alice --field .spec.replicas
   tenure release configmaps -A -l app=web --from kubectl-edit --all`,
@@ -74,8 +74,8 @@ owns them, without a conflict, and no apply removes them before.
 	{
 		name: "adopt", done: "adopted", short: "Make a manager an owner of existing fields",
 		long: `Adopt makes a manager an owner of fields that are in the object already, along with
-their owners, or alone if nobody owns them. Its next apply has to contain them;
-otherwise it deletes those that nobody else owns.
+their owners, or alone if nobody owns them. The manager's next apply has to contain
+them; otherwise it deletes the fields that nobody else owns.
 `,
 		example: `  # let argocd remove what was made by hand
   tenure adopt deployment/web -n shop --to argocd --field .spec.template
@@ -191,7 +191,8 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.objectFlags.add(env, cmd)
 	addDryRun(cmd, &f.dryRun, true, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
+	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false,
+		"list unchanged objects too, if there are several objects")
 	cmd.Flags().BoolVar(&f.summary, "summary", false, "only count the objects")
 	addConcurrency(cmd, &f.concurrency)
 	addFormat(env, cmd, &f.format, "yaml", "json", "name", "patch")
@@ -203,10 +204,10 @@ Objects are chosen as for blame, see tenure blame --help. A preview shows which
 managers gain and lose which fields, and what their next applies will then delete or
 take back. Only the managed fields of the objects change. In a cluster or a store,
 the command asks before it writes, and writes only objects that have not changed
-since. With several objects, those with nothing to move stay as they are, and are
-counted, not listed, unless --show-unchanged is given. With --live,
-the resulting objects are printed. -o patch prints the JSON Patch for a server,
-which fails if the object's resourceVersion has changed.
+since. With several objects, objects with nothing to move stay as they are, and are
+counted, not listed, unless --show-unchanged is given. With --live, the resulting
+objects are printed. -o patch prints the JSON Patch for a server, which fails if the
+object's resourceVersion has changed.
 
 Exit status: 0 if all is done, or nothing was left to do; 1 on any error, if it was
 not confirmed, or if an object that was named has nothing to move.`

@@ -24,13 +24,13 @@ func newPolicyPermit(env *process.Env) *cobra.Command {
 		Use:   "permit FILE --manager NAME --field PATH",
 		Short: "Let a manager own a field, by a permission of a policy",
 		Long: `Permit adds a permission to the policy in FILE, which is created if it does not
-exist: the manager may own the fields, in objects of the kind. report --policy and
-plan --drift then list them no more. Comments in the file stay.
+exist: the manager may own the fields, in objects of the kind. After that, report
+--policy and plan --drift no longer list them. Comments in the file stay.
 
 Fields are patterns, see tenure policy --help; the name of the manager and the kind
 are taken as they are.
 
-Exit status: 0 on success, 1 on any error; then FILE is as it was.`,
+Exit status: 0 on success, 1 on any error, which leaves FILE unchanged.`,
 		Example: `  tenure policy permit tenure.yaml --manager my-operator --kind Deployment.apps \
     --field .metadata.labels.env`,
 		Args: cobra.ExactArgs(1),
@@ -51,7 +51,8 @@ Exit status: 0 on success, 1 on any error; then FILE is as it was.`,
 	f := cmd.Flags()
 	f.StringVar(&manager, "manager", "", "`NAME` of the manager")
 	f.StringVar(&operation, "operation", "", "only by the `OPERATION` Apply or Update")
-	f.StringVar(&subresource, "subresource", "", "only through the subresource `NAME`, such as scale, or none as ''")
+	f.StringVar(&subresource, "subresource", "",
+		"only through the subresource `NAME`, such as scale; '' is the main resource")
 	f.StringVar(&kind, "kind", "", "only in objects of `KIND`, such as Deployment.apps")
 	f.StringArrayVar(&fields, "field", nil, "the field at `PATH`, and all fields in it; may be given several times")
 	f.StringVar(&reason, "reason", "", "`TEXT` that says why")

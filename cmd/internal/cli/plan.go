@@ -50,9 +50,9 @@ The live objects are in the cluster, in the store of --store, or in the files of
 --live.
 
 All documents are planned as if applied together: a document may use a kind or a
-namespace of another document; with --store, of an earlier document. In a cluster,
-an object whose namespace does not exist is an error, because its apply would fail.
-(kubectl apply accepts objects of a new kind only in a second run.)
+namespace of another document; with --store, only of an earlier document. In a
+cluster, an object whose namespace does not exist is an error, because its apply
+would fail. (kubectl apply accepts objects of a new kind only in a second run.)
 
 The plan assumes that the server sets the defaults of the schema and, for built-in
 kinds, that 1000m equals 1 and an empty list equals none; --plain assumes neither.
@@ -71,10 +71,10 @@ set. -o html writes a page, for reviews and as an artifact of CI: changes,
 conflicts, and the owners of each line. Plans are printed as they are made and not
 kept, except for -o html and --apply.
 
-Fields that an earlier updater, such as kubectl apply or an install of Helm 3, owns
-and that the manifest lacks stay: the plan names them, and the command that allows
-the manager to remove them. For the manager kubectl it shows the fields that kubectl
-apply --server-side removes, because kubectl moves them first.
+Fields stay if the manifest lacks them and an earlier updater owns them, such as
+kubectl apply or an install of Helm 3. The plan names these fields, and the command
+that allows the manager to remove them. For the manager kubectl it shows the fields
+that kubectl apply --server-side removes, because kubectl moves them first.
 
 With --prune, the plan lists the objects that an apply would delete because they are
 not in the input any more: objects with the labels of -l, of the kinds that kubectl
@@ -89,13 +89,13 @@ With --policy, the rules of a file decide conflicts (tenure policy --help). The 
 shows each decision with its rule, and the apply after those decisions. Conflicts
 without a rule, and refused ones, remain.
 
-With --drift, the plan also lists what is in the live objects and neither the
-manifests nor a manager who may own it accounts for: each field, or item of a list,
-with its value, its owners, the last write of their entries, and what would end it.
-Who may own what is in the permissions of the policy; a manager that it does not
-name may own nothing. Components of the control plane, and what is written through
-the status subresource, are left out. What nobody owns is listed apart, and a
-default that an Update came to own is no drift.
+With --drift, the plan also lists the owned fields and list items of the live
+objects that the manifests lack and that none of their owners may own: with the
+value, the owners, the last write of their entries, and the commands that end the
+drift. The permissions of the policy say which manager may own which fields; a
+manager that the policy does not name may own nothing. Components of the control
+plane, and fields written through the status subresource, are left out. Unowned
+fields are listed separately, and a default that only an Update owns is no drift.
 
 Values of Secrets are not shown.
 
@@ -103,13 +103,14 @@ Values of Secrets are not shown.
 object that has changed since it was planned is rejected. Namespaces and
 CustomResourceDefinitions are applied first, Pods last, and the rest at the same
 time. A document that fails does not stop the others. With --prune, it then deletes
-the objects that are listed as pruned. Its exit status is 0 if everything was
-applied, or nothing had to be.
+the objects that are listed as pruned. The exit status of --apply is 0 if everything
+was applied, or nothing had to be.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
 would change, an object be deleted, or something drifts, 2 on a conflict, 3 on any
-error, 4 if there is neither, and you may not apply an object that would change.
-With several documents, the first of 3, 2, 4, 1 that one of them has.`,
+error, 4 if there is no conflict and no error, but you may not apply an object that
+would change. With several documents, it is the first of 3, 2, 4, 1 that one of them
+has.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff
@@ -133,7 +134,8 @@ With several documents, the first of 3, 2, 4, 1 that one of them has.`,
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
 		"include metadata.managedFields in -o diff")
-	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
+	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false,
+		"list unchanged objects too, if there are several objects")
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
 	cmd.Flags().BoolVar(&flags.drift, "drift", false, "also list what the live objects have beyond the manifests")
 	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
@@ -142,7 +144,7 @@ With several documents, the first of 3, 2, 4, 1 that one of them has.`,
 	return withErrorStatus(statusFailed, cmd)
 }
 
-// checkFlags returns an error for flags that do not go together.
+// checkFlags returns an error for flags that cannot be combined.
 func (f *planFlags) checkFlags() error {
 	switch {
 	case f.apply && (f.live != nil || f.format != "" || f.offline):

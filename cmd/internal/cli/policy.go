@@ -59,9 +59,9 @@ same file.
     reason: what is not in git does not last
 
 A rule matches conflicts by managers, operation and subresource of the owner, by
-kinds, namespaces, names and labelSelector of the object, and by fields: paths as
-conflicts print them, with a * for any characters of one name or one pair of
-brackets, and \* for a * itself. The first rule that matches decides:
+kinds, namespaces, names and labelSelector of the object, and by fields: paths in
+the form that tenure conflicts prints, with a * for any characters of one name or
+one pair of brackets, and \* for a * itself. The first rule that matches decides:
 
   force     take the field from its owners
   give-up   leave it out: value and owners stay
@@ -206,7 +206,7 @@ type starter struct {
 	fields  map[string]map[string]bool // by manager, in objects of this one
 }
 
-// byHand begin the names of managers that are people's: kubectl names them by the command.
+// byHand has the prefixes of managers through which people write: kubectl names a manager after its command.
 var byHand = []string{"kubectl-edit", "kubectl-patch", "kubectl-set", "kubectl-scale", "kubectl-label",
 	"kubectl-annotate", "kubectl-rollout", "kubectl-replace", "kubectl-taint", "kubectl-autoscale", "kubectl-expose",
 	"k9s", "Mozilla", "lens", "OpenLens", "dashboard", "headlamp", "node-fetch"}

@@ -44,19 +44,19 @@ not served any more; managers that have not written for a time; unowned and shar
 fields; entries that were merged into ancient-changes. It ends with suggested
 commands.
 
-Report reads objects of KIND, or of all kinds that can be listed; in the namespace
-of the kubeconfig, or in all with -A; or in the files that -f names. It reads them
-in chunks and keeps only some examples. Kinds that the user may not list are
-omitted, with a note, unless they were named.
+Report reads objects of KIND, or of all kinds that can be listed, in the namespace
+of the kubeconfig, or in all with -A; with -f, the live objects of manifests; with
+--live, objects in files. It reads them in chunks and keeps only some examples.
+Kinds that the user may not list are omitted, with a note, unless they were named.
 
-With --policy, report lists only the fields that managers own and may not own, each
+With --policy, report lists only the fields that managers own but may not own, each
 with its owner and the time of the entry. The policy's permissions, and its rules
 that give up or share, say which fields managers may own. Report ignores managers
 that the policy does not name, components of the control plane, and writes of the
 status.
 
-With --drift, report lists the fields, and items of lists, that no permitted manager
-owns, each with its value, its owners, the last write of their entries, and the
+With --drift, report lists the owned fields and list items that none of their owners
+may own, each with its value, its owners, the last write of their entries, and the
 commands that end the drift. A manager that the policy does not name may own
 nothing. Unowned fields, and defaults that only an Update owns, are no drift. plan
 --drift compares with manifests, too.
@@ -91,12 +91,13 @@ nothing drifts, 1 if something does, 3 on any error.`,
 	}
 	flags.add(env, cmd)
 	cmd.Flags().DurationVar(&flags.silent, "silent", 90*24*time.Hour,
-		"a manager is silent that has not written for `DURATION`, such as 720h")
+		"report managers as silent that have not written for `DURATION`, such as 720h")
 	addManager(cmd, &flags.applier, kubectlManager,
 		"`NAME` of the manager that objects under client-side apply would move to")
-	cmd.Flags().StringVar(&flags.policy, "policy", "", "list what managers own and may not own by the policy in `FILE`")
+	cmd.Flags().StringVar(&flags.policy, "policy", "",
+		"list fields that managers own but may not own by the policy in `FILE`")
 	cmd.Flags().BoolVar(&flags.drift, "drift", false,
-		"list what no manager owns who may own it by the policy, and what would end it")
+		"list owned fields that none of their owners may own by the policy, and the commands that end the drift")
 	addConcurrency(cmd, &flags.concurrency)
 	addFormat(env, cmd, &flags.format, "text", "json", "html")
 	return cmd

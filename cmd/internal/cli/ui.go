@@ -51,18 +51,18 @@ func newUI(env *process.Env) *cobra.Command {
 		Short: "Serve a page that follows who owns what, and what changes",
 		Long: `Ui serves a page on this machine that follows objects: who owns each line, what
 changed in the last minutes and by whom, with the old value beside the new one, and
-the last versions of an object that were seen since the command began. Fights are
-those of tenure watch. With -f, the page has the plan of each manifest, as tenure
-plan makes it, and its conflicts; a plan is made again when an object of a manifest
-changes. Ways out are commands to copy: nothing is written from the page.
+the last versions of an object that were seen since the command began. It shows the
+same fights as tenure watch. With -f, the page has the plan of each manifest, as
+tenure plan makes it, and its conflicts; a plan is made again when an object of a
+manifest changes. Ways out are commands to copy: nothing is written from the page.
 
-Without KIND it follows all kinds that can be listed but Events and Leases; in the
-namespace of the kubeconfig, or in all with -A. It has the rights of the kubeconfig.
-Values of Secrets never reach the page.
+Without KIND it follows all kinds that can be listed except Events and Leases; in
+the namespace of the kubeconfig, or in all with -A. It has the rights of the
+kubeconfig. Values of Secrets never reach the page.
 
 The page is served on the loopback interface only, and its address has a token that
-is new each time. Who has the address sees what you may see: do not pass it on. The
-browser is opened unless --no-browser is given. Ctrl-C ends the command.
+is new each time. Anyone who has the address sees what you may see: do not pass it
+on. The browser is opened unless --no-browser is given. Ctrl-C ends the command.
 
 Exit status: 0 when it is interrupted, 1 on any error, 4 if something could not be
 watched, which is named on stderr.`,

@@ -43,7 +43,7 @@ Apply entry of a manager, so that its next apply removes what is no longer appli
 It moves the fields in the last-applied annotation, fields that the manager applies
 already, and the fields of --intent, the next intent. Defaults, and fields that
 webhooks added, stay with their manager. The preview has a line for each object;
---details lists all fields. doc/ownership.md explains them.
+--details lists all fields. doc/ownership.md explains the rules.
 
 --restarted-at also moves the annotation of kubectl rollout restart, which no apply
 removes otherwise; --also moves fields of your choice. --everything moves all fields

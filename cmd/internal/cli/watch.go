@@ -59,16 +59,16 @@ are only in an audit log: a watch has no events for them.
 
 Without KIND it watches all kinds that can be listed; in the namespace of the
 kubeconfig, or in all with -A. With --audit-log it reads an audit log of an API
-server instead, whose policy has level RequestResponse for the kinds in question. A
-write to a scale subresource is treated as a write of .spec.replicas, if the log has
-a write of the object before it.
+server instead. The audit policy must have the level RequestResponse for the kinds
+in question. A write to a scale subresource is treated as a write of .spec.replicas,
+if the log has a write of the object before it.
 
 On a terminal the table is redrawn in place. If it does not fit, the rest is printed
-at the end. Elsewhere each finding is a line when it is found, and the table
-follows. With -o json, each occurrence of a finding is a line of JSON.
+at the end. Otherwise, each finding is printed in a line when it is found, and the
+table at the end. With -o json, each occurrence of a finding is a line of JSON.
 
 Exit status: 0 if it ends without a fight, 1 if there was a fight, 3 on any error, 4
-without a fight if something could not be watched, which stderr names.`,
+if there was no fight, but something could not be watched; stderr names it.`,
 		Example: `  # in CI: does anybody fight over what this test installed?
   tenure watch -A --for 5m
 
@@ -81,13 +81,14 @@ without a fight if something could not be watched, which stderr names.`,
 	f.BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
 	addSelectors(f, &flags.selector, &flags.fields)
 	f.DurationVar(&flags.duration, "for", 0,
-		"end `DURATION` after the first lists, such as 10m; watch until interrupted for 0")
+		"end `DURATION` after the first lists, such as 10m; 0 watches until it is interrupted")
 	f.StringArrayVar(&flags.auditLogs, "audit-log", nil,
 		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
 	f.StringVar(&flags.metricsListen, "metrics-listen", "", "serve Prometheus metrics at http://`ADDRESS`/metrics")
 	f.DurationVar(&flags.tracker.Window, "window", 10*time.Minute, "`DURATION` of the window in which writes are counted")
 	f.IntVar(&flags.tracker.Returns, "returns", 3, "reverts within --window that make a fight or a flap")
-	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10, "writes without a change within --window that are reported")
+	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10,
+		"writes without a change within --window that make a manager an idle writer")
 	addFormat(env, cmd, &flags.format, "json")
 	flags.placeFlags.add(env, cmd)
 	flags.appFlags.add(&flags.placeFlags)
@@ -422,7 +423,7 @@ func (w *watcher) serveMetrics(ctx context.Context, address string) (stop func()
 
 var (
 	fightReturns = prometheus.NewDesc("tenure_fight_returns",
-		"How often managers put back the value of a field within the window, for fields that are fought over.",
+		"How often managers reverted each other's value of a field within the window, for fields that are fought over.",
 		[]string{"api_version", "kind", "namespace", "name", "field"}, nil)
 	flapReverts = prometheus.NewDesc("tenure_flap_reverts",
 		"How often a manager reverted its own value of a field within the window, for fields that flap.",

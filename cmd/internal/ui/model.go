@@ -1,5 +1,5 @@
 // Package ui serves a page that follows the objects of a cluster: who owns what, what just changed and by whom, and
-// what wants a decision. A [Model] has what the page shows, and [Model.Handler] serves it. The page writes nothing.
+// what needs a decision. A [Model] has what the page shows, and [Model.Handler] serves it. The page writes nothing.
 //
 // A Model gets only what may be shown of an object, so that no value of a Secret can reach the page.
 package ui
@@ -24,7 +24,7 @@ import (
 // maxVersions is how many versions of an object are kept.
 const maxVersions = 100
 
-// Options say what a Model knows of its surroundings. All fields have to be set, but the numbers.
+// Options say what a Model knows of its surroundings. All fields except the numbers have to be set.
 type Options struct {
 	// Place is where the objects are, for the head of the page.
 	Place string
@@ -34,9 +34,9 @@ type Options struct {
 	Suggest view.Suggest
 	// IsIncomplete reports whether something could not be read.
 	IsIncomplete func() bool
-	// MaxBytes bounds what versions need that are not the latest of their objects; 64 MiB.
+	// MaxBytes bounds the memory of all versions except the latest of each object; 0 means 64 MiB.
 	MaxBytes int
-	// Recent is how long a change is marked; 5 minutes.
+	// Recent is how long a change is marked; 0 means 5 minutes.
 	Recent time.Duration
 }
 
@@ -77,7 +77,7 @@ type Model struct {
 	changed chan struct{} // closed at the next change
 }
 
-// object is an object, or what facts are about.
+// object is an object of the cluster, or one that only facts are about.
 type object struct {
 	summary
 	tree     map[string]any // the latest version; nil for none
@@ -123,7 +123,7 @@ func New(o Options) *Model {
 		tracker: fights.New(fights.Options{})}
 }
 
-// Observe takes a version of an object, or what may be shown of it, see secrets.Shown. It must not be changed later.
+// Observe takes a version of an object, or what may be shown of it, see secrets.Shown. tree must not be changed later.
 func (m *Model) Observe(tree map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,14 +178,14 @@ func (m *Model) writer(changes []fights.Change) (name string) {
 	return name
 }
 
-// forgetOldest forgets the oldest version of an object, which old names first at i.
+// forgetOldest forgets the oldest version of an object. i is the first index of the object in old.
 func (m *Model) forgetOldest(o *object, i int) {
 	m.bytes -= o.versions[0].size()
 	o.versions = slices.Delete(o.versions, 0, 1)
 	m.old = slices.Delete(m.old, i, i+1)
 }
 
-// Delete takes that an object was deleted.
+// Delete records that an object was deleted.
 func (m *Model) Delete(tree map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,7 +203,7 @@ func (m *Model) Delete(tree map[string]any) {
 	m.touch(o)
 }
 
-// SetFacts replaces what a source knows, by the keys of objects. The objects need not exist.
+// SetFacts replaces the facts of a source, by the keys of objects. The objects need not exist.
 func (m *Model) SetFacts(source string, facts map[Key]Facts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +222,7 @@ func (m *Model) SetFacts(source string, facts map[Key]Facts) {
 	}
 }
 
-// Tick looks for fights. It is for once a second.
+// Tick looks for fights. It is to be called once a second.
 func (m *Model) Tick() {
 	m.mu.Lock()
 	now := m.Now()
@@ -263,7 +263,7 @@ func (m *Model) touch(o *object) {
 	m.changed = make(chan struct{})
 }
 
-// hue returns the hue of a manager, which stays.
+// hue returns the hue of a manager, which never changes.
 func (m *Model) hue(name string) int {
 	n, ok := m.hues[name]
 	if !ok {

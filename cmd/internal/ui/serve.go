@@ -28,8 +28,9 @@ var templates = template.Must(template.ParseFS(files, "index.html"))
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; " +
 	"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Handler serves the page below the path of a token, at a port of the loopback interface, to who knows the token: no
-// other host name leads to it (DNS rebinding), no other origin reads it, and it takes GET only.
+// Handler serves the page below the path of a token, at a port of the loopback interface. It rejects requests without
+// the token, with another host name (DNS rebinding), with a method other than GET, or whose response another origin
+// could read.
 func (m *Model) Handler(token string, port int) http.Handler {
 	assets := map[string]string{
 		"ui.css": string(page.Base+page.Style) + asset("ui.css"), "lines.js": string(page.Lines), "ui.js": asset("ui.js"),
@@ -76,8 +77,8 @@ func asset(name string) string {
 	return string(data)
 }
 
-// isForeign reports whether another page sends a request, as far as the browser says. It may lead to the page itself,
-// as a file does that opens it, but can't read it then.
+// isForeign reports whether another page sends a request, as far as the browser says. A request that opens the page
+// itself is not foreign, as when a file leads to it: the other page can't read it then.
 func isForeign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return true

@@ -1,12 +1,12 @@
-// Package patch changes Go source of others by its syntax.
+// Package patch edits the Go source of other modules through its syntax tree.
 //
-// A patch names what it changes by package, type and function, never by line or text, so that
-// it holds for several versions of a module, and says by name what it misses in a version for
-// which it does not hold. There are three changes, the least that puts other code in the
-// place of a function:
+// A patch names what it changes by package, type and function, never by line or text. So it
+// applies to several versions of a module, and for a version to which it does not apply, the
+// error names what is missing. There are three changes, which suffice to replace the code of
+// a function:
 //
-//   - [RenameFunc] renames a function or method, so that an added file can have another one
-//     under the old name, which calls the old one or does not;
+//   - [RenameFunc] renames a function or method, so that an added file can declare a new
+//     function with the old name, which may call the renamed one;
 //   - [AddField] adds a field to a struct, for the added file to use;
 //   - [AddFile] adds a file to a package.
 //
@@ -40,14 +40,14 @@ type Step interface {
 	String() string
 }
 
-// RenameFunc renames the declaration of a function, or of a method of a type. Calls stay as
-// they are, and so reach what an added file has under the old name.
+// RenameFunc renames the declaration of a function, or of a method of a type. Calls do not
+// change, so they call the function that an added file declares under the old name.
 type RenameFunc struct {
 	In string
 	// Receiver is the name of a method's type, "" for a function.
 	Receiver string
 	Name, To string
-	// Signature is the function's type without names of parameters, as it has to be, such as
+	// Signature is the type that the function must have, without names of parameters, such as
 	// "func(runtime.Object, string) error".
 	Signature string
 }
@@ -63,14 +63,14 @@ type AddField struct {
 type AddFile struct {
 	In, Name string
 	Source   []byte
-	// Unless is a method of the package, such as "Type.Method", with which the file is not needed; "" for none.
+	// Unless is a method, such as "Type.Method". A package that has it does not need the file. "" for none.
 	Unless string
 }
 
 // Imports changes nothing. It checks that a package imports another one.
 type Imports struct {
 	In, Path string
-	// Since says which versions do, for the error.
+	// Since says which versions import it, for the error.
 	Since string
 }
 

@@ -1,5 +1,5 @@
-// Package applications reads which objects an application has, from what its tool keeps: the inventory of a Flux
-// object, the resources of an Argo CD Application, the manifest of a Helm release, the parent of an ApplySet.
+// Package applications reads the names of an application's objects from the record that its tool keeps: the inventory
+// of a Flux object, the resources of an Argo CD Application, the manifest of a Helm release, the parent of an ApplySet.
 //
 //	ref, err := applications.Parse("kustomization/flux-system/apps", "")
 //	...
@@ -7,7 +7,7 @@
 //	...
 //	objects, missing, err := app.Objects(ctx, cluster, 16)
 //
-// Nothing is kept of an inventory but the names of objects: no value of a Helm release leaves this package.
+// Only the names of objects are taken from an inventory: no value of a Helm release leaves this package.
 package applications
 
 import (
@@ -63,7 +63,7 @@ func (r Ref) String() string {
 type Application struct {
 	// Source says what was read, as in "the inventory of kustomization.kustomize.toolkit.fluxcd.io/apps".
 	Source string
-	// Elsewhere names the cluster that the objects are in by what was read, if that is another one.
+	// Elsewhere names the cluster of the objects according to the application, if it is another cluster.
 	Elsewhere string
 	// ApplySet is nil for other applications.
 	ApplySet *ApplySet
@@ -115,7 +115,7 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 // IsNew reports whether the application does not exist yet: it is an ApplySet, and its parent does not exist.
 func (a *Application) IsNew() bool { return a.ApplySet != nil && a.ApplySet.Tooling == "" }
 
-// add adds an object, if it has none with the name.
+// add adds an object, unless the application has it already.
 func (a *Application) add(gvk schema.GroupVersionKind, namespace, name string) {
 	r := place.Reference{GroupVersionKind: gvk, Namespace: namespace, Name: name}
 	if !slices.Contains(a.names, r) {
@@ -123,7 +123,8 @@ func (a *Application) add(gvk schema.GroupVersionKind, namespace, name string) {
 	}
 }
 
-// Objects returns the objects, those that the inventory names and that do not exist, and why others could not be read.
+// Objects returns the objects that exist, the names of objects in the inventory that do not exist, and an error for
+// objects that could not be read.
 func (a *Application) Objects(
 	ctx context.Context, p place.Place, concurrency int,
 ) (objects []*place.Target, missing []string, err error) {
@@ -157,8 +158,8 @@ var (
 	}
 )
 
-// List returns the applications in a namespace, or in all of them if it is empty, sorted. It returns some along with an
-// error for others.
+// List returns the applications in a namespace, or in all namespaces if it is empty, sorted. If some can't be read, it
+// returns the others along with an error.
 func List(ctx context.Context, p place.Place, namespace string) (out []Ref, err error) {
 	find := func(selector string, kinds ...schema.GroupKind) (found []*place.Target) {
 		for _, gk := range kinds {

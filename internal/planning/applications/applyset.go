@@ -30,7 +30,7 @@ const (
 // ApplySet is a set of objects that are applied and pruned together. A parent object names the kinds and the
 // namespaces of its members, which have a label with the ID of the parent.
 type ApplySet struct {
-	// Tooling is the name of the tool that it is of; empty if the parent does not exist yet.
+	// Tooling is the name of the tool that manages the set; empty if the parent does not exist yet.
 	Tooling    string
 	id         string
 	kinds      []schema.GroupVersionKind
@@ -42,7 +42,7 @@ func idOf(gk schema.GroupKind, namespace, name string) string {
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 }
 
-// newApplySet returns the set of a parent that does not exist. kubectl creates Secrets and ConfigMaps.
+// newApplySet returns the set of a parent that does not exist. As parents, kubectl creates Secrets and ConfigMaps.
 func newApplySet(p place.Place, ref Ref) (*Application, error) {
 	kinds := map[string]string{"secret": "Secret", "secrets": "Secret", "configmap": "ConfigMap",
 		"configmaps": "ConfigMap", "cm": "ConfigMap"}

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// readInventory reads status.inventory of an object of Flux. An entry has an id, NAMESPACE_NAME_GROUP_KIND, in which
-// __ stands for a colon in the name, and the version v.
+// readInventory reads status.inventory of an object of Flux. An entry has the version v and an id,
+// NAMESPACE_NAME_GROUP_KIND, in which __ means a colon in the name.
 func (a *Application) readInventory(inventory map[string]any) error {
 	entries, _ := inventory["entries"].([]any)
 	for i, entry := range entries {

@@ -21,8 +21,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
-// readRelease reads a release of Helm 3 or 4: the manifest of the revision that is deployed, or else of the newest.
-// Each revision is a Secret with labels.
+// readRelease reads a release of Helm 3 or 4: the manifest of the deployed revision, or else of the newest. Each
+// revision is a Secret with labels.
 func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	selector := "owner=helm,name=" + ref.Name
 	s := place.Selection{Args: []string{"secrets"}, Selector: selector, Namespace: ref.Namespace}
@@ -59,7 +59,7 @@ func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, err
 	return a, nil
 }
 
-// maxRelease is how large the JSON of a release may be: far more than a Secret has, compressed.
+// maxRelease bounds the JSON of a release: it is far more than a Secret can contain, compressed.
 const maxRelease = 64 << 20
 
 // readManifest reads the objects of a release from its Secret. Errors quote nothing of it.

@@ -32,9 +32,9 @@ var tenure = rehearsal{
 }
 
 // rehearse does with the tree what users do with a release, in empty folders and outside of the workspace. It packs the
-// released modules into zip files, as the go command does for a tag, in a folder that is the first GOPROXY. The others
-// come from the module cache. No other proxy is asked: the go command also looks for a module with the path of each
-// package that it installs, and an answer other than "not found" stops it.
+// released modules into zip files, as the go command does for a tag, in a folder that is the first GOPROXY. Other
+// modules come from the module cache. No other proxy is used: the go command also looks for a module with the path of
+// each package that it installs, and any response other than "not found" makes it fail.
 func (all *modules) rehearse(r rehearsal) error {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
