@@ -212,7 +212,7 @@ func (f *conflictsFlags) print(planned []planning.Planned, failed int) (err erro
 func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) error {
 	ctx, env := f.env.Context, f.env
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: f.suggest()}
-	documents, calm := len(planned)+failed, 0
+	documents, without := len(planned)+failed, 0
 	var values []any
 	for _, one := range planned {
 		if len(one.StringData()) > 0 {
@@ -235,7 +235,7 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 		case hasConflict:
 			err = shown.WriteConflicts(ctx, env.Stdout, &one)
 		default:
-			calm++
+			without++
 			if documents == 1 || f.unchanged {
 				fmt.Fprintf(env.Stdout, "%s: no conflict\n", one.Title())
 			}
@@ -248,7 +248,7 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 	switch {
 	case f.format == "" && documents > 1:
 		fmt.Fprintf(env.Stdout, "%d objects: %d with conflicts, %d without, %d failed\n", documents,
-			len(planned)-calm, calm, failed)
+			len(planned)-without, without, failed)
 		return nil
 	case f.format == "":
 		return nil
