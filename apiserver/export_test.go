@@ -1,6 +1,10 @@
 package apiserver
 
-import "github.com/tenure-ssa/tenure/apiserver/internal/resources"
+import (
+	"net/http"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
 
 // Unchanged returns how many applies that changed nothing a server remembers.
 func Unchanged(s *Server) int {
@@ -29,3 +33,8 @@ func Unread(s *Server) int64 {
 
 // Unavailable returns the API error for an error of a storage.
 func Unavailable(err error) error { return unavailable(err) }
+
+// UnreadWriter counts what a client does not read.
+func UnreadWriter(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	return newUnread(Limits{}).writer(w, r, 0)
+}

@@ -201,7 +201,7 @@ func (w *unreadWriter) Write(data []byte) (written int, err error) {
 	if w.Header().Get("Content-Encoding") == "gzip" {
 		size += compressor
 	}
-	if size <= small {
+	if size <= small || len(data) == 0 { // a compressor may write nothing
 		return w.ResponseWriter.Write(data)
 	}
 	w.unread.begin(w, piece{&data[0], size})

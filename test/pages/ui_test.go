@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -94,7 +95,8 @@ func (b *board) start(line *regexp.Regexp, args ...string) string {
 
 // serve starts the page.
 func (b *board) serve(args ...string) {
-	args = append([]string{"ui", "--no-browser", "--kubeconfig", b.config, "--context", "tenure"}, args...)
+	b.t.Setenv("KUBECONFIG", b.config) // not a flag, which the commands on the page would have, too
+	args = append([]string{"ui", "--no-browser", "--context", "tenure"}, args...)
 	b.address = b.start(regexp.MustCompile(`^http://127\.0\.0\.1:\d+/[A-Z2-7]{26}/$`), args...)
 }
 
@@ -159,6 +161,11 @@ func (b *board) seed(manifest string) {
 	}
 	b.apply(configMaps, "<img src=x onerror=alert(1)>", "{apiVersion: v1, kind: ConfigMap, metadata: {name: evil, namespace: default}, "+
 		`data: {a: "</script><script>document.title='pwned'</script>"}}`)
+	release := `{"namespace": "shop", "manifest": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}\n---\n` +
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: cart}}"}`
+	b.apply(secretKinds, "Helm", "{apiVersion: v1, kind: Secret, metadata: {name: sh.helm.release.v1.store.v1, namespace: shop, "+
+		"labels: {owner: helm, name: store, status: deployed, version: '1'}}, stringData: {release: '"+
+		base64.StdEncoding.EncodeToString([]byte(release))+"'}}")
 	b.apply(secretKinds, "flux", "{apiVersion: v1, kind: Secret, metadata: {name: db, namespace: shop}, stringData: {password: m4rk3r}}")
 }
 
@@ -200,11 +207,14 @@ func TestUI(t *testing.T) {
 
 	t.Run("shows conflicts with commands, and what was planned", func(t *testing.T) {
 		p := openPage(t, chromium, b.address, webKey)
-		p.await(`document.querySelectorAll("#findings dl").length === 2`)
-		require.Equal(t, []string{`conflict 2 conflicts with "flux"`}, p.texts("#findings h3"))
-		require.Equal(t, "tenure conflicts -f web.yaml --field-manager flux --resolve force --context tenure --kubeconfig "+b.config,
+		p.await(`document.querySelectorAll("#findings h3").length === 2`)
+		require.Equal(t, []string{`conflict 2 conflicts with "flux"`, "drift 1 field that no owner may own"},
+			p.texts("#findings h3"))
+		require.Equal(t, "tenure conflicts -f web.yaml --field-manager flux --resolve force --context tenure",
 			p.texts("#findings .command code")[0])
 		require.Contains(t, p.texts("#facets")[0], "conflicts 1")
+		require.Contains(t, p.texts("#findings")[0], `policy permit tenure.yaml --manager mesh-injector --operation Apply `+
+			`--kind Deployment.apps --field '.spec.template.spec.containers[name="mesh-proxy"]'`)
 		require.Equal(t, 2, eval[int](p, `document.querySelectorAll(".line.conflict").length`))
 		p.script(`document.querySelector("[data-view=plan]").click()`)
 		p.await(`[...document.querySelectorAll("h3")].some(e => e.textContent === "Ways out")`)
@@ -220,6 +230,7 @@ func TestUI(t *testing.T) {
 		}
 		require.Equal(t, []string{"web"}, find("deployment shop web"))
 		require.Equal(t, []string{"evil"}, find("onerror"), "a manager")
+		require.Equal(t, []string{"cart", "web"}, find("helm/shop/store"), "an application")
 		require.Empty(t, find("nothing like that"))
 		find("")
 		p.script(`document.querySelector("[data-facet=conflict]").click()`)

@@ -103,9 +103,15 @@ type suggested struct {
 	}
 }
 
-// run runs a command in the cluster.
+// run runs a command in the cluster, again if the connection ended.
 func (a *adviceWorld) run(args ...string) (status int, out, errs string) {
-	return output(process.Env{Dir: a.dir, Name: "tenure"}, args...)
+	for range 3 {
+		status, out, errs = output(process.Env{Dir: a.dir, Name: "tenure"}, args...)
+		if !strings.Contains(errs, "unexpected EOF") {
+			break
+		}
+	}
+	return status, out, errs
 }
 
 // rarest returns a suggestion of the verb that was followed least often.

@@ -29,6 +29,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/applications"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
@@ -52,9 +53,9 @@ func newUI(env *process.Env) *cobra.Command {
 		Long: `Ui serves a page on this machine that follows objects: who owns each line, what
 changed in the last minutes and by whom, with the old value beside the new one, and
 the last versions of an object that were seen since the command began. It shows the
-same fights as tenure watch. With -f, the page has the plan of each manifest, as
-tenure plan makes it, and its conflicts; a plan is made again when an object of a
-manifest changes. Ways out are commands to copy: nothing is written from the page.
+same fights as tenure watch, and the applications of the objects. With -f, the page
+has the plan of each manifest, as tenure plan makes it, its conflicts and its drift; a
+plan is made again when an object of a manifest changes. Ways out are commands to copy: nothing is written from the page.
 
 Without KIND it follows all kinds that can be listed except Events and Leases; in
 the namespace of the kubeconfig, or in all with -A. It has the rights of the
@@ -158,19 +159,27 @@ func (f *uiFlags) run(
 		}
 		defer done()
 	}
-	keys, touched := map[ui.Key]bool{}, make(chan struct{}, 1)
-	var planner sync.WaitGroup
-	defer planner.Wait()
-	if len(docs) > 0 {
-		again, err := f.openCluster() // the kinds of a place are for one goroutine
-		if err != nil {
-			return err
-		}
-		for _, doc := range docs {
-			keys[ui.KeyOf(doc.Tree)] = true
-		}
-		planner.Go(func() { f.planAgain(ctx, again, docs, rules, model, touched) })
+	var sources sync.WaitGroup
+	defer sources.Wait()
+	keys, touched, recorded := map[ui.Key]bool{}, newRequest(), newRequest()
+	for _, doc := range docs {
+		keys[ui.KeyOf(doc.Tree)] = true
 	}
+	// The kinds of a place are for one goroutine.
+	planPlace, err := f.openCluster()
+	if err != nil {
+		return err
+	}
+	appPlace, err := f.openCluster()
+	if err != nil {
+		return err
+	}
+	if len(docs) > 0 {
+		sources.Go(func() { touched.each(ctx, func() { model.SetFacts("plan", f.plan(ctx, planPlace, docs, rules)) }) })
+	}
+	sources.Go(func() {
+		recorded.each(ctx, func() { model.SetFacts("applications", f.applications(ctx, appPlace, objects)) })
+	})
 	see := func(e cluster.Event) error {
 		tree := secrets.Shown(e.Object.Object)
 		if e.IsDeleted {
@@ -181,48 +190,102 @@ func (f *uiFlags) run(
 		key := ui.KeyOf(tree)
 		unplaced := ui.Key{Kind: key.Kind, Name: key.Name} // a document may leave the namespace to the command line
 		if keys[key] || keys[unplaced] {
-			select {
-			case touched <- struct{}{}:
-			default:
-			}
+			touched.make()
+		}
+		if applications.IsRecord(tree) {
+			recorded.make()
 		}
 		return nil
 	}
-	defer stop() // before the planner is waited for
+	defer stop() // before the sources are waited for
 	return follow(ctx, f.env, c, objects, see, func() error { model.Tick(); return nil })
 }
 
-// planAgain plans the documents, and again when an object of theirs was touched, at most once in two seconds.
-func (f *uiFlags) planAgain(ctx context.Context, p place.Place, docs []document.Document, rules *policy.Policy,
-	model *ui.Model, touched <-chan struct{},
-) {
-	o := f.options()
-	o.Policy = func(conflicts.Conflicts) (*policy.Policy, error) { return rules, nil }
-	sources := map[string]int{}
-	for _, doc := range docs {
-		sources[doc.Source]++
+// request is a request to read something again.
+type request chan struct{}
+
+func newRequest() request { return make(request, 1) }
+
+func (r request) make() {
+	select {
+	case r <- struct{}{}:
+	default:
 	}
+}
+
+// each calls read, and again when it is requested, at most once in two seconds.
+func (r request) each(ctx context.Context, read func()) {
 	for ctx.Err() == nil {
-		planned, _ := planning.Documents(ctx, p, docs, o)
-		facts := map[ui.Key]ui.Facts{}
-		for i := range planned {
-			d := &planned[i]
-			if d.Target == nil {
-				continue
-			}
-			key := ui.Key{Kind: d.Kind.GroupKind(), Namespace: d.Namespace, Name: d.Name}
-			facts[key] = f.factsOf(ctx, d, sources[d.Where] == 1)
-		}
-		model.SetFacts("plan", facts)
+		read()
 		select {
 		case <-ctx.Done():
 		case <-time.After(2 * time.Second):
 			select {
 			case <-ctx.Done():
-			case <-touched:
+			case <-r:
 			}
 		}
 	}
+}
+
+// plan plans the documents.
+func (f *uiFlags) plan(
+	ctx context.Context, p place.Place, docs []document.Document, rules *policy.Policy,
+) map[ui.Key]ui.Facts {
+	o := f.options()
+	o.Policy, o.Drift = func(conflicts.Conflicts) (*policy.Policy, error) { return rules, nil }, true
+	sources := map[string]int{}
+	for _, doc := range docs {
+		sources[doc.Source]++
+	}
+	planned, _ := planning.Documents(ctx, p, docs, o)
+	facts := map[ui.Key]ui.Facts{}
+	for i := range planned {
+		d := &planned[i]
+		if d.Target == nil {
+			continue
+		}
+		key := ui.Key{Kind: d.Kind.GroupKind(), Namespace: d.Namespace, Name: d.Name}
+		facts[key] = f.factsOf(ctx, d, sources[d.Where] == 1)
+	}
+	return facts
+}
+
+// applications returns which applications the followed objects are in. Applications may be recorded in other
+// namespaces; if those can't be read, the ones of the followed namespace are.
+func (f *uiFlags) applications(ctx context.Context, p place.Place, in following) map[ui.Key]ui.Facts {
+	refs, err := applications.List(ctx, p, "")
+	if err != nil && in.in.Namespace != "" {
+		refs, err = applications.List(ctx, p, in.in.Namespace)
+	}
+	facts := map[ui.Key]ui.Facts{}
+	errs := []error{err}
+	for _, ref := range refs {
+		a, err := applications.Read(ctx, p, ref)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", ref, err))
+			continue
+		}
+		names, err := a.Members(ctx, p, defaultConcurrency)
+		errs = append(errs, err)
+		for _, name := range names {
+			kind := slices.IndexFunc(in.kinds, func(k cluster.Kind) bool { return k.GroupKind() == name.GroupKind() })
+			if kind < 0 || a.Elsewhere != "" {
+				continue
+			}
+			key := ui.Key{Kind: name.GroupKind(), Name: name.Name}
+			if in.kinds[kind].Namespaced {
+				key.Namespace = name.Namespace
+			}
+			if in.in.Namespace == "" || in.in.Namespace == key.Namespace {
+				facts[key] = ui.Facts{Applications: append(facts[key].Applications, ref.String())}
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(f.env.Stderr, "note: applications: %v\n", err)
+	}
+	return facts
 }
 
 // factsOf returns what the page shows of a plan. isAlone says that the document is the only one in its file, so that
@@ -241,6 +304,9 @@ func (f *uiFlags) factsOf(ctx context.Context, d *planning.Document, isAlone boo
 	if err == nil && d.Outcome == plans.Conflict {
 		finding, failed := v.ConflictsOf(ctx, &d.Planned)
 		out.Findings, err = append(out.Findings, finding), failed
+	}
+	if err == nil && d.Drift != nil && len(d.Drift.Fields) > 0 {
+		out.Findings = append(out.Findings, view.DriftFinding(v.Suggest, d.Drift))
 	}
 	if err != nil {
 		out.Plan = &page.Object{Title: d.Title(), Outcome: "failed", Notes: []string{printable.Text(err.Error())}}

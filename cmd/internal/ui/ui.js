@@ -190,10 +190,11 @@ let calls = 0;
 async function load() {
   if (!selected) return;
   const call = ++calls, query = new URLSearchParams({key: selected, version, view});
-  const response = await fetch("object?" + query);
+  const response = objects.has(selected) && await fetch("object?" + query);
   if (call !== calls) return;
   if (!response.ok) {
-    $("object").replaceChildren(make("p", "note", await response.text()));
+    const why = response ? await response.text() : "This object was not seen yet, or does not exist any more.";
+    $("object").replaceChildren(make("p", "note", why));
     $("findings").replaceChildren();
     findings = "";
     return;

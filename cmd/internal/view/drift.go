@@ -154,18 +154,36 @@ func (s Suggest) addDrift(o *page.Object, d *planning.Drift) {
 	if d == nil || len(d.Fields) == 0 {
 		return
 	}
-	fields := page.Table{Title: "Drift", Head: []string{"Field", "Value", "Owner", "Last write"}}
 	ways := page.Table{Title: "What ends the drift", Head: []string{"Field", "Way", "Command"}}
 	for i := range d.Fields {
 		f := &d.Fields[i]
-		fields.Rows = append(fields.Rows, driftRow(f))
 		o.Marks[f.Path.String()] = page.Drift
 		for _, way := range f.Ways {
 			ways.Rows = append(ways.Rows, []string{printable.Text(f.Path.Short()), printable.Text(way.Why),
 				printable.Text(s.line(way))})
 		}
 	}
-	o.Tables = append(o.Tables, fields, ways)
+	o.Tables = append(o.Tables, driftTable(d), ways)
+}
+
+func driftTable(d *planning.Drift) page.Table {
+	out := page.Table{Title: "Drift", Head: []string{"Field", "Value", "Owner", "Last write"}}
+	for i := range d.Fields {
+		out.Rows = append(out.Rows, driftRow(&d.Fields[i]))
+	}
+	return out
+}
+
+// DriftFinding returns what drifts, with the ways to end it.
+func DriftFinding(suggest Suggest, d *planning.Drift) page.Finding {
+	out := page.Finding{Kind: page.Drift, Count: len(d.Fields), Table: driftTable(d),
+		Title: printable.Counted(len(d.Fields), "field that no owner may own", "fields that no owner may own")}
+	for _, f := range d.Fields {
+		for _, s := range f.Ways {
+			out.Ways = append(out.Ways, suggest.way(f.Path.Short(), s))
+		}
+	}
+	return out
 }
 
 // WriteDriftPage writes the objects with drift as a page.

@@ -123,6 +123,20 @@ func (a *Application) add(gvk schema.GroupVersionKind, namespace, name string) {
 	}
 }
 
+// Members returns the names of the objects: those of the inventory, whether they exist or not, or the objects of an
+// ApplySet.
+func (a *Application) Members(ctx context.Context, p place.Place, concurrency int) ([]place.Reference, error) {
+	if a.ApplySet == nil {
+		return slices.Clone(a.names), nil
+	}
+	objects, _, err := a.Objects(ctx, p, concurrency)
+	var out []place.Reference
+	for _, t := range objects {
+		out = append(out, place.Reference{GroupVersionKind: t.Kind.GroupVersionKind, Namespace: t.Namespace, Name: t.Name})
+	}
+	return out, err
+}
+
 // Objects returns the objects that exist, the names of objects in the inventory that do not exist, and an error for
 // objects that could not be read.
 func (a *Application) Objects(
@@ -145,7 +159,11 @@ func (a *Application) Objects(
 	return objects, missing, err
 }
 
+// helmOwner is the label owner of the Secrets of Helm releases.
+const helmOwner = "helm"
+
 var (
+	secretKind      = schema.GroupKind{Kind: "Secret"}
 	helmReleaseKind = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
 	argoKind        = schema.GroupKind{Group: "argoproj.io", Kind: "Application"}
 	fluxGroups      = map[string]bool{
@@ -157,6 +175,13 @@ var (
 		{Group: "fluxcd.controlplane.io", Kind: "ResourceSet"}, {Group: "fluxcd.controlplane.io", Kind: "FluxInstance"},
 	}
 )
+
+// IsRecord reports whether an object says which objects an application has.
+func IsRecord(tree map[string]any) bool {
+	u := &unstructured.Unstructured{Object: tree}
+	gk := u.GroupVersionKind().GroupKind()
+	return slices.Contains(listed, gk) || gk == secretKind && u.GetLabels()["owner"] == helmOwner
+}
 
 // List returns the applications in a namespace, or in all namespaces if it is empty, sorted. If some can't be read, it
 // returns the others along with an error.
@@ -179,7 +204,7 @@ func List(ctx context.Context, p place.Place, namespace string) (out []Ref, err 
 	for _, t := range find(idLabel, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Kind: "ConfigMap"}) {
 		out = append(out, Ref{strings.ToLower(t.Kind.Kind), t.Namespace, t.Name})
 	}
-	for _, t := range find("owner=helm", schema.GroupKind{Kind: "Secret"}) {
+	for _, t := range find("owner="+helmOwner, secretKind) {
 		name := (&unstructured.Unstructured{Object: t.Object}).GetLabels()["name"]
 		out = append(out, Ref{Helm, t.Namespace, name})
 	}

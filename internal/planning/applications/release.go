@@ -24,7 +24,7 @@ import (
 // readRelease reads a release of Helm 3 or 4: the manifest of the deployed revision, or else of the newest. Each
 // revision is a Secret with labels.
 func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
-	selector := "owner=helm,name=" + ref.Name
+	selector := "owner=" + helmOwner + ",name=" + ref.Name
 	s := place.Selection{Args: []string{"secrets"}, Selector: selector, Namespace: ref.Namespace}
 	found, err := place.Find(ctx, p, s)
 	if err != nil {
