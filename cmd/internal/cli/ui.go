@@ -55,7 +55,8 @@ changed in the last minutes and by whom, with the old value beside the new one, 
 the last versions of an object that were seen since the command began. It shows the
 same fights as tenure watch, and the applications of the objects. With -f, the page
 has the plan of each manifest, as tenure plan makes it, its conflicts and its drift;
-it is planned again when an object of a manifest changes. Ways out are commands to copy: nothing is written from the page.
+it is planned again when an object of a manifest changes. Ways out are commands to
+copy: nothing is written from the page.
 
 Without KIND it follows all kinds that can be listed except Events and Leases; in
 the namespace of the kubeconfig, or in all with -A. It has the rights of the
