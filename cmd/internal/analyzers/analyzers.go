@@ -3,9 +3,11 @@
 package analyzers
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -19,7 +21,7 @@ const (
 
 // All are the analyzers.
 func All() []*analysis.Analyzer {
-	return []*analysis.Analyzer{MetadataUpdate, PrimaryUpdate, ReadApply, NoOwner}
+	return []*analysis.Analyzer{MetadataUpdate, PrimaryUpdate, ReadApply}
 }
 
 // MetadataUpdate finds updates where only metadata was changed.
@@ -28,10 +30,15 @@ var MetadataUpdate = &analysis.Analyzer{
 	Doc: "find updates where only metadata was changed\n\nAn update sends the whole object. The controller then " +
 		"owns what its Go types write in another way, set or drop, and the next apply of the object's user is in conflict.",
 	Run: func(pass *analysis.Pass) (any, error) {
-		eachUpdate(pass, func(call *ast.CallExpr, body *ast.BlockStmt, obj types.Object) {
-			if changesOf(pass, body, obj, call.Pos()) == metadataOnly {
-				pass.Reportf(call.Pos(), "update sends all of %s, where only metadata was changed, and owns what its Go type "+
-					"writes in another way: send a patch of the metadata, or an apply", obj.Name())
+		copies := copies{}
+		eachUpdate(pass, func(call *ast.CallExpr, fn *ast.FuncDecl, obj types.Object) {
+			if k, first := changesOf(pass, fn.Body, obj, call); k == metadataOnly {
+				pass.Report(analysis.Diagnostic{
+					Pos: call.Pos(),
+					Message: fmt.Sprintf("update sends all of %s, where only metadata was changed, and owns what its Go type "+
+						"writes in another way: send a patch of the metadata, or an apply", obj.Name()),
+					SuggestedFixes: copies.patch(pass, fn, call, first),
+				})
 			}
 		})
 		return nil, nil
@@ -44,9 +51,12 @@ var PrimaryUpdate = &analysis.Analyzer{
 	Doc: "find updates of the objects that a reconciler is for\n\nTheir spec is the user's. An update sends the whole " +
 		"object, and the controller then owns fields of the spec that its Go types write in another way.",
 	Run: func(pass *analysis.Pass) (any, error) {
-		primary := primaries(pass)
-		eachUpdate(pass, func(call *ast.CallExpr, body *ast.BlockStmt, obj types.Object) {
-			if primary[obj.Type().String()] && changesOf(pass, body, obj, call.Pos()) != metadataOnly {
+		isPrimary := primaries(pass)
+		eachUpdate(pass, func(call *ast.CallExpr, fn *ast.FuncDecl, obj types.Object) {
+			if !isPrimary(fn, obj) || !contains(fn.Type, obj.Pos()) && !isRead(pass, fn, obj, call) {
+				return
+			}
+			if k, _ := changesOf(pass, fn.Body, obj, call); k != metadataOnly {
 				pass.Reportf(call.Pos(), "update sends all of %s, which the reconciler is for: its spec is the user's. Send "+
 					"a patch of what was changed, or an apply", obj.Name())
 			}
@@ -61,11 +71,8 @@ var ReadApply = &analysis.Analyzer{
 	Doc: "find applies of whole objects that were read\n\nSuch an object has defaults of the server and fields of " +
 		"others. Its applier owns them all.",
 	Run: func(pass *analysis.Pass) (any, error) {
-		eachCall(pass, func(call *ast.CallExpr, body *ast.BlockStmt) {
-			if !isMethod(pass, call, "Patch") || len(call.Args) < 3 || !isApplyPatch(pass, call.Args[2]) {
-				return
-			}
-			if obj := objectOf(pass, call.Args[1]); obj != nil && isRead(pass, body, obj, call.Pos()) {
+		eachCall(pass, func(call *ast.CallExpr, fn *ast.FuncDecl) {
+			if obj := appliedBy(pass, call); obj != nil && isRead(pass, fn, obj, call) {
 				pass.Reportf(call.Pos(), "apply of all of %s, which was read: it owns the defaults and the fields of others, too. "+
 					"Apply an object with what is meant", obj.Name())
 			}
@@ -74,41 +81,8 @@ var ReadApply = &analysis.Analyzer{
 	},
 }
 
-// NoOwner finds applies without a field owner.
-var NoOwner = &analysis.Analyzer{
-	Name: "noowner",
-	Doc: "find applies without a field owner\n\nA server refuses an apply without the name of its manager. Nothing is " +
-		"found in a package that sets an owner for all writes of a client.",
-	Run: func(pass *analysis.Pass) (any, error) {
-		setsOwner := false
-		eachCall(pass, func(call *ast.CallExpr, _ *ast.BlockStmt) {
-			fn := typeutil.StaticCallee(pass.TypesInfo, call)
-			setsOwner = setsOwner || fn != nil && fn.Name() == "WithFieldOwner"
-		})
-		eachCall(pass, func(call *ast.CallExpr, _ *ast.BlockStmt) {
-			required := 0
-			switch {
-			case isMethod(pass, call, "Apply"):
-				required = 2
-			case isMethod(pass, call, "Patch") && len(call.Args) >= 3 && isApplyPatch(pass, call.Args[2]):
-				required = 3
-			}
-			if required == 0 || setsOwner || call.Ellipsis.IsValid() {
-				return
-			}
-			for _, arg := range call.Args[required:] {
-				if !isPlainOption(pass, arg) {
-					return
-				}
-			}
-			pass.Reportf(call.Pos(), "apply without a field owner: add client.FieldOwner")
-		})
-		return nil, nil
-	},
-}
-
-// eachCall calls f with each call in a function that is no test, and the body of the function.
-func eachCall(pass *analysis.Pass, f func(*ast.CallExpr, *ast.BlockStmt)) {
+// eachCall calls f with each call in a function that is no test, and the function.
+func eachCall(pass *analysis.Pass, f func(*ast.CallExpr, *ast.FuncDecl)) {
 	for _, file := range pass.Files {
 		if strings.HasSuffix(pass.Fset.Position(file.Pos()).Filename, "_test.go") {
 			continue
@@ -120,7 +94,7 @@ func eachCall(pass *analysis.Pass, f func(*ast.CallExpr, *ast.BlockStmt)) {
 			}
 			ast.Inspect(fn.Body, func(n ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok {
-					f(call, fn.Body)
+					f(call, fn)
 				}
 				return true
 			})
@@ -128,14 +102,16 @@ func eachCall(pass *analysis.Pass, f func(*ast.CallExpr, *ast.BlockStmt)) {
 	}
 }
 
-// eachUpdate calls f with each update of a variable by a client, not of its status.
-func eachUpdate(pass *analysis.Pass, f func(*ast.CallExpr, *ast.BlockStmt, types.Object)) {
-	eachCall(pass, func(call *ast.CallExpr, body *ast.BlockStmt) {
+// eachUpdate calls f with each update of a variable by a client, not of its status, unless the object is unstructured:
+// such an object is written as it was read.
+func eachUpdate(pass *analysis.Pass, f func(*ast.CallExpr, *ast.FuncDecl, types.Object)) {
+	eachCall(pass, func(call *ast.CallExpr, fn *ast.FuncDecl) {
 		if !isMethod(pass, call, "Update") || len(call.Args) < 2 {
 			return
 		}
-		if obj := objectOf(pass, call.Args[1]); obj != nil {
-			f(call, body, obj)
+		obj := objectOf(pass, call.Args[1])
+		if obj != nil && !strings.Contains(obj.Type().String(), "/unstructured.") {
+			f(call, fn, obj)
 		}
 	})
 }
@@ -168,51 +144,60 @@ func objectOf(pass *analysis.Pass, e ast.Expr) types.Object {
 	return nil
 }
 
-// isApplyPatch reports whether an expression is client.Apply.
-func isApplyPatch(pass *analysis.Pass, e ast.Expr) bool {
+// appliedBy returns the variable that a call of a client applies.
+func appliedBy(pass *analysis.Pass, call *ast.CallExpr) types.Object {
+	switch {
+	case isMethod(pass, call, "Patch") && len(call.Args) >= 3 && isOfClient(pass, call.Args[2], "Apply"):
+		return objectOf(pass, call.Args[1])
+	case isMethod(pass, call, "Apply") && len(call.Args) >= 2:
+		conversion, ok := ast.Unparen(call.Args[1]).(*ast.CallExpr)
+		if ok && len(conversion.Args) == 1 && isOfClient(pass, conversion.Fun, "ApplyConfigurationFromUnstructured") {
+			return objectOf(pass, conversion.Args[0])
+		}
+	}
+	return nil
+}
+
+// isOfClient reports whether an expression is a variable or function of package client.
+func isOfClient(pass *analysis.Pass, e ast.Expr, name string) bool {
 	selector, ok := ast.Unparen(e).(*ast.SelectorExpr)
 	if !ok {
 		return false
 	}
 	v := pass.TypesInfo.Uses[selector.Sel]
-	return v != nil && v.Pkg() != nil && v.Pkg().Path() == clientPath && v.Name() == "Apply"
+	return v != nil && v.Pkg() != nil && v.Pkg().Path() == clientPath && v.Name() == name
 }
 
-// isPlainOption reports whether an option sets no owner: one of the client's own without one.
-func isPlainOption(pass *analysis.Pass, e ast.Expr) bool {
-	selector, ok := ast.Unparen(e).(*ast.SelectorExpr)
-	return ok && pass.TypesInfo.Uses[selector.Sel] != nil &&
-		(selector.Sel.Name == "ForceOwnership" || selector.Sel.Name == "DryRunAll")
+// isRead reports whether a client's Get reads a variable, before a call and without another value between.
+func isRead(pass *analysis.Pass, fn *ast.FuncDecl, obj types.Object, call *ast.CallExpr) bool {
+	return flowTo(pass, innermost(fn.Body, call.Pos()), obj, call).isRead
 }
 
-// isRead reports whether a variable is read by a client's Get before a position.
-func isRead(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, before token.Pos) (read bool) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if ok && call.Pos() < before && isMethod(pass, call, "Get") && len(call.Args) >= 3 &&
-			objectOf(pass, call.Args[2]) == obj {
-			read = true
-		}
-		return true
-	})
-	return read
-}
-
-// primaries returns the types that builders of controllers in the package are for.
-func primaries(pass *analysis.Pass) map[string]bool {
-	found := map[string]bool{}
-	eachCall(pass, func(call *ast.CallExpr, _ *ast.BlockStmt) {
+// primaries returns a function that reports whether a reconciler with a function is for the type of an object: the
+// function is a method of the type that calls For, or one of the two is no method.
+func primaries(pass *analysis.Pass) func(*ast.FuncDecl, types.Object) bool {
+	reconcilers := map[string][]string{} // by the type of the object
+	eachCall(pass, func(call *ast.CallExpr, in *ast.FuncDecl) {
 		fn := typeutil.StaticCallee(pass.TypesInfo, call)
 		if fn == nil || fn.Name() != "For" || fn.Pkg() == nil || !strings.HasPrefix(fn.Pkg().Path(), runtimePath) ||
 			len(call.Args) == 0 {
 			return
 		}
 		if t := pass.TypesInfo.TypeOf(call.Args[0]); t != nil {
-			found[t.String()] = true
-			if pointer, ok := t.(*types.Pointer); ok {
-				found[pointer.Elem().String()] = true
-			}
+			object := strings.TrimPrefix(t.String(), "*")
+			reconcilers[object] = append(reconcilers[object], receiver(pass, in))
 		}
 	})
-	return found
+	return func(fn *ast.FuncDecl, obj types.Object) bool {
+		found, r := reconcilers[strings.TrimPrefix(obj.Type().String(), "*")], receiver(pass, fn)
+		return slices.Contains(found, r) || slices.Contains(found, "") || r == "" && len(found) > 0
+	}
+}
+
+// receiver returns the type that a function is a method of, or "".
+func receiver(pass *analysis.Pass, fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return ""
+	}
+	return strings.TrimPrefix(pass.TypesInfo.TypeOf(fn.Recv.List[0].Type).String(), "*")
 }

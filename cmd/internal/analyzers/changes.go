@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,35 +36,113 @@ var (
 	metadataSetters = []string{"AddFinalizer", "RemoveFinalizer", "SetControllerReference", "SetOwnerReference",
 		"RemoveControllerReference", "RemoveOwnerReference", "SetLabels", "SetAnnotations", "SetFinalizers",
 		"SetOwnerReferences",
-		"SetMetaDataLabel", "SetMetaDataAnnotation"}
+		"SetMetaDataLabel", "SetMetaDataAnnotation", "Accessor"}
 )
 
-// changesOf returns what a function changes of a variable before a position, as far as can be told.
-func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, before token.Pos) (found kind) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		if n == nil || n.Pos() >= before {
-			return false
+// changesOf returns what a function changes of a variable before a call, as far as can be told, and where the first
+// change is. The position is invalid if other functions may change the variable, too.
+func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call *ast.CallExpr) (kind, token.Pos) {
+	found, first := nothing, token.NoPos
+	own := innermost(body, call.Pos())
+	flow := flowTo(pass, own, obj, call)
+	for _, n := range flow.nodes {
+		end := token.Pos(math.MaxInt)
+		if contains(n, call.Pos()) {
+			end = call.Pos()
 		}
+		k, pos := changesIn(pass, n, obj, end)
+		found = max(found, k)
+		if pos != token.NoPos && (first == token.NoPos || pos < first) {
+			first = pos
+		}
+	}
+	elsewhere, isElsewhere := nothing, false
+	addIn := func(body *ast.BlockStmt) {
+		k, pos := changesIn(pass, body, obj, body.End())
+		elsewhere, isElsewhere = max(elsewhere, k), isElsewhere || pos != token.NoPos
+	}
+	isGiven := flow.isWhole && own != body && !contains(own, obj.Pos()) // the function around the literal may change it
+	if isGiven {
+		addIn(body)
+	}
+	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.AssignStmt:
-			for _, left := range n.Lhs {
-				found = max(found, changeBy(pass, left, obj))
+		case *ast.FuncLit: // it may be called anywhere after it
+			isAround := contains(n, call.Pos())
+			if n.Body != own && (isAround && isGiven || !isAround && n.Pos() < call.Pos()) {
+				addIn(n.Body)
 			}
-			for _, right := range n.Rhs { // another name for the object
-				if n.Tok == token.DEFINE || n.Tok == token.ASSIGN {
-					if isAlias(pass, right, obj) {
-						found = max(found, unknown)
-					}
-				}
+		case *ast.AssignStmt: // another name for the object
+			if n.Pos() < call.Pos() && slices.ContainsFunc(n.Rhs, func(e ast.Expr) bool { return isAlias(pass, e, obj) }) {
+				elsewhere = unknown
 			}
-		case *ast.IncDecStmt:
-			found = max(found, changeBy(pass, n.X, obj))
-		case *ast.CallExpr:
-			found = max(found, changeByCall(pass, n, obj))
 		}
 		return true
 	})
-	return found
+	if isElsewhere {
+		first = token.NoPos
+	}
+	return max(found, elsewhere), first
+}
+
+// changesIn returns what a node changes of a variable before a position, without the function literals in it, and where
+// that begins: a change of metadata may be through a map that was taken before.
+func changesIn(pass *analysis.Pass, node ast.Node, obj types.Object, end token.Pos) (found kind, first token.Pos) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		if n == nil || n.Pos() >= end {
+			return false
+		}
+		k, isShared := nothing, false
+		shares := func(e ast.Expr) bool { return sharesMetadata(pass, e, obj) }
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				k = max(k, changeBy(pass, left, obj))
+			}
+			isShared = slices.ContainsFunc(n.Rhs, shares)
+		case *ast.ValueSpec:
+			isShared = slices.ContainsFunc(n.Values, shares)
+		case *ast.IncDecStmt:
+			k = changeBy(pass, n.X, obj)
+		case *ast.CallExpr:
+			k = changeByCall(pass, n, obj)
+			isShared = !isOnlyRead(pass, n) && slices.ContainsFunc(n.Args, func(e ast.Expr) bool {
+				return objectOf(pass, e) != obj && shares(e)
+			})
+		}
+		if (k != nothing || isShared) && first == token.NoPos {
+			first = n.Pos()
+		}
+		found = max(found, k)
+		return true
+	})
+	return found, first
+}
+
+// sharesMetadata reports whether the value of an expression may share memory with the metadata of a variable.
+func sharesMetadata(pass *analysis.Pass, e ast.Expr, obj types.Object) (isMentioned bool) {
+	isShared := func(t types.Type) bool {
+		return isReference(t) && !types.Identical(t, types.Universe.Lookup("error").Type())
+	}
+	switch t := pass.TypesInfo.TypeOf(e).(type) {
+	case *types.Tuple:
+		if !slices.ContainsFunc(slices.Collect(t.Variables()), func(v *types.Var) bool { return isShared(v.Type()) }) {
+			return false
+		}
+	default:
+		if !isShared(t) {
+			return false
+		}
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		isMentioned = isMentioned || ok && pass.TypesInfo.Uses[id] == obj
+		_, isLiteral := n.(*ast.FuncLit)
+		return !isLiteral
+	})
+	return isMentioned
 }
 
 // isAlias reports whether an expression shares the memory of a variable, beyond its metadata.
@@ -136,44 +216,50 @@ func changeByCall(pass *analysis.Pass, call *ast.CallExpr, obj types.Object) kin
 		}
 		isAbout = true
 	}
-	name := ""
-	var fn types.Object
-	switch f := ast.Unparen(call.Fun).(type) {
-	case *ast.SelectorExpr:
-		name = f.Sel.Name
+	name := calleeName(call)
+	if f, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
 		if root, path := rootOf(pass, f.X); root == obj && !isMetadata(path) {
 			if slices.Contains(metadataSetters, name) {
 				return metadataOnly
 			}
-			// A method of the object or of a part: one with a pointer may change it, unless it is named as one that reads.
-			if isAccessor(name) {
-				break
-			}
-			isAbout = true
+			isAbout = true // a method with a pointer may change it
 		}
-		fn = typeutil.Callee(pass.TypesInfo, call)
-	case *ast.Ident:
-		name = f.Name
-		fn = typeutil.Callee(pass.TypesInfo, call)
 	}
 	switch {
-	case !isAbout, slices.Contains(onlyReadMethods, name), isAccessor(name):
+	case !isAbout, isOnlyRead(pass, call):
+		return nothing
+	case strings.HasSuffix(name, "Reference") && objectOf(pass, call.Args[0]) == obj: // the owner
 		return nothing
 	case slices.Contains(metadataSetters, name):
 		return metadataOnly
-	case fn != nil && fn.Pkg() != nil && slices.ContainsFunc(onlyRead, func(p string) bool {
-		return fn.Pkg().Path() == p || strings.HasPrefix(fn.Pkg().Path(), p)
-	}):
-		return nothing
 	}
 	return unknown
 }
 
-// isAccessor reports whether a method has the name of one that reads.
-func isAccessor(name string) bool {
-	begins := func(p string) bool { return strings.HasPrefix(name, p) }
-	return slices.ContainsFunc([]string{"Get", "Is", "Has", "Contains"}, begins)
+func calleeName(call *ast.CallExpr) string {
+	switch f := ast.Unparen(call.Fun).(type) {
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	case *ast.Ident:
+		return f.Name
+	}
+	return ""
 }
+
+// isOnlyRead reports whether a call only reads its arguments, by its name or package.
+func isOnlyRead(pass *analysis.Pass, call *ast.CallExpr) bool {
+	name := calleeName(call)
+	if slices.Contains(onlyReadMethods, name) || accessor.MatchString(name) {
+		return true
+	}
+	fn := typeutil.Callee(pass.TypesInfo, call)
+	return fn != nil && fn.Pkg() != nil && slices.ContainsFunc(onlyRead, func(p string) bool {
+		return strings.HasPrefix(fn.Pkg().Path(), p)
+	})
+}
+
+// accessor matches names of functions that read.
+var accessor = regexp.MustCompile("^(Get|get|Is|is|Has|has|Contains|contains)([A-Z]|$)")
 
 func trimAddress(e ast.Expr) ast.Expr {
 	if address, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && address.Op == token.AND {

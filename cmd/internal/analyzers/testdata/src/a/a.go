@@ -3,6 +3,7 @@ package a
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -12,6 +13,7 @@ type ObjectMeta struct{ Labels, Annotations map[string]string }
 
 func (m *ObjectMeta) GetLabels() map[string]string  { return m.Labels }
 func (m *ObjectMeta) SetLabels(l map[string]string) { m.Labels = l }
+func (m *ObjectMeta) DeepCopyObject() any           { return m }
 
 type Thing struct {
 	ObjectMeta
@@ -30,6 +32,8 @@ type reconciler struct{ client.Client }
 func (r *reconciler) setUp(b *builder.Builder) { b.For(&Thing{}) }
 
 func fill(o client.Object) {}
+
+func isFull(o client.Object) bool { return true }
 
 func (r *reconciler) finalizer(key any) error {
 	var thing Thing
@@ -70,14 +74,126 @@ func (r *reconciler) primary(t, u *Thing) error {
 	return r.Update(nil, u) // want `update sends all of u, which the reconciler is for`
 }
 
-func (r *reconciler) applies(key any, built *Other, opts ...client.Option) error {
+// a reference to an owner is in the object that it owns
+func (r *reconciler) owner(o, p *Other) error {
+	if err := controllerutil.SetControllerReference(o, p); err != nil {
+		return err
+	}
+	_ = r.Update(nil, o)
+	return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
+}
+
+type other struct{ client.Client }
+
+func (o *other) setUp(b *builder.Builder) { b.For(&Other{}) }
+
+// things of another reconciler are not the user's: this one may have created them
+func (o *other) things(t *Thing) error {
+	t.Spec.Size = 3
+	return o.Update(nil, t)
+}
+
+// a cache may have copies of another cluster, which the reconciler writes
+func (r *reconciler) copies(all map[string]*Thing) error {
+	for _, t := range all {
+		t.Spec.Size = 3
+		if err := r.Update(nil, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// an unstructured object is written as it was read
+func (r *reconciler) unstructured(u *unstructured.Unstructured) error {
+	u.SetLabels(nil)
+	return r.Update(nil, u)
+}
+
+// what returns before the update changes nothing of it
+func (r *reconciler) returns(t *Thing) error {
+	if t.Spec.Size == 0 {
+		t.Default()
+		return r.Status().Update(nil, t)
+	}
+	if isFull(t) {
+		t.SetLabels(nil)
+	}
+	return r.Update(nil, t) // want `update sends all of t, where only metadata was changed`
+}
+
+// a response replaces the object
+func (r *reconciler) created(t *Thing) error {
+	t.Default()
+	if err := r.Create(nil, t); err != nil {
+		return err
+	}
+	t.SetLabels(nil)
+	return r.Update(nil, t) // want `update sends all of t, where only metadata was changed`
+}
+
+// a loop gets back to the update
+func (r *reconciler) loop(o *Other) error {
+	for {
+		o.SetLabels(nil)
+		if err := r.Status().Update(nil, o); err == nil {
+			o.Labels["a"] = "b"
+		}
+		if err := r.Client.Update(nil, o); err != nil { // want `update sends all of o, where only metadata was changed`
+			fill(o)
+			o = &Other{}
+		}
+	}
+}
+
+func (r *reconciler) again(o *Other) error {
+	for {
+		o.SetLabels(nil)
+		if len(o.Labels) > 1 {
+			if err := r.Client.Update(nil, o); err != nil { // the last round may have filled it
+				return err
+			}
+		}
+		fill(o)
+	}
+}
+
+func retry(f func() error) error { return f() }
+
+// a literal may change an object that the function around it has changed
+func (r *reconciler) literals(key any, o, p, q *Other) error {
+	o.Data["a"] = "b"
+	_ = retry(func() error {
+		o.SetLabels(nil)
+		return r.Update(nil, o)
+	})
+	p.Data["a"] = "b"
+	_ = retry(func() error {
+		_ = r.Get(nil, key, p)
+		p.SetLabels(nil)
+		return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
+	})
+	change := func() { q.Data["a"] = "b" }
+	q.SetLabels(nil)
+	change()
+	return r.Update(nil, q)
+}
+
+func (r *reconciler) applies(key any, built *Other) error {
 	read := &Other{}
 	_ = r.Get(nil, key, read)
-	_ = r.Patch(nil, read, client.Apply, client.FieldOwner("me")) // want `apply of all of read, which was read`
 	_ = r.Patch(nil, read, client.Merge)
-	_ = r.Patch(nil, built, client.Apply, client.FieldOwner("me"))
-	_ = r.Patch(nil, built, client.Apply, client.ForceOwnership) // want `apply without a field owner`
-	_ = r.Patch(nil, built, client.Apply, opts...)
-	_ = r.Apply(nil, built, client.ForceOwnership, client.FieldOwner("me"))
-	return r.Apply(nil, built) // want `apply without a field owner`
+	_ = r.Get(nil, key, read)
+	_ = r.Patch(nil, read, client.Apply, client.FieldOwner("me")) // want `apply of all of read, which was read`
+	_ = r.Get(nil, key, read)
+	read = &Other{}
+	_ = r.Patch(nil, read, client.Apply, client.FieldOwner("me")) // nothing of what was read is left
+	return r.Patch(nil, built, client.Apply, client.FieldOwner("me"))
+}
+
+func (r *reconciler) appliesUnstructured(key any, built *unstructured.Unstructured) error {
+	read := &unstructured.Unstructured{}
+	_ = r.Get(nil, key, read)
+	_ = r.Apply(nil, client.ApplyConfigurationFromUnstructured(read)) // want `apply of all of read, which was read`
+	return r.Apply(nil, client.ApplyConfigurationFromUnstructured(built))
 }

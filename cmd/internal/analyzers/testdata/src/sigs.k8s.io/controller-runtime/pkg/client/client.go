@@ -1,14 +1,26 @@
 // Package client has what the analyzers look at.
 package client
 
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 type Object interface {
 	GetLabels() map[string]string
 	SetLabels(map[string]string)
+	DeepCopyObject() any
 }
 
-type Option interface{}
+type UpdateOption interface{ ApplyToUpdate() }
+
+type UpdateOptions struct{}
+
+func (*UpdateOptions) ApplyToUpdate() {}
+
+type PatchOption interface{ ApplyToPatch() }
 
 type FieldOwner string
+
+func (FieldOwner) ApplyToUpdate() {}
+func (FieldOwner) ApplyToPatch()  {}
 
 type Patch interface{ Type() string }
 
@@ -18,18 +30,23 @@ func (patch) Type() string { return "" }
 
 var Apply, Merge Patch = patch{}, patch{}
 
-var ForceOwnership, DryRunAll Option
+type MergeFromOption any
+
+type MergeFromWithOptimisticLock struct{}
+
+func MergeFromWithOptions(obj Object, opts ...MergeFromOption) Patch { return patch{} }
+
+func ApplyConfigurationFromUnstructured(u *unstructured.Unstructured) any { return u }
 
 type Client interface {
 	Get(ctx any, key any, obj Object) error
-	Update(ctx any, obj Object, opts ...Option) error
-	Patch(ctx any, obj Object, patch Patch, opts ...Option) error
-	Apply(ctx any, obj any, opts ...Option) error
+	Create(ctx any, obj Object) error
+	Update(ctx any, obj Object, opts ...UpdateOption) error
+	Patch(ctx any, obj Object, patch Patch, opts ...PatchOption) error
+	Apply(ctx any, obj any, opts ...any) error
 	Status() SubResourceWriter
 }
 
 type SubResourceWriter interface {
-	Update(ctx any, obj Object, opts ...Option) error
+	Update(ctx any, obj Object, opts ...UpdateOption) error
 }
-
-func WithFieldOwner(c Client, owner string) Client { return c }
