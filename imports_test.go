@@ -179,6 +179,7 @@ var commandLayers = []layer{
 	{"kubectl-tenure", []string{"internal/cli"}},
 	{"tenure", []string{"internal/cli", "internal/server"}},
 	{"tenure-vet", []string{"internal/analyzers"}},
+	{"golangci", []string{"internal/analyzers"}},
 	{"replay", []string{"internal/process", "internal/manifest"}},
 	{"internal/conformance", []string{"internal/process", "internal/manifest", "internal/page"}},
 	{"conformance", []string{"internal/conformance", "internal/process", "internal/manifest"}},

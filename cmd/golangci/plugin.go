@@ -1,0 +1,38 @@
+// Package golangci makes golangci-lint run the checks of tenure-vet. In .custom-gcl.yml, add the plugin:
+//
+//	version: v2.15.0
+//	plugins:
+//	  - module: github.com/tenure-ssa/tenure/cmd
+//	    import: github.com/tenure-ssa/tenure/cmd/golangci
+//	    version: latest
+//
+// In .golangci.yml, enable the linter:
+//
+//	version: "2"
+//	linters:
+//	  enable: [tenurevet]
+//	  settings:
+//	    custom:
+//	      tenurevet:
+//	        type: module
+//	        description: finds writes of controllers that own more than they mean
+//
+// "golangci-lint custom" then builds ./custom-gcl, and "./custom-gcl run" runs it. With --fix, it applies the fixes.
+package golangci
+
+import (
+	"github.com/golangci/plugin-module-register/register"
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/analyzers"
+)
+
+func init() {
+	register.Plugin("tenurevet", func(any) (register.LinterPlugin, error) { return plugin{}, nil })
+}
+
+type plugin struct{}
+
+func (plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) { return analyzers.All(), nil }
+
+func (plugin) GetLoadMode() string { return register.LoadModeTypesInfo }
