@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,11 +45,7 @@ func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call 
 	own := innermost(body, call.Pos())
 	flow := flowTo(pass, own, obj, call)
 	for _, n := range flow.nodes {
-		end := token.Pos(math.MaxInt)
-		if contains(n, call.Pos()) {
-			end = call.Pos()
-		}
-		k, pos := changesIn(pass, n, obj, end)
+		k, pos := changesIn(pass, n, obj)
 		found = max(found, k)
 		if pos != token.NoPos && (first == token.NoPos || pos < first) {
 			first = pos
@@ -58,7 +53,7 @@ func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call 
 	}
 	elsewhere, isElsewhere := nothing, false
 	addIn := func(body *ast.BlockStmt) {
-		k, pos := changesIn(pass, body, obj, body.End())
+		k, pos := changesIn(pass, body, obj)
 		elsewhere, isElsewhere = max(elsewhere, k), isElsewhere || pos != token.NoPos
 	}
 	isGiven := flow.isWhole && own != body && !contains(own, obj.Pos()) // the function around the literal may change it
@@ -85,13 +80,10 @@ func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call 
 	return max(found, elsewhere), first
 }
 
-// changesIn returns what a node changes of a variable before a position, without the function literals in it, and where
-// that begins: a change of metadata may be through a map that was taken before.
-func changesIn(pass *analysis.Pass, node ast.Node, obj types.Object, end token.Pos) (found kind, first token.Pos) {
+// changesIn returns what a node changes of a variable, without the function literals in it, and where that begins: a
+// change of metadata may be through a map that was taken before.
+func changesIn(pass *analysis.Pass, node ast.Node, obj types.Object) (found kind, first token.Pos) {
 	ast.Inspect(node, func(n ast.Node) bool {
-		if n == nil || n.Pos() >= end {
-			return false
-		}
 		k, isShared := nothing, false
 		shares := func(e ast.Expr) bool { return sharesMetadata(pass, e, obj) }
 		switch n := n.(type) {
@@ -137,10 +129,15 @@ func sharesMetadata(pass *analysis.Pass, e ast.Expr, obj types.Object) (isMentio
 		}
 	}
 	ast.Inspect(e, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		isMentioned = isMentioned || ok && pass.TypesInfo.Uses[id] == obj
-		_, isLiteral := n.(*ast.FuncLit)
-		return !isLiteral
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.SelectorExpr: // a field like the name shares nothing
+			return !isBasic(pass.TypesInfo.TypeOf(n))
+		case *ast.Ident:
+			isMentioned = isMentioned || pass.TypesInfo.Uses[n] == obj
+		}
+		return true
 	})
 	return isMentioned
 }
@@ -273,9 +270,14 @@ func isReference(t types.Type) bool {
 	if t == nil {
 		return true
 	}
-	switch t.Underlying().(type) {
-	case *types.Basic, *types.Struct:
+	_, isStruct := t.Underlying().(*types.Struct)
+	return !isStruct && !isBasic(t)
+}
+
+func isBasic(t types.Type) bool {
+	if t == nil {
 		return false
 	}
-	return true
+	_, ok := t.Underlying().(*types.Basic)
+	return ok
 }

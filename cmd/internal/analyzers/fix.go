@@ -101,7 +101,7 @@ func isMethodOfClient(pass *analysis.Pass, t types.Type, name string) bool {
 
 // arePatchOptions reports whether a patch takes the options of an update.
 func arePatchOptions(pass *analysis.Pass, update *ast.CallExpr) bool {
-	return !update.Ellipsis.IsValid() && !slices.ContainsFunc(update.Args[2:], func(e ast.Expr) bool {
+	return !slices.ContainsFunc(update.Args[2:], func(e ast.Expr) bool {
 		m, _, _ := types.LookupFieldOrMethod(pass.TypesInfo.TypeOf(e), false, pass.Pkg, "ApplyToPatch")
 		return m == nil
 	})

@@ -83,6 +83,24 @@ func (r *reconciler) owner(o, p *Other) error {
 	return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
 }
 
+// a function that is no method may serve each reconciler
+func plain(c client.Client, t *Thing) error {
+	t.Spec.Size = 3
+	return c.Update(nil, t) // want `update sends all of t, which the reconciler is for`
+}
+
+type Plain struct {
+	ObjectMeta
+	Size int
+}
+
+func setUp(b *builder.Builder) { b.For(&Plain{}) }
+
+func (r *reconciler) plain(p *Plain) error {
+	p.Size = 3
+	return r.Update(nil, p) // want `update sends all of p, which the reconciler is for`
+}
+
 type other struct{ client.Client }
 
 func (o *other) setUp(b *builder.Builder) { b.For(&Other{}) }
@@ -132,6 +150,47 @@ func (r *reconciler) created(t *Thing) error {
 	return r.Update(nil, t) // want `update sends all of t, where only metadata was changed`
 }
 
+// so does that of an update, or of a patch
+func (r *reconciler) written(o, p *Other) error {
+	o.Data["a"] = "b"
+	if err := r.Update(nil, o); err != nil {
+		return err
+	}
+	o.SetLabels(nil)
+	_ = r.Update(nil, o) // want `update sends all of o, where only metadata was changed`
+	p.Data["a"] = "b"
+	if err := r.Patch(nil, p, client.Merge); err != nil {
+		return err
+	}
+	p.SetLabels(nil)
+	return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
+}
+
+// each round has an object of its own
+func (r *reconciler) rounds(all []Other) {
+	for _, o := range all {
+		o.SetLabels(nil)
+		_ = r.Update(nil, &o) // want `update sends all of o, where only metadata was changed`
+		fill(&o)
+	}
+	for {
+		var o Other
+		o.SetLabels(nil)
+		_ = r.Update(nil, &o) // want `update sends all of o, where only metadata was changed`
+		fill(&o)
+	}
+}
+
+// what panics before the update changes nothing of it
+func (r *reconciler) panics(o *Other) error {
+	if isFull(o) {
+		fill(o)
+		panic("full")
+	}
+	o.SetLabels(nil)
+	return r.Update(nil, o) // want `update sends all of o, where only metadata was changed`
+}
+
 // a loop gets back to the update
 func (r *reconciler) loop(o *Other) error {
 	for {
@@ -161,7 +220,7 @@ func (r *reconciler) again(o *Other) error {
 func retry(f func() error) error { return f() }
 
 // a literal may change an object that the function around it has changed
-func (r *reconciler) literals(key any, o, p, q *Other) error {
+func (r *reconciler) literals(key any, o, p, q, s, u *Other) error {
 	o.Data["a"] = "b"
 	_ = retry(func() error {
 		o.SetLabels(nil)
@@ -173,6 +232,18 @@ func (r *reconciler) literals(key any, o, p, q *Other) error {
 		p.SetLabels(nil)
 		return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
 	})
+	_ = retry(func() error {
+		s.Data["a"] = "b"
+		return retry(func() error {
+			s.SetLabels(nil)
+			return r.Update(nil, s)
+		})
+	})
+	u.Data["a"] = "b"
+	read := func() error { return r.Get(nil, key, u) } // not called yet
+	u.SetLabels(nil)
+	_ = r.Update(nil, u)
+	_ = read()
 	change := func() { q.Data["a"] = "b" }
 	q.SetLabels(nil)
 	change()

@@ -8,7 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-type Thing struct{ Labels map[string]string }
+type Thing struct {
+	Name   string
+	Labels map[string]string
+}
 
 func (t *Thing) GetLabels() map[string]string  { return t.Labels }
 func (t *Thing) SetLabels(l map[string]string) { t.Labels = l }
@@ -23,6 +26,9 @@ func (r *reconciler) finalizers(key any, isDeleted bool) error {
 		return err
 	}
 	if isDeleted {
+		if names := list(thing.Name); len(names) > 0 { // a name shares no memory
+			return nil
+		}
 		controllerutil.RemoveFinalizer(&thing, "x")
 		return r.Update(nil, &thing, c.FieldOwner("me")) // want `only metadata was changed`
 	}
@@ -40,7 +46,7 @@ func (r *reconciler) interfaces(obj c.Object) error {
 }
 
 // The map is changed before it is set.
-func (r *reconciler) maps(t, u, v *Thing) error {
+func (r *reconciler) maps(t, u, v, w *Thing) error {
 	if r == nil {
 		return nil
 	}
@@ -55,12 +61,20 @@ func (r *reconciler) maps(t, u, v *Thing) error {
 	if err := r.Update(nil, u); err != nil { // want `only metadata was changed`
 		return err
 	}
-	set(v.GetLabels())
+	var shared = v.GetLabels()
+	set(shared)
 	controllerutil.AddFinalizer(v, "x")
-	return r.Update(nil, v) // want `only metadata was changed`
+	if err := r.Update(nil, v); err != nil { // want `only metadata was changed`
+		return err
+	}
+	set(w.GetLabels())
+	controllerutil.AddFinalizer(w, "x")
+	return r.Update(nil, w) // want `only metadata was changed`
 }
 
 func set(labels map[string]string) { labels["a"] = "b" }
+
+func list(name string) []string { return nil }
 
 func update[T c.Object](r *reconciler, obj T) error {
 	obj.SetLabels(nil)
