@@ -92,7 +92,30 @@ func TestHelm(t *testing.T) {
 			require.Equal(t, versions, h.versions(), "the post-renderer alone")
 			h.helm(1, append(slices.Clone(upgrade), "--post-renderer-args=--policy=nothing.yaml")...)
 			require.Equal(t, versions, h.versions(), "a refused conflict")
+			if row.namespace == "serverside" {
+				t.Run("helmfile", func(t *testing.T) { testHelmfile(t, h, versions) })
+			}
 		})
+	}
+}
+
+// testHelmfile has helmfile upgrade the release with the post-renderer, as the guide says.
+func testHelmfile(t *testing.T, h helmRelease, versions []string) {
+	program, err := exec.LookPath("helmfile")
+	if err != nil {
+		t.Skip("helmfile is not in PATH")
+	}
+	for policy, isUpgraded := range map[string]bool{"tenure.yaml": true, "nothing.yaml": false} {
+		file := filepath.Join(h.folder, "helmfile.yaml")
+		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `releases:
+- {name: shop, namespace: %[1]s, chart: ./chart, values: [{image: "web:2", flags: false}], serverSide: "true",
+   postRenderer: tenure-postrender, postRendererArgs: [--policy=%[2]s, --namespace=%[1]s]}
+`, h.namespace, policy), 0o600))
+		cmd := exec.CommandContext(t.Context(), program, "-f", file, "--helm-binary", h.program, "sync")
+		cmd.Dir, cmd.Env = h.folder, h.env
+		out, err := cmd.CombinedOutput()
+		require.Equal(t, isUpgraded, err == nil, "%s", out)
+		require.Equal(t, versions, h.versions(), "%s", out)
 	}
 }
 

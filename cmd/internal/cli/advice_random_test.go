@@ -51,28 +51,7 @@ func TestAdviceAtRandom(t *testing.T) {
 	}
 	followed := map[string]int{}
 	for seed := first; seed < first+count && time.Now().Before(end); seed++ {
-		var server *testCluster
-		if binary := os.Getenv(realServer); binary != "" {
-			server = &testCluster{server: startRealServer(testHost{t}, binary)}
-		} else {
-			server = newTestCluster(testHost{t}, apiserver.Options{})
-		}
-		client := truthServerOn(t, server)
-		a := &adviceWorld{truthWorld: newTruthWorld(t, client, seed), followed: followed}
-		a.flags, a.dir = listen(testHost{t}, server), t.TempDir()
-		a.install()
-		for i := range intents {
-			switch {
-			case i%25 == 24:
-				a.checkReport()
-			case i%25 == 12:
-				a.checkPolicy()
-			case i%50 == 30 && count > 1: // what it finds depends on time
-				a.checkWatch()
-			default:
-				a.checkAdvice()
-			}
-		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { adviseAtRandom(t, seed, intents, followed, count > 1) })
 		t.Log(seed, followed)
 	}
 	wanted := []string{"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy"}
@@ -81,6 +60,33 @@ func TestAdviceAtRandom(t *testing.T) {
 	}
 	for _, kind := range wanted {
 		require.Positive(t, followed[kind], "%s: %v", kind, followed)
+	}
+}
+
+// adviseAtRandom follows what is suggested in a cluster. watches says whether to follow fights, too: what is found of
+// them depends on time.
+func adviseAtRandom(t *testing.T, seed uint64, intents int, followed map[string]int, watches bool) {
+	var server *testCluster
+	if binary := os.Getenv(realServer); binary != "" {
+		server = &testCluster{server: startRealServer(testHost{t}, binary)}
+	} else {
+		server = newTestCluster(testHost{t}, apiserver.Options{})
+	}
+	client := truthServerOn(t, server)
+	a := &adviceWorld{truthWorld: newTruthWorld(t, client, seed), followed: followed}
+	a.flags, a.dir = listen(testHost{t}, server), t.TempDir()
+	a.install()
+	for i := range intents {
+		switch {
+		case i%25 == 24:
+			a.checkReport()
+		case i%25 == 12:
+			a.checkPolicy()
+		case i%50 == 30 && watches:
+			a.checkWatch()
+		default:
+			a.checkAdvice()
+		}
 	}
 }
 
@@ -167,6 +173,9 @@ func (a *adviceWorld) checkAdvice() {
 	about := fmt.Sprintf("seed %d, manager %q, intent %s\n%s: %v %+v\nbefore %s\nhistory %s", a.seed, manager,
 		jsonText(tree), s.Why, s.Arguments, s.Promise, jsonText(before), strings.Join(o.history, "\n  "))
 	did, out, wrong := a.run(append(slices.Clone(s.Arguments), "--yes")...)
+	if strings.Contains(wrong, "provided port is ") {
+		return // a dry run does not look at the range of node ports
+	}
 	require.Zero(t, did, "%s\n%s%s", about, out, wrong)
 	a.followed[s.Arguments[0]]++
 	o.history = append(o.history, strings.Join(s.Arguments, " "))
