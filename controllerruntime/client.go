@@ -24,7 +24,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Options say what a Client does with writes. Config and Cache are required; everything else is optional.
+// Options say what a Client does with writes. Config and Cache, or Schemas, are required; everything else is optional.
 type Options struct {
 	// Config is the server's (manager.GetConfig): schemas are read from it, and objects in conflict, past the cache.
 	Config *rest.Config
@@ -38,8 +38,8 @@ type Options struct {
 	// object, and returns a decision for each conflict. If one is conflicts.Refuse, or Resolve nil, the caller gets the
 	// server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
-	// UpgradeFrom are the managers under which this controller updated the objects themselves, before it applied: often
-	// its own name. What they own moves to the Apply entry before the first apply of an object, in a write of its own, so
+	// UpgradeFrom are the managers under which this controller updated the objects themselves, before it applied: the
+	// name in those entries, as tenure blame shows it; without a FieldOwner it is the name of the binary. What they own moves to the Apply entry before the first apply of an object, in a write of its own, so
 	// that the applies remove what the intents do not have. Finalizers, the status, and owner references and annotations
 	// of other tools do not move. See [Client.PreviewUpgrade].
 	UpgradeFrom []string
@@ -53,7 +53,8 @@ type Options struct {
 	// Shadow is the share of the skips, from 0 to 1, that is sent as well. The caller gets the server's response, and a
 	// difference is logged and counted. With 1, everything is sent.
 	Shadow float64
-	// Metrics gets the metrics that the package comment lists (metrics.Registry); nil for nowhere.
+	// Metrics gets the metrics that the package comment lists (metrics.Registry); nil for nowhere. Clients with one
+	// registry count together.
 	Metrics prometheus.Registerer
 	// Refresh is after how long changed schemas of built-in kinds are looked for; 10 minutes if it is zero.
 	Refresh time.Duration
@@ -78,9 +79,9 @@ func NewClient(c client.Client, options Options) (*Client, error) {
 	case c == nil || v.Kind() == reflect.Pointer && v.IsNil():
 		return nil, errors.New("expected a client, got nil: manager.GetClient() has one")
 	case options.Schemas == nil && options.Config == nil:
-		return nil, errors.New("options: expected Config: manager.GetConfig() has it")
+		return nil, errors.New("options: expected Config, which manager.GetConfig() has, or Schemas for a fake client")
 	case options.Schemas == nil && options.Cache == nil:
-		return nil, errors.New("options: expected Cache: manager.GetCache() has it")
+		return nil, errors.New("options: expected Cache, which manager.GetCache() has, or Schemas for a fake client")
 	case options.Shadow < 0 || options.Shadow > 1:
 		return nil, fmt.Errorf("options: expected a Shadow from 0 to 1, got %v", options.Shadow)
 	case options.Refresh < 0:

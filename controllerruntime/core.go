@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -82,10 +83,17 @@ func newMetrics() metrics {
 	}
 }
 
-func (m metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.applies, m.updates, m.conflicts, m.differences, m.upgrades} {
-		if err := r.Register(c); err != nil {
-			return err
+// register registers the metrics. Clients with one registry, as the tests of a process have them, count together.
+func (m *metrics) register(r prometheus.Registerer) error {
+	for _, c := range []**prometheus.CounterVec{&m.applies, &m.updates, &m.conflicts, &m.differences, &m.upgrades} {
+		err := r.Register(*c)
+		if known := (prometheus.AlreadyRegisteredError{}); errors.As(err, &known) {
+			if existing, ok := known.ExistingCollector.(*prometheus.CounterVec); ok {
+				*c, err = existing, nil
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("options: Metrics: %w", err)
 		}
 	}
 	return nil

@@ -8,13 +8,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/tenure-ssa/tenure/conflicts/policy"
 )
 
 // What is skipped and sent is tested against a whole server, too, in test/e2e.
@@ -28,8 +33,12 @@ func TestNewClientErrors(t *testing.T) {
 		change(&o)
 		return o
 	}
-	_, err := NewClient(clusterClient{cluster: c}, good)
-	require.NoError(t, err)
+	for range 2 { // of one process: they count together
+		_, err := NewClient(clusterClient{cluster: c}, good)
+		require.NoError(t, err)
+	}
+	taken := prometheus.NewRegistry()
+	taken.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "tenure_applies_total", Help: "Another."}))
 	for _, row := range []struct {
 		want    string
 		client  client.Client
@@ -37,17 +46,53 @@ func TestNewClientErrors(t *testing.T) {
 	}{
 		{"expected a client, got nil: manager.GetClient() has one", nil, good},
 		{"expected a client, got nil: manager.GetClient() has one", (*Client)(nil), good},
-		{"options: expected Config: manager.GetConfig() has it", clusterClient{cluster: c}, Options{}},
-		{"options: expected Cache: manager.GetCache() has it", clusterClient{cluster: c}, Options{Config: &rest.Config{}}},
+		{"options: expected Config, which manager.GetConfig() has", clusterClient{cluster: c}, Options{}},
+		{"options: expected Cache, which manager.GetCache() has", clusterClient{cluster: c}, Options{Config: &rest.Config{}}},
 		{"expected a Shadow from 0 to 1, got 2", clusterClient{cluster: c}, with(func(o *Options) { o.Shadow = 2 })},
 		{"expected a Refresh that is not negative, got -1ns", clusterClient{cluster: c}, with(func(o *Options) { o.Refresh = -1 })},
-		{"duplicate metrics collector registration attempted", clusterClient{cluster: c}, good},
+		{"options: Metrics: a previously registered descriptor", clusterClient{cluster: c},
+			with(func(o *Options) { o.Metrics = taken })},
 		{"none: no such file", clusterClient{cluster: c}, with(func(o *Options) {
 			o.Config = &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(t.TempDir(), "none")}}
 		})},
 	} {
 		_, err := NewClient(row.client, row.options)
 		require.ErrorContains(t, err, row.want)
+	}
+}
+
+// TestCheckOwnershipOfNothing: a check that can find nothing is an error.
+func TestCheckOwnershipOfNothing(t *testing.T) {
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{
+		Manager: "a", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:k":{}}}`)},
+	}}}}
+	build := func() *fake.ClientBuilder { return fake.NewClientBuilder().WithObjects(owned.DeepCopy()) }
+	p := &policy.Policy{Permissions: []policy.Permission{{Managers: []string{"a"}, Fields: []string{".data"}}}}
+	maps := []client.ObjectList{&corev1.ConfigMapList{}}
+	for _, row := range []struct {
+		want   string
+		client client.WithWatch
+		policy *policy.Policy
+		lists  []client.ObjectList
+	}{
+		{"expected a policy with permissions, got nil", build().Build(), nil, maps},
+		{"expected lists of the kinds to check, got none", build().Build(), p, nil},
+		{"*v1.ConfigMapList: expected managed fields, and no object has any: a fake client returns them with " +
+			"WithReturnManagedFields, and a cache may strip them", build().Build(), p, maps},
+		{"", build().WithReturnManagedFields().Build(), p, maps},
+		{"", build().Build(), p, []client.ObjectList{&corev1.SecretList{}}},
+	} {
+		err := CheckOwnership(t.Context(), row.client, row.policy, row.lists...)
+		if row.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, row.want)
+		if row.policy == nil || row.lists == nil {
+			_, err = WatchOwnership(t.Context(), row.client, row.policy, row.lists...)
+			require.EqualError(t, err, row.want)
+		}
 	}
 }
 

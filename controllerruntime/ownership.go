@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,17 +21,28 @@ import (
 )
 
 // CheckOwnership reads lists of objects, and returns an [excess.Error] if managers own fields that p does not permit
-// them to own. It is for the end of a test suite, on a server or with the fake clients of package fake; a test of an
-// operator judges its operator alone:
+// them to own. Managers that neither a permission nor a rule of p names are not judged. Other errors say that a list
+// could not be read, that none of its objects has managed fields, or that p or the lists are missing. CheckOwnership is
+// for the end of a test suite on a server. A fake client has to return managed fields (WithReturnManagedFields), and
+// stores what Go types write, so that it can't show what these write in another way. A test of an operator judges its
+// operator alone:
 //
 //	p := &policy.Policy{Permissions: []policy.Permission{{
 //		Managers: []string{"backups"}, Fields: []string{".metadata.finalizers", ".metadata.labels"},
 //	}}}
 //	require.NoError(t, controllerruntime.CheckOwnership(ctx, c, p, &backupv1.BackupList{}))
 func CheckOwnership(ctx context.Context, c client.Client, p *policy.Policy, lists ...client.ObjectList) error {
+	if err := canCheck(p, lists); err != nil {
+		return err
+	}
 	var found excess.Error
 	for _, list := range lists {
+		objects, tracked := 0, 0
 		err := eachObject(ctx, c, list, func(obj client.Object) error {
+			objects++
+			if len(obj.GetManagedFields()) > 0 {
+				tracked++
+			}
 			fields, err := excess.Find(p, obj)
 			found = append(found, fields...)
 			return err
@@ -38,9 +50,24 @@ func CheckOwnership(ctx context.Context, c client.Client, p *policy.Policy, list
 		if err != nil {
 			return err
 		}
+		if objects > 0 && tracked == 0 {
+			return fmt.Errorf("%T: expected managed fields, and no object has any: a fake client returns them with "+
+				"WithReturnManagedFields, and a cache may strip them", list)
+		}
 	}
 	if len(found) > 0 {
 		return found
+	}
+	return nil
+}
+
+// canCheck reports what is missing for a check.
+func canCheck(p *policy.Policy, lists []client.ObjectList) error {
+	switch {
+	case p == nil:
+		return errors.New("expected a policy with permissions, got nil")
+	case len(lists) == 0:
+		return errors.New("expected lists of the kinds to check, got none")
 	}
 	return nil
 }
@@ -91,6 +118,9 @@ func keyOfObject(obj client.Object) responses.Key {
 func WatchOwnership(
 	ctx context.Context, c client.WithWatch, p *policy.Policy, lists ...client.ObjectList,
 ) (*OwnershipWatch, error) {
+	if err := canCheck(p, lists); err != nil {
+		return nil, err
+	}
 	w := &OwnershipWatch{
 		client: c, policy: p, lists: lists, changed: make(chan struct{}),
 		live: map[responses.Key]client.Object{}, seen: map[responses.Key]string{},
