@@ -64,7 +64,7 @@ func Example_host() {
 
 type host struct {
 	m      *fieldmanager.FieldManager
-	stored map[string]runtime.Object // by name
+	stored map[string]runtime.Object // by name; a missing one has to be a nil interface
 }
 
 // write does what an HTTP handler does with a request. It prints the response.

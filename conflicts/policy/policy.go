@@ -14,8 +14,11 @@
 //
 // The first rule that matches a conflict decides it. A conflict that no rule matches is refused.
 //
+// A file is for one applier, or for all that use it: it does not name them. The managers of a rule are the owners in
+// the way; the managers of a permission are those that may own its fields.
+//
 // [Parse] reads a file. [Policy.Resolve] is what fieldmanager/applier and controllerruntime take as their
-// Options.Resolve. Rules can be written in Go as well:
+// Options.Resolve, and it decides for plans.Resolve. Rules can be written in Go as well:
 //
 //	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp}}}
 package policy
