@@ -33,6 +33,9 @@ const versionsPage = "doc/compatibility.md"
 // tryVersions runs the cluster scripts and TestTruthAtRandom on the stock kube-apiservers whose versions the pattern
 // matches, builds those that are not built, and writes the lines of the table.
 func (r *runner) tryVersions(ctx context.Context, pattern *regexp.Regexp, seeds string, out io.Writer) error {
+	if !slices.ContainsFunc(versions, pattern.MatchString) {
+		return fmt.Errorf("--only: expected a pattern of %s, got %s", strings.Join(versions, ", "), pattern)
+	}
 	var errs []error
 	for _, version := range versions {
 		if !pattern.MatchString(version) {
