@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 )
 
 // What is skipped and sent is tested against a whole server, too, in test/e2e.
@@ -65,7 +66,7 @@ func TestNewClientErrors(t *testing.T) {
 func TestCheckOwnershipOfNothing(t *testing.T) {
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{
 		Manager: "a", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:k":{}}}`)},
+		FieldsV1: fieldsv1.New(`{"f:data":{"f:k":{}}}`),
 	}}}}
 	build := func() *fake.ClientBuilder { return fake.NewClientBuilder().WithObjects(owned.DeepCopy()) }
 	p := &policy.Policy{Permissions: []policy.Permission{{Managers: []string{"a"}, Fields: []string{".data"}}}}
