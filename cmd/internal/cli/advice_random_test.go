@@ -132,6 +132,9 @@ func (a *adviceWorld) rarest(found []suggested) suggested {
 func (a *adviceWorld) checkAdvice() {
 	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
 	tree, manager := a.variant(o), a.manager()
+	if spec, ok := tree["spec"].(map[string]any); ok && tree["kind"] == "Deployment" && a.r.IntN(4) == 0 {
+		spec["strategy"] = map[string]any{"type": "Recreate"} // refused beside the defaults of another type
+	}
 	kind := a.kind(tree)
 	write(t, a.dir, map[string]string{"intent.json": jsonText(tree)})
 	input := append([]string{"-f", "intent.json", "--field-manager", manager}, a.flags...)
