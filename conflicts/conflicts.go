@@ -99,8 +99,8 @@ func (c Conflicts) Error() string {
 	return b.String()
 }
 
-// Status returns the response of kube-apiserver: 409 Conflict, with one cause for each field, up to [MaxText]. A response
-// in JSON also has the kind Status and the apiVersion v1, as an encoder of apimachinery sets them.
+// Status returns the response of kube-apiserver: 409 Conflict, with one cause for each field, up to [MaxText]. A
+// response in JSON also has the kind Status and the apiVersion v1, as an encoder of apimachinery sets them.
 func (c Conflicts) Status() metav1.Status {
 	causes := make([]metav1.StatusCause, 0, len(c))
 	size := 0

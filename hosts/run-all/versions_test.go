@@ -1,13 +1,21 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
+
+// TestNoVersion: a pattern that matches nothing is an error, and no table without a change.
+func TestNoVersion(t *testing.T) {
+	err := new(runner).tryVersions(t.Context(), regexp.MustCompile("^1.30$"), "1:1", io.Discard)
+	require.ErrorContains(t, err, "--only: expected a pattern of v1.26.15, ")
+}
 
 // TestVersionRow: the line of the table counts what passed, and names what failed and what was left out.
 func TestVersionRow(t *testing.T) {

@@ -72,6 +72,9 @@ func requirePathReadsBack(t *testing.T, path fieldpath.Path) {
 	again, err := fieldpath.ParsePath(text)
 	require.NoError(t, err)
 	require.True(t, path.Equal(again), "%q is read as %#v", text, again)
+	var decoded fieldpath.Path
+	require.NoError(t, decoded.UnmarshalText([]byte(text)))
+	require.True(t, path.Equal(decoded), "%q is decoded as %#v", text, decoded)
 	require.Negative(t, strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }), "%q can be printed", text)
 }
 

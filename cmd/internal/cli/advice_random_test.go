@@ -347,7 +347,8 @@ func (a *adviceWorld) checkWatch() {
 	applied["metadata"].(map[string]any)["labels"] = map[string]any{"fought": "by-f"}
 	write(t, a.dir, map[string]string{"MANIFEST": jsonText(applied)})
 	status, printed, errs := a.run(append(slices.Clone(s.Arguments), "--yes")...)
-	require.Contains(t, []int{0, statusChanges}, status, "seed %d: %s: %v\n%s%s", a.seed, s.Why, s.Arguments, printed, errs)
+	require.Contains(t, []int{0, statusChanges}, status, "seed %d: %s: %v\n%s%s", a.seed, s.Why, s.Arguments, printed,
+		errs)
 	require.Equal(t, before, a.values(), "seed %d: %s: %v", a.seed, s.Why, s.Arguments)
 	a.followed[s.Arguments[0]]++
 	a.followed["watch"]++
@@ -372,11 +373,13 @@ func (a *adviceWorld) install() {
 		u.SetAnnotations(labels.Merge(u.GetAnnotations(), labels.Set{
 			"meta.helm.sh/release-name": releaseName, "meta.helm.sh/release-namespace": o.namespace,
 		}))
-		kind := a.kind(tree)
+		kind, helm := a.kind(tree), cluster.WriteOptions{Manager: "helm"}
 		if a.r.IntN(2) == 0 {
-			_, _ = a.client.Apply(t.Context(), kind, o.namespace, written, cluster.WriteOptions{Manager: "helm", Force: true})
-		} else if _, err := a.client.Create(t.Context(), kind, o.namespace, written, cluster.WriteOptions{Manager: "helm"}); err != nil {
-			_, _ = a.client.Patch(t.Context(), kind, o.namespace, o.name, types.MergePatchType, []byte(jsonText(written)), "helm")
+			helm.Force = true
+			_, _ = a.client.Apply(t.Context(), kind, o.namespace, written, helm)
+		} else if _, err := a.client.Create(t.Context(), kind, o.namespace, written, helm); err != nil {
+			patch := []byte(jsonText(written))
+			_, _ = a.client.Patch(t.Context(), kind, o.namespace, o.name, types.MergePatchType, patch, "helm")
 		}
 	}
 	var zipped bytes.Buffer
@@ -393,7 +396,8 @@ func (a *adviceWorld) install() {
 		}},
 		"data": map[string]any{"release": base64.StdEncoding.EncodeToString([]byte(encoded))},
 	}
-	_, err = a.client.Create(t.Context(), a.kind(secret), a.objects[0].namespace, secret, cluster.WriteOptions{Manager: "Helm"})
+	_, err = a.client.Create(t.Context(), a.kind(secret), a.objects[0].namespace, secret,
+		cluster.WriteOptions{Manager: "Helm"})
 	require.NoError(t, err)
 }
 

@@ -191,10 +191,10 @@ func (f *uiFlags) run(
 		key := ui.KeyOf(tree)
 		unplaced := ui.Key{Kind: key.Kind, Name: key.Name} // a document may leave the namespace to the command line
 		if keys[key] || keys[unplaced] {
-			touched.make()
+			touched.ask()
 		}
 		if applications.IsRecord(tree) {
-			recorded.make()
+			recorded.ask()
 		}
 		return nil
 	}
@@ -207,7 +207,7 @@ type request chan struct{}
 
 func newRequest() request { return make(request, 1) }
 
-func (r request) make() {
+func (r request) ask() {
 	select {
 	case r <- struct{}{}:
 	default:
@@ -324,7 +324,8 @@ func openBrowser(address string) (done func(), err error) {
 	}
 	done = func() { _ = os.RemoveAll(dir) }
 	file := filepath.Join(dir, "open.html")
-	text := `<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=` + address + `"><title>Tenure</title>`
+	text := `<!DOCTYPE html><meta charset="utf-8"><title>Tenure</title>` +
+		`<meta http-equiv="refresh" content="0;url=` + address + `">`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return done, err
 	}

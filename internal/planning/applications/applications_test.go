@@ -32,6 +32,25 @@ func TestParse(t *testing.T) {
 }
 
 // TestMalformed: what no tool writes is an error that says where, and quotes nothing of a release.
+// TestIsRecord: a page reads the applications again when one of these changes.
+func TestIsRecord(t *testing.T) {
+	for _, row := range []struct {
+		object, why string
+		want        bool
+	}{
+		{"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization}", "its inventory", true},
+		{"{apiVersion: argoproj.io/v1beta1, kind: Application}", "its resources, whatever its version", true},
+		{"{apiVersion: v1, kind: Secret, metadata: {labels: {owner: helm}}}", "a revision of a Helm release", true},
+		{"{apiVersion: v1, kind: Secret, metadata: {labels: {owner: me}}}", "any other Secret", false},
+		{"{apiVersion: v1, kind: ConfigMap, metadata: {labels: {owner: helm}}}", "Helm keeps Secrets", false},
+		{"{apiVersion: other.dev/v1, kind: Application}", "the kind of another group", false},
+	} {
+		tree := map[string]any{}
+		require.NoError(t, yaml.Unmarshal([]byte(row.object), &tree))
+		require.Equal(t, row.want, IsRecord(tree), row.why)
+	}
+}
+
 func TestMalformed(t *testing.T) {
 	flux := func(entries string) string {
 		return "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: x, namespace: a}, " +
