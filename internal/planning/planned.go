@@ -41,7 +41,7 @@ type Planned struct {
 	Leftovers []advice.Suggestion
 	// Refused are why the server refuses ways out of the conflicts, see [Planned.AskWays].
 	Refused map[conflicts.Decision]string
-	// MoveRefused: the server refuses the apply also after a move of the manager's own updates to its applies.
+	// MoveRefused: the manager's own updates can't move to its applies, or the server refuses the apply also afterwards.
 	MoveRefused bool
 	// Migration are the changes of a second apply by kubectl, when it takes over what it applied client-side.
 	Migration []plans.Change

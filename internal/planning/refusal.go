@@ -255,8 +255,11 @@ func (p *Planned) AskWays(
 		}
 	}
 	for _, s := range advice.OwnUpdates(w.Manager, p.Conflicts) {
-		if s.Promise.Unblocks && asking.take(p.Target) {
-			_, isAccepted := p.try(ctx, now, asking, s.Action.(advice.Move).Move)
+		move := s.Action.(advice.Move).Move
+		_, err := w.Mover(now).Do(ctx, place.Wrap(w.Object), move)
+		p.MoveRefused = err != nil // between versions that only the server converts
+		if err == nil && s.Promise.Unblocks && asking.take(p.Target) {
+			_, isAccepted := p.try(ctx, now, asking, move)
 			p.MoveRefused = !isAccepted
 		}
 	}
