@@ -54,9 +54,11 @@ func TestAdviceAtRandom(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { adviseAtRandom(t, seed, intents, followed, count > 1) })
 		t.Log(seed, followed)
 	}
-	wanted := []string{"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy"}
+	wanted := []string{
+		"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy", "forecast deletes",
+	}
 	if count > 1 { // they are rare
-		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch", "release")
+		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch", "release", "forecast sets", "forecast regains")
 	}
 	for _, kind := range wanted {
 		require.Positive(t, followed[kind], "%s: %v", kind, followed)
@@ -84,6 +86,8 @@ func adviseAtRandom(t *testing.T, seed uint64, intents int, followed map[string]
 			a.checkPolicy()
 		case i%50 == 30 && watches:
 			a.checkWatch()
+		case i%10 == 5:
+			a.checkForecast()
 		default:
 			a.checkAdvice()
 		}
@@ -127,6 +131,9 @@ func (a *adviceWorld) rarest(found []suggested) suggested {
 		return cmp.Compare(a.followed[x.Arguments[0]], a.followed[y.Arguments[0]])
 	})
 }
+
+// portOutOfRange is in the error for a node port out of the server's range, which a dry run does not look at.
+const portOutOfRange = "provided port is "
 
 // checkAdvice plans an intent, and follows one of the suggestions.
 func (a *adviceWorld) checkAdvice() {
@@ -176,8 +183,8 @@ func (a *adviceWorld) checkAdvice() {
 	about := fmt.Sprintf("seed %d, manager %q, intent %s\n%s: %v %+v\nbefore %s\nhistory %s", a.seed, manager,
 		jsonText(tree), s.Why, s.Arguments, s.Promise, jsonText(before), strings.Join(o.history, "\n  "))
 	did, out, wrong := a.run(append(slices.Clone(s.Arguments), "--yes")...)
-	if strings.Contains(wrong, "provided port is ") {
-		return // a dry run does not look at the range of node ports
+	if strings.Contains(wrong, portOutOfRange) {
+		return
 	}
 	require.Zero(t, did, "%s\n%s%s", about, out, wrong)
 	a.followed[s.Arguments[0]]++
@@ -209,7 +216,9 @@ func (a *adviceWorld) checkAdvice() {
 		}
 		return
 	}
-	a.run(append(plan, "--apply", "--yes", "--force-conflicts")...)
+	if _, _, errs = a.run(append(plan, "--apply", "--yes", "--force-conflicts")...); strings.Contains(errs, portOutOfRange) {
+		return
+	}
 	after, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
 	a.followed["promise removes"]++
 	a.requireRemoved(tree, moved, after, s.Promise.NextApplyRemoves, about)
@@ -352,6 +361,100 @@ func (a *adviceWorld) checkWatch() {
 	require.Equal(t, before, a.values(), "seed %d: %s: %v", a.seed, s.Why, s.Arguments)
 	a.followed[s.Arguments[0]]++
 	a.followed["watch"]++
+}
+
+// checkForecast moves a field to an applier, applies a manifest of one of both, and checks what the move said about it.
+func (a *adviceWorld) checkForecast() {
+	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
+	tree := a.variant(o)
+	kind := a.kind(tree)
+	live, err := a.client.Get(t.Context(), kind, o.namespace, o.name)
+	if err != nil {
+		return
+	}
+	list, err := managedfields.Read(place.Wrap(live))
+	require.NoError(t, err)
+	list = slices.DeleteFunc(list, func(e managedfields.Entry) bool {
+		return e.APIVersion != tree["apiVersion"] || e.Subresource != ""
+	})
+	if len(list) == 0 {
+		return
+	}
+	from, to := list[a.r.IntN(len(list))], managedfields.Key{Manager: a.manager()}
+	if from.Manager == to.Manager {
+		return
+	}
+	target, _, err := a.place.Live(t.Context(), tree)
+	require.NoError(t, err)
+	leaves := slices.Collect(from.Owned().Leaves().All())
+	if both := target.Kind.Typ.FieldSet(tree).Intersection(from.Owned()).Leaves(); !both.IsEmpty() && a.r.IntN(2) == 0 {
+		leaves = slices.Collect(both.All())
+	}
+	args := []string{"transfer", strings.ToLower(kind.GroupKind().String()) + "/" + o.name}
+	if kind.Namespaced {
+		args = append(args, "-n", o.namespace)
+	}
+	args = slices.Concat(args, keyArguments("from", from.Key), keyArguments("to", to),
+		[]string{"--field", leaves[a.r.IntN(len(leaves))].String()}, a.flags)
+	status, forecast, errs := a.run(append(slices.Clone(args), "--dry-run")...)
+	if status != 0 || a.r.IntN(3) == 0 {
+		to.Manager = from.Manager // it applies again
+	}
+	if status, _, _ := a.run(append(args, "--yes")...); status != 0 {
+		return // an object that a server accepts no longer, or a field that is gone
+	}
+	write(t, a.dir, map[string]string{"intent.json": jsonText(tree)})
+	apply := append([]string{"plan", "-f", "intent.json", "--field-manager", to.Manager, "--apply", "--yes",
+		"--force-conflicts"}, a.flags...)
+	if status, _, _ := a.run(apply...); status > statusChanges {
+		return
+	}
+	after, err := a.client.Get(t.Context(), kind, o.namespace, o.name)
+	require.NoError(t, err)
+	list, err = managedfields.Read(place.Wrap(after))
+	require.NoError(t, err)
+	about := fmt.Sprintf("seed %d: %v\n%s%s\nintent of %q: %s\nlive %s\nafter %s", a.seed, args, forecast, errs, to.Manager,
+		jsonText(tree), jsonText(live), jsonText(after))
+	a.checkForecasts(forecast, to.Manager, func(line, said string) {
+		path, err := fieldpath.ParsePath(strings.TrimSpace(line))
+		require.NoError(t, err, about)
+		var owners []managedfields.Key
+		for _, e := range list {
+			if e.Owned().Has(path) {
+				owners = append(owners, e.Key)
+			}
+		}
+		wanted, isWanted := target.Kind.Typ.Get(tree, path)
+		is, _ := target.Kind.Typ.Get(after, path)
+		switch {
+		case strings.HasPrefix(said, "takes back"):
+			a.followed["forecast regains"]++
+			isBack := slices.ContainsFunc(owners, func(k managedfields.Key) bool { return k.Manager == to.Manager })
+			require.Equal(t, isWanted, isBack, "%s %s\n%s", said, path, about)
+		case isWanted:
+			a.followed["forecast sets"]++
+			require.Contains(t, said, "or sets", "%s\n%s", path, about)
+			if _, isList := wanted.([]any); isList { // its items may get defaults
+				wanted, is = nil, nil
+			}
+			require.True(t, typed.Equal(wanted, is), "%s\n%s", path, about)
+		default:
+			a.followed["forecast deletes"]++
+			require.Empty(t, owners, "%s %s\n%s", said, path, about) // it may have its default
+		}
+	})
+}
+
+// checkForecasts calls check for each field that a forecast has for the next apply of a manager, with what it says.
+func (a *adviceWorld) checkForecasts(forecast, manager string, check func(field, said string)) {
+	said := ""
+	for line := range strings.Lines(forecast) {
+		if !strings.HasPrefix(line, "    ") {
+			_, said, _ = strings.Cut(line, "the next apply of "+strconv.Quote(manager)+" (Apply) ")
+		} else if said != "" {
+			check(line, strings.TrimSpace(said))
+		}
+	}
 }
 
 // releaseName is the Helm release of a third of the objects.
