@@ -76,7 +76,16 @@ func (f *blameFlags) printReports(args []string) error {
 	b := &blaming{blameFlags: f, known: map[string]bool{}, list: view.List{
 		W: f.env.Stdout, Format: f.format, Frame: func(items []any) any { return map[string]any{"objects": items} },
 	}}
-	return f.eachObject(args, func(_ place.Place, t *place.Target) { b.add(t) }, func(missing error) error {
+	bar := view.Bar{}
+	if f.format == "html" {
+		bar = f.readingBar()
+		defer bar.Done()
+	}
+	return f.eachObject(args, func(_ place.Place, t *place.Target) {
+		bar.Step()
+		b.add(t)
+	}, func(missing error) error {
+		bar.Done()
 		return errors.Join(append([]error{missing}, append(b.errs, b.close())...)...)
 	})
 }

@@ -127,25 +127,35 @@ func (f *inputFlags) add(cmd *cobra.Command, what string) {
 	flags.BoolVarP(&f.inputs.Recursive, "recursive", "R", false, "read the folders in folders too")
 }
 
-// read reads the documents with some labels, at least one. packs is for many: see [document.Document.Packed].
-func (f *inputFlags) read(env *process.Env, selector string, packs bool) (docs []document.Document, err error) {
+// each calls see with the documents with some labels, at least one.
+func (f *inputFlags) each(env *process.Env, selector string, see func(document.Document)) error {
 	selected, err := labels.Parse(selector)
 	if err != nil {
-		return nil, fmt.Errorf("-l: %w", err)
+		return fmt.Errorf("-l: %w", err)
 	}
+	found := false
 	err = f.inputs.Each(env, func(doc document.Document) {
 		object := unstructured.Unstructured{Object: doc.Tree}
 		if doc.Err == nil && !selected.Matches(labels.Set(object.GetLabels())) {
 			return
 		}
+		found = true
+		see(doc)
+	})
+	if err == nil && !found {
+		err = errors.New("-f: no objects found")
+	}
+	return err
+}
+
+// read reads the documents with some labels, at least one. packs is for many: see [document.Document.Packed].
+func (f *inputFlags) read(env *process.Env, selector string, packs bool) (docs []document.Document, err error) {
+	err = f.each(env, selector, func(doc document.Document) {
 		if packs {
 			doc = doc.Packed()
 		}
 		docs = append(docs, doc)
 	})
-	if err == nil && len(docs) == 0 {
-		err = errors.New("-f: no objects found")
-	}
 	return docs, err
 }
 
@@ -193,8 +203,23 @@ func (f *objectFlags) withObjects(
 ) error {
 	var at place.Place
 	var targets []*place.Target
-	return f.eachObject(args, func(p place.Place, t *place.Target) { at, targets = p, append(targets, t) },
-		func(missing error) error { return do(at, targets, missing) })
+	bar := f.readingBar()
+	defer bar.Done() // an error before the first object
+	return f.eachObject(args, func(p place.Place, t *place.Target) {
+		bar.Step()
+		at, targets = p, append(targets, t)
+	}, func(missing error) error {
+		bar.Done()
+		return do(at, targets, missing)
+	})
+}
+
+// readingBar shows how many objects of a list were read, where nothing is printed meanwhile.
+func (f *objectFlags) readingBar() view.Bar {
+	if f.live == nil && (f.all || f.selector != "" || f.fields != "" || f.app != "") {
+		return view.NewBar(f.env, "reading objects", -1)
+	}
+	return view.Bar{}
 }
 
 // eachObject opens the place and calls see with the objects of the command line as they are read, at least one, and end
@@ -243,12 +268,8 @@ func (f *objectFlags) visit(p place.Place, args []string, see func(*place.Target
 			Args: args, Selector: f.selector, Fields: f.fields, Namespace: f.namespace(), All: f.all,
 		}, see)
 	}
-	docs, err := f.read(f.env, f.selector, false)
-	if err != nil {
-		return err
-	}
 	var errs []error
-	for _, doc := range docs {
+	err := f.each(f.env, f.selector, func(doc document.Document) {
 		t, err := (*place.Target)(nil), doc.Err
 		if err == nil {
 			t, _, err = p.Live(ctx, doc.Tree)
@@ -262,6 +283,6 @@ func (f *objectFlags) visit(p place.Place, args []string, see func(*place.Target
 			t.Asked = true
 			see(t)
 		}
-	}
-	return errors.Join(errs...)
+	})
+	return errors.Join(append(errs, err)...)
 }

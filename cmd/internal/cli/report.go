@@ -61,6 +61,9 @@ commands that end the drift. A manager that the policy does not name may own
 nothing. Unowned fields, and defaults that only an Update owns, are no drift. plan
 --drift compares with manifests, too.
 
+-o ndjson prints a line for each field of --policy, or each object of --drift, when
+report reads it, and keeps none.
+
 Sizes are in bytes of JSON. A manager that applies the same configuration again and
 again does not write, and may be reported as silent.
 
@@ -85,6 +88,8 @@ nothing drifts, 1 if something does, 3 on any error.`,
 				return errors.New("-o html needs --drift")
 			case flags.policy != "":
 				return errorWithStatus(statusFailed, flags.printExcess(args))
+			case flags.format == view.Lines:
+				return errors.New("-o ndjson needs --policy or --drift")
 			}
 			return flags.printReport(args)
 		},
@@ -99,7 +104,7 @@ nothing drifts, 1 if something does, 3 on any error.`,
 	cmd.Flags().BoolVar(&flags.drift, "drift", false,
 		"list owned fields that none of their owners may own by the policy, and the commands that end the drift")
 	addConcurrency(cmd, &flags.concurrency)
-	addFormat(env, cmd, &flags.format, "text", "json", "html")
+	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html")
 	return cmd
 }
 
@@ -132,6 +137,7 @@ func (f *reportFlags) printExcess(args []string) error {
 		return err
 	}
 	found := []excess.Field{}
+	isFound := false
 	var failed []error
 	err = f.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
 		return func(t *place.Target) {
@@ -139,7 +145,14 @@ func (f *reportFlags) printExcess(args []string) error {
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", t.Title(), err))
 			}
-			found = append(found, fields...)
+			isFound = isFound || len(fields) > 0
+			if f.format != view.Lines {
+				found = append(found, fields...)
+				return
+			}
+			for _, field := range fields {
+				failed = append(failed, view.Encode(f.env.Stdout, view.Lines, field))
+			}
 		}
 	})
 	slices.SortStableFunc(found, func(a, b excess.Field) int {
@@ -152,13 +165,11 @@ func (f *reportFlags) printExcess(args []string) error {
 			fmt.Fprintln(f.env.Stdout, field)
 		}
 	}
-	if err = errors.Join(append(failed, err)...); err != nil {
-		return err
-	}
-	if len(found) > 0 {
+	err = errors.Join(append(failed, err)...)
+	if err == nil && isFound {
 		return exitWith(statusChanges)
 	}
-	return nil
+	return err
 }
 
 // printDrift prints what no manager who may own it owns.
@@ -171,6 +182,7 @@ func (f *reportFlags) printDrift(args []string) error {
 		return err
 	}
 	var found []view.DriftView
+	isFound := false
 	var failed []error
 	err = f.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
 		return func(t *place.Target) {
@@ -178,7 +190,12 @@ func (f *reportFlags) printDrift(args []string) error {
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", t.Title(), err))
 			}
-			if one := (view.DriftView{Target: t, Drift: &drift}); !one.IsEmpty() {
+			one := view.DriftView{Target: t, Drift: &drift}
+			switch isFound = isFound || !one.IsEmpty(); {
+			case one.IsEmpty():
+			case f.format == view.Lines:
+				failed = append(failed, view.Encode(f.env.Stdout, view.Lines, view.DriftData(f.suggest(), one)))
+			default:
 				found = append(found, one)
 			}
 		}
@@ -187,7 +204,7 @@ func (f *reportFlags) printDrift(args []string) error {
 		return cmp.Or(cmp.Compare(a.Reference(), b.Reference()), cmp.Compare(a.Namespace, b.Namespace))
 	})
 	err = errors.Join(append(failed, err, f.writeDrift(found))...)
-	if err == nil && len(found) > 0 {
+	if err == nil && isFound {
 		return exitWith(statusChanges)
 	}
 	return err
@@ -197,8 +214,14 @@ func (f *reportFlags) printDrift(args []string) error {
 func (f *reportFlags) writeDrift(found []view.DriftView) error {
 	out := f.env.Stdout
 	switch f.format {
+	case view.Lines: // they are written as they are found
+		return nil
 	case "json":
-		return view.Encode(out, f.format, view.DriftData(f.suggest(), found))
+		objects := []any{}
+		for _, one := range found {
+			objects = append(objects, view.DriftData(f.suggest(), one))
+		}
+		return view.Encode(out, f.format, map[string]any{"objects": objects})
 	case "html":
 		return view.WriteDriftPage(out, f.suggest(), found, f.env.Now())
 	}
@@ -274,7 +297,10 @@ func (f *reportFlags) visit(args []string, begin visitor) error {
 	}
 	var look func(*place.Target)
 	var failed error
+	bar := f.readingBar()
+	defer bar.Done()
 	return f.eachObject(args, func(p place.Place, t *place.Target) {
+		bar.Step()
 		if look == nil && failed == nil {
 			namespace := f.namespace()
 			if c, ok := p.(*place.Cluster); ok {

@@ -132,21 +132,15 @@ func (s Suggest) driftJSON(d *planning.Drift) (drift []driftJSON, unowned []exce
 	return drift, unowned
 }
 
-// DriftData returns the drift of objects for programs.
-func DriftData(suggest Suggest, all []DriftView) any {
-	type object struct {
+// DriftData returns the drift of an object for programs.
+func DriftData(suggest Suggest, d DriftView) any {
+	drift, unowned := suggest.driftJSON(d.Drift)
+	return struct {
 		Object    string           `json:"object"`
 		Namespace string           `json:"namespace,omitempty"`
 		Drift     []driftJSON      `json:"drift"`
 		Unowned   []excess.Drifted `json:"unowned,omitempty"`
-	}
-	out := []object{}
-	for _, d := range all {
-		one := object{Object: d.Reference(), Namespace: d.Namespace}
-		one.Drift, one.Unowned = suggest.driftJSON(d.Drift)
-		out = append(out, one)
-	}
-	return map[string]any{"objects": out}
+	}{d.Reference(), d.Namespace, drift, unowned}
 }
 
 // addDrift adds to the object of a page what drifts in it.

@@ -206,9 +206,9 @@ func (b Bar) Hide() {
 	}
 }
 
-// Done is called at the end.
+// Done is called at the end, also twice.
 func (b Bar) Done() {
-	if b.bar != nil {
+	if b.bar != nil && !b.bar.IsFinished() {
 		_ = b.bar.Finish()
 	}
 }
