@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/fatih/color"
 	"github.com/rivo/uniseg"
@@ -187,6 +188,7 @@ func NewBar(e *process.Env, what string, count int) Bar {
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionClearOnFinish(),
+		progressbar.OptionThrottle(100*time.Millisecond), // a bar without a count is drawn at each step otherwise
 	)
 	_ = bar.RenderBlank() // it moves by whole percents, and the first may take long
 	return Bar{bar}
