@@ -24,7 +24,7 @@
 // LastWrite of a manager is the latest time of its entries. A server sets it when the manager changes an
 // object or what it owns, and not when an apply changes nothing. So a silent manager, one whose last write
 // is longer ago than Options.Silent, may still apply every minute: a suggestion to drop it is a question.
-// Components of Kubernetes, such as kube-controller-manager and kubelet, never get this suggestion. A time
+// Components of Kubernetes, such as kube-controller-manager and kubelet, are neither to be dropped nor upgraded. A time
 // at or before 1970-01-01T00:00:00Z comes from a stopped clock and is ignored; a manager whose last write is
 // in the future is not silent.
 //

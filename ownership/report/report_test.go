@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -128,6 +129,25 @@ func TestSuggestedDrops(t *testing.T) {
 			require.Equal(t, row.isSilent, s.Managers[0].Silent, row.why)
 			require.Equal(t, row.isAsked, strings.Contains(encoded(t, s.Suggestions), "is it gone?"), row.why)
 		})
+	}
+}
+
+// TestSuggestedUpgrades shows who is asked to let its applies have what it updated: no component of Kubernetes.
+func TestSuggestedUpgrades(t *testing.T) {
+	for manager, isAsked := range map[string]bool{"operator": true, "kubelet": false} {
+		tree := map[string]any{}
+		require.NoError(t, yaml.Unmarshal(fmt.Appendf(nil, `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  managedFields:
+  - {manager: %[1]s, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {f:data: {f:a: {}}}}
+  - {manager: %[1]s, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {f:data: {f:b: {}}}}
+data: {a: "1", b: "1"}
+`, manager), &tree))
+		s := summarize(options(), report.Object{Tree: tree, Types: openapi.Builtin()})
+		require.Equal(t, isAsked, strings.Contains(encoded(t, s.Suggestions), "both updated and applies"), manager)
 	}
 }
 

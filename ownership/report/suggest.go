@@ -25,7 +25,9 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 	if len(client) > 0 {
 		out = append(out, advice.ClientSide(client, r.options.Applier, s.ClientSide.Objects))
 	}
-	twofold := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool { return m.Twofold == 0 })
+	twofold := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {
+		return m.Twofold == 0 || components.Has(m.Name) // which go on as they are
+	})
 	for _, m := range twofold[:min(len(twofold), maxReasons)] {
 		out = append(out, advice.Twofold(m.Kinds, m.Name, m.Twofold))
 	}
