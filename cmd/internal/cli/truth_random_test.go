@@ -442,6 +442,9 @@ func (w *truthWorld) check() {
 		manager, force, jsonText(tree), jsonText(before), jsonText(after), err, outcomeOf(asked), refused, outcomeOf(offline),
 		strings.Join(o.history, "\n  ")}
 	o.history = append(o.history, fmt.Sprintf("apply %q %v %s: %v", manager, force, jsonText(tree), err))
+	if isBefore("1.29") && strings.Contains(fmt.Sprint(err, refused), "failed to convert pruned object at version") {
+		return // these visit the versions of entries in a random order, and webhooks refuse the object in some orders
+	}
 	t := w.t
 	isConflict := apierrors.IsConflict(err)
 	if isUnknown {

@@ -31,7 +31,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestMalformed: what no tool writes is an error that says where, and quotes nothing of a release.
 // TestIsRecord: a page reads the applications again when one of these changes.
 func TestIsRecord(t *testing.T) {
 	for _, row := range []struct {
@@ -51,6 +50,7 @@ func TestIsRecord(t *testing.T) {
 	}
 }
 
+// TestMalformed: what no tool writes is an error that says where, and quotes nothing of a release.
 func TestMalformed(t *testing.T) {
 	flux := func(entries string) string {
 		return "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: x, namespace: a}, " +
