@@ -9,6 +9,8 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/stretchr/testify/require"
+	releasev3 "helm.sh/helm/v3/pkg/release"
+	driverv3 "helm.sh/helm/v3/pkg/storage/driver"
 	"helm.sh/helm/v4/pkg/release/common"
 	release "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage/driver"
@@ -22,7 +24,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// TestApplications reads inventories that the types and libraries of Flux and Helm write.
+// TestApplications reads inventories that the types and libraries of Flux, Helm 4 and Helm 3 write.
 func TestApplications(t *testing.T) {
 	of := func(namespace, name, group, kind string) string {
 		return object.ObjMetadata{Namespace: namespace, Name: name,
@@ -68,6 +70,13 @@ func TestApplications(t *testing.T) {
 		}
 		require.NoError(t, secrets.Create("sh.helm.release.v1.web.v"+string(rune('1'+i)), r))
 	}
+	third := &releasev3.Release{
+		Name: "third", Namespace: "shop", Version: 7, Config: map[string]any{"password": "secret-value"},
+		Info:     &releasev3.Info{Status: releasev3.StatusDeployed},
+		Manifest: "---\n# Source: third/a.yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n",
+	}
+	secretsv3 := driverv3.NewSecrets(client.CoreV1().Secrets("shop"))
+	require.NoError(t, secretsv3.Create("sh.helm.release.v1.third.v7", third))
 	list, err := client.CoreV1().Secrets("shop").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	for i := range list.Items {
@@ -101,6 +110,7 @@ func TestApplications(t *testing.T) {
 			[]string{"deployment.apps/web in shop"}, nil},
 		{"helmrelease/old", "revision 2 of the Helm release web", []string{"deployment.apps/web in shop"}, nil},
 		{"helm/web", "revision 2 of the Helm release web", []string{"deployment.apps/web in shop"}, nil},
+		{"helm/third", "revision 7 of the Helm release third", []string{"deployment.apps/web in shop"}, nil},
 	} {
 		t.Run(row.ref, func(t *testing.T) {
 			ref, err := applications.Parse(row.ref, "shop")
@@ -126,6 +136,6 @@ func TestApplications(t *testing.T) {
 	for _, ref := range all {
 		names = append(names, ref.String())
 	}
-	require.Equal(t, []string{"helm/shop/web", "helmrelease/shop/new", "helmrelease/shop/none", "helmrelease/shop/old",
+	require.Equal(t, []string{"helm/shop/third", "helm/shop/web", "helmrelease/shop/new", "helmrelease/shop/none", "helmrelease/shop/old",
 		"kustomization/shop/apps"}, names)
 }
