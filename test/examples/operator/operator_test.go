@@ -2,12 +2,17 @@ package operator
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/cli"
+	"helm.sh/helm/v4/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,7 +26,7 @@ import (
 	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
-// release is what Helm applies.
+// release is the template of the user's chart.
 const release = `
 apiVersion: example.com/v1
 kind: Backup
@@ -37,26 +42,27 @@ var permissions = &policy.Policy{Permissions: []policy.Permission{{
 	Managers: []string{"backups"}, Fields: []string{".metadata.finalizers", `.metadata.labels["` + label + `"]`},
 }}}
 
-// TestUpgrade upgrades a release of Helm, which applies without force, after the operator has reconciled its object. It
-// runs on Tenure's API server, and on the cluster of the kubeconfig that BACKUPS_KUBECONFIG names.
+// TestUpgrade upgrades a release with Helm 4, which applies without force, after the operator has reconciled its object.
+// It runs on Tenure's API server, and on the cluster of the kubeconfig that BACKUPS_KUBECONFIG names.
 func TestUpgrade(t *testing.T) {
-	s, err := apiserver.Start(t.Context(), apiserver.Options{})
+	kubeconfigs := map[string]string{"in process": filepath.Join(t.TempDir(), "kubeconfig")}
+	s, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: kubeconfigs["in process"]})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	configs := map[string]*rest.Config{"in process": s.Config()}
 	if path := os.Getenv("BACKUPS_KUBECONFIG"); path != "" {
-		configs["cluster"], err = clientcmd.BuildConfigFromFlags("", path)
-		require.NoError(t, err)
+		kubeconfigs["cluster"] = path
 	}
-	for name, config := range configs {
+	for name, kubeconfig := range kubeconfigs {
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		require.NoError(t, err)
+		user := newUser(t, kubeconfig)
 		t.Run(name+", plain updates", func(t *testing.T) {
 			c := newClient(t, config)
 			watched, err := controllerruntime.WatchOwnership(t.Context(), c, permissions, newList())
 			require.NoError(t, err)
-			reconcile(t, c, c)
-			err = apply(t, c, strings.Replace(release, "60s", "90s", 1), "helm")
-			require.True(t, apierrors.IsConflict(err), "the operator owns what its Go type wrote: %v", err)
-			require.ErrorContains(t, err, `conflicts with "backups"`)
+			reconcile(t, user, c, c)
+			err = user.upgrade(t, strings.Replace(release, "60s", "90s", 1))
+			require.ErrorContains(t, err, `conflicts with "backups"`, "the operator owns what its Go type wrote")
 			err = controllerruntime.CheckOwnership(t.Context(), c, permissions, newList())
 			require.ErrorContains(t, err, "backup.example.com/nightly in default: .spec.every: backups (Update) owns it since ")
 			err = watched.Check(t.Context())
@@ -70,8 +76,8 @@ func TestUpgrade(t *testing.T) {
 			require.NoError(t, err)
 			watched, err := controllerruntime.WatchOwnership(t.Context(), c, permissions, newList())
 			require.NoError(t, err)
-			reconcile(t, c, minimal)
-			require.NoError(t, apply(t, c, strings.NewReplacer("60s", "90s", "1000m", "2").Replace(release), "helm"))
+			reconcile(t, user, c, minimal)
+			require.NoError(t, user.upgrade(t, strings.NewReplacer("60s", "90s", "1000m", "2").Replace(release)))
 			live := stored(t, c)
 			require.Equal(t, map[string]any{"every": "90s", "space": int64(2), "compression": "zstd"}, live.Object["spec"])
 			require.Equal(t, []string{finalizer}, live.GetFinalizers())
@@ -81,15 +87,52 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// reconcile applies the release again, and reconciles with a client.
-func reconcile(t *testing.T, c, with client.Client) {
+// user is who owns the object: its release is called nightly.
+type user struct{ actions *action.Configuration }
+
+func newUser(t *testing.T, kubeconfig string) *user {
+	kube.ManagedFieldsManager = "helm" // and not the name of the test
+	settings := cli.New()
+	settings.KubeConfig = kubeconfig
+	actions := action.NewConfiguration()
+	require.NoError(t, actions.Init(settings.RESTClientGetter(), "default", "secret"))
+	return &user{actions}
+}
+
+func (u *user) install(t *testing.T) {
+	uninstall := action.NewUninstall(u.actions)
+	uninstall.IgnoreNotFound, uninstall.WaitStrategy = true, kube.HookOnlyStrategy
+	_, err := uninstall.Run("nightly")
+	require.NoError(t, err)
+	install := action.NewInstall(u.actions)
+	install.ReleaseName, install.Namespace, install.WaitStrategy = "nightly", "default", kube.HookOnlyStrategy
+	_, err = install.RunWithContext(t.Context(), chartOf(release), nil)
+	require.NoError(t, err)
+}
+
+func (u *user) upgrade(t *testing.T, template string) error {
+	upgrade := action.NewUpgrade(u.actions)
+	upgrade.Namespace, upgrade.WaitStrategy, upgrade.ServerSideApply = "default", kube.HookOnlyStrategy, "true"
+	_, err := upgrade.RunWithContext(t.Context(), "nightly", chartOf(template), nil)
+	return err
+}
+
+func chartOf(template string) *chart.Chart {
+	return &chart.Chart{
+		Metadata:  &chart.Metadata{APIVersion: chart.APIVersionV2, Name: "nightly", Version: "1.0.0"},
+		Templates: []*common.File{{Name: "templates/backup.yaml", Data: []byte(template)}},
+	}
+}
+
+// reconcile installs the release again, and reconciles with a client.
+func reconcile(t *testing.T, user *user, c, with client.Client) {
 	t.Helper()
 	backup := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(release), &backup.Object))
 	require.NoError(t, client.IgnoreNotFound(c.Patch(t.Context(), backup.DeepCopy(),
 		client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))))
 	require.NoError(t, client.IgnoreNotFound(c.Delete(t.Context(), backup)))
-	require.NoError(t, apply(t, c, release, "helm"))
+	user.install(t)
 	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(backup)}
 	_, err := (&Reconciler{client: with}).Reconcile(t.Context(), request)
 	require.NoError(t, err)
@@ -105,17 +148,13 @@ func stored(t *testing.T, c client.Client) *unstructured.Unstructured {
 	return live
 }
 
-func apply(t *testing.T, c client.Client, text, manager string) error {
-	obj := &unstructured.Unstructured{}
-	require.NoError(t, yaml.Unmarshal([]byte(text), &obj.Object))
-	return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(manager))
-}
-
 // newClient returns a client for a server with the definition.
 func newClient(t *testing.T, config *rest.Config) client.WithWatch {
 	c, err := client.NewWithWatch(config, client.Options{Scheme: newScheme()})
 	require.NoError(t, err)
-	require.NoError(t, apply(t, c, string(backupDefinition), "test"))
+	definition := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal(backupDefinition, &definition.Object))
+	require.NoError(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(definition), client.FieldOwner("test")))
 	require.Eventually(t, func() bool { return c.List(t.Context(), newList()) == nil }, 30*time.Second, 20*time.Millisecond)
 	return c
 }
