@@ -15,31 +15,32 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Updater does what v4's merge.Updater does, by Tenure: the same methods on the
-// same types, with the same results but for doc/differences.md. It needs a
-// Converter; the rest is optional. It is safe for concurrent use when its fields are.
+// Updater is v4's merge.Updater, implemented with Tenure: it has the same methods
+// on the same types, and the same results except as listed in doc/differences.md.
+// It needs a Converter; the rest is optional. It is safe for concurrent use when
+// its fields are.
 type Updater struct {
-	// Converter converts objects between versions. It is not asked for the
-	// version that an object is at already.
+	// Converter converts objects between versions. It is not called for an object
+	// that is at the requested version already.
 	Converter merge.Converter
-	// IgnoreFilter says by version which fields no write there owns.
+	// IgnoreFilter defines, for each version, the fields that writes at it never own.
 	IgnoreFilter map[v4fieldpath.APIVersion]v4fieldpath.Filter
-	// IgnoredFields holds by version fields that no write there owns, with all
-	// that is below them. It may not be set along with IgnoreFilter.
+	// IgnoredFields holds, for each version, fields that writes at it never own,
+	// with all that is below them. It must not be set together with IgnoreFilter.
 	IgnoredFields map[v4fieldpath.APIVersion]*v4fieldpath.Set
-	// ReturnInputOnNoop makes Apply return the object, not nil, when it equals
-	// the live one.
+	// ReturnInputOnNoop makes Apply return the object, not nil, also when it equals
+	// live.
 	ReturnInputOnNoop bool
-	// Warn, when it is set, is told of entries that were kept as they are because
-	// the Converter could not convert to their version; with v4 such an entry is
-	// dropped, or fails the write.
+	// Warn, if it is set, is called for entries that were kept as they are because
+	// the Converter could not convert to their version; v4 drops such an entry, or
+	// fails the write.
 	Warn func(manager string, version v4fieldpath.APIVersion, err error)
 }
 
 // Update returns updated, which a create, update or patch is about to store in the
-// place of live, with the managers that follow: manager owns what it added or
-// changed along with what it owned before, others lose what was changed or
-// removed (spec rule 5). Both objects are at version; live is null before the
+// place of live, and the resulting managers: manager owns what it owned before and
+// what it added or changed, and others lose what was changed or removed (spec rule
+// 5). Both objects are at version; live is null before the
 // object is created. Neither the objects nor managers are changed.
 func (u *Updater) Update(live, updated *v4typed.TypedValue, version v4fieldpath.APIVersion,
 	managers v4fieldpath.ManagedFields, manager string) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
@@ -54,13 +55,13 @@ func (u *Updater) Update(live, updated *v4typed.TypedValue, version v4fieldpath.
 	return updated, managersOf(entries, before, managers), nil
 }
 
-// Apply returns live with config, the intent of manager, merged into it, with
-// the managers that follow; nil for an object that equals live, unless the
-// Updater returns inputs. Both objects are at version; live is null before the
+// Apply merges config, the intent of manager, into live, and returns the object
+// and the managers that result. The object is nil if it equals live, unless
+// ReturnInputOnNoop is set. Both objects are at version; live is null before the
 // object is created. Neither the objects nor managers are changed.
 //
-// The error is v4's merge.Conflicts, sorted by manager and path, when others own
-// fields that the intent would change and force is false.
+// If force is false, and others own fields that the intent would change, the error
+// is v4's merge.Conflicts, sorted by manager and path.
 func (u *Updater) Apply(live, config *v4typed.TypedValue, version v4fieldpath.APIVersion,
 	managers v4fieldpath.ManagedFields, manager string, force bool,
 ) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
@@ -86,9 +87,9 @@ func (u *Updater) Apply(live, config *v4typed.TypedValue, version v4fieldpath.AP
 	return merged, managersOf(entries, before, managers), nil
 }
 
-// ExtractApply applies config on top of what manager owns already, by force: what
-// it applied before stays applied, whether config speaks of it or not. It fails
-// when the manager's entry is of another version.
+// ExtractApply applies config together with what manager owns already, by force:
+// what manager applied before stays applied, also if config does not have it. It
+// fails when the manager's entry is of another version.
 func (u *Updater) ExtractApply(live, config *v4typed.TypedValue, version v4fieldpath.APIVersion,
 	managers v4fieldpath.ManagedFields, manager string) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
 	if last := managers[manager]; last != nil {
@@ -106,9 +107,9 @@ func (u *Updater) ExtractApply(live, config *v4typed.TypedValue, version v4field
 	return u.Apply(live, config, version, managers, manager, true)
 }
 
-// ExtractItems returns the part of v whose paths are in items; give it the leaves
-// of a manager's set. Items of keyed lists have their key fields when withKeys is
-// true, else only those that are in items (spec rule 7).
+// ExtractItems returns the part of v whose paths are in items, the leaves of a
+// manager's set. If withKeys is true, the items of keyed lists keep their key
+// fields, else only the key fields that are in items (spec rule 7).
 func (u *Updater) ExtractItems(
 	v *v4typed.TypedValue, items *v4fieldpath.Set, withKeys bool,
 ) (*v4typed.TypedValue, error) {
@@ -119,7 +120,7 @@ func (u *Updater) ExtractItems(
 	return updater.Extract(host{u}, v, set, withKeys)
 }
 
-// start reads what a write is given. before are the entries as they were given.
+// start reads the input of a write. It also returns the entries as the caller passed them.
 func (u *Updater) start(live, other *v4typed.TypedValue, version v4fieldpath.APIVersion,
 	managers v4fieldpath.ManagedFields, manager string) (
 	w *updater.Write[*v4typed.TypedValue], before []updater.Entry, err error) {
@@ -143,7 +144,8 @@ func (u *Updater) start(live, other *v4typed.TypedValue, version v4fieldpath.API
 	return w, before, err
 }
 
-// managersOf returns the entries that own something in v4's types; unchanged entries are the ones in managers.
+// managersOf returns the entries that own something, in v4's types. For entries that are as before, it returns those of
+// managers.
 func managersOf(entries, before []updater.Entry, managers v4fieldpath.ManagedFields) v4fieldpath.ManagedFields {
 	out := make(v4fieldpath.ManagedFields, len(entries))
 	for _, e := range entries {
@@ -161,7 +163,7 @@ func managersOf(entries, before []updater.Entry, managers v4fieldpath.ManagedFie
 	return out
 }
 
-// host is what the steps of a write need of v4.
+// host gives the steps of a write what they need from v4.
 type host struct{ u *Updater }
 
 func (host) Read(v *v4typed.TypedValue) (any, *typed.Type, error) {

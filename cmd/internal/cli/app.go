@@ -15,8 +15,8 @@ import (
 type appFlags struct{ app string }
 
 func (f *appFlags) add(of *placeFlags) {
-	of.cmd.Flags().StringVar(&f.app, "app", "", "the objects of an application: `KIND/NAME` or KIND/NAMESPACE/NAME of a "+
-		"kustomization or helmrelease (Flux), an application (Argo CD), an ApplySet's parent, or a release: helm/NAME")
+	of.cmd.Flags().StringVar(&f.app, "app", "", "objects of `KIND/NAME` or KIND/NAMESPACE/NAME, which is a Flux "+
+		"kustomization or helmrelease, an Argo CD application, an ApplySet's parent, or helm/NAME, a Helm release")
 	of.complete(func([]string) []string { return of.applications() }, "app")
 }
 

@@ -224,7 +224,7 @@ func colorOf(args []string) (when string) {
 // addVerbosity adds kubectl's flag for the log of client-go, which shows requests from level 6 and their bodies from
 // level 8.
 func addVerbosity(env *process.Env, cmd *cobra.Command) {
-	cmd.Flags().VarP(verbosity{env}, "v", "v", "`LEVEL` of the log of requests, as in kubectl: 6 and more show them")
+	cmd.Flags().VarP(verbosity{env}, "v", "v", "log `LEVEL`, as in kubectl: 6 and higher log requests")
 }
 
 // verbosity is the value of the flag -v.

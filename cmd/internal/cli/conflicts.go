@@ -34,42 +34,43 @@ func newConflicts(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conflicts -f FILE|DIR|-",
 		Short: "Show the conflicts of an apply, and resolve them",
-		Long: `Conflicts shows, for every document, the fields of other managers that an apply
-would change: their owners and since when, both values, the ways out, and the effect
-of each.
+		Long: `Conflicts shows, for every document, the fields that an apply would change although
+other managers own them: who owns each field and since when, the live value and
+yours, the ways out of the conflicts, and what each way does.
 
 --resolve chooses a way out:
 
-  force     your values; the fields become yours alone
-  give-up   the intent without the fields: their values stay, and so do the owners
-  share     the intent with their values: both own the fields from then on
+  force     applies your values; only you own the fields from then on
+  give-up   leaves the fields out of the intent; their values and owners stay
+  share     puts the live values into the intent; you become an owner as well
 
-It applies to all conflicts, or only to the fields of --field; --others is the way
-out of the other conflicts. The command makes the resulting intent, asks, and
-applies it. -o yaml prints the intent, which can replace your manifest. With
---dry-run nothing is applied. With --live the intent is only printed.
+--resolve applies to all conflicts or, with --field, only to conflicts in these
+fields; --others resolves the remaining ones. The command makes the resulting
+intent, asks for confirmation, and applies the intent. -o yaml prints the intent,
+which can replace your manifest. With --dry-run nothing is applied. With --live the
+intent is only printed.
 
-With several documents, documents without a conflict are counted, not listed, unless
---show-unchanged is given; -o json lists them.
+With several documents, the ones without a conflict are only counted;
+--show-unchanged and -o json list them.
 
-With --policy, the rules of a file decide conflicts, see tenure policy --help. Each
-conflict is shown with its rule; conflicts without a rule remain. plan --apply
-applies the decisions. Fields that are given up or shared are printed as ignore
-rules: with -o argocd as ignoreDifferences of an Application, with -o flux as rules
-for the drift detection of a HelmRelease, with -o flux-kustomization as rules of a
+With --policy, the rules in a file decide conflicts (see tenure policy --help). Each
+conflict is shown with its rule; conflicts without a rule remain. tenure plan
+--apply applies the decisions. -o argocd, -o flux and -o flux-kustomization print
+the fields that are given up or shared as ignore rules: ignoreDifferences of an
+Application, rules for the drift detection of a HelmRelease, or rules of a
 Kustomization.
 
-Live objects are chosen as for plan, see tenure plan --help. If there is a server,
-its dry run reports the conflicts. Values of Secrets are printed only in the intents
-of --resolve.
+Live objects are chosen as for tenure plan (see tenure plan --help). A server's dry
+run reports the conflicts, if there is a server. Values of Secrets are printed only
+in the intents that --resolve makes.
 
 Exit status: 0 if no conflict was found, or all are resolved; 2 on a conflict; 3 on
-any error, or if it was not confirmed; 4 if none was found, but only the server can
-compare entries of other versions. With several documents, it is the first of 3, 2,
-4 that one of them has.`,
+any error, or if the apply was not confirmed; 4 if no conflict was found, but there
+are entries of other versions, which only a server can compare. With several
+documents, the exit status is the first of 3, 2 and 4 that any document has, else 0.`,
 		Example: `  tenure conflicts -f deployment.yaml --field-manager web
 
-  # leave the replicas to their owner, and keep the manifest for that
+  # leave the replicas to their owner, and save the manifest that does so
   tenure conflicts -f deployment.yaml --field-manager web \
     --resolve give-up --dry-run -o yaml > resolved.yaml
 
@@ -82,13 +83,13 @@ compare entries of other versions. With several documents, it is the first of 3,
 	flags.add(env, cmd)
 	flags.addSubresource(cmd)
 	cmd.Flags().
-		StringVar(&flags.resolve, "resolve", "", "resolve the conflicts by this `WAY` out: force, give-up or share")
+		StringVar(&flags.resolve, "resolve", "", "`WAY` out of the conflicts: force, give-up or share")
 	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
-		"only for the field at `PATH`, and all fields in it; may be given several times")
+		"apply --resolve only to the field at `PATH` and the fields below it; may be given several times")
 	cmd.Flags().StringVar(&flags.others, "others", string(conflicts.GiveUp),
-		"the `WAY` out of the conflicts that --field does not name")
+		"`WAY` out of conflicts in fields that --field does not name")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false,
-		"list objects without a conflict too, if there are several objects")
+		"with several documents, list the ones without a conflict, too")
 	flags.addPolicy(cmd)
 	addDryRun(cmd, &flags.dryRun, true, "apply nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")

@@ -95,7 +95,7 @@ const defaultConcurrency = 16
 // addConcurrency adds the flag of how many requests are under way at a time.
 func addConcurrency(cmd *cobra.Command, into *int) {
 	cmd.Flags().IntVar(into, "concurrency", defaultConcurrency,
-		"how many requests are sent at the same time, at most `N`")
+		"send at most `N` requests at the same time")
 	checkBefore(cmd, func() error {
 		if *into < 1 {
 			return fmt.Errorf("--concurrency: expected at least 1, got %d", *into)
@@ -123,8 +123,8 @@ func (f *inputFlags) add(cmd *cobra.Command, what string) {
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&f.inputs.Filenames, "filename", "f", nil,
 		"`FILE`, folder, pattern or URL with "+what+", or - for stdin; may be given several times")
-	flags.StringVarP(&f.inputs.Kustomize, "kustomize", "k", "", "`DIR` with a kustomization, which is built")
-	flags.BoolVarP(&f.inputs.Recursive, "recursive", "R", false, "read the folders in folders too")
+	flags.StringVarP(&f.inputs.Kustomize, "kustomize", "k", "", "build the kustomization in `DIR`")
+	flags.BoolVarP(&f.inputs.Recursive, "recursive", "R", false, "read subfolders too")
 }
 
 // each calls see with the documents with some labels, at least one.

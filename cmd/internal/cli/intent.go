@@ -40,7 +40,7 @@ func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
 
 func (f *intentFlags) addSubresource(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`: status, or scale, "+
-		"which takes the replicas of the manifest")
+		"which uses the replicas of the manifest")
 	checkBefore(cmd, func() error {
 		if known := []string{"", "status", place.Scale}; !slices.Contains(known, f.subresource) {
 			return fmt.Errorf("--subresource: expected status or scale, got %q", f.subresource)
@@ -54,7 +54,7 @@ const policyVariable = "TENURE_POLICY"
 
 func (f *intentFlags) addPolicy(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.policy, "policy", "",
-		"decide conflicts by the rules in `FILE`; the file of $"+policyVariable+" if empty")
+		"decide conflicts by the rules in `FILE`; by default, the file that $"+policyVariable+" names")
 }
 
 // readPolicy reads the policy of --policy; nil without one.

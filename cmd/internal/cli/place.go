@@ -50,9 +50,9 @@ func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.env, f.cmd = env, cmd
 	addVerbosity(env, cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.store, "store", "", "use the store `FILE`, not a cluster")
-	flags.StringArrayVar(&f.live, "live", nil, "use the objects in `FILE` or folder, with their managed fields, or - for "+
-		"stdin, not a cluster; may be given several times")
+	flags.StringVar(&f.store, "store", "", "use the store in `FILE` instead of a cluster")
+	flags.StringArrayVar(&f.live, "live", nil, "read the live objects, with their managed fields, from `FILE`, a folder "+
+		"or stdin (-), and not from a cluster; may be given several times")
 	flags.StringArrayVar(&f.schemas, "schema", nil, "`FILE` or folder with OpenAPI v3 documents or "+
 		"CustomResourceDefinitions, for objects that are not in a cluster; may be given several times")
 	f.cluster = genericclioptions.NewConfigFlags(true)
@@ -60,8 +60,8 @@ func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.cluster.AddFlags(kube)
 	kube.VisitAll(func(flag *pflag.Flag) { flag.Hidden = !slices.Contains(shownClusterFlags, flag.Name) })
 	kube.Lookup("kubeconfig").Usage = "`FILE` with the kubeconfig of the cluster"
-	kube.Lookup("context").Usage = "`NAME` of the context in it"
-	kube.Lookup("namespace").Usage = "`NAMESPACE` of objects without one"
+	kube.Lookup("context").Usage = "`NAME` of the context in the kubeconfig"
+	kube.Lookup("namespace").Usage = "`NAMESPACE` for objects that do not set one"
 	flags.AddFlagSet(kube)
 	f.complete(func([]string) []string { return f.namespaces() }, "namespace")
 	f.complete(func([]string) []string { return f.contexts() }, "context")

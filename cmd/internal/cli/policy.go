@@ -172,12 +172,12 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [KIND…] [-A] --field-manager NAME",
 		Short: "Propose a policy from the current owners of fields",
-		Long: `Init prints a policy for you to edit. It has rules for other managers that own
-fields in the objects that the manager of --field-manager applies: fields written by
-people are forced, fields written by controllers are given up, field by field. The
-manager itself gets a permission for the fields that it owns.
+		Long: `Init prints a policy for you to edit. The rules are about the objects that
+--field-manager applies, and about the fields in them that other managers own:
+fields that people wrote are forced, and fields that controllers wrote are given up,
+field by field. --field-manager gets a permission for the fields that it owns.
 
-The objects are chosen as for report.
+The objects are chosen as for tenure report (see tenure report --help).
 
 Exit status: 0 if all objects could be read, 1 on any error.`,
 		Example: `  tenure policy init -A --field-manager helm > tenure.yaml

@@ -182,7 +182,7 @@ func (w *watcher) follow(ctx context.Context, c *cluster.Cluster, f following) e
 	return follow(ctx, w.env, c, f, observe, func() error { return w.redraw(w.screen.Draw) })
 }
 
-// watchMembers watches the objects of the application of --app, as its inventory is at the start.
+// watchMembers watches the objects that are in the inventory of --app's application at the start.
 func (f *watchFlags) watchMembers(ctx context.Context, c *place.Cluster, w *watcher) error {
 	members, err := f.members(&f.placeFlags, c)
 	if err != nil {
@@ -230,7 +230,7 @@ type watcher struct {
 	screen *view.Screen
 }
 
-// following is what a command follows: kinds, which may be named by the user, and for how long; 0 is until it ends.
+// following says which kinds a command follows, whether the user named them, and for how long; 0 is until ctx ends.
 type following struct {
 	kinds    []cluster.Kind
 	in       cluster.Selection
@@ -238,9 +238,9 @@ type following struct {
 	duration time.Duration
 }
 
-// follow calls see for each version of an object, and tick once a second, by one goroutine, until ctx ends, or for the
-// duration after each kind was listed. A kind that can't be listed is an error if the user named it, and noted as
-// unread otherwise.
+// follow calls the function see for each version of an object, and the function tick once a second, both from one
+// goroutine. It ends with ctx, or when the duration has passed since all kinds were listed. If a kind can't be listed,
+// follow returns an error if the user named the kind, and notes it as unread otherwise.
 func follow(
 	ctx context.Context, env *process.Env, c *cluster.Cluster, f following,
 	see func(cluster.Event) error, tick func() error,
@@ -256,8 +256,8 @@ func follow(
 	var listed sync.WaitGroup
 	listed.Add(len(f.kinds))
 	if f.duration > 0 {
-		// With a deadline, client-go's rate limiter would refuse at once, with an error of its own, what it can't let through
-		// in time.
+		// If ctx had a deadline, client-go's rate limiter would refuse requests that it can't send in time, at once and with
+		// an error of its own.
 		watches.Go(func() {
 			listed.Wait()
 			select {
@@ -345,7 +345,7 @@ func (w *watcher) tell(at time.Time, observe func() []fights.Finding) error {
 	return nil
 }
 
-// printFinding prints a finding: in JSON each time that it is found, as a line only once.
+// printFinding prints a finding: each time that it is found in JSON, else as a line the first time.
 func (w *watcher) printFinding(f fights.Finding) error {
 	if w.isJSON {
 		return json.NewEncoder(w.env.Stdout).Encode(view.FindingJSON(w.suggest, f))
@@ -385,7 +385,7 @@ func (w *watcher) redraw(draw func(string) error) error {
 	return draw(text.String())
 }
 
-// finish prints the table of what holds at the end.
+// finish prints the final table.
 func (w *watcher) finish() error {
 	if w.isJSON {
 		return nil
@@ -434,7 +434,7 @@ var (
 	watchedObjects = prometheus.NewDesc("tenure_watched_objects", "How many objects are watched.", nil, nil)
 )
 
-// Describe is prometheus.Collector's.
+// Describe implements prometheus.Collector.
 func (w *watcher) Describe(out chan<- *prometheus.Desc) {
 	out <- fightReturns
 	out <- flapReverts
@@ -442,7 +442,7 @@ func (w *watcher) Describe(out chan<- *prometheus.Desc) {
 	out <- watchedObjects
 }
 
-// Collect is prometheus.Collector's.
+// Collect implements prometheus.Collector.
 func (w *watcher) Collect(out chan<- prometheus.Metric) {
 	w.mu.Lock()
 	findings, objects := w.tracker.Findings(w.env.Now()), w.tracker.Objects()
@@ -460,7 +460,7 @@ func (w *watcher) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(f.Returns),
 				o.APIVersion, o.Kind, o.Namespace, o.Name, f.Path.String())
 		case fights.IdleWriter:
-			// Two sides may have one manager.
+			// Both sides may have the same manager.
 			key := fmt.Sprint(o, f.Sides[0].Manager)
 			if idle[key]++; idle[key] == 1 {
 				out <- prometheus.MustNewConstMetric(idleWrites, prometheus.GaugeValue, float64(f.Returns),

@@ -25,13 +25,13 @@ type Event struct {
 	Previous *Version // nil: the key did not exist
 }
 
-// A Cursor reads the writes of a key or prefix, each once and in order. It has no queue, only the revision that it
-// has read up to: a slow one costs writers nothing, and fails if what it has not read is compacted.
+// A Cursor reads the writes of a key or prefix, each once and in order. It has no queue, only the revision up to which
+// it has read: a slow cursor costs writers nothing, and fails if writes that it has not read are compacted.
 //
 //	unread == 0: every write up to store.revision has been read
-//	unread > 0:  every one before unread has been read
+//	unread > 0:  every write before the revision unread has been read
 //
-// It is used by one goroutine, which may change unread while it holds mu for reading.
+// Only one goroutine may use a Cursor. It may change unread while it holds mu for reading.
 type Cursor struct {
 	store  *Store
 	span   span
@@ -78,7 +78,7 @@ func (s *Store) publish(v *Version) {
 }
 
 // Next returns the next writes, at most limit and after the first only up to about size bytes, and the revision up to
-// which all are returned. more is false when there are none: wait for Wake then.
+// which all are returned. more is false when nothing is left to read: wait for Wake then.
 func (c *Cursor) Next(limit int, size int64) (events []Event, revision int64, more bool, err error) {
 	s := c.store
 	s.mu.RLock()
@@ -104,10 +104,10 @@ func (c *Cursor) Next(limit int, size int64) (events []Event, revision int64, mo
 	return events, s.revision, true, nil
 }
 
-// Wake returns the channel that receives when there may be more to read.
+// Wake returns a channel that is sent a value when there may be more writes to read.
 func (c *Cursor) Wake() <-chan struct{} { return c.wake }
 
-// Rouse makes Wake receive.
+// Rouse sends a value on the channel of Wake.
 func (c *Cursor) Rouse() {
 	select {
 	case c.wake <- struct{}{}:
