@@ -136,6 +136,6 @@ func TestApplications(t *testing.T) {
 	for _, ref := range all {
 		names = append(names, ref.String())
 	}
-	require.Equal(t, []string{"helm/shop/third", "helm/shop/web", "helmrelease/shop/new", "helmrelease/shop/none", "helmrelease/shop/old",
-		"kustomization/shop/apps"}, names)
+	require.Equal(t, []string{"helm/shop/third", "helm/shop/web", "helmrelease/shop/new", "helmrelease/shop/none",
+		"helmrelease/shop/old", "kustomization/shop/apps"}, names)
 }

@@ -58,7 +58,8 @@ func TestAdviceAtRandom(t *testing.T) {
 		"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy", "forecast deletes",
 	}
 	if count > 1 { // they are rare
-		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch", "release", "forecast sets", "forecast regains")
+		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch", "release", "forecast sets",
+			"forecast regains")
 	}
 	for _, kind := range wanted {
 		require.Positive(t, followed[kind], "%s: %v", kind, followed)
@@ -216,7 +217,8 @@ func (a *adviceWorld) checkAdvice() {
 		}
 		return
 	}
-	if _, _, errs = a.run(append(plan, "--apply", "--yes", "--force-conflicts")...); strings.Contains(errs, portOutOfRange) {
+	_, _, errs = a.run(append(plan, "--apply", "--yes", "--force-conflicts")...)
+	if strings.Contains(errs, portOutOfRange) {
 		return
 	}
 	after, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
@@ -413,8 +415,8 @@ func (a *adviceWorld) checkForecast() {
 	require.NoError(t, err)
 	list, err = managedfields.Read(place.Wrap(after))
 	require.NoError(t, err)
-	about := fmt.Sprintf("seed %d: %v\n%s%s\nintent of %q: %s\nlive %s\nafter %s", a.seed, args, forecast, errs, to.Manager,
-		jsonText(tree), jsonText(live), jsonText(after))
+	about := fmt.Sprintf("seed %d: %v\n%s%s\nintent of %q: %s\nlive %s\nafter %s", a.seed, args, forecast, errs,
+		to.Manager, jsonText(tree), jsonText(live), jsonText(after))
 	a.checkForecasts(forecast, to.Manager, func(line, said string) {
 		path, err := fieldpath.ParsePath(strings.TrimSpace(line))
 		require.NoError(t, err, about)

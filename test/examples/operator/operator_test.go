@@ -154,7 +154,8 @@ func newClient(t *testing.T, config *rest.Config) client.WithWatch {
 	require.NoError(t, err)
 	definition := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal(backupDefinition, &definition.Object))
-	require.NoError(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(definition), client.FieldOwner("test")))
+	applied := client.ApplyConfigurationFromUnstructured(definition)
+	require.NoError(t, c.Apply(t.Context(), applied, client.FieldOwner("test")))
 	require.Eventually(t, func() bool { return c.List(t.Context(), newList()) == nil }, 30*time.Second, 20*time.Millisecond)
 	return c
 }
