@@ -50,7 +50,8 @@ func (f *appFlags) objects(of *placeFlags, p place.Place, app *applications.Appl
 	targets, missing, err := app.Objects(of.env.Context, p, defaultConcurrency)
 	if len(missing) > 0 {
 		fmt.Fprintf(of.env.Stderr, "note: %s names %s: %s\n", printable.Text(app.Source),
-			printable.Counted(len(missing), "object that does not exist", "objects that do not exist"), strings.Join(missing, ", "))
+			printable.Counted(len(missing), "object that does not exist", "objects that do not exist"),
+			strings.Join(missing, ", "))
 	}
 	return targets, err
 }

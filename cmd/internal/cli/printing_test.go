@@ -342,3 +342,23 @@ func TestMemoryOfCommands(t *testing.T) {
 	require.Less(t, int(after)-int(before), commands*perCommand)
 	require.Less(t, runtime.NumGoroutine(), goroutines+10)
 }
+
+// TestReadingBar: on a terminal, a bar counts the objects of a list where nothing is printed while they are read.
+func TestReadingBar(t *testing.T) {
+	env := process.Env{Name: "tenure", Dir: t.TempDir(), Terminal: func(any) bool { return true }}
+	write(t, env.Dir, map[string]string{"a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {a: b}}}",
+		"tenure.yaml": "rules: []"})
+	status, _, errs := output(env, "apply", "-f", "a.yaml", "--store", "s.db")
+	require.Zero(t, status, errs)
+	for command, isShown := range map[string]bool{
+		"report configmaps -l a=b":                                true,
+		"report configmaps -l a=b --policy tenure.yaml -o ndjson": false,
+		"blame configmaps -l a=b -o html":                         true,
+		"blame configmaps -l a=b":                                 false,
+		"release configmaps -l a=b --from x --all --dry-run":      true,
+		"blame configmap/a":                                       false,
+	} {
+		_, _, errs := output(env, append(strings.Fields(command), "--store", "s.db")...)
+		require.Equal(t, isShown, strings.Contains(errs, "reading objects"), "%s: %s", command, errs)
+	}
+}

@@ -297,7 +297,10 @@ func (f *reportFlags) visit(args []string, begin visitor) error {
 	}
 	var look func(*place.Target)
 	var failed error
-	bar := f.readingBar()
+	bar := view.Bar{}
+	if f.format != view.Lines { // which are printed meanwhile
+		bar = f.readingBar()
+	}
 	defer bar.Done()
 	return f.eachObject(args, func(p place.Place, t *place.Target) {
 		bar.Step()
@@ -329,7 +332,10 @@ func (f *reportFlags) visitKinds(p place.Place, args []string, begin visitor) er
 	}
 	kinds = reportedKinds(kinds, namespace, len(args) > 0)
 	look := begin(namespace, c.IsServed)
-	bar := view.NewBar(f.env, "reading kinds", len(kinds))
+	bar := view.Bar{}
+	if f.format != view.Lines {
+		bar = view.NewBar(f.env, "reading kinds", len(kinds))
+	}
 	err = c.Each(f.env.Context, kinds, namespace, f.concurrency, look, bar.Step)
 	bar.Done()
 	if len(args) == 0 {

@@ -63,7 +63,9 @@ func TestTruthAtRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d clusters: %v", count, all)
-	for _, outcome := range []string{"unchanged", "ownership only", "changed", "conflict", "created", "refused", "unknown"} {
+	for _, outcome := range []string{
+		"unchanged", "ownership only", "changed", "conflict", "created", "refused", "unknown",
+	} {
 		require.Positive(t, all[outcome], "%s: %v", outcome, all)
 	}
 }
@@ -172,7 +174,9 @@ spec:
   mutations:
   - patchType: ApplyConfiguration
     applyConfiguration:
-      expression: 'object.kind == "ConfigMap" ? Object{data: {"f1": "z"}} : Object{metadata: Object.metadata{labels: {"policy": "z"}}}'
+      expression: >-
+        object.kind == "ConfigMap" ? Object{data: {"f1": "z"}} :
+        Object{metadata: Object.metadata{labels: {"policy": "z"}}}
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
@@ -188,7 +192,8 @@ spec:
     - {apiGroups: [apps, ""], apiVersions: [v1], operations: [UPDATE], resources: [deployments, configmaps, secrets]}
   failurePolicy: Fail
   validations:
-  - {expression: '!has(object.metadata.labels) || !("policy" in object.metadata.labels) || object.metadata.labels["policy"] != "2"'}
+  - expression: >-
+      !has(object.metadata.labels) || !("policy" in object.metadata.labels) || object.metadata.labels["policy"] != "2"
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -256,7 +261,8 @@ type truthObject struct {
 
 // truthKinds are kinds whose objects may have any name and of which nothing but the server writes.
 var truthKinds = []string{
-	"Pod", "PodTemplate", "ReplicationController", "Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job", "CronJob",
+	"Pod", "PodTemplate", "ReplicationController", "Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job",
+	"CronJob",
 	"Service", "Secret", "ConfigMap", "LimitRange", "PersistentVolumeClaim", "NetworkPolicy", "Ingress", "EndpointSlice",
 	"HorizontalPodAutoscaler", "Endpoints", "ServiceAccount", "ResourceQuota", "PodDisruptionBudget", "Lease", "Gadget",
 	"PersistentVolume", "StorageClass", "PriorityClass", "CSIDriver", "RuntimeClass", "ValidatingWebhookConfiguration",
@@ -334,7 +340,8 @@ func (w *truthWorld) variant(o *truthObject) map[string]any {
 		metadata["labels"] = map[string]any{"app": "x", w.pick("a", "b", "policy"): w.pick("1", "2")}
 	}
 	if w.r.IntN(5) == 0 {
-		metadata["annotations"] = map[string]any{w.pick("note", "other", "example.com/a.b"): strings.Repeat(w.pick("x", "y"), 1+w.r.IntN(60))}
+		name := w.pick("note", "other", "example.com/a.b")
+		metadata["annotations"] = map[string]any{name: strings.Repeat(w.pick("x", "y"), 1+w.r.IntN(60))}
 	}
 	switch tree["kind"] {
 	case "ConfigMap":
