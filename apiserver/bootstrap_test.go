@@ -11,15 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/internal/bootstrap"
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 )
@@ -185,38 +182,4 @@ func TestNetworksThatDoNotFit(t *testing.T) {
 	_, err = apiserver.New(t.Context(), apiserver.Options{AdvertiseAddress: netip.MustParseAddr("2001:db8::7")})
 	require.EqualError(t, err,
 		"AdvertiseAddress: expected the family of ServiceClusterIPRange 10.96.0.0/12, got 2001:db8::7")
-}
-
-// With RBAC the default roles say what users may do, and who may see health.
-func TestBootstrapRBAC(t *testing.T) {
-	store := newStore(t)
-	authorizer, err := rbac.New(t.Context(), store)
-	require.NoError(t, err)
-	server, err := apiserver.Start(t.Context(), apiserver.Options{Store: store, Authorizer: authorizer, Anonymous: true})
-	require.NoError(t, err)
-	admin, err := kubernetes.NewForConfig(server.Config())
-	require.NoError(t, err)
-	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "ann"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "ann"}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	config, err := server.AddUser("ann")
-	require.NoError(t, err)
-	ann, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
-	_, err = ann.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err, "edit aggregates other roles")
-	_, err = ann.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{})
-	require.True(t, apierrors.IsForbidden(err), "%v", err)
-
-	config.CertData, config.KeyData = nil, nil
-	nobody, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
-	_, err = nobody.CoreV1().RESTClient().Get().AbsPath("/healthz").DoRaw(t.Context())
-	require.NoError(t, err)
-	_, err = nobody.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
-	require.True(t, apierrors.IsForbidden(err), "%v", err)
-	require.ErrorContains(t, err, "system:anonymous")
 }

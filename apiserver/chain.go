@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -100,27 +99,6 @@ func (s *Server) serve(paths http.Handler) http.Handler {
 			http.NotFound(w, r)
 		}
 	})
-}
-
-// untilEnd returns a context that ends with the server or, if ended is not nil, when it is closed.
-func (s *Server) untilEnd(ctx context.Context, ended <-chan struct{}) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.running, cancel)
-	done := make(chan struct{})
-	if ended != nil {
-		go func() {
-			select {
-			case <-ended:
-				cancel()
-			case <-done:
-			}
-		}()
-	}
-	return ctx, func() {
-		close(done)
-		stop()
-		cancel()
-	}
 }
 
 // Audit records requests as kube-apiserver does, in events of audit.k8s.io. The zero Audit records nothing.

@@ -1,11 +1,12 @@
 package apiserver
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"runtime"
 	"strconv"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/emicklei/go-restful/v3"
 	"k8s.io/apimachinery/pkg/version"
@@ -76,17 +77,8 @@ func (s *Server) openIDMetadata() http.Handler {
 // kubernetesVersion is the version of the API, of the embedded documents and of the Go types.
 const kubernetesVersion = builtintypes.KubernetesVersion
 
-// minorOf returns the minor version of a Kubernetes version, such as 37 of v1.37.2.
-func minorOf(gitVersion string) int {
-	var minor, patch int
-	if _, err := fmt.Sscanf(gitVersion, "v1.%d.%d", &minor, &patch); err != nil {
-		panic(fmt.Sprintf("apiserver: bug: version %q: %v", gitVersion, err)) // TestVersion asks for it
-	}
-	return minor
-}
-
 func (s *Server) serveVersion(w http.ResponseWriter, _ *http.Request) {
-	minor := minorOf(kubernetesVersion)
+	minor := int(utilversion.MustParseGeneric(kubernetesVersion).Minor())
 	responsewriters.WriteRawJSON(http.StatusOK, version.Info{
 		Major: "1", Minor: strconv.Itoa(minor), EmulationMajor: "1", EmulationMinor: strconv.Itoa(minor),
 		MinCompatibilityMajor: "1", MinCompatibilityMinor: strconv.Itoa(minor - 1),

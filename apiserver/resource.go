@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -142,8 +143,12 @@ func (s *Server) list(
 ) {
 	limit := time.Duration(0)
 	if isWatch {
-		ctx, cancel := s.untilEnd(r.Context(), route.Ended)
+		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
+		defer context.AfterFunc(s.running, cancel)()
+		if route.Ended != nil {
+			defer context.AfterFunc(route.Ended, cancel)()
+		}
 		r, limit = r.WithContext(ctx), s.options.Limits.Write
 	}
 	w = s.unread.writer(w, r, limit)

@@ -1,22 +1,16 @@
 package apiserver_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
@@ -86,43 +80,4 @@ func TestBuiltinGroupsAreNotDefined(t *testing.T) {
 		require.Eventually(t, func() bool { return h.ask("GET", crdPath+"/"+name, "", "").Code == 404 }, wait, tick)
 	}
 	check(h)
-}
-
-// A store in which an earlier version stored a custom resource under the key of a built-in one is served: the object
-// can be listed and deleted, and has no rights.
-func TestForeignObjectsOfBuiltinResources(t *testing.T) {
-	store := newStore(t)
-	require.NoError(t, storeForeign(t, store))
-	h := onRBAC(t, store)
-	client, err := kubernetes.NewForConfig(h.LoopbackConfig())
-	require.NoError(t, err)
-	bindings := client.RbacV1().ClusterRoleBindings()
-	found, err := bindings.Get(t.Context(), "foreign", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"a": "b"}, found.Labels)
-	require.Empty(t, found.Subjects)
-	list, err := bindings.List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Greater(t, len(list.Items), 1)
-	code, body := asked{token: "nobody", method: "GET", path: core + "secrets"}.of(h.Server)
-	require.Equal(t, 403, code, body)
-	require.NoError(t, bindings.Delete(t.Context(), "foreign", metav1.DeleteOptions{}))
-	_, err = bindings.Get(t.Context(), "foreign", metav1.GetOptions{})
-	require.True(t, apierrors.IsNotFound(err), err)
-}
-
-// storeForeign stores a custom resource under the key of a ClusterRoleBinding.
-func storeForeign(t *testing.T, store storage.Store) error {
-	const prefix = "/rbac.authorization.k8s.io/clusterrolebindings"
-	codec := runtime.NewCodec(unstructured.UnstructuredJSONScheme, unstructured.UnstructuredJSONScheme)
-	s, destroy, err := store.Open(&storagebackend.ConfigForResource{Config: storagebackend.Config{Codec: codec}}, prefix,
-		func() runtime.Object { return &unstructured.Unstructured{} },
-		func() runtime.Object { return &unstructured.UnstructuredList{} })
-	require.NoError(t, err)
-	defer destroy()
-	foreign := &unstructured.Unstructured{}
-	require.NoError(t, json.Unmarshal([]byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding",
-		"metadata":{"name":"foreign","uid":"1","labels":{"a":"b"}},"spec":5,"roleRef":{"apiGroup":"rbac.authorization.k8s.io",
-		"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":"nobody"}]}`), &foreign.Object))
-	return s.Create(t.Context(), prefix+"/foreign", foreign, nil, 0)
 }

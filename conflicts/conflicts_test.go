@@ -10,11 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/conflicts"
-	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -85,60 +82,6 @@ func TestMessage(t *testing.T) {
 			err := fmt.Errorf("applying: %w", row.in)
 			require.True(t, apierrors.IsConflict(err))
 			require.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict))
-		})
-	}
-}
-
-// Upstream itself, asked through its field manager, gives the same status.
-func TestStatusIsUpstreams(t *testing.T) {
-	str := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}
-	object := spec.Schema{
-		SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"},
-			Properties: map[string]spec.Schema{"a": str, "b": str, "c": str}}}
-	write := func(manager, verb, version, subresource string, fields ...string) oracle.Write {
-		content := map[string]any{}
-		for _, f := range fields {
-			content[f] = manager + verb
-		}
-		field := "spec"
-		if subresource != "" {
-			field = subresource
-		}
-		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, field: content}}
-		u.SetGroupVersionKind(oracle.Kind(version))
-		return oracle.Write{Apply: verb == "apply", Object: u, Version: version, Manager: manager, Subresource: subresource}
-	}
-	for _, row := range []struct {
-		name, why string
-		before    []oracle.Write
-		last      oracle.Write
-		conflicts int
-	}{
-		{"one", "", []oracle.Write{write("a", "apply", "v1", "", "a")}, write("z", "apply", "v1", "", "a"), 1},
-		{"several fields", "", []oracle.Write{write("a", "apply", "v1", "", "a", "b", "c")},
-			write("z", "apply", "v1", "", "c", "b", "a"), 3},
-		{"updater", "", []oracle.Write{write("a", "update", "v1", "", "a")}, write("z", "apply", "v1", "", "a"), 1},
-		{"other version", "", []oracle.Write{write("a", "update", "v2", "", "a", "b")},
-			write("z", "apply", "v1", "", "a", "b"), 2},
-		{"subresource", "", []oracle.Write{write("a", "apply", "v1", "", "a"), write("a", "apply", "v1", "status", "a")},
-			write("z", "apply", "v1", "status", "a"), 1},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			w := &oracle.World{}
-			require.NoError(t, w.SetSpec(object))
-			for _, before := range row.before {
-				up, _, err := w.Upstream(before)
-				require.NoError(t, err)
-				w.Store(up, func() int { return 0 })
-			}
-			_, now, theirs := w.Upstream(row.last)
-			_, ours := w.Tenure(row.last, now)
-			var up apierrors.APIStatus
-			require.ErrorAs(t, theirs, &up)
-			var own conflicts.Conflicts
-			require.ErrorAs(t, ours, &own)
-			require.Len(t, own, row.conflicts)
-			require.Equal(t, up.Status(), own.Status())
 		})
 	}
 }

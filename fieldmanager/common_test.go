@@ -43,8 +43,6 @@ type (
 	anyType    = writetest.AnyType
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // warningsTo is an option that collects warnings in a list.
 func warningsTo(list *[]fieldmanager.Warning) func(*fieldmanager.Options) {
 	return func(o *fieldmanager.Options) {

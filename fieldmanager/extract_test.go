@@ -4,13 +4,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -81,42 +79,6 @@ func TestExtractAtomicMetadata(t *testing.T) {
 	out, err := m.Extract(t.Context(), live, nil)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"name": "x"}, out.Object["metadata"])
-}
-
-// TestExtractRestates: who applies what was extracted for them changes nothing, and
-// owns what they owned.
-func TestExtractRestates(t *testing.T) {
-	m := newManager(t, "v1")
-	live, err := writetest.Apply(m,
-		nil,
-		object(
-			t,
-			"v1",
-			"metadata: {name: x, labels: {a: b}}\nspec: {text: a, labels: {}, set: [x], ports: [{port: 80, name: web}]}",
-		),
-		"alice",
-		false,
-	)
-	require.NoError(t, err)
-	live, err = writetest.Apply(m,
-		stored(live),
-		object(t, "v1", "spec: {count: 1, labels: {k: v}, set: [z], ports: [{port: 80}, {port: 90}]}"),
-		"bob",
-		false,
-	)
-	require.NoError(t, err)
-	for _, e := range live.(metav1.Object).GetManagedFields() {
-		set, err := fieldpath.Parse(fieldsv1.Bytes(e.FieldsV1))
-		require.NoError(t, err)
-		intent, err := m.Extract(t.Context(), live, set)
-		require.NoError(t, err)
-		owned, err := m.FieldSet(t.Context(), intent)
-		require.NoError(t, err)
-		require.Equal(t, set.String(), owned.String(), e.Manager)
-		again, err := writetest.Apply(m, live, intent, e.Manager, false)
-		require.NoError(t, err)
-		require.Equal(t, live, again, e.Manager)
-	}
 }
 
 // TestOwned shows what an apply owns (spec rules 4.1, 4.2, 4.3, 2.7 and 2.9).

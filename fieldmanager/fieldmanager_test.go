@@ -33,15 +33,6 @@ func owners(t testing.TB, obj runtime.Object) string {
 	return b.String()
 }
 
-func TestNewNeedsAType(t *testing.T) {
-	_, err := fieldmanager.New(
-		schema.GroupVersionKind{Group: "example.dev", Version: "v9", Kind: "Thing"},
-		thingTypes(t),
-		fieldmanager.Options{},
-	)
-	require.EqualError(t, err, "no type for example.dev/v9, Kind=Thing")
-}
-
 // unsureTypes knows the types of thingTypes, but not v2's for now.
 type unsureTypes struct{ *openapi.Registry }
 
@@ -170,62 +161,6 @@ func TestConflictsAreSortedByOwner(t *testing.T) {
 	var got conflicts.Conflicts
 	require.ErrorAs(t, err, &got)
 	require.Equal(t, []string{"adam", "zoe"}, []string{got[0].Owner.Manager, got[1].Owner.Manager})
-}
-
-// TestNothingGivenIsChanged does every kind of write on objects that are
-// compared with deep copies afterwards (spec rule 1.6).
-func TestNothingGivenIsChanged(t *testing.T) {
-	var live runtime.Object
-	for i, step := range []struct {
-		op, manager, text string
-		options           []func(*fieldmanager.Options)
-	}{
-		{"apply", "alice", "spec: {text: a, labels: {k: v}, set: [a, b], ports: [{port: 1}, {port: 2, name: nn}]}", nil},
-		{"apply", "bob", "spec: {labels: {l: w}, set: [c, a], ports: [{port: 2, protocol: UDP}, {port: 1}]}", nil},
-		{"update", "ctl", "spec: {text: b, labels: {k: v, m: x}, set: [b, b], ports: [{port: 3}]}", nil},
-		{"apply", "alice", "spec: {labels: {}, atomic: [x]}", nil},
-		{"apply", "kubectl",
-			"metadata: {name: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}'}}\nspec: {text: c}",
-			[]func(*fieldmanager.Options){func(set *fieldmanager.Options) {
-				set.Defaulter = func(o runtime.Object) {
-					u := o.(*unstructured.Unstructured)
-					u.Object["spec"].(map[string]any)["count"] = int64(7)
-					u.SetLabels(map[string]string{"defaulted": "yes"})
-				}
-			}}},
-		{"update", "ctl", "metadata: {name: x, managedFields: [{}]}", nil},
-	} {
-		m := newManager(t, "v1", step.options...)
-		given := object(t, "v1", step.text)
-		if live != nil {
-			live = stored(live)
-			given.SetUID("uid")
-		}
-		before := given.DeepCopy()
-		var liveBefore runtime.Object
-		if live != nil {
-			liveBefore = live.DeepCopyObject()
-		}
-		var got runtime.Object
-		var err error
-		if step.op == "apply" {
-			_, err = writetest.Apply(m, live, given, step.manager, false)
-			if err != nil {
-				require.True(t, apierrors.IsConflict(err), "%v", err)
-			}
-			require.Equal(t, liveBefore, live, "step %d, refused", i)
-			given.SetUID("")
-			before.SetUID("")
-			got, err = writetest.Apply(m, live, given, step.manager, true)
-		} else {
-			got, err = writetest.Update(m, live, given, step.manager)
-			require.Equal(t, got, m.UpdateNoErrors(t.Context(), live, given, fieldmanager.UpdateOptions{Manager: step.manager}))
-		}
-		require.NoError(t, err)
-		require.Equal(t, before, given, "step %d", i)
-		require.Equal(t, liveBefore, live, "step %d", i)
-		live = got
-	}
 }
 
 // failing is a converter whose webhook is down.

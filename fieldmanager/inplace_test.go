@@ -12,7 +12,6 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 	"github.com/tenure-ssa/tenure/internal/writetest"
-	"github.com/tenure-ssa/tenure/typed"
 )
 
 // aside is a widget whose metadata is behind a pointer, which a copy shares.
@@ -26,100 +25,6 @@ func (a *aside) DeepCopyObject() runtime.Object {
 	out := *a
 	out.ObjectMeta = a.ObjectMeta.DeepCopy()
 	return &out
-}
-
-// TestGoStructsInPlace does writes on Go structs and on trees of them: both must have the same result.
-func TestGoStructsInPlace(t *testing.T) {
-	m := widgetManager(t, "v1")
-	first := widgetSpec{
-		Text:   "a",
-		Count:  ptr(int64(1)),
-		Labels: map[string]string{"k": "v"},
-		Args:   []string{"x"},
-		Ports:  []widgetPort{{Port: 1, Name: "one"}, {Port: 2, Name: "two"}},
-	}
-	changed := widgetSpec{
-		Text:   "b",
-		Labels: map[string]string{"k": "v", "l": "w"},
-		Args:   []string{"x", "z"},
-		Ports:  []widgetPort{{Port: 1, Name: "one"}, {Port: 3}},
-	}
-	unread := widgetSpec{Text: "a", Ports: []widgetPort{{Port: 1}, {Port: 1}}}
-	var live *widget
-	for i, step := range []struct {
-		why, op, manager string
-		spec             widgetSpec
-		edit             func(*widget)
-	}{
-		{"creation", "update", "ctl", widgetSpec{Text: "z"}, nil},
-		{"first apply", "apply", "alice", first, nil},
-		{"the same again, by the same manager", "apply", "alice", first, nil},
-		{"and by another", "apply", "bob", first, nil},
-		{"and by kubectl, without an annotation", "apply", "kubectl", first, nil},
-		{"an update of nothing", "update", "ctl", first, nil},
-		{"an update of much", "update", "ctl", changed, nil},
-		{"the same, with live's managed fields", "update", "ctl", changed,
-			func(w *widget) { w.ManagedFields = live.ManagedFields }},
-		{"an annotation of client-side apply", "update", "ctl", changed, func(w *widget) {
-			w.Annotations = map[string]string{
-				fieldmanager.LastAppliedAnnotation: `{"apiVersion":"example.dev/v1","kind":"Widget"}`,
-			}
-		}},
-		{"an apply by kubectl brings it up to the intent", "apply", "kubectl", changed, nil},
-		{"also when it changes nothing else", "apply", "kubectl", changed, nil},
-		{"duplicates, which an update may leave", "update", "ctl", unread, nil},
-		{"what replaces them", "apply", "alice", first, nil},
-		{"all dropped", "update", "ctl", first, func(w *widget) { w.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
-		{"of nobody", "update", "ctl", changed, nil},
-		{"tracked again", "apply", "alice", first, nil},
-		{"an entry of another version", "update", "ctl", first, func(w *widget) {
-			w.ManagedFields = append([]metav1.ManagedFieldsEntry{}, live.ManagedFields...)
-			w.ManagedFields[0].APIVersion = "example.dev/v2"
-		}},
-		{"with which the tree is needed", "update", "ctl", changed, nil},
-	} {
-		now := newWidget(step.spec)
-		var liveObject, liveTree runtime.Object
-		if live != nil {
-			live.UID = "uid"
-			liveObject, liveTree = live, asTree(t, live)
-			if step.op == "update" {
-				now.UID = "uid"
-			}
-		}
-		if step.edit != nil {
-			step.edit(now)
-		}
-		nowTree := asTree(t, now)
-		before := []runtime.Object{now.DeepCopyObject()}
-		if live != nil {
-			before = append(before, live.DeepCopyObject())
-		}
-		var got, want runtime.Object
-		var err, treeErr error
-		if step.op == "apply" {
-			got, err = writetest.Apply(m, liveObject, now, step.manager, true)
-			want, treeErr = writetest.Apply(m, liveTree, nowTree, step.manager, true)
-		} else {
-			got, err = writetest.Update(m, liveObject, now, step.manager)
-			want, treeErr = writetest.Update(m, liveTree, nowTree, step.manager)
-		}
-		require.NoError(t, err, "step %d: %s", i, step.why)
-		require.NoError(t, treeErr)
-		require.IsType(t, &widget{}, got)
-		require.Equal(t, owners(t, want), owners(t, got), "step %d: %s", i, step.why)
-		if texts := want.(metav1.Object).GetAnnotations(); len(texts) > 0 { // its fields are in the order of their names
-			text := got.(metav1.Object).GetAnnotations()[fieldmanager.LastAppliedAnnotation]
-			require.JSONEq(t, texts[fieldmanager.LastAppliedAnnotation], text)
-			want.(metav1.Object).SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: text})
-		}
-		require.True(t, typed.Equal(contents(want), asTree(t, got).Object), "step %d: %s", i, step.why)
-		require.Equal(t, before[0], now.DeepCopyObject(), "nothing given is changed")
-		if live != nil {
-			require.Equal(t, before[1], live.DeepCopyObject(), "nothing given is changed")
-		}
-		live = got.(*widget)
-	}
 }
 
 // TestGoStructsThatFallBack has Go structs that can't be read in place: they are
@@ -159,7 +64,7 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, owners(t, live), owners(t, out))
 	given = behind("a")
-	out, err = writetest.Apply(m, given, newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))}), "bob", false)
+	out, err = writetest.Apply(m, given, newWidget(widgetSpec{Text: "a", Count: new(int64(1))}), "bob", false)
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), "bob Apply")
 	require.Equal(t, meta, *given.ObjectMeta, "an apply that changes something does not change what it was given")
@@ -191,7 +96,7 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	)
 
 	// What is no JSON can't be tracked.
-	endless := newWidget(widgetSpec{Ratio: ptr(inf())})
+	endless := newWidget(widgetSpec{Ratio: new(inf())})
 	_, err = writetest.Update(m, live, endless, "ctl")
 	requireRole(t, fieldmanager.NewObject, err)
 	_, err = writetest.Apply(m, nil, endless, "alice", false)
@@ -218,8 +123,8 @@ func TestEmptyObject(t *testing.T) {
 		now       runtime.Object
 		want      string
 	}{
-		{"go struct", "", newWidget(widgetSpec{Text: "zero", Count: ptr(int64(1))}), `{"f:spec":{"f:count":{}}}`},
-		{"tree", "", asTree(t, newWidget(widgetSpec{Text: "zero", Count: ptr(int64(1))})), `{"f:spec":{"f:count":{}}}`},
+		{"go struct", "", newWidget(widgetSpec{Text: "zero", Count: new(int64(1))}), `{"f:spec":{"f:count":{}}}`},
+		{"tree", "", asTree(t, newWidget(widgetSpec{Text: "zero", Count: new(int64(1))})), `{"f:spec":{"f:count":{}}}`},
 		{"changed", "what the zero value had and is another now is owned", newWidget(widgetSpec{Text: "one"}),
 			`{"f:spec":{"f:text":{}}}`},
 	} {
@@ -229,7 +134,7 @@ func TestEmptyObject(t *testing.T) {
 			require.Equal(t, "ctl Update example.dev/v1 "+row.want+"\n", owners(t, out), row.why)
 		})
 	}
-	out, err := writetest.Apply(m, nil, newWidget(widgetSpec{Count: ptr(int64(2))}), "alice", false)
+	out, err := writetest.Apply(m, nil, newWidget(widgetSpec{Count: new(int64(2))}), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, "zero", out.(*widget).Spec.Text, "an intent is merged into it")
 	require.Equal(t, "zero", empty.Spec.Text)
@@ -360,9 +265,9 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 	}
 	m := widgetManager(t, "v1", whole)
 	live, now := newWidget(
-		widgetSpec{Text: "a", Count: ptr(int64(1))},
+		widgetSpec{Text: "a", Count: new(int64(1))},
 	), newWidget(
-		widgetSpec{Text: "b", Count: ptr(int64(1))},
+		widgetSpec{Text: "b", Count: new(int64(1))},
 	)
 	live.UID, now.UID = "uid", "uid"
 	live.ManagedFields = []metav1.ManagedFieldsEntry{

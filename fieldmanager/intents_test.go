@@ -135,7 +135,7 @@ func TestStructWithoutEntries(t *testing.T) {
 	empty := &widget{}
 	empty.SetGroupVersionKind(widgetKind)
 	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Empty = empty })
-	intent := asTree(t, newWidget(widgetSpec{Count: ptr(int64(1))}))
+	intent := asTree(t, newWidget(widgetSpec{Count: new(int64(1))}))
 	delete(intent.Object["metadata"].(map[string]any), "creationTimestamp")
 	const alice = `alice Apply example.dev/v1 {"f:spec":{"f:count":{}}}` + "\n"
 	for name, row := range map[string]struct {
@@ -209,7 +209,7 @@ func TestUpdateRemovesOwn(t *testing.T) {
 		"tree":   func(w *widget) runtime.Object { return asTree(t, w) },
 	} {
 		now = start
-		live, err := writetest.Update(m, nil, form(newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))})), "alice")
+		live, err := writetest.Update(m, nil, form(newWidget(widgetSpec{Text: "a", Count: new(int64(1))})), "alice")
 		require.NoError(t, err)
 		live.(metav1.Object).SetUID("uid")
 		now = start.Add(time.Hour)

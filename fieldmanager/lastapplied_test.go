@@ -65,24 +65,6 @@ func TestLastApplied(t *testing.T) {
 	}
 }
 
-// TestLastAppliedAndRemoval: that nothing is in conflict is no reason for kubectl to
-// leave what it dropped.
-func TestLastAppliedAndRemoval(t *testing.T) {
-	m := newManager(t, "v1")
-	first := object(t, "v1", "spec: {text: a, count: 1}")
-	first.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: "{}"})
-	live, err := writetest.Apply(m, nil, first, "kubectl", false)
-	require.NoError(t, err)
-	require.Contains(
-		t,
-		live.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation],
-		`"count":1`,
-	)
-	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {text: a}"), "kubectl", false)
-	require.NoError(t, err)
-	require.NotContains(t, contents(live)["spec"], "count")
-}
-
 // TestKeepLastApplied shows what becomes of the annotation when kubectl applies
 // (spec rule 9.2).
 func TestKeepLastApplied(t *testing.T) {

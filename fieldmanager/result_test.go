@@ -46,7 +46,7 @@ func TestResult(t *testing.T) {
 		{"taken by force", "", false, false, false, "bob", text, result{Changed: true}, `{"f:spec":{"f:text":{}}}`, 1},
 		{"dropped", "", false, false, false, "alice", widgetSpec{Text: "a"}, result{Changed: true},
 			`{"f:spec":{"f:text":{}}}`, 0},
-		{"without a conflict", "", false, false, false, "bob", widgetSpec{Count: ptr(int64(1))}, result{Changed: true},
+		{"without a conflict", "", false, false, false, "bob", widgetSpec{Count: new(int64(1))}, result{Changed: true},
 			`{"f:spec":{"f:count":{}}}`, 0},
 		{"the annotation of client-side apply", "it does not count as a change, but is to be stored", false, false, true,
 			"kubectl", widgetSpec{Text: "a"}, result{}, `{"f:spec":{"f:text":{}}}`, 0},

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -27,13 +28,6 @@ func tree(t testing.TB, text string) []any {
 	var out []any
 	require.NoError(t, utiljson.Unmarshal([]byte(text), &out))
 	return out
-}
-
-func js(t testing.TB, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(b)
 }
 
 // upstreamRoundTrip decodes and encodes as upstream does: its handler of the
@@ -113,15 +107,15 @@ func TestRoundTrip(t *testing.T) {
 			}
 			entries, err := managedfields.Decode(wire(t, row.in))
 			require.NoError(t, err)
-			require.JSONEq(t, row.want, js(t, entries.Encode()), row.why)
+			require.JSONEq(t, row.want, oracle.JSON(entries.Encode()), row.why)
 
 			fromTree, err := managedfields.DecodeTree(tree(t, row.in))
 			require.NoError(t, err)
-			require.JSONEq(t, row.want, js(t, fromTree.EncodeTree()), "both wire forms agree")
+			require.JSONEq(t, row.want, oracle.JSON(fromTree.EncodeTree()), "both wire forms agree")
 
 			theirs, err := upstreamRoundTrip(wire(t, row.in))
 			require.NoError(t, err)
-			require.JSONEq(t, row.want, js(t, theirs), "upstream")
+			require.JSONEq(t, row.want, oracle.JSON(theirs), "upstream")
 			require.Equal(t, row.want == "null", entries.Encode() == nil, "nil for none")
 		})
 	}

@@ -3,7 +3,6 @@
 package typed_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -118,13 +117,6 @@ func tree(t testing.TB, text string) any {
 	var v any
 	require.NoError(t, utiljson.Unmarshal(data, &v))
 	return v
-}
-
-func js(t testing.TB, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(b)
 }
 
 // upstream returns v as upstream has it, not validated: some rows are invalid on

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -249,8 +250,8 @@ func TestEqualItems(t *testing.T) {
 			other[i] = change(other[i])
 		}
 		want := value.Equals(value.NewValueInterface(list), value.NewValueInterface(other))
-		require.Equal(t, want, typed.Equal(list, other), "%s\nand\n%s", js(t, list), js(t, other))
-		require.Equal(t, want, typed.Equal(other, list), "%s\nand\n%s", js(t, other), js(t, list))
+		require.Equal(t, want, typed.Equal(list, other), "%s\nand\n%s", oracle.JSON(list), oracle.JSON(other))
+		require.Equal(t, want, typed.Equal(other, list), "%s\nand\n%s", oracle.JSON(other), oracle.JSON(list))
 		if want {
 			equal++
 		}

@@ -4,7 +4,6 @@ package typed_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -35,18 +34,6 @@ import (
 //     at all otherwise (doc/differences.md, 11).
 //   - keysOfDuplicates: upstream adds no keys to duplicated items, since they
 //     have no fields in a field set. Tenure does: an item without its key is another.
-
-func randomSeeds(n int) [][]byte {
-	out := make([][]byte, n)
-	for i := range out {
-		r := rand.New(rand.NewPCG(uint64(i), 7))
-		out[i] = make([]byte, 60+r.IntN(300))
-		for j := range out[i] {
-			out[i][j] = byte(r.Uint32())
-		}
-	}
-	return out
-}
 
 // FuzzTyped does every operation on random values of random types with Tenure
 // and with structured-merge-diff, and compares. Operations may not change what
@@ -398,8 +385,16 @@ func (d differential) reconcile(to spec.Schema, values ...any) error {
 		if theirs == nil {
 			theirs = upstreamSet(grown)
 		}
-		if err := sameSets("reconciled "+set.String(), theirs, later.ours.Reconcile(set)); err != nil {
+		reconciled := later.ours.Reconcile(set)
+		if err := sameSets("reconciled "+set.String(), theirs, reconciled); err != nil {
 			return err
+		}
+		if later.ours.Map == nil || later.ours.Map.IsAtomic() {
+			continue // nobody owns a whole object, and IsReconciled may be false
+		}
+		same := reconciled.Equal(set) && (*typed.Type)(nil).IsReconciled(set.Tree())
+		if later.ours.IsReconciled(set.Tree()) != same {
+			return fmt.Errorf("IsReconciled of %s is %v, expected %v", set, !same, same)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -49,7 +50,7 @@ func TestMerge(t *testing.T) {
 			live, applied := tree(t, row.live), tree(t, row.applied)
 			got, err := root.Merge(live, applied, typed.Rules{})
 			require.NoError(t, err)
-			require.Equal(t, row.want, js(t, got.Value), row.why)
+			require.Equal(t, row.want, oracle.JSON(got.Value), row.why)
 			d := differential{root, upstreamRoot}
 			require.NoError(t, d.merge(upstream(live), upstream(applied), live, applied))
 		})

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -78,9 +79,9 @@ func TestMergesInAnyOrder(t *testing.T) {
 		if live == nil && applied == nil {
 			continue
 		}
-		require.True(t, typed.Equal(list, got.Value), "%s with %s:\n%s\nnot\n%s", js(t, live), js(t, applied),
-			js(t, got.Value),
-			js(t, list))
+		require.True(t, typed.Equal(list, got.Value), "%s with %s:\n%s\nnot\n%s", oracle.JSON(live), oracle.JSON(applied),
+			oracle.JSON(got.Value),
+			oracle.JSON(list))
 	}
 }
 
@@ -123,12 +124,12 @@ func TestListsThatGiveUp(t *testing.T) {
 
 	merged, err := root.Merge(mixed("a", "b"), one, typed.Rules{})
 	require.NoError(t, err)
-	require.Equal(t, js(t, one), js(t, merged.Value), "both are replaced by the intent's")
+	require.Equal(t, oracle.JSON(one), oracle.JSON(merged.Value), "both are replaced by the intent's")
 
 	for _, live := range []string{`{named: [{port: 1}]}`, `{named: [x]}`} {
 		merged, err = root.Merge(tree(t, live), tree(t, `{named: [{name: a}]}`), typed.Rules{})
 		require.NoError(t, err)
-		require.Equal(t, `{"named":[{"name":"a"}]}`, js(t, merged.Value), "an item that nothing can select is lost")
+		require.Equal(t, `{"named":[{"name":"a"}]}`, oracle.JSON(merged.Value), "an item that nothing can select is lost")
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tenure-ssa/tenure/internal/limits"
-	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -78,30 +77,6 @@ func TestReconciled(t *testing.T) {
 	}
 	require.True(t, recursive.IsReconciled(wide(16)))
 	require.False(t, recursive.IsReconciled(wide(22)), "more members than it looks at")
-}
-
-// TestIsReconciledAgrees checks IsReconciled against Reconcile on random types whose
-// topology changed.
-func TestIsReconciledAgrees(t *testing.T) {
-	changed := 0
-	for i, seed := range randomSeeds(600) {
-		g := oracle.NewGen(seed)
-		schema := g.Struct(4)
-		before, _, err := oracle.Compile(schema)
-		require.NoError(t, err)
-		after, _, err := oracle.Compile(g.Retype(schema))
-		require.NoError(t, err)
-		s := before.FieldSet(g.Value(&schema, 3))
-		if after.Map.IsAtomic() {
-			continue // nobody owns a whole object, and IsReconciled may be false
-		}
-		same := after.Reconcile(s).Equal(s)
-		require.Equal(t, same && (*typed.Type)(nil).IsReconciled(s.Tree()), after.IsReconciled(s.Tree()), "seed %d: %s", i, s)
-		if !same {
-			changed++
-		}
-	}
-	require.Positive(t, changed)
 }
 
 // TestGrownKeys: what lacks key fields gets their defaults, where it is known which item it meant (spec rule 8.4).

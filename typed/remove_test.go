@@ -8,6 +8,7 @@ import (
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smd "sigs.k8s.io/structured-merge-diff/v6/typed"
 
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -39,12 +40,12 @@ func TestRemove(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			v, s := tree(t, row.value), set(t, row.set)
-			require.Equal(t, row.want, js(t, root.Remove(v, s)), row.why)
+			require.Equal(t, row.want, oracle.JSON(root.Remove(v, s)), row.why)
 			if row.toNull == "" {
 				row.toNull = row.want
 			}
-			require.Equal(t, row.toNull, js(t, root.RemoveToNull(v, s)), row.why)
-			require.Equal(t, row.toNull, js(t, plain(upstream(v).RemoveItems(upstreamSet(s)))), "upstream")
+			require.Equal(t, row.toNull, oracle.JSON(root.RemoveToNull(v, s)), row.why)
+			require.Equal(t, row.toNull, oracle.JSON(plain(upstream(v).RemoveItems(upstreamSet(s)))), "upstream")
 		})
 	}
 }
@@ -56,9 +57,9 @@ func TestRemoveInsideAtomic(t *testing.T) {
 	require.Equal(t, v, root.RemoveToNull(v, s))
 	require.Equal(t, map[string]any{}, root.RemoveToNull(map[string]any{}, nil), "nothing is removed of nothing")
 	require.Equal(t, `{"args":null,"s":"b","selector":null}`,
-		js(t, plain(upstream(v).RemoveItems(upstreamSet(s)))), "upstream")
+		oracle.JSON(plain(upstream(v).RemoveItems(upstreamSet(s)))), "upstream")
 	odd := tree(t, `{set: [a, {}]}`)
-	require.Equal(t, `{"set":[{}]}`, js(t, root.Remove(odd, set(t, `{f:set: {'v:"a"': {}}}`))),
+	require.Equal(t, `{"set":[{}]}`, oracle.JSON(root.Remove(odd, set(t, `{f:set: {'v:"a"': {}}}`))),
 		"items that nothing can select stay")
 	require.Equal(t, odd, root.Remove(odd, set(t, `{f:set: {'f:': {}}}`)), "also from a field of no name")
 	one := tree(t, `{labels: {"1": x}}`)
@@ -68,7 +69,7 @@ func TestRemoveInsideAtomic(t *testing.T) {
 	require.Equal(t, wrong, root.Remove(wrong, set(t, `{f:s: {f:a: {}}, f:num: {i:0: {}}}`)),
 		"so does what is of no shape of its type")
 	undeclared := tree(t, `{x: {a: b, c: d}}`)
-	require.Equal(t, `{"x":{"c":"d"}}`, js(t, root.Remove(undeclared, set(t, `{f:x: {f:a: {}}, 'v:1': {}}`))),
+	require.Equal(t, `{"x":{"c":"d"}}`, oracle.JSON(root.Remove(undeclared, set(t, `{f:x: {f:a: {}}, 'v:1': {}}`))),
 		"undeclared fields are deduced")
 }
 
@@ -123,27 +124,27 @@ func TestExtract(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			v, s := tree(t, row.value), set(t, row.set)
-			require.Equal(t, row.want, js(t, root.Extract(v, s, false)), row.why)
+			require.Equal(t, row.want, oracle.JSON(root.Extract(v, s, false)), row.why)
 			if row.withKeys == "" {
 				row.withKeys = row.want
 			}
-			require.Equal(t, row.withKeys, js(t, root.Extract(v, s, true)), row.why)
+			require.Equal(t, row.withKeys, oracle.JSON(root.Extract(v, s, true)), row.why)
 			if row.differs == "" {
 				row.differs = row.withKeys
 			}
 			if !upstreamExtracts() {
 				return
 			}
-			require.Equal(t, row.differs, js(t, plain(upstream(v).ExtractItems(upstreamSet(s), smd.WithAppendKeyFields()))),
+			require.Equal(t, row.differs, oracle.JSON(plain(upstream(v).ExtractItems(upstreamSet(s), smd.WithAppendKeyFields()))),
 				"upstream")
 		})
 	}
 	require.Equal(t, `{"set":["a"]}`,
-		js(t, root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'v:"a"': {}}}`), true)),
+		oracle.JSON(root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'v:"a"': {}}}`), true)),
 		"items that nothing can select are left out")
 	require.Nil(t, root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'f:': {}}}`), true),
 		"also by a field of no name")
-	require.Equal(t, `{"x":{"a":1}}`, js(t, root.Extract(tree(t, `{x: {a: 1}}`), set(t, `{f:x: {f:a: {}}}`), true)),
+	require.Equal(t, `{"x":{"a":1}}`, oracle.JSON(root.Extract(tree(t, `{x: {a: 1}}`), set(t, `{f:x: {f:a: {}}}`), true)),
 		"undeclared fields are deduced")
 }
 

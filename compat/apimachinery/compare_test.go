@@ -41,7 +41,7 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 	hollow := hollowOf(intent).Union(h.changedByConversion(w, intent, ownTree.Object))
 	a, b := without(h.defaulted(w, up), intent, hollow), without(h.defaulted(w, own), intent, hollow)
 	if same, _ := oracle.EqualButEmptied(a, b); !same {
-		return fmt.Errorf("%w\nbut for %v:\n%s\n%s", err, hollow, text(a), text(b))
+		return fmt.Errorf("%w\nbut for %v:\n%s\n%s", err, hollow, oracle.JSON(a), oracle.JSON(b))
 	}
 	hollow = convertedOf(intent)
 	around := intent.Around(hollow, h.versioned(w, up).Object)

@@ -57,7 +57,7 @@ func TestExtractInto(t *testing.T) {
 		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(h.at(live, gv("v1")))
 		require.NoError(t, err)
 		for _, obj := range []runtime.Object{h.at(live, gv("v1")), kindless, &unstructured.Unstructured{Object: tree}} {
-			before := text(obj)
+			before := oracle.JSON(obj)
 			for _, manager := range []string{"kubectl", "ctl", "b", "hpa", "nobody"} {
 				for _, subresource := range []string{"", "status"} {
 					var up, own configuration
@@ -66,12 +66,12 @@ func TestExtractInto(t *testing.T) {
 					require.Equal(t, upErr == nil, err == nil, "upstream: %v, tenure: %v, of %s", upErr, err, before)
 					if err == nil {
 						equal, _ := oracle.EqualButEmptied(treeOf(up), treeOf(own))
-						require.True(t, equal, "upstream: %s\ntenure: %s\n%s of %s", text(up), text(own), manager, before)
+						require.True(t, equal, "upstream: %s\ntenure: %s\n%s of %s", oracle.JSON(up), oracle.JSON(own), manager, before)
 						found += len(own.Spec)
 					}
 				}
 			}
-			require.Equal(t, before, text(obj), "the object was changed")
+			require.Equal(t, before, oracle.JSON(obj), "the object was changed")
 		}
 	}
 	require.NotZero(t, found)
@@ -144,12 +144,12 @@ func TestExtractIntoErrors(t *testing.T) {
 func TestApplyGivesAnObjectOfItsOwn(t *testing.T) {
 	for _, h := range []host{structs(), customs()} {
 		live := applied(t, h, step{"v1", "a", tree{"note": "x", "tags": []any{"t"}, "limits": tree{"k": "v"}}})
-		before := text(live)
+		before := oracle.JSON(live)
 		for _, note := range []string{"x", "y"} {
 			out, err := h.tenure("v1", "", start).Apply(live, intent("v1", tree{"note": note, "tags": []any{"t"}}), "a", false)
 			require.NoError(t, err)
 			scribble(out)
-			require.Equal(t, before, text(live), h.name)
+			require.Equal(t, before, oracle.JSON(live), h.name)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestNumbersOfGo(t *testing.T) {
 		given := intent("v1", tree{"size": 3})
 		out, err := h.tenure("v1", "", start).Apply(nil, given, "a", false)
 		require.NoError(t, err, h.name)
-		require.Regexp(t, `(?i)"size":3\b`, text(out), h.name)
+		require.Regexp(t, `(?i)"size":3\b`, oracle.JSON(out), h.name)
 	}
 }
 

@@ -51,7 +51,7 @@ func (w write) String() string {
 	if w.apply {
 		verb = "apply"
 	}
-	return fmt.Sprintf("%s %s by %q at %s, force=%v: %s", verb, w.subresource, w.manager, w.version, w.force, text(w.obj))
+	return fmt.Sprintf("%s %s by %q at %s, force=%v: %s", verb, w.subresource, w.manager, w.version, w.force, oracle.JSON(w.obj))
 }
 
 func (w write) by(m manager, live runtime.Object) (runtime.Object, error) {
@@ -81,11 +81,11 @@ func (h host) play(g *oracle.Gen, do func(w write, live runtime.Object) (runtime
 			if stored != nil {
 				live = h.at(stored, h.hub(w.version))
 			}
-			before := text(live)
+			before := oracle.JSON(live)
 			fmt.Fprintf(story, "%d: %s\n", i, w)
 			out, err := do(w, live)
-			if err == nil && text(live) != before {
-				err = fmt.Errorf("live was changed to %s", text(live))
+			if err == nil && oracle.JSON(live) != before {
+				err = fmt.Errorf("live was changed to %s", oracle.JSON(live))
 			}
 			if err != nil {
 				return fmt.Errorf("%s\nlive: %s\n%w", story, before, err)
@@ -94,7 +94,7 @@ func (h host) play(g *oracle.Gen, do func(w write, live runtime.Object) (runtime
 				story.WriteString("  refused\n")
 				continue
 			}
-			fmt.Fprintf(story, "  stored: %s\n", text(out))
+			fmt.Fprintf(story, "  stored: %s\n", oracle.JSON(out))
 			objects[i] = aged(h.at(out, gv("v1")), func() int { return g.Intn(3) })
 		}
 	}
@@ -148,8 +148,8 @@ func ordered(v any) any {
 		for i := range x {
 			out[i] = ordered(x[i])
 		}
-		slices.SortFunc(out, func(a, b any) int { return strings.Compare(text(a), text(b)) })
-		return slices.CompactFunc(out, func(a, b any) bool { return text(a) == text(b) })
+		slices.SortFunc(out, func(a, b any) int { return strings.Compare(oracle.JSON(a), oracle.JSON(b)) })
+		return slices.CompactFunc(out, func(a, b any) bool { return oracle.JSON(a) == oracle.JSON(b) })
 	}
 	return v
 }
@@ -184,7 +184,7 @@ func (h host) write(g *oracle.Gen, stored runtime.Object, intents map[string]map
 	}
 	if g.Chance(6) {
 		obj.SetAnnotations(map[string]string{
-			"kubectl.kubernetes.io/last-applied-configuration": text(widget(g, w.version)),
+			"kubectl.kubernetes.io/last-applied-configuration": oracle.JSON(widget(g, w.version)),
 		})
 	}
 	if h.crd {

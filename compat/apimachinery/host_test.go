@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
 // host is an API server of widgets, as far as field managers concern it. The same
@@ -73,6 +74,7 @@ func schemaless() host {
 
 // custom converts unstructured widgets, and none of other versions.
 type custom struct {
+	oracle.AsItIs
 	scheme *runtime.Scheme
 	// down makes every real conversion fail, as when a webhook can't be reached.
 	down bool
@@ -123,20 +125,6 @@ func (c *custom) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) 
 		}
 	}
 	return &unstructured.Unstructured{Object: converted}, nil
-}
-
-func (*custom) Convert(_, _, _ any) error { return errors.New("not used") }
-
-func (*custom) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
-}
-
-func (*custom) Default(runtime.Object) {}
-
-func (*custom) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(kind)
-	return u, nil
 }
 
 func (h host) models() map[string]*spec.Schema {
@@ -260,7 +248,7 @@ func (h host) at(obj runtime.Object, to schema.GroupVersion) runtime.Object {
 		out, err = h.converter.ConvertToVersion(out, to)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("converting %s to %s: %v", text(obj), to, err))
+		panic(fmt.Sprintf("converting %s to %s: %v", oracle.JSON(obj), to, err))
 	}
 	return out.DeepCopyObject()
 }
@@ -284,14 +272,6 @@ func treeOf(obj any) map[string]any {
 		panic(err)
 	}
 	return u
-}
-
-func text(obj any) string {
-	b, err := json.Marshal(obj)
-	if err != nil {
-		return fmt.Sprint(obj)
-	}
-	return string(b)
 }
 
 // aged gives obj, which it may change, a UID, and makes its entries older, so that

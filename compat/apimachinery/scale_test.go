@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -95,7 +96,7 @@ func TestScaleOfCustomResources(t *testing.T) {
 					s.ManagedFields[i].Time = nil
 				}
 			}
-			require.Equal(t, text(up), text(own), row.why)
+			require.Equal(t, oracle.JSON(up), oracle.JSON(own), row.why)
 		})
 	}
 

@@ -128,7 +128,7 @@ func requireSameConversions(t *testing.T, up, own managedfields.TypeConverter) {
 			require.NoError(t, err)
 			want, err := up.TypedToObject(theirs)
 			require.NoError(t, err)
-			require.Equal(t, text(want), text(back))
+			require.Equal(t, oracle.JSON(want), oracle.JSON(back))
 		}
 	}
 }

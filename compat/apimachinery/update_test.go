@@ -61,15 +61,15 @@ func TestUpdateInPlace(t *testing.T) {
 				})
 				require.NoError(t, err)
 				require.Same(t, up, upOut, "upstream changes it")
-				liveText := text(live)
+				liveText := oracle.JSON(live)
 				out, err := h.tenure("v1", "", now).Update(live, own, "editor")
 				require.NoError(t, err)
 				require.Same(t, own, out, row.why)
-				require.JSONEq(t, text(up), text(own), row.why)
-				require.Equal(t, liveText, text(live), "live was changed")
+				require.JSONEq(t, oracle.JSON(up), oracle.JSON(own), row.why)
+				require.Equal(t, liveText, oracle.JSON(live), "live was changed")
 
 				before.(metav1.Object).SetManagedFields(own.(metav1.Object).GetManagedFields())
-				require.Equal(t, text(before), text(own), "nothing else was changed")
+				require.Equal(t, oracle.JSON(before), oracle.JSON(own), "nothing else was changed")
 
 				// What mutating admission changes afterwards is what is stored.
 				own.(metav1.Object).SetAnnotations(map[string]string{"injected": "true"})
@@ -94,10 +94,10 @@ func TestFailedUpdateKeepsItsInput(t *testing.T) {
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
 	now := live.DeepCopyObject().(*unstructured.Unstructured)
 	now.Object["spec"] = tree{"remark": int64(1)}
-	before := text(now)
+	before := oracle.JSON(now)
 	_, err := h.tenure("v1", "", start).Update(live, now, "editor")
 	require.Error(t, err)
-	require.Equal(t, before, text(now))
+	require.Equal(t, before, oracle.JSON(now))
 	_, err = h.upstream("v1", "").Update(live, now, "editor")
 	require.Error(t, err)
 	require.Empty(t, now.GetManagedFields(), "upstream")
@@ -127,7 +127,7 @@ func TestUpdateNoErrorsReports(t *testing.T) {
 		// Upstream removed all entries before it kept live's (k8s.io/apimachinery v0.37).
 		up.SetManagedFields(live.(metav1.Object).GetManagedFields())
 	}
-	require.JSONEq(t, text(up), text(broken))
+	require.JSONEq(t, oracle.JSON(up), oracle.JSON(broken))
 	m.UpdateNoErrors(live, live.DeepCopyObject(), "editor")
 	require.Len(t, reported, 1, "a write without an error")
 }

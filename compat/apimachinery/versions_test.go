@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -135,7 +136,7 @@ func TestVersionGone(t *testing.T) {
 	h.warn = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
 	own, err := h.tenure("v2", "", start).Apply(live, next, "b", false)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"remark": "x", "look": {"size": 2}}`, text(treeOf(own)["spec"]))
+	require.JSONEq(t, `{"remark": "x", "look": {"size": 2}}`, oracle.JSON(treeOf(own)["spec"]))
 	require.Contains(t, owned(own), `a Apply example.dev/v1 {"f:spec":{"f:note":{}}}`)
 	require.NotEmpty(t, warnings)
 	require.ErrorIs(t, warnings[0].Err, fieldmanager.ErrVersionGone)
@@ -165,7 +166,7 @@ func TestConverterThatRefusesHalfObjects(t *testing.T) {
 	h.warn = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
 	own, err := h.tenure("v1", "", start).Apply(live, by("v1"), "a", false)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"note": "x"}`, text(treeOf(own)["spec"]))
+	require.JSONEq(t, `{"note": "x"}`, oracle.JSON(treeOf(own)["spec"]))
 	require.ElementsMatch(
 		t,
 		[]string{

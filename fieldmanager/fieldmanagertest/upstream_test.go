@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -71,7 +69,7 @@ func compareUpstream(c call) error {
 		return fmt.Errorf("upstream's error: %v, Tenure's: %v", err, c.err)
 	}
 	if apierrors.IsConflict(err) {
-		return compareConflicts(err, c.err)
+		return oracle.CompareErrors(err, c.err)
 	}
 	if err != nil {
 		return nil
@@ -79,25 +77,6 @@ func compareUpstream(c call) error {
 	theirs, ours := redated(out.Object, now, c.server.now), c.out
 	if !typed.Equal(theirs, ours) {
 		return fmt.Errorf("upstream differs\n%s", diff("upstream", "tenure", renderYAML(theirs), renderYAML(ours)))
-	}
-	return nil
-}
-
-func compareConflicts(theirs, ours error) error {
-	statusOf := func(err error) metav1.Status {
-		var s apierrors.APIStatus
-		errors.As(err, &s)
-		return s.Status()
-	}
-	a, b := statusOf(theirs), statusOf(ours)
-	// The order of upstream's causes is random (doc/differences.md, 6).
-	for _, causes := range [][]metav1.StatusCause{a.Details.Causes, b.Details.Causes} {
-		slices.SortFunc(causes, func(x, y metav1.StatusCause) int {
-			return strings.Compare(x.Message+x.Field, y.Message+y.Field)
-		})
-	}
-	if a.Message != b.Message || !reflect.DeepEqual(a.Details.Causes, b.Details.Causes) {
-		return fmt.Errorf("upstream's conflict: %s\nTenure's: %s", a.Message, b.Message)
 	}
 	return nil
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/tenure-ssa/tenure/managedfields"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -184,7 +184,7 @@ func (a *answers) differences(w *write) []difference {
 		return []difference{{ofError, a.numberOfError(w), detail}}
 	}
 	var out []difference
-	if paths := differingPaths(withoutEntries(a.upstream), withoutEntries(a.tenure)); len(paths) > 0 {
+	if paths := differingPaths(managedfields.With(a.upstream, nil), managedfields.With(a.tenure, nil)); len(paths) > 0 {
 		out = append(out, difference{ofObject, a.numberOfObject(w, paths), "objects differ at " + describe(paths)})
 	}
 	upstream, tenure := entriesOf(a.upstream), entriesOf(a.tenure)
@@ -263,16 +263,6 @@ func entriesOf(tree map[string]any) []any {
 	metadata, _ := tree["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
 	return entries
-}
-
-func withoutEntries(tree map[string]any) map[string]any {
-	tree = maps.Clone(tree)
-	if metadata, ok := tree["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		tree["metadata"] = metadata
-	}
-	return tree
 }
 
 // text returns a value in JSON, as a server stores it.

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
@@ -92,7 +93,7 @@ func (a *answers) explainConflicts(w *write) bool {
 		path, _, _ := strings.Cut(c, " "+string(metav1.CauseTypeFieldManagerConflict))
 		parsed, err := fieldpath.ParsePath(path)
 		isBoth := slices.Contains(theirs, c) && slices.Contains(ours, c)
-		_, isApplied := valueAt(a.obj, names(parsed))
+		_, isApplied, _ := unstructured.NestedFieldNoCopy(a.obj, names(parsed)...)
 		return !isBoth && err == nil && isApplied && !l.around(names(parsed)) // others are of another version
 	})
 }
@@ -129,14 +130,6 @@ func (a *answers) isDefault(p differing) bool {
 	_, isApplied := at(a.obj, p.path)
 	before, _ := at(a.live, p.path)
 	return !isApplied && isNothing(before) && isNothing(p.upstream)
-}
-
-func valueAt(tree any, names []string) (any, bool) {
-	path := make([]any, len(names))
-	for i, name := range names {
-		path[i] = name
-	}
-	return at(tree, path)
 }
 
 // prunesElsewhere reports whether upstream converts what it merged, to remove what the manager dropped.

@@ -25,28 +25,19 @@ import (
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
 var kind = schema.GroupVersionKind{Group: "shop.example", Version: "v1", Kind: "Widget"}
 
 // host is what a server gives to field managers.
-type host struct{}
+type host struct{ oracle.AsItIs }
 
-func (host) Convert(_, _, _ any) error { return errors.New("not called") }
 func (host) ConvertToVersion(obj runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	if from := obj.GetObjectKind().GroupVersionKind(); from.GroupVersion() != kind.GroupVersion() {
 		return nil, fmt.Errorf("no kind %q is registered for version %q", from.Kind, from.GroupVersion())
 	}
 	return obj, nil
-}
-func (host) ConvertFieldLabel(schema.GroupVersionKind, string, string) (string, string, error) {
-	return "", "", errors.New("not called")
-}
-func (host) Default(runtime.Object) {}
-func (host) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(kind)
-	return u, nil
 }
 
 // widgetSchema is the schema of a Widget, with a field of each topology.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -169,7 +170,7 @@ func response(a *answers) (int, map[string]any) {
 	if a.live == nil {
 		return 201, out
 	}
-	isSame := sameJSON(withoutEntries(a.live), withoutEntries(out))
+	isSame := sameJSON(managedfields.With(a.live, nil), managedfields.With(out, nil))
 	if isSame && sameJSON(withoutTimes(entriesOf(a.live)), withoutTimes(entriesOf(out))) {
 		return 200, a.live
 	}

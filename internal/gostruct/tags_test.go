@@ -20,8 +20,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 type (
 	policy     string
 	shouting   string
@@ -125,7 +123,7 @@ func TestValues(t *testing.T) {
 			T metav1.Time        `json:"t,omitempty"`
 			V *resource.Quantity `json:"v,omitempty"`
 			W []byte             `json:"w,omitempty"`
-		}{N: math.Copysign(0, -1), Q: ptr(""), L: []string{}, M: map[string]string{}, W: []byte{}},
+		}{N: math.Copysign(0, -1), Q: new(""), L: []string{}, M: map[string]string{}, W: []byte{}},
 			m{"q": "", "y": m{"A": "", "B": ""}, "z": "0", "t": nil}},
 		{"no omitempty", "nil containers are null, empty ones are there", &struct {
 			P *string
@@ -203,14 +201,14 @@ func TestValues(t *testing.T) {
 			A policy
 			B *policy
 			C time.Duration
-		}{"a", ptr(policy("b")), 5}, m{"A": "a", "B": "b", "C": int64(5)}},
+		}{"a", new(policy("b")), 5}, m{"A": "a", "B": "b", "C": int64(5)}},
 		{"methods of scalars", "a field is plain whatever its type's methods; elsewhere they are asked", &struct {
 			A shouting
 			B *shouting
 			C []shouting
 			D map[string]shouting
 			E upper
-		}{"a", ptr(shouting("b")), []shouting{"c"}, map[string]shouting{"k": "d"}, "e"},
+		}{"a", new(shouting("b")), []shouting{"c"}, map[string]shouting{"k": "d"}, "e"},
 			m{"A": "a", "B": "b!", "C": []any{"c!"}, "D": m{"k": "d!"}, "E": "e"}},
 		{"bytes", "a slice of bytes is base64, of a typed byte too", &struct {
 			A []byte
@@ -227,7 +225,7 @@ func TestValues(t *testing.T) {
 		{"pointers", "pointers to pointers are followed", &struct {
 			A **int
 			B *[]*inner
-		}{ptr(ptr(3)), &[]*inner{nil, {"a", "b"}}}, m{"A": int64(3), "B": []any{nil, m{"A": "a", "B": "b"}}}},
+		}{new(new(3)), &[]*inner{nil, {"a", "b"}}}, m{"A": int64(3), "B": []any{nil, m{"A": "a", "B": "b"}}}},
 		{"interfaces", "what is in them, whatever it is", &struct {
 			A, B, C, D, E any
 			F             error
@@ -280,7 +278,7 @@ func TestValues(t *testing.T) {
 		{"unstructured", "its own content", &unstructured.Unstructured{Object: m{"a": int64(1)}}, m{"a": int64(1)}},
 		{"metadata", "as a server holds it", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			CreationTimestamp: metav1.NewTime(at), Generation: 2, Labels: map[string]string{"app": "web"},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", Controller: ptr(true)}},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", Controller: new(true)}},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "controller", Time: &metav1.Time{Time: at}, FieldsV1: fieldsv1.New(`{"f:spec":{}}`),
 			}},

@@ -344,7 +344,7 @@ func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bo
 // things are odd, to other fields that a write resets.
 func (g *Gen) setSpec(w *World, s spec.Schema) error {
 	if w.other = nil; g.odd && g.Chance(2) || g.nulls && w.Live != nil && g.Chance(3) {
-		w.other = ptr(g.Retype(s))
+		w.other = new(g.Retype(s))
 	}
 	for w.resets = nil; g.odd && g.Chance(3); {
 		path := []string{[]string{"spec", "metadata"}[g.Intn(2)]}

@@ -24,7 +24,7 @@ func (g *Gen) Schema(depth int) spec.Schema {
 		return extended(spec.Schema{}, "x-kubernetes-int-or-string", true)
 	case 4:
 		s := schemaOf("object")
-		s.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: ptr(g.Schema(depth - 1))}
+		s.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: new(g.Schema(depth - 1))}
 		return g.mapType(s)
 	case 5:
 		return g.mapType(g.Struct(depth))
@@ -110,8 +110,6 @@ func extended(s spec.Schema, name string, v any) spec.Schema {
 	s.Extensions = extensions
 	return s
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // withAnotherKey returns the schema of a list whose items have one more key field, with a default, if they have any.
 func (g *Gen) withAnotherKey(s spec.Schema) spec.Schema {

@@ -26,7 +26,7 @@ func (g *Gen) Manager() string {
 // Metadata is the schema of what writes have in metadata, beside the name.
 var Metadata = func() spec.Schema {
 	words := schemaOf("object")
-	words.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: ptr(schemaOf("string"))}
+	words.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: new(schemaOf("string"))}
 	owner := schemaOf("object")
 	owner.Required = []string{"apiVersion", "kind", "name", "uid"}
 	owner.Properties = map[string]spec.Schema{"controller": schemaOf("boolean")}

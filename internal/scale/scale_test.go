@@ -1,7 +1,6 @@
 package scale_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/internal/scale"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -43,13 +43,6 @@ func wireEntry(manager string, op metav1.ManagedFieldsOperationType, version, su
 	return managedfields.Entries{e}.Encode()[0]
 }
 
-func js(t testing.TB, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(b)
-}
-
 // requireSameScale compares the handler with upstream's.
 func requireSameScale(t testing.TB, version string, parent, owners []metav1.ManagedFieldsEntry) {
 	t.Helper()
@@ -61,7 +54,7 @@ func requireSameScale(t testing.TB, version string, parent, owners []metav1.Mana
 	require.NoError(t, err)
 	want, err := theirs.ToSubresource()
 	require.NoError(t, err)
-	require.Equal(t, js(t, want), js(t, got))
+	require.Equal(t, oracle.JSON(want), oracle.JSON(got))
 
 	got, err = ours.ToParent(owners)
 	if replicas[version] == nil && slices.ContainsFunc(owners, func(e metav1.ManagedFieldsEntry) bool {
@@ -81,12 +74,12 @@ func requireSameScale(t testing.TB, version string, parent, owners []metav1.Mana
 		require.Equal(t, eachSorted(t, want), eachSorted(t, got))
 		return
 	}
-	require.Equal(t, js(t, want), js(t, got))
+	require.Equal(t, oracle.JSON(want), oracle.JSON(got))
 }
 
 func eachSorted(t testing.TB, list []metav1.ManagedFieldsEntry) (out []string) {
 	for _, e := range list {
-		out = append(out, js(t, e))
+		out = append(out, oracle.JSON(e))
 	}
 	slices.Sort(out)
 	return out

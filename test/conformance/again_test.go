@@ -79,9 +79,9 @@ func checkAgain(t *testing.T, s *server, g *oracle.Gen) {
 		if w.apply && live.(metav1.Object).GetUID() != "" {
 			withoutServersFields(w.object.(metav1.Object))
 			_, err = structs.Check(live, w.object, w.manager, w.force, s.now)
-			require.NoError(t, err, "%s to %s", w, text(live))
+			require.NoError(t, err, "%s to %s", w, oracle.JSON(live))
 			_, err = laws.Check(plain(t, live), plain(t, w.object), w.manager, w.force, s.now)
-			require.NoError(t, err, "%s to %s, unstructured", w, text(live))
+			require.NoError(t, err, "%s to %s, unstructured", w, oracle.JSON(live))
 		}
 		out, err := w.by(writetest.Manager{FieldManager: fm}, live)
 		if err != nil {

@@ -67,7 +67,7 @@ func schemaFor(goType reflect.Type, t *typed.Type, depth int) (s spec.Schema, ok
 			keys = append(keys, key)
 			field := item.Properties[key]
 			item.Required = append(item.Required, key)
-			field.MinLength = ptr(int64(1)) // what is empty is omitted
+			field.MinLength = new(int64(1)) // what is empty is omitted
 			item.Properties[key] = field
 		}
 		extend("x-kubernetes-list-map-keys", keys)

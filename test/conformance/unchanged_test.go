@@ -26,7 +26,7 @@ func both(t *testing.T, obj runtime.Object) map[string]fieldManager {
 	t.Helper()
 	s, ok := newServer(obj.GetObjectKind().GroupVersionKind())
 	require.True(t, ok)
-	h, none := ingresses{host{s}}, schema.GroupVersion{}
+	h, none := ingresses{host{server: s}}, schema.GroupVersion{}
 	up, err := managedfields.NewDefaultFieldManager(upstreamTypes, h, h, h, s.kind, none, "", nil)
 	require.NoError(t, err)
 	own, err := apimachinery.NewDefaultFieldManager(upstreamTypes, h, h, h, s.kind, none, "", nil)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -98,7 +99,7 @@ func TestUpgradeOfStructs(t *testing.T) {
 	require.NoError(t, err)
 	got := back.Object.(*appsv1.Deployment)
 	require.Equal(t, before.Spec, got.Spec)
-	require.Equal(t, text(plain(t, before).Object), text(plain(t, got).Object), "annotation, entries and all")
+	require.Equal(t, oracle.JSON(plain(t, before).Object), oracle.JSON(plain(t, got).Object), "annotation, entries and all")
 
 	now := clientSide(got, lessManifest)
 	require.Empty(t, now.Labels)

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/internal/txtar"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -236,7 +237,7 @@ func requireAccepted(t *testing.T, live *unstructured.Unstructured, moved upgrad
 	require.NoError(t, err)
 	patched := fromYAML(t, data)
 	want := moved.Object.(*unstructured.Unstructured)
-	require.Equal(t, text(want.Object), text(patched.Object), "the patch and the object are the same move")
+	require.Equal(t, oracle.JSON(want.Object), oracle.JSON(patched.Object), "the patch and the object are the same move")
 	require.Empty(
 		t,
 		validation.ValidateManagedFields(patched.GetManagedFields(), field.NewPath("metadata", "managedFields")),

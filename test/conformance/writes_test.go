@@ -85,7 +85,7 @@ type write struct {
 }
 
 func (w write) String() string {
-	return fmt.Sprintf("apply=%v by %q, force=%v: %s", w.apply, w.manager, w.force, text(w.tree))
+	return fmt.Sprintf("apply=%v by %q, force=%v: %s", w.apply, w.manager, w.force, oracle.JSON(w.tree))
 }
 
 // by has m do the write to live. It changes neither.
@@ -162,7 +162,7 @@ func (s *server) write(
 // compared as the Go structs that they are.
 func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
 	clock := func(o *fieldmanager.Options) { o.Clock = func() time.Time { return s.now } }
-	host := host{s}
+	host := host{server: s}
 	none := schema.GroupVersion{}
 	up, err := managedfields.NewDefaultFieldManager(upstreamTypes, host, host, host, s.kind, none, "", nil)
 	require.NoError(t, err)
@@ -174,12 +174,12 @@ func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
 	s.play(t, g, func(w write, live runtime.Object) runtime.Object {
 		want, now, wantErr := oracle.AtOnce(func() (runtime.Object, error) { return w.by(up, live.DeepCopyObject()) })
 		s.now = now
-		before := text(live)
+		before := oracle.JSON(live)
 		got, err := w.by(own, live)
 		differ := func(err error) {
 			require.NoError(t, err, "%v: %s\nlive: %s", s.kind, w, before)
 		}
-		require.Equal(t, before, text(live), "live was changed by %s", w)
+		require.Equal(t, before, oracle.JSON(live), "live was changed by %s", w)
 		var applied map[string]any
 		if w.apply {
 			applied = w.tree
@@ -222,9 +222,10 @@ func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
 }
 
 // host makes Go structs of trees, defaults nothing, and creates empty objects.
-type host struct{ *server }
-
-func (host) Convert(_, _, _ any) error { return fmt.Errorf("not used") }
+type host struct {
+	oracle.AsItIs
+	*server
+}
 
 func (h host) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	if u, ok := in.(*unstructured.Unstructured); ok {
@@ -233,10 +234,6 @@ func (h host) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (run
 	return in, nil
 }
 
-func (host) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
-}
-func (host) Default(runtime.Object)                                {}
 func (h host) New(schema.GroupVersionKind) (runtime.Object, error) { return h.empty(), nil }
 
 // plain returns obj as an unstructured object, through upstream's converter.

@@ -158,8 +158,11 @@ func (w *wrapped) holdCache(t *testing.T) {
 }
 
 // results are the counts of tenure_applies_total.
-func (w *wrapped) results(t testing.TB) map[string]int {
-	families, err := w.metrics.Gather()
+func (w *wrapped) results(t testing.TB) map[string]int { return resultsOf(t, w.metrics) }
+
+// resultsOf returns the counters, by the label result or, without one, by their names.
+func resultsOf(t testing.TB, metrics prometheus.Gatherer) map[string]int {
+	families, err := metrics.Gather()
 	require.NoError(t, err)
 	out := map[string]int{}
 	for _, f := range families {

@@ -292,18 +292,7 @@ func TestMinimalUpdates(t *testing.T) {
 			requireChanged(t, want, stored(), owned)
 		}
 	}
-	families, err := metrics.Gather()
-	require.NoError(t, err)
-	results := map[string]int{}
-	for _, f := range families {
-		for _, m := range f.Metric {
-			for _, l := range m.Label {
-				if l.GetName() == "result" {
-					results[l.GetValue()] += int(m.GetCounter().GetValue())
-				}
-			}
-		}
-	}
+	results := resultsOf(t, metrics)
 	t.Logf("%d steps, %d conflicts: %v", steps, conflicts, results)
 	require.Positive(t, conflicts)
 	require.Positive(t, results["patched"])

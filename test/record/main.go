@@ -10,12 +10,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +21,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 	"github.com/tenure-ssa/tenure/typed/openapi"
+	"k8s.io/client-go/rest"
 )
 
 func main() {
@@ -95,7 +94,14 @@ func (r *recorder) trace(ctx context.Context, trace *recorded.Trace) (err error)
 	if err := json.NewDecoder(out).Decode(&started); err != nil {
 		return err
 	}
-	client := &http.Client{Transport: authorized(started.Token), Timeout: time.Minute}
+	client, err := rest.HTTPClientFor(&rest.Config{
+		Host: started.URL, BearerToken: started.Token,
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true}, // the server's certificate is its own
+		Timeout:         time.Minute,
+	})
+	if err != nil {
+		return err
+	}
 	differences, err := recorded.OfClient(client, started.URL).Record(ctx, trace)
 	if err != nil {
 		return err
@@ -114,16 +120,4 @@ func (r *recorder) trace(ctx context.Context, trace *recorded.Trace) (err error)
 		return err
 	}
 	return os.WriteFile(path, text.Bytes(), 0o644)
-}
-
-// authorized sends a bearer token.
-type authorized string
-
-// transport does not check certificates: the server has its own.
-var transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-
-func (token authorized) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(token))
-	return transport.RoundTrip(r)
 }

@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"bytes"
-	gojson "encoding/json"
 	"fmt"
 	"sync"
 
@@ -23,7 +21,6 @@ import (
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -109,41 +106,10 @@ func StorageCodec(
 	var decoder runtime.Decoder = plain
 	if stored.Group != apiextensions.GroupName {
 		s := protobuf.NewSerializer(scheme, scheme)
-		encoder, decoder = s, foreignDecoder{s, plain, scheme, stored}
+		encoder, decoder = s, s
 	}
 	return versioning.NewCodec(encoder, decoder, runtime.UnsafeObjectConvertor(scheme), scheme, scheme, defaults, stored,
 		memory, "tenure")
-}
-
-// foreignDecoder decodes objects in protobuf. Of JSON under the key of an object it decodes the metadata alone. An
-// earlier version of this server stored that for the custom resource of a definition that had the name of the built-in
-// resource. Such an object can be listed and deleted, but it grants nothing.
-type foreignDecoder struct {
-	runtime.Decoder
-	plain  runtime.Decoder
-	scheme *runtime.Scheme
-	stored schema.GroupVersion
-}
-
-func (d foreignDecoder) Decode(
-	data []byte, kind *schema.GroupVersionKind, into runtime.Object,
-) (runtime.Object, *schema.GroupVersionKind, error) {
-	if !bytes.HasPrefix(data, []byte("{")) || into == nil {
-		return d.Decoder.Decode(data, kind, into)
-	}
-	kinds, _, err := d.scheme.ObjectKinds(into)
-	if err != nil {
-		return nil, nil, err
-	}
-	foreign := metav1.PartialObjectMetadata{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &foreign); err != nil {
-		return nil, nil, err
-	}
-	foreign.SetGroupVersionKind(d.stored.WithKind(kinds[0].Kind))
-	if data, err = gojson.Marshal(foreign); err != nil {
-		return nil, nil, err
-	}
-	return d.plain.Decode(data, kind, into)
 }
 
 // codecs are the codecs of a scheme with another defaulter.

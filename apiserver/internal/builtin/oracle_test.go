@@ -22,6 +22,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/strategy"
 
+	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -67,15 +68,10 @@ func subjects(t *testing.T) (out []subject) {
 }
 
 // zero returns an empty object of the kind.
-func (s subject) zero(t *testing.T) object {
+func (s subject) zero(t *testing.T) admission.Object {
 	obj, err := builtin.SchemeOf(s.Group).New(s.GVK())
 	require.NoError(t, err)
-	return obj.(object)
-}
-
-type object interface {
-	runtime.Object
-	metav1.Object
+	return obj.(admission.Object)
 }
 
 // words are strings that defaults and strategies look at, and others.
@@ -201,7 +197,7 @@ func (s subject) decoded(t *testing.T, obj runtime.Object) runtime.Object {
 // text returns an object as JSON, with sorted names, one value on a line.
 func (s subject) text(t *testing.T, obj runtime.Object) string {
 	obj.GetObjectKind().SetGroupVersionKind(s.GVK())
-	obj.(object).SetAnnotations(nil) // conversions add some
+	obj.(admission.Object).SetAnnotations(nil) // conversions add some
 	data, err := json.Marshal(obj)
 	require.NoError(t, err)
 	var tree any

@@ -7,10 +7,11 @@ package custom
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -58,13 +59,13 @@ type Definition struct {
 
 	served   func() []*resources.Resource
 	opened   sync.Mutex
-	storages *storages     // nil until they are opened
-	ended    chan struct{} // closed when other resources take the place of these
-	end      sync.Once
+	storages *storages       // nil until they are opened
+	ended    context.Context // ends when other resources take the place of these
+	end      context.CancelFunc
 }
 
 // End ends the watches of the resources.
-func (d *Definition) End() { d.end.Do(func() { close(d.ended) }) }
+func (d *Definition) End() { d.end() }
 
 // NewDefinition returns the definition of a valid CustomResourceDefinition. read returns it with its schemas; what it
 // returns may be newer. With a nil read, the definition keeps crd.
@@ -76,7 +77,8 @@ func NewDefinition(
 	if read == nil {
 		read = func() (*apiextensionsv1.CustomResourceDefinition, error) { return crd, nil }
 	}
-	d := &Definition{crd: withoutSchemas(crd), read: read, options: options, ended: make(chan struct{})}
+	ended, end := context.WithCancel(context.Background())
+	d := &Definition{crd: withoutSchemas(crd), read: read, options: options, ended: ended, end: end}
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
 			d.storage = v.Name
@@ -186,7 +188,7 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 	names := d.crd.Status.AcceptedNames
 	r := &resources.Resource{
 		Group: d.crd.Spec.Group, Version: v.Name, Custom: true,
-		Plural: names.Plural, Singular: names.Singular, Kind: names.Kind, ListKind: names.ListKind,
+		Plural: names.Plural, Singular: names.Singular, Kind: names.Kind,
 		ShortNames: names.ShortNames, Categories: names.Categories,
 		Namespaced: d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Verbs: objectVerbs,
 		Stored: schema.GroupVersionKind{Group: d.crd.Spec.Group, Version: d.storage, Kind: names.Kind},
@@ -217,46 +219,24 @@ func Groups(builtin []resources.Group, definitions []*Definition) []resources.Gr
 			byVersion[r.GroupVersion()] = append(byVersion[r.GroupVersion()], r)
 		}
 	}
-	out := slices.Clone(builtin)
-	var added []resources.Group
+	groups := map[string]*resources.Group{}
 	for gv, list := range byVersion {
-		sort.Slice(list, func(i, j int) bool { return list[i].Plural < list[j].Plural })
-		group := find(&out, gv.Group)
-		if group == nil {
-			if group = find(&added, gv.Group); group == nil {
-				added = append(added, resources.Group{Name: gv.Group})
-				group = &added[len(added)-1]
-			}
+		slices.SortFunc(list, func(a, b *resources.Resource) int { return strings.Compare(a.Plural, b.Plural) })
+		if groups[gv.Group] == nil {
+			groups[gv.Group] = &resources.Group{Name: gv.Group}
 		}
-		group.Versions = withVersion(group.Versions, gv.Version, list)
+		g := groups[gv.Group]
+		g.Versions = append(g.Versions, resources.Version{Name: gv.Version, Resources: list})
 	}
-	slices.SortFunc(added, func(a, b resources.Group) int { return strings.Compare(a.Name, b.Name) })
-	return append(out, added...)
-}
-
-func find(groups *[]resources.Group, name string) *resources.Group {
-	for i := range *groups {
-		if (*groups)[i].Name == name {
-			return &(*groups)[i]
-		}
+	out := slices.Clone(builtin)
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[name]
+		slices.SortFunc(g.Versions, func(a, b resources.Version) int {
+			return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
+		})
+		out = append(out, *g)
 	}
-	return nil
-}
-
-// withVersion returns a copy of versions with resources added to one of them.
-func withVersion(versions []resources.Version, name string, list []*resources.Resource) []resources.Version {
-	versions = slices.Clone(versions)
-	for i := range versions {
-		if versions[i].Name == name {
-			versions[i].Resources = append(slices.Clone(versions[i].Resources), list...)
-			return versions
-		}
-	}
-	versions = append(versions, resources.Version{Name: name, Resources: list})
-	slices.SortStableFunc(versions, func(a, b resources.Version) int {
-		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
-	})
-	return versions
+	return out
 }
 
 // deprecation returns the warning for a deprecated version.

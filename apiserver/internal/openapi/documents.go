@@ -57,8 +57,8 @@ func newDocuments(table *resources.Table, before *documents) (*documents, error)
 	var custom []*resources.Resource
 	for _, g := range table.Groups() {
 		for _, v := range g.Versions {
-			list := slices.DeleteFunc(slices.Clone(v.Resources), func(r *resources.Resource) bool { return !r.Custom })
-			if len(list) == 0 {
+			list := v.Resources
+			if len(list) == 0 || !list[0].Custom { // no definition adds to a built-in group
 				continue
 			}
 			custom = append(custom, list...)
@@ -67,7 +67,7 @@ func newDocuments(table *resources.Table, before *documents) (*documents, error)
 				d.v3[name] = before.v3[name]
 				continue
 			}
-			d.v3[name] = newDocument(func() (content, error) { return makeV3(shared[name], list) }, handler3.ToV3ProtoBinary)
+			d.v3[name] = newDocument(func() (content, error) { return makeV3(list) }, handler3.ToV3ProtoBinary)
 			d.v3[name].custom = list
 		}
 	}
@@ -89,21 +89,9 @@ func nameOf(gv schema.GroupVersion) string {
 // describe is how the controllers of k8s.io/apiextensions-apiserver describe definitions.
 var describe = builder.Options{IncludeSelectableFields: true}
 
-// makeV3 computes the document of the custom resources of a group version, and of the built-in ones, if shared is not
-// nil.
-func makeV3(shared *document, custom []*resources.Resource) (content, error) {
+// makeV3 computes the document of the custom resources of a group version.
+func makeV3(custom []*resources.Resource) (content, error) {
 	var parts []*spec3.OpenAPI
-	if shared != nil {
-		c, err := shared.json()
-		if err != nil {
-			return content{}, err
-		}
-		part := &spec3.OpenAPI{}
-		if err := json.Unmarshal(c.data, part); err != nil {
-			return content{}, err
-		}
-		parts = append(parts, part)
-	}
 	for _, r := range custom {
 		crd, err := r.Definition()
 		if err != nil {

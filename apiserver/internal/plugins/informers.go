@@ -2,7 +2,6 @@ package plugins
 
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/client-go/informers/scheduling"
 	"k8s.io/client-go/informers/storage"
 	"k8s.io/client-go/kubernetes/scheme"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -140,9 +138,3 @@ type liveInformer struct {
 }
 
 func (i *liveInformer) GetIndexer() cache.Indexer { return i.indexer }
-
-// namespaces returns the lister of Namespaces.
-func (p *Plugins) namespaces() corelisters.NamespaceLister {
-	r := p.options.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	return corelisters.NewNamespaceLister(&live{resource: r})
-}

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+
+	hooks "github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
 // policyPlugins are kube-apiserver's dispatchers of policies. Its plugins compile policies
@@ -38,7 +40,7 @@ func (p *Plugins) newPolicyPlugins() (*policyPlugins, error) {
 	if err != nil {
 		return nil, err
 	}
-	matcher := matching.NewMatcher(p.namespaces(), client)
+	matcher := matching.NewMatcher((&factory{plugins: p}).Core().V1().Namespaces().Lister(), client)
 	return &policyPlugins{
 		mutating:   mutating.NewDispatcher(p.options.Authorizer, matcher, &typeConverters{plugins: p}),
 		validating: validating.NewDispatcher(p.options.Authorizer, generic.NewPolicyMatcher(matcher)),
@@ -71,7 +73,7 @@ func ignoresPolicies(a admission.Attributes) bool {
 }
 
 // A policySource lists the policies of a kind that have bindings, compiled.
-type policySource[P, B object, E any] struct {
+type policySource[P, B hooks.Object, E any] struct {
 	plugins            *Plugins
 	policies, bindings string // plural names
 	policyName         func(B) string
@@ -124,7 +126,7 @@ func (s *policySource[P, B, E]) list() []generic.PolicyHook[P, B, E] {
 }
 
 // listObjects returns the objects of an informer, sorted by name.
-func listObjects[T object](i *informer) []T {
+func listObjects[T hooks.Object](i *informer) []T {
 	var out []T
 	for _, obj := range i.GetStore().List() {
 		out = append(out, obj.(T))

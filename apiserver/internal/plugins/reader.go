@@ -6,7 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -101,9 +100,3 @@ type paramInformer struct {
 func (i *paramInformer) Informer() cache.SharedIndexInformer { return i.synced }
 
 func (i *paramInformer) Lister() cache.GenericLister { return &params{i.resource, ""} }
-
-// object is an API object.
-type object interface {
-	runtime.Object
-	metav1.Object
-}

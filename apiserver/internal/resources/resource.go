@@ -7,13 +7,13 @@
 package resources
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/endpoints/discovery"
 )
 
 // A Resource is an API resource at one version. It is immutable once it is in a Table.
@@ -23,7 +23,6 @@ type Resource struct {
 	Plural     string   `json:"plural"`
 	Singular   string   `json:"singular"`
 	Kind       string   `json:"kind"`
-	ListKind   string   `json:"listKind,omitempty"` // default: Kind + "List"
 	ShortNames []string `json:"shortNames,omitempty"`
 	Categories []string `json:"categories,omitempty"`
 	Namespaced bool     `json:"namespaced,omitempty"`
@@ -44,8 +43,8 @@ type Resource struct {
 	// Open opens the endpoints of the resource (under "") and its subresources. The first request that needs them calls
 	// it, and after an error the next one.
 	Open func() (map[string]*Endpoint, error) `json:"-"`
-	// Ended is closed when a custom resource is no longer served as it was: its watches end. It is nil for others.
-	Ended <-chan struct{} `json:"-"`
+	// Ended ends when a custom resource is no longer served as it was, which ends its watches. It is nil for others.
+	Ended context.Context `json:"-"`
 	// Terminating is true while the definition is being deleted: creates are forbidden.
 	Terminating bool `json:"-"`
 
@@ -88,14 +87,6 @@ func (r *Resource) GroupResource() schema.GroupResource {
 // GVR returns the group, version and plural name.
 func (r *Resource) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
-}
-
-// List returns the list kind.
-func (r *Resource) List() string {
-	if r.ListKind != "" {
-		return r.ListKind
-	}
-	return r.Kind + "List"
 }
 
 // Subresource returns the subresource with a name.
@@ -141,13 +132,6 @@ func (r *Resource) Endpoint(subresource string) (*Endpoint, error) {
 		}
 	}
 	return (*r.opened.Load())[subresource], nil
-}
-
-// StorageVersionHash returns the hash of the storage version that discovery shows: the
-// first 8 bytes of the SHA-256 of group/version/kind, in base64. Clients compare hashes to
-// notice that the storage version changed.
-func (r *Resource) StorageVersionHash() string {
-	return discovery.StorageVersionHash(r.Stored.Group, r.Stored.Version, r.Stored.Kind)
 }
 
 // PrefixOf returns the storage prefix of a resource.

@@ -50,27 +50,6 @@ type form struct {
 	hasMore     bool
 }
 
-// String returns the form as a template of k8s.io/apiserver's installer.
-func (f form) String() string {
-	path := f.resource
-	if f.isIn {
-		path = "namespaces/{namespace}/" + path
-	}
-	if f.prefix != "" {
-		path = f.prefix + "/" + path
-	}
-	if f.isNamed {
-		path += "/{name}"
-	}
-	if f.subresource != "" {
-		path += "/" + f.subresource
-	}
-	if f.hasMore {
-		path += "/{path:*}"
-	}
-	return path
-}
-
 // formOf returns the form of the path of a request. kube-apiserver's router of custom resources reads nothing but the
 // RequestInfo, so what a RequestInfo passes over is passed over there.
 func formOf(info *apirequest.RequestInfo, isCustom bool) form {

@@ -1,6 +1,7 @@
 package writes
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
+	"k8s.io/apiserver/pkg/endpoints/handlers/finisher"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
@@ -29,7 +31,7 @@ func (c *call) create(ctx context.Context) (runtime.Object, error) {
 	if err := c.decodeOptions(options, "CreateOptions", validate); err != nil {
 		return nil, err
 	}
-	obj, err := c.decode(validationOf(options.FieldValidation), c.Storage.New())
+	obj, err := c.decode(cmp.Or(options.FieldValidation, metav1.FieldValidationWarn), c.Storage.New())
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func (c *call) create(ctx context.Context) (runtime.Object, error) {
 	}
 	dropDuplicateOwners(c.request.Context(), obj, handlers.DuplicateOwnerReferencesWarningFormat)
 	a := c.attributes(obj, nil, name, admission.Create, options, options.DryRun)
-	out, err := finish(ctx, func() (runtime.Object, error) {
+	out, err := finisher.FinishRequest(ctx, func() (runtime.Object, error) {
 		empty, err := c.Scope.Creater.New(c.Scope.Kind)
 		if err != nil {
 			return nil, err

@@ -19,14 +19,6 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// validationOf returns the field validation of a write, which is Warn by default.
-func validationOf(directive string) string {
-	if directive == "" {
-		return metav1.FieldValidationWarn
-	}
-	return directive
-}
-
 // serializer returns the strict or lenient serializer of a media type.
 func serializer(info runtime.SerializerInfo, validation string) runtime.Serializer {
 	if validation == metav1.FieldValidationIgnore {

@@ -1,6 +1,7 @@
 package writes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,7 +83,7 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 	if err := c.decodeOptions(p.options, "PatchOptions", validate); err != nil {
 		return nil, err
 	}
-	p.validation = validationOf(p.options.FieldValidation)
+	p.validation = cmp.Or(p.options.FieldValidation, metav1.FieldValidationWarn)
 	audited, err := auditedPatch(p.body, patchType)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/handlers/finisher"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 )
@@ -50,7 +51,7 @@ func (p *patcher) unlessUnchanged(
 ) (runtime.Object, error) {
 	digest := p.digest()
 	if known, ok := p.Unchanged.Get(digest); ok {
-		obj, err := finish(ctx, func() (runtime.Object, error) { return p.admitUnchanged(ctx, known.(version), options) })
+		obj, err := finisher.FinishRequest(ctx, func() (runtime.Object, error) { return p.admitUnchanged(ctx, known.(version), options) })
 		if obj != nil || err != nil {
 			return obj, err
 		}

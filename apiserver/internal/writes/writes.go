@@ -7,6 +7,7 @@
 package writes
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync/atomic"
@@ -110,11 +111,6 @@ func (g *asGet) WriteHeader(code int) {
 // Unwrap is for http.ResponseController.
 func (g *asGet) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 
-// finish runs a write in a goroutine, so that a request that times out gets a response.
-func finish(ctx context.Context, write func() (runtime.Object, error)) (runtime.Object, error) {
-	return finisher.FinishRequest(ctx, write)
-}
-
 // decodeOptions decodes and validates the options in the query of a request.
 func (c *call) decodeOptions(into runtime.Object, kind string, validate func() field.ErrorList) error {
 	values := c.request.URL.Query()
@@ -169,7 +165,7 @@ func (c *call) update(
 		c.attributes(nil, nil, c.name, admission.Create, create, options.DryRun), c.Scope)
 	onUpdate := rest.AdmissionToValidateObjectUpdateFunc(c.admit,
 		c.attributes(nil, nil, c.name, admission.Update, options, options.DryRun), c.Scope)
-	return finish(ctx, func() (runtime.Object, error) {
+	return finisher.FinishRequest(ctx, func() (runtime.Object, error) {
 		obj, created, err := c.Storage.(rest.Updater).Update(ctx, c.name, rest.DefaultUpdatedObjectInfo(given, steps...),
 			c.authorized(onCreate), onUpdate, mayCreate, options)
 		c.created.Store(created && err == nil)
@@ -197,7 +193,7 @@ func (c *call) put(ctx context.Context) (runtime.Object, error) {
 	if err := c.decodeOptions(options, "UpdateOptions", validate); err != nil {
 		return nil, err
 	}
-	given, err := c.decode(validationOf(options.FieldValidation), c.Storage.New())
+	given, err := c.decode(cmp.Or(options.FieldValidation, metav1.FieldValidationWarn), c.Storage.New())
 	if err != nil {
 		return nil, err
 	}

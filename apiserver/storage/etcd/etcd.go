@@ -13,6 +13,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,18 +79,14 @@ var _ stores.Store = (*Store)(nil)
 
 // Open connects to etcd. The error is ErrUnavailable if etcd does not respond.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	if options.Prefix == "" {
-		options.Prefix = DefaultPrefix
-	}
-	options.Timeout = orElse(options.Timeout, DefaultTimeout)
-	if options.CompactEvery == 0 {
-		options.CompactEvery = DefaultCompactEvery
-	}
+	options.Prefix = cmp.Or(options.Prefix, DefaultPrefix)
+	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
+	options.CompactEvery = cmp.Or(options.CompactEvery, DefaultCompactEvery)
 	config := options.Config
-	config.DialTimeout = orElse(config.DialTimeout, options.Timeout)
+	config.DialTimeout = cmp.Or(config.DialTimeout, options.Timeout)
 	// Keep-alives detect broken connections.
-	config.DialKeepAliveTime = orElse(config.DialKeepAliveTime, 10*time.Second)
-	config.DialKeepAliveTimeout = orElse(config.DialKeepAliveTimeout, options.Timeout)
+	config.DialKeepAliveTime = cmp.Or(config.DialKeepAliveTime, 10*time.Second)
+	config.DialKeepAliveTimeout = cmp.Or(config.DialKeepAliveTimeout, options.Timeout)
 	if config.Logger == nil && config.LogConfig == nil {
 		config.Logger = zap.NewNop()
 	}
@@ -108,13 +105,6 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, errors.Join(err, client.Close())
 	}
 	return s, nil
-}
-
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d <= 0 {
-		return otherwise
-	}
-	return d
 }
 
 // Open implements stores.Store.

@@ -24,9 +24,11 @@ import (
 
 // TestTerminal runs the command itself on pseudo-terminals.
 func TestTerminal(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "tenure") // go run links it only when something has changed
-	out, err := exec.CommandContext(t.Context(), "go", "run", "-exec", "cp", "../../tenure", binary).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	program, err := os.Executable()
+	require.NoError(t, err)
+	t.Setenv(commandVariable, "yes")
+	binary := filepath.Join(t.TempDir(), "tenure")
+	require.NoError(t, os.Symlink(program, binary))
 	t.Run("prompts", func(t *testing.T) { testPrompts(t, binary) })
 	t.Run("watch", func(t *testing.T) { testWatch(t, binary) })
 }

@@ -139,8 +139,8 @@ func isURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }
 
-// noteTwice warns of duplicate keys in a YAML file: the last one counts, as in kubectl. Text that is not YAML is left
-// to the reader, which reports it.
+// noteTwice warns of duplicate keys in a YAML file; as in kubectl, the last value is used. The reader reports text that
+// is not YAML.
 func noteTwice(w io.Writer, source string, text io.Reader) {
 	for docs := yaml.NewDecoder(bufio.NewReaderSize(text, 64<<10)); ; {
 		var doc yaml.Node
@@ -148,7 +148,7 @@ func noteTwice(w io.Writer, source string, text io.Reader) {
 			return
 		}
 		eachTwice(&doc, "", func(path string, first, last int) {
-			fmt.Fprintf(w, "warning: %s: %s stands in lines %d and %d: the last one counts\n",
+			fmt.Fprintf(w, "warning: %s: %s is set in lines %d and %d; the last value is used\n",
 				printable.Text(source), printable.Text(path), first, last)
 		})
 	}

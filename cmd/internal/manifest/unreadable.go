@@ -12,7 +12,9 @@ import (
 	"regexp"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -92,6 +94,9 @@ func unreadable(data []byte) (found []position) {
 		text, err := utilyaml.ToJSON(doc)
 		if err == nil {
 			_, _, err = unstructured.UnstructuredJSONScheme.Decode(text, nil, nil)
+		}
+		if err == nil { // as the builder does
+			err = utiljson.Unmarshal(text, &metav1.PartialObjectMetadata{})
 		}
 		if err != nil {
 			found = append(found, position{n, linesBefore})

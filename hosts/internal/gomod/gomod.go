@@ -85,12 +85,9 @@ func parse(edited []byte, version, staged string) (*Pins, error) {
 	}
 	for _, r := range m.Replace {
 		p.Modules[r.Old.Path] = staged
-		if r.New.Version != "" { // Kubernetes before 1.26 pins all modules that way
-			p.Modules[r.Old.Path] = r.New.Version
-			if r.New.Path != r.Old.Path {
-				return nil, fmt.Errorf("go.mod of %s@%s: expected replacements by folders and versions only, found %s",
-					Kubernetes, version, r.New.Path)
-			}
+		if r.New.Version != "" {
+			return nil, fmt.Errorf("go.mod of %s@%s: expected replacements by folders only, found %s",
+				Kubernetes, version, r.New.Path)
 		}
 	}
 	if len(m.Replace) == 0 {

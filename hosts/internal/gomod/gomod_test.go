@@ -37,15 +37,6 @@ replace (
 	require.Contains(t, string(p.File(Main{Name: "x"})), "\tk8s.io/api => k8s.io/api v0.37.2\n", "the published module")
 }
 
-// TestPinned: Kubernetes before 1.26 replaces modules by versions of themselves.
-func TestPinned(t *testing.T) {
-	p, err := parse([]byte(`{"Require":[{"Path":"a","Version":"v1.0.0"}],"Replace":[
-		{"Old":{"Path":"a"},"New":{"Path":"a","Version":"v1.2.0"}},{"Old":{"Path":"k8s.io/api"},"New":{"Path":"./api"}}]}`),
-		"v1.24.17", "v0.24.17")
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"a": "v1.2.0", "k8s.io/api": "v0.24.17", Kubernetes: "v1.24.17"}, p.Modules)
-}
-
 func TestStaged(t *testing.T) {
 	got, err := Staged("v1.35.4")
 	require.NoError(t, err)
@@ -65,5 +56,5 @@ func TestUnexpected(t *testing.T) {
 		"v1.37.2",
 		"v0.37.2",
 	)
-	require.ErrorContains(t, err, "expected replacements by folders and versions only")
+	require.ErrorContains(t, err, "expected replacements by folders only")
 }

@@ -18,16 +18,6 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-type group struct {
-	Name     string    `json:"name"`
-	Versions []version `json:"versions"`
-}
-
-type version struct {
-	Name      string                `json:"name"`
-	Resources []*resources.Resource `json:"resources"`
-}
-
 func main() {
 	from := flag.String("from", "../../testdata/rest/discovery-health.json", "recorded exchanges")
 	to := flag.String("to", "resources.json", "the generated file")
@@ -48,7 +38,7 @@ func main() {
 }
 
 // read returns the groups in a file of recorded exchanges, the core group first.
-func read(path string) ([]group, error) {
+func read(path string) ([]resources.Group, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -62,7 +52,7 @@ func read(path string) ([]group, error) {
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, err
 	}
-	var out []group
+	var out []resources.Group
 	for _, path := range []string{"/api", "/apis"} {
 		for _, e := range file.Exchanges {
 			var list discovery.APIGroupDiscoveryList
@@ -85,13 +75,13 @@ func read(path string) ([]group, error) {
 	return out, nil
 }
 
-func groupOf(item discovery.APIGroupDiscovery) group {
-	g := group{Name: item.Name}
+func groupOf(item discovery.APIGroupDiscovery) resources.Group {
+	g := resources.Group{Name: item.Name}
 	for _, v := range item.Versions {
 		if _, ok := openapi.BuiltinDocument(schema.GroupVersion{Group: item.Name, Version: v.Version}); !ok {
 			continue
 		}
-		list := version{Name: v.Version}
+		list := resources.Version{Name: v.Version}
 		for _, r := range v.Resources {
 			list.Resources = append(list.Resources, resourceOf(r))
 		}

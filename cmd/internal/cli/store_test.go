@@ -1,4 +1,6 @@
-package main
+//go:build !windows
+
+package cli
 
 import (
 	"context"
@@ -18,19 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asCommand, in the environment, makes the binary of the tests the command.
-const asCommand = "TENURE_TEST_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
-
-func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+// asProcess returns the command tenure, as a process of its own.
+func asProcess(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), asCommand+"=yes")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), commandVariable+"=yes")
 	return cmd
 }
 
@@ -63,7 +56,7 @@ func TestStoreOfManyProcesses(t *testing.T) {
 				if isKilled {
 					time.AfterFunc(life, cancel) // SIGKILL
 				}
-				out, err := command(ctx, dir, "apply", "--store", store, "-f", file).CombinedOutput()
+				out, err := asProcess(ctx, dir, "apply", "--store", store, "-f", file).CombinedOutput()
 				reported[i] = strings.Contains(string(out), "serverside-applied")
 				var exit *exec.ExitError
 				if err != nil && !errors.As(err, &exit) {
@@ -75,7 +68,7 @@ func TestStoreOfManyProcesses(t *testing.T) {
 		for i, isReported := range reported {
 			if isReported {
 				name := fmt.Sprintf("ok-%d-%d", round, i)
-				out, err := command(t.Context(), dir, "get", "configmap", name, "--store", store, "-o", "name").CombinedOutput()
+				out, err := asProcess(t.Context(), dir, "get", "configmap", name, "--store", store, "-o", "name").CombinedOutput()
 				require.NoError(t, err, "%s was reported: %s", name, out)
 			}
 		}
@@ -87,15 +80,13 @@ func TestVerbosity(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
-	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: t, cluster: {server: %q}}]\n"+
-		"contexts: [{name: t, context: {cluster: t}}]\ncurrent-context: t\n", server.URL)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "k"), []byte(config), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k"), []byte(kubeconfig(server.URL)), 0o600))
 	for level, logs := range map[string]bool{"0": false, "6": true} {
-		out, err := command(t.Context(), dir, "blame", "pods", "--kubeconfig", "k", "-v="+level).CombinedOutput()
+		out, err := asProcess(t.Context(), dir, "blame", "pods", "--kubeconfig", "k", "-v="+level).CombinedOutput()
 		require.Error(t, err)
 		require.Equal(t, logs, strings.Contains(string(out), `verb="GET"`), "%s: %s", level, out)
 	}
-	out, err := command(t.Context(), dir, "blame", "pods", "--kubeconfig", "k", "-v=much").CombinedOutput()
+	out, err := asProcess(t.Context(), dir, "blame", "pods", "--kubeconfig", "k", "-v=much").CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "-v")
 }
