@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// The permissions of the server of TestAccess.
+// access are the roles and bindings of the server of TestAccess.
 const access = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -83,8 +83,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: imperson
 subjects: [{kind: User, name: impersonator}]
 `
 
-// guarded returns a server with RBAC. The token of a user is its name; that of the
-// administrator is "admin".
+// guarded returns a server with RBAC. The token of a user is the user's name; the administrator's token is "admin".
 func guarded(t *testing.T) *apiserver.Server {
 	store := newStore(t)
 	authorizer, err := rbac.New(t.Context(), store)
@@ -113,11 +112,11 @@ func guarded(t *testing.T) *apiserver.Server {
 	return server
 }
 
-// asked is a request.
+// asked is a request with its token.
 type asked struct {
 	token, method, path string
 	headers             map[string]string
-	body                any // JSON, or a string as it is
+	body                any // a value that is encoded as JSON, or the text of the body
 }
 
 // of sends a request and returns the status code and the body of the response.
@@ -146,7 +145,7 @@ func (a asked) of(h http.Handler) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// The paths of TestAccess.
+// Paths in TestAccess.
 const (
 	core   = "/api/v1/namespaces/default/"
 	grants = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/"
@@ -170,7 +169,7 @@ var accessRows = []struct {
 	name string
 	asked
 	code    int
-	message string // contained in the answer
+	message string // contained in the response
 	why     string
 }{
 	{"no rule", asked{"nobody", "GET", core + "configmaps", nil, nil}, 403,
@@ -302,8 +301,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestAccountTokens checks that the token of a ServiceAccount is valid while it has not
-// expired and the ServiceAccount exists.
+// TestAccountTokens checks that the token of a ServiceAccount is valid until it expires or the ServiceAccount is
+// deleted.
 func TestAccountTokens(t *testing.T) {
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()
@@ -359,8 +358,8 @@ func TestAccountTokens(t *testing.T) {
 	require.Equal(t, 401, code, "another account of the name: %s", body)
 }
 
-// TestTokenReviewAudiences checks that a TokenReview accepts a token for the audiences that it asks for, and names
-// those that the token has of them.
+// TestTokenReviewAudiences checks that a TokenReview accepts a token that has at least one of the requested audiences,
+// and returns the audiences that both have.
 func TestTokenReviewAudiences(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const accounts = "/api/v1/namespaces/default/serviceaccounts"

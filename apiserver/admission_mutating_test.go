@@ -24,19 +24,19 @@ func mutatingPolicy(rules, spec string) string {
 		`"resourceRules":%s},%s}}`, rules, spec)
 }
 
-// applied returns a mutation by an apply configuration.
+// applied returns a mutation with an apply configuration.
 func applied(expression string) string {
 	return fmt.Sprintf(`{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":%q}}`, expression)
 }
 
-// patched returns a mutation by a JSON patch.
+// patched returns a mutation with a JSON patch.
 func patched(expression string) string {
 	return fmt.Sprintf(`{"patchType":"JSONPatch","jsonPatch":{"expression":%q}}`, expression)
 }
 
 const podsOnly = `[{"operations":["CREATE","UPDATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`
 
-// MutatingAdmissionPolicies change writes as those of kube-apiserver do.
+// TestMutatingAdmissionPolicy checks that MutatingAdmissionPolicies change writes as in kube-apiserver.
 func TestMutatingAdmissionPolicy(t *testing.T) {
 	const hello = `Object{data: {"hello": "world"}}`
 	for _, row := range []struct {
@@ -69,8 +69,8 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	}
 }
 
-// An apply configuration is merged by the schema: containers by their names. What it adds gets
-// defaults and has no owner. Webhooks see it.
+// TestMutatingAdmissionPolicyOfPods checks that an apply configuration is merged by the schema: containers by their
+// names. The fields that it adds get defaults and have no owner. Webhooks see them.
 func TestMutatingAdmissionPolicyOfPods(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	hook := newHook(t, allow)
@@ -91,8 +91,8 @@ func TestMutatingAdmissionPolicyOfPods(t *testing.T) {
 	require.Len(t, seen.Object["spec"].(map[string]any)["containers"], 2)
 }
 
-// The schema of a custom resource is used as soon as its definition is served; params are read
-// from the store.
+// TestMutatingAdmissionPolicyOfCustomResources checks that a policy uses the schema of a custom resource as soon as its
+// definition is served, and reads its params from the store.
 func TestMutatingAdmissionPolicyOfCustomResources(t *testing.T) {
 	h := newHost(t, apiserver.Options{Hooks: admission.Hooks{Convert: reverser{}}})
 	h.must("POST", mutatingPolicies, "", mutatingPolicy(everythingIn("example.com"),
@@ -108,7 +108,8 @@ func TestMutatingAdmissionPolicyOfCustomResources(t *testing.T) {
 	require.Equal(t, "uvw", spec(h.must("PATCH", widgetsV2+"/w", mergePatch, `{"metadata":{"labels":{"a":"b"}}}`), "text"))
 }
 
-// Policies come before webhooks, and those that want to see later changes are called again.
+// TestReinvocationOfPolicies checks that policies run before webhooks, and that a policy with reinvocationPolicy
+// IfNeeded runs again after a webhook has changed the object.
 func TestReinvocationOfPolicies(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	hook := newHook(t, func(_ *admissionv1.AdmissionRequest, obj *unstructured.Unstructured) reply {

@@ -25,7 +25,7 @@ func validatingPolicy(spec string) string {
 		configMapsOnly, spec)
 }
 
-// binding returns a binding of the policy p with more fields in its spec.
+// binding returns a binding of the policy "p", with fields added to its spec.
 func binding(spec string) string {
 	if spec == "" {
 		spec = `"validationActions":["Deny"]`
@@ -33,7 +33,7 @@ func binding(spec string) string {
 	return `{"metadata":{"name":"b"},"spec":{"policyName":"p",` + spec + `}}`
 }
 
-// ValidatingAdmissionPolicies decide about writes as those of kube-apiserver do.
+// TestValidatingAdmissionPolicy checks that ValidatingAdmissionPolicies allow and reject writes as in kube-apiserver.
 func TestValidatingAdmissionPolicy(t *testing.T) {
 	const small = `"validations":[{"expression":"size(object.data) < 2"}]`
 	const good, bad = `{"metadata":{"name":"m"},"data":{"a":"b"}}`, `{"metadata":{"name":"m"},"data":{"a":"b","c":"d"}}`
@@ -81,8 +81,8 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	}
 }
 
-// A policy reads its params from the store: built-in objects, custom resources, by name and by
-// selector.
+// TestPolicyParams checks that a policy reads its params from the store, by name and by selector: built-in objects and
+// custom resources.
 func TestPolicyParams(t *testing.T) {
 	const limit = `"paramKind":{"apiVersion":"v1","kind":"ConfigMap"},` +
 		`"validations":[{"expression":"size(object.data) < int(params.data.limit)"}]`
@@ -126,8 +126,8 @@ func TestPolicyParams(t *testing.T) {
 	}
 }
 
-// A policy applies to its own removal no more than in kube-apiserver, but to webhook
-// configurations, to deletes and to subresources.
+// TestWhatPoliciesApplyTo checks that policies apply to webhook configurations, deletes and subresources but, as in
+// kube-apiserver, not to deletes of policies.
 func TestWhatPoliciesApplyTo(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", "/apis/apps/v1/namespaces/default/deployments", "", deployment)
@@ -149,7 +149,8 @@ func TestWhatPoliciesApplyTo(t *testing.T) {
 	h.must("DELETE", configMaps+"/m", "", "")
 }
 
-// Policies are called in the order of their names, bindings of one policy in that of theirs.
+// TestOrderOfPolicies checks that policies are called in the order of their names, and the bindings of a policy in the
+// order of the bindings' names.
 func TestOrderOfPolicies(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for _, name := range []string{"c", "a", "d", "b"} {
@@ -169,7 +170,7 @@ func TestOrderOfPolicies(t *testing.T) {
 	require.Equal(t, []string{"a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2"}, seen)
 }
 
-// A server may leave webhooks and policies alone.
+// TestDisableDynamicAdmission checks that an option disables webhooks and policies.
 func TestDisableDynamicAdmission(t *testing.T) {
 	h := newHost(t, apiserver.Options{DisableDynamicAdmission: true})
 	hook := newHook(t, func(*admissionv1.AdmissionRequest, *unstructured.Unstructured) reply { return reply{deny: "no"} })

@@ -25,7 +25,7 @@ type hook struct {
 	seen []admissionv1.AdmissionRequest
 }
 
-// reply is what a hook responds with.
+// reply is the response of a hook.
 type reply struct {
 	patch    string // a JSON patch
 	deny     string // why the write is rejected
@@ -80,8 +80,7 @@ func (h *hook) requests() []admissionv1.AdmissionRequest {
 	return out
 }
 
-// requestText returns the operation, resource and name of a request. Of a long name, which is
-// generated, it has the beginning.
+// requestText returns the operation, resource and name of a request. It shortens a long name, whose end is generated.
 func requestText(r admissionv1.AdmissionRequest) string {
 	text := fmt.Sprintf("%s %s", r.Operation, r.Resource.Resource)
 	if r.SubResource != "" {
@@ -100,7 +99,7 @@ func (h *hook) ca() string {
 	return base64.StdEncoding.EncodeToString(ca)
 }
 
-// Paths of configurations.
+// Paths of the admission configurations.
 const (
 	admissionPath      = "/apis/admissionregistration.k8s.io/v1/"
 	mutatingWebhooks   = admissionPath + "mutatingwebhookconfigurations"
@@ -113,7 +112,7 @@ const everything = `[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"
 // configMapsOnly is a rule for ConfigMaps.
 const configMapsOnly = `[{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]`
 
-// configuration returns a webhook configuration with one webhook. fields are added to it.
+// configuration returns a webhook configuration with one webhook, to which it adds fields.
 func configuration(name, client, rules, fields string) string {
 	if fields != "" {
 		fields = "," + fields
@@ -122,7 +121,7 @@ func configuration(name, client, rules, fields string) string {
 		`"sideEffects":"None","admissionReviewVersions":["v1"]%s}]}`, name, client, rules, fields)
 }
 
-// status returns a Status Forbidden with a message.
+// status returns a Status with reason Forbidden and a message.
 func status(message string) *metav1.Status {
 	return &metav1.Status{Status: metav1.StatusFailure, Message: message, Reason: metav1.StatusReasonForbidden,
 		Code: http.StatusForbidden}
@@ -143,8 +142,8 @@ func withVersion(t *testing.T, object, version string) string {
 	return string(out)
 }
 
-// A webhook configuration takes effect with the write that follows it, and so does its change
-// and its end.
+// TestWebhookConfigurationsTakeEffectAtOnce checks that creating, changing or deleting a webhook configuration takes
+// effect from the next write on.
 func TestWebhookConfigurationsTakeEffectAtOnce(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	deny := newHook(t, func(*admissionv1.AdmissionRequest, *unstructured.Unstructured) reply { return reply{deny: "no"} })
@@ -164,8 +163,8 @@ func TestWebhookConfigurationsTakeEffectAtOnce(t *testing.T) {
 	}
 }
 
-// Admission sees a delete that changes the object, and not one of an object that is being
-// deleted anyway.
+// TestWebhooksOfDeletes checks that admission sees a delete that changes the object, but not a delete of an object
+// whose deletion has already begun.
 func TestWebhooksOfDeletes(t *testing.T) {
 	const pods = "/api/v1/namespaces/default/pods"
 	for _, row := range []struct {
@@ -190,7 +189,7 @@ func TestWebhooksOfDeletes(t *testing.T) {
 				"resources":["pods","configmaps","namespaces"]}]`
 			h.must("POST", validatingWebhooks, "", configuration("v", hook.client(), rules, ""))
 			h.must("POST", row.path, "", row.body)
-			if row.name == "namespace" { // it stays, and keeps its finalizer, as long as it has objects
+			if row.name == "namespace" { // the Namespace keeps its finalizer while it has objects
 				h.must("POST", "/api/v1/namespaces/x/secrets", "", `{"metadata":{"name":"x","finalizers":["example.com/f"]}}`)
 			}
 			require.Less(t, h.ask("DELETE", row.target, "", "").Code, 300)
@@ -200,8 +199,8 @@ func TestWebhooksOfDeletes(t *testing.T) {
 	}
 }
 
-// Webhooks that reject everything do not stop the server: a custom resource is served, and
-// definitions end with their objects.
+// TestWebhooksDoNotSeeTheServer checks that webhooks that reject everything do not see the server's own writes: it
+// still serves a new custom resource, and deletes the objects of a deleted definition.
 func TestWebhooksDoNotSeeTheServer(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	deny := newHook(t, func(r *admissionv1.AdmissionRequest, _ *unstructured.Unstructured) reply {

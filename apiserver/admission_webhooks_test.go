@@ -21,7 +21,7 @@ import (
 
 func allow(*admissionv1.AdmissionRequest, *unstructured.Unstructured) reply { return reply{} }
 
-// Webhooks see each verb and subresource as those of kube-apiserver do.
+// TestWebhookRequests checks that webhooks get the same requests as from kube-apiserver, for each verb and subresource.
 func TestWebhookRequests(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -100,7 +100,7 @@ func TestWebhookRequests(t *testing.T) {
 
 func both(text string) []string { return []string{text, text} }
 
-// pod returns a Pod with more fields in its spec.
+// pod returns a Pod, with fields added to its spec.
 func pod(name, spec string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]%s}}`, name, spec)
 }
@@ -108,7 +108,8 @@ func pod(name, spec string) string {
 const deployment = `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},
 	"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`
 
-// What a mutating webhook changes gets defaults, has no owner, and is validated.
+// TestMutatingWebhook checks that the fields that a mutating webhook changes get defaults, have no owner, and are
+// validated.
 func TestMutatingWebhook(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	first := newHook(t, func(r *admissionv1.AdmissionRequest, obj *unstructured.Unstructured) reply {
@@ -167,7 +168,8 @@ func TestMutatingWebhook(t *testing.T) {
 	require.Equal(t, map[string]any{"replicas": int64(7)}, scale.Object["spec"])
 }
 
-// A custom resource that a webhook changed gets the defaults of its schema and is pruned.
+// TestMutatingWebhookOfCustomResource checks that a custom resource that a webhook has changed gets the defaults of its
+// schema and is pruned.
 func TestMutatingWebhookOfCustomResource(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", `{"metadata":{"name":"things.example.com"},"spec":{"group":"example.com",
@@ -189,7 +191,8 @@ func TestMutatingWebhookOfCustomResource(t *testing.T) {
 	require.Contains(t, message, "spec.a.c: Invalid value")
 }
 
-// Which webhooks are called is decided by rules, selectors, conditions and the match policy.
+// TestWhichWebhooksAreCalled checks that rules, selectors, conditions and the match policy decide which webhooks are
+// called.
 func TestWhichWebhooksAreCalled(t *testing.T) {
 	hook := newHook(t, func(*admissionv1.AdmissionRequest, *unstructured.Unstructured) reply { return reply{deny: "no"} })
 	autoscalersV2 := `[{"operations":["CREATE"],"apiGroups":["autoscaling"],"apiVersions":["v2"],` +
@@ -247,7 +250,7 @@ func TestWhichWebhooksAreCalled(t *testing.T) {
 	}
 }
 
-// A mutation at another version is converted back.
+// TestMutatingWebhookAtEquivalentVersion checks that the mutation of an object at another version is converted back.
 func TestMutatingWebhookAtEquivalentVersion(t *testing.T) {
 	h := newHost(t, apiserver.Options{Hooks: admission.Hooks{Convert: reverser{}}})
 	h.must("POST", crdPath, "", definition("v1", webhook))
@@ -271,7 +274,8 @@ func TestMutatingWebhookAtEquivalentVersion(t *testing.T) {
 	require.Equal(t, int64(50), spec["targetCPUUtilizationPercentage"])
 }
 
-// Webhooks that fail reject the write or are ignored, as their failurePolicy says.
+// TestWebhooksThatFail checks that failures of webhooks reject the write or are ignored, depending on the
+// failurePolicy.
 func TestWebhooksThatFail(t *testing.T) {
 	down := newHook(t, allow)
 	client := down.client()
@@ -314,8 +318,8 @@ func TestWebhooksThatFail(t *testing.T) {
 	}
 }
 
-// A webhook with reinvocationPolicy IfNeeded is called a second time if another one changed
-// the object after it, and so are the host's hooks.
+// TestReinvocation checks that a webhook with reinvocationPolicy IfNeeded, and the host's hooks, are called a second
+// time if a later webhook changed the object.
 func TestReinvocation(t *testing.T) {
 	for _, row := range []struct {
 		policy       string
@@ -353,7 +357,8 @@ func TestReinvocation(t *testing.T) {
 	}
 }
 
-// Hooks come before the webhooks of the same phase. Mutate is called again after a change.
+// TestHooksAndWebhooks checks that hooks run before the webhooks of the same phase, and that Mutate is called again
+// after a webhook has changed the object.
 func TestHooksAndWebhooks(t *testing.T) {
 	hook := newHook(t, func(_ *admissionv1.AdmissionRequest, obj *unstructured.Unstructured) reply {
 		if obj.GetAnnotations()["host"] == "" {
@@ -384,8 +389,8 @@ func TestHooksAndWebhooks(t *testing.T) {
 	h.must("POST", configMaps, "", `{"metadata":{"name":"m"}}`)
 }
 
-// A Service in a clientConfig is resolved by the host, or by its externalName. The certificate
-// is that of the Service's name.
+// TestWebhookServices checks that the host's ResolveService, or else the externalName, resolves a Service in a
+// clientConfig. The webhook's certificate must be valid for the name of the Service.
 func TestWebhookServices(t *testing.T) {
 	hook := newHook(t, func(*admissionv1.AdmissionRequest, *unstructured.Unstructured) reply { return reply{deny: "no"} })
 	at, err := url.Parse(hook.URL)
@@ -414,7 +419,8 @@ func TestWebhookServices(t *testing.T) {
 		"not s.default.svc", "it was reached")
 }
 
-// A webhook sees the deletes of what is in a Namespace, and can keep the Namespace.
+// TestWebhookKeepsNamespace checks that webhooks see the deletes of a Namespace's contents, and that the Namespace
+// exists while they reject them.
 func TestWebhookKeepsNamespace(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	hook := newHook(t, func(r *admissionv1.AdmissionRequest, _ *unstructured.Unstructured) reply {
@@ -433,8 +439,8 @@ func TestWebhookKeepsNamespace(t *testing.T) {
 	h.gone("/api/v1/namespaces/n")
 }
 
-// Configurations in the store take effect when a server starts; those that another server
-// writes take effect by a watch.
+// TestWebhookConfigurationsOfOthers checks that a server loads stored configurations at its start, and watches the
+// configurations that other servers write.
 func TestWebhookConfigurationsOfOthers(t *testing.T) {
 	store := newStore(t)
 	deny := newHook(t, func(*admissionv1.AdmissionRequest, *unstructured.Unstructured) reply { return reply{deny: "no"} })

@@ -43,7 +43,7 @@ rules:
 - level: RequestResponse
 `
 
-// TestAudit sends requests to a server with a policy, and looks at what is recorded of each.
+// TestAudit sends requests to a server with an audit policy, and checks the recorded events.
 func TestAudit(t *testing.T) {
 	rules, err := policy.LoadPolicyFromBytes([]byte(auditPolicy))
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestAudit(t *testing.T) {
 	require.EqualValues(t, http.StatusUnauthorized, sink.events[0].ResponseStatus.Code)
 }
 
-// TestAuditOfImpersonation checks that an event has both users.
+// TestAuditOfImpersonation checks that an event contains both users of an impersonation.
 func TestAuditOfImpersonation(t *testing.T) {
 	const all = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]"
 	rules, err := policy.LoadPolicyFromBytes([]byte(all))

@@ -106,9 +106,9 @@ func (b boundObjects) GetValidatingWebhookConfiguration(ctx context.Context, nam
 		"validatingwebhookconfigurations", "", name)
 }
 
-// newAuthenticator returns the authenticator of all requests: it knows the administrator's
-// token, ServiceAccount tokens, client certificates, and what options.Authenticator knows.
-// Authenticated users get the group system:authenticated.
+// newAuthenticator returns the authenticator of all requests. It accepts the administrator's token, the tokens of
+// Options.Users, ServiceAccount tokens, client certificates, and what options.Authenticator accepts. Authenticated
+// users get the group system:authenticated.
 func newAuthenticator(
 	options Options, accounts accounts, clientCAs *x509.CertPool,
 ) authenticator.Request {
@@ -130,7 +130,7 @@ func newAuthenticator(
 	}
 	known := group.NewAuthenticatedGroupAdder(requestunion.New(all...))
 	if options.Anonymous {
-		// Wrong credentials are an error: the request is not the anonymous user's.
+		// A request with wrong credentials fails; it does not become a request of the anonymous user.
 		return requestunion.NewFailOnError(known, anonymous.NewAuthenticator(nil))
 	}
 	return known
@@ -139,8 +139,8 @@ func newAuthenticator(
 // publicPaths are the paths that need no credentials.
 var publicPaths = []string{"/healthz", "/livez", "/readyz", "/version"}
 
-// onlyAuthenticated is the Authorizer of a server that lets anonymous requests in and has no other: it allows all to
-// users with credentials, and the public paths to everybody.
+// onlyAuthenticated is the Authorizer of a server that allows anonymous requests and has no other Authorizer: it allows
+// everything to users with credentials, and the public paths to everybody.
 func onlyAuthenticated(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser().GetName() != user.Anonymous || !a.IsResourceRequest() && a.IsReadOnly() &&
 		slices.Contains(publicPaths, a.GetPath()) {
@@ -149,7 +149,7 @@ func onlyAuthenticated(_ context.Context, a authorizer.Attributes) (authorizer.D
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// withToken authenticates the user who has a token. It compares in constant time.
+// withToken authenticates the user who sends a token. It compares tokens in constant time.
 func withToken(token, name string, groups ...string) authenticator.Token {
 	return authenticator.TokenFunc(func(_ context.Context, given string) (*authenticator.Response, bool, error) {
 		if subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {

@@ -40,15 +40,15 @@ import (
 	upstream "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// A grantReference decides what is forbidden by Kubernetes' own code, on the roles and bindings of a world: the filters
-// for authorization and impersonation, the storages that check against escalation, over a storage that stores nothing,
-// and the admission plugins for CertificateSigningRequests.
+// A grantReference decides which requests are forbidden. It runs Kubernetes' own code on the roles and bindings of a
+// world: the filters for authorization and impersonation, the REST storages that check for privilege escalation, over a
+// storage that stores nothing, and the admission plugins for CertificateSigningRequests.
 type grantReference struct {
 	world      *grantWorld
 	authorizer authorizer.Authorizer
 	rules      validation.AuthorizationRuleResolver
 	handler    http.Handler
-	isAllowed  bool // by authorization, in the last request
+	isAllowed  bool // whether authorization allowed the last request
 }
 
 func newGrantReference(w *grantWorld) *grantReference {
@@ -64,7 +64,7 @@ func newGrantReference(w *grantWorld) *grantReference {
 	return r
 }
 
-// forbids decides on a request of a user.
+// forbids reports whether a request of a user is forbidden.
 func (r *grantReference) forbids(q grantRequest, as grantUser) bool {
 	r.isAllowed = false
 	request := q.request()
@@ -75,7 +75,7 @@ func (r *grantReference) forbids(q grantRequest, as grantUser) bool {
 	return w.Code == http.StatusForbidden
 }
 
-// decision names the last decision: what it was about, and what decided.
+// decision describes the last decision: the kind of request, and the check that decided.
 func (r *grantReference) decision(q grantRequest, isForbidden bool) string {
 	about := "objects"
 	switch {
@@ -97,7 +97,7 @@ func (r *grantReference) decision(q grantRequest, isForbidden bool) string {
 	return about + ": not authorized"
 }
 
-// serve decides on an authorized request.
+// serve checks an authorized request for privilege escalation.
 func (r *grantReference) serve(w http.ResponseWriter, q *http.Request) {
 	r.isAllowed = true
 	if err := r.check(q); apierrors.IsForbidden(err) {
@@ -126,7 +126,7 @@ func (r *grantReference) check(q *http.Request) error {
 	return nil
 }
 
-// checkCreate is what an update or an apply needs that creates the object.
+// checkCreate checks for permission to create the object that an update or an apply creates.
 func (r *grantReference) checkCreate(ctx context.Context, info *apirequest.RequestInfo) error {
 	asker, _ := apirequest.UserFrom(ctx)
 	decision, _, _ := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
@@ -140,7 +140,8 @@ func (r *grantReference) checkCreate(ctx context.Context, info *apirequest.Reque
 		errors.New("cannot create"))
 }
 
-// unstored is the storage below the storages that check against escalation. It has the live object, if there is one.
+// unstored is the storage below the REST storages that check for privilege escalation. It has the live object, if one
+// exists.
 type unstored struct {
 	rest.StandardStorage
 	live, empty runtime.Object
@@ -168,7 +169,7 @@ func (s *unstored) Update(
 	return obj, s.live == nil, err
 }
 
-// checkGrant decides on a write of a role or binding.
+// checkGrant checks a write of a role or binding for privilege escalation.
 func (r *grantReference) checkGrant(ctx context.Context, info *apirequest.RequestInfo, body []byte) error {
 	inner := &unstored{create: func() error { return r.checkCreate(ctx, info) }}
 	var storage rest.CreaterUpdater
@@ -203,7 +204,7 @@ func (r *grantReference) checkGrant(ctx context.Context, info *apirequest.Reques
 	if live != nil {
 		live = live.DeepCopyObject()
 		stored, _ := meta.Accessor(live)
-		stored.SetUID("1") // an update does not have it, the result of an apply does
+		stored.SetUID("1") // the body of an update lacks the UID, the result of an apply has it
 		inner.live = internalGrant(live)
 	}
 	if err := json.Unmarshal(body, versioned); err != nil {
@@ -222,7 +223,8 @@ func (r *grantReference) checkGrant(ctx context.Context, info *apirequest.Reques
 	return err
 }
 
-// keepUnapplied adds to an applied object what the live one has beyond it: an apply removes nothing of others.
+// keepUnapplied adds to an applied object the fields of the live object that it lacks: an apply does not remove fields
+// of other managers.
 func keepUnapplied(applied, live runtime.Object) {
 	m, _ := meta.Accessor(applied)
 	kept, _ := meta.Accessor(live)
@@ -257,7 +259,7 @@ func internalGrant(versioned runtime.Object) runtime.Object {
 	return obj
 }
 
-// checkSigning decides on a write of a CertificateSigningRequest.
+// checkSigning checks a write of a CertificateSigningRequest.
 func (r *grantReference) checkSigning(ctx context.Context, info *apirequest.RequestInfo, body []byte) error {
 	versioned := &certificatesv1.CertificateSigningRequest{}
 	if err := json.Unmarshal(body, versioned); err != nil {

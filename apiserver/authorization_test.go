@@ -38,18 +38,20 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 )
 
-// grantServer is a server that is compared with Kubernetes' own decisions.
+// grantServer is a server whose decisions are compared with Kubernetes' own.
 type grantServer struct {
 	t       *testing.T
 	handler http.Handler
 	isStock bool
-	// world is the UID of all users: an impersonation that was allowed is remembered for 10 seconds, by the user.
+	// world is the UID of all users. Each world has another one, because the impersonation filter remembers an allowed
+	// impersonation by user for 10 seconds.
 	world string
 }
 
 // TestAuthorizationLikeKubernetes writes random roles and bindings to a server, sends random requests as random users,
-// and compares what is forbidden with what Kubernetes' authorizer, its checks against escalation and its admission
-// plugins decide on the same roles and bindings. SEEDS=1000:5000 writes 5,000 worlds. A kube-apiserver is compared with
+// and compares which are forbidden with the decisions of Kubernetes' code on the same roles and bindings: its
+// authorizer, its checks for privilege escalation and its admission plugins. SEEDS=1000:5000 writes 5,000 worlds. To
+// compare a kube-apiserver instead, run
 //
 //	go run ./hosts/kube-apiserver serve --rbac
 //	KUBE_APISERVER=URL KUBE_TOKEN=loopback go test ./apiserver -run TestAuthorizationLikeKubernetes
@@ -85,13 +87,13 @@ func TestAuthorizationLikeKubernetes(t *testing.T) {
 	require.GreaterOrEqual(t, len(decisions), 16, "kinds of decisions")
 }
 
-// newGrantServer returns a server of this package, or the one at KUBE_APISERVER.
+// newGrantServer returns a server of this package, or the server at KUBE_APISERVER.
 func newGrantServer(t *testing.T) *grantServer {
 	if text := os.Getenv("KUBE_APISERVER"); text != "" {
 		target, err := url.Parse(text)
 		require.NoError(t, err)
 		proxy := httputil.NewSingleHostReverseProxy(target)
-		proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // on loopback
+		proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // only on loopback
 		return &grantServer{t: t, handler: proxy, isStock: true}
 	}
 	store := newStore(t)
@@ -108,7 +110,7 @@ func newGrantServer(t *testing.T) *grantServer {
 	return &grantServer{t: t, handler: h.Server}
 }
 
-// A grantRequest is a request. It is a dry run if it writes.
+// A grantRequest is a request. A request that writes is a dry run.
 type grantRequest struct {
 	method, path, contentType string
 	body                      any
@@ -139,7 +141,7 @@ func (q grantRequest) request() *http.Request {
 	return r
 }
 
-// send sends a request. A kube-apiserver has none of the users: the administrator impersonates them.
+// send sends a request. A kube-apiserver does not know the users, so the administrator impersonates them.
 func (s *grantServer) send(q grantRequest, as grantUser) (int, string) {
 	r := q.request()
 	switch {
@@ -167,7 +169,7 @@ func (s *grantServer) token() string {
 	return "token"
 }
 
-// must sends a request of the administrator, and decodes the response into out, if it is not nil.
+// must sends a request of the administrator and, if out is not nil, decodes the response into out.
 func (s *grantServer) must(method, path string, body, out any) {
 	s.t.Helper()
 	code, text := s.send(grantRequest{method: method, path: path, body: body}, grantUser{})
@@ -179,7 +181,8 @@ func (s *grantServer) must(method, path string, body, out any) {
 
 const grantAPI = "/apis/rbac.authorization.k8s.io/v1/"
 
-// begin creates what requests are about, unless it exists, and returns a world of the roles and bindings of the server.
+// begin creates the objects of the requests, unless they exist, and returns a world with the server's roles and
+// bindings.
 func (s *grantServer) begin() *grantWorld {
 	create := func(path string, obj map[string]any) {
 		code, text := s.send(grantRequest{method: "POST", path: path, body: obj}, grantUser{})
@@ -236,14 +239,14 @@ func (s *grantServer) change(w *grantWorld) {
 	}
 }
 
-// changeGrant replaces an object, or deletes it.
+// changeGrant deletes and recreates an object, or only deletes it.
 func changeGrant[K comparable, T metav1.Object](s *grantServer, all map[K]T, _ K, plural string, obj T, isDelete bool) {
 	var key any = obj.GetName()
 	path := grantAPI + plural
 	if namespace := obj.GetNamespace(); namespace != "" {
 		key, path = [2]string{namespace, obj.GetName()}, grantAPI+"namespaces/"+namespace+"/"+plural
 	}
-	if _, exists := all[key.(K)]; exists { // anew, since the role of a binding can't be changed
+	if _, exists := all[key.(K)]; exists { // an update can't change the role of a binding
 		s.must("DELETE", path+"/"+obj.GetName(), nil, nil)
 		delete(all, key.(K))
 	}
@@ -254,8 +257,9 @@ func changeGrant[K comparable, T metav1.Object](s *grantServer, all map[K]T, _ K
 	all[key.(K)] = obj
 }
 
-// settle waits until a kube-apiserver has seen the roles and bindings of a world, of which those of the seed are the
-// last. There is no controller beside it: its aggregated rules are written here.
+// settle waits until a kube-apiserver has seen the roles and bindings of a world: it writes a role and a binding that
+// only this seed has, and waits for them. No controller runs beside the kube-apiserver, so settle also writes the
+// aggregated rules.
 func (s *grantServer) settle(w *grantWorld, seed uint64) {
 	if !s.isStock {
 		return
@@ -295,14 +299,14 @@ func (s *grantServer) settle(w *grantWorld, seed uint64) {
 	}
 }
 
-// ask asks for a decision.
+// ask returns whether the server allows what a SubjectAccessReview describes.
 func (s *grantServer) ask(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	review := authorizationv1.SubjectAccessReview{Spec: spec}
 	s.must("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review, &review)
 	return review.Status.Allowed
 }
 
-// review compares the answer to a SubjectAccessReview about random attributes.
+// review compares the response to a SubjectAccessReview with random attributes.
 func (s *grantServer) review(w *grantWorld, reference *grantReference, seed uint64) {
 	as, attributes := w.randomUser(), w.randomAttributes()
 	attributes.User = &user.DefaultInfo{Name: as.name, Groups: as.groups}
@@ -365,8 +369,8 @@ func signingRequest(name, signer string, organizations ...string) map[string]any
 	}
 }
 
-// randomRequest returns a random request. Writes are dry runs. A kube-apiserver gets no impersonation, with which the
-// administrator sends all requests.
+// randomRequest returns a random request. Writes are dry runs. A request to a kube-apiserver does not impersonate a
+// random user, because the administrator already impersonates its user.
 func (w *grantWorld) randomRequest(isStock bool) grantRequest {
 	switch w.random.IntN(8) {
 	case 0:
@@ -385,14 +389,14 @@ func (w *grantWorld) randomRequest(isStock bool) grantRequest {
 	return w.randomResource()
 }
 
-// grantServed are the resources of requests that are no grants, with the kind of those that are applied.
+// grantServed are the resources of requests that do not write RBAC objects; kind is set for resources that are applied.
 var grantServed = []struct{ path, plural, kind string }{
 	{"/api/v1", "configmaps", "ConfigMap"}, {"/api/v1", "secrets", "Secret"}, {"/api/v1", "pods", ""},
 	{"/api/v1", "serviceaccounts", "ServiceAccount"}, {"/apis/apps/v1", "deployments", ""}, {"/api/v1", "nodes", ""},
 	{"/api/v1", "namespaces", ""},
 }
 
-// randomResource returns a request for objects, or a subresource.
+// randomResource returns a random request for objects or a subresource.
 func (w *grantWorld) randomResource() grantRequest {
 	r := pick(w.random, grantServed)
 	path := r.path + "/namespaces/" + pick(w.random, grantNamespaces) + "/" + r.plural
@@ -406,7 +410,7 @@ func (w *grantWorld) randomResource() grantRequest {
 		return grantRequest{method: "GET", path: path + "/" + name}
 	case 1:
 		if w.random.IntN(2) == 0 {
-			path = r.path + "/" + r.plural // of all namespaces
+			path = r.path + "/" + r.plural // across all namespaces
 		}
 		return grantRequest{method: "GET", path: path}
 	case 2:
@@ -417,7 +421,7 @@ func (w *grantWorld) randomResource() grantRequest {
 			body: map[string]any{"metadata": map[string]any{"name": name}}}
 	case 4:
 		if isCluster {
-			break // the namespaces of other tests
+			break // it would list the namespaces of other tests
 		}
 		return grantRequest{method: "DELETE", path: path + "/" + name + "?dryRun=All"}
 	case 5:
@@ -443,7 +447,7 @@ func (w *grantWorld) randomResource() grantRequest {
 	return grantRequest{method: "GET", path: path + "/" + name + "/" + sub}
 }
 
-// randomGrant returns a write of a role or binding.
+// randomGrant returns a random write of a role or binding.
 func (w *grantWorld) randomGrant() grantRequest {
 	obj := []metav1.Object{w.randomRole(), w.randomClusterRole(), w.randomRoleBinding(),
 		w.randomClusterRoleBinding()}[w.random.IntN(4)]
@@ -463,7 +467,7 @@ func (w *grantWorld) randomGrant() grantRequest {
 		contentType: applyPatch, body: obj}
 }
 
-// randomSigning returns a create, an approval or a signature of a CertificateSigningRequest.
+// randomSigning returns a request that creates, approves or signs a CertificateSigningRequest.
 func (w *grantWorld) randomSigning() grantRequest {
 	signer := pick(w.random, grantSigners)
 	name := nameOfSigner(signer)
@@ -483,7 +487,7 @@ func (w *grantWorld) randomSigning() grantRequest {
 	return grantRequest{method: "PUT", path: csrPath + "/" + name + "/status?dryRun=All", body: csr}
 }
 
-// randomImpersonation returns the headers of an impersonation.
+// randomImpersonation returns random headers of an impersonation.
 func (w *grantWorld) randomImpersonation() http.Header {
 	h := http.Header{"Impersonate-User": {pick(w.random, grantUsers)}}
 	if w.random.IntN(2) == 0 {

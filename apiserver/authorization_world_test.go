@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A grantWorld is the RBAC objects of a server, by namespace and name, as they were written. It implements what
-// Kubernetes' authorizer reads them by.
+// A grantWorld contains the RBAC objects of a server, by namespace and name, as they were written. It implements the
+// interfaces with which Kubernetes' authorizer reads them.
 type grantWorld struct {
 	random              *rand.Rand
 	roles               map[[2]string]*rbacv1.Role
@@ -45,7 +45,8 @@ func (w *grantWorld) GetClusterRole(_ context.Context, name string) (*rbacv1.Clu
 	return &out, nil
 }
 
-// aggregated is the naive twin of what the server stores: a role selects only roles before it, see randomClusterRole.
+// aggregated is the naive twin of the server's aggregation. It terminates because a role selects only roles before it,
+// see randomClusterRole.
 func (w *grantWorld) aggregated(r *rbacv1.ClusterRole) (rules []rbacv1.PolicyRule) {
 	if r.AggregationRule == nil {
 		return r.Rules
@@ -76,12 +77,12 @@ func (w *grantWorld) ListClusterRoleBindings(context.Context) (out []*rbacv1.Clu
 	return out, nil
 }
 
-// What random rules, subjects and requests are made of.
+// Parts of random rules, subjects and requests.
 var (
 	grantVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind",
 		"escalate", "impersonate", "approve", "sign", "*"}
 	grantGroups = []string{"", "apps", rbacv1.GroupName, "certificates.k8s.io", "authentication.k8s.io", "*"}
-	// grantResources are by group.
+	// grantResources are the resources of each group.
 	grantResources = map[string][]string{
 		"": {"pods", "pods/log", "pods/eviction", "configmaps", "secrets", "namespaces", "nodes", "nodes/status",
 			"serviceaccounts", "serviceaccounts/token", "users", "groups"},
@@ -91,7 +92,7 @@ var (
 		"authentication.k8s.io": {"userextras/scope", "uids"},
 		"*":                     {"*", "*/scale", "*/status", "pods", "roles"},
 	}
-	// grantRules are rules whose parts go together.
+	// grantRules are rules whose verbs, groups and resources fit together.
 	grantRules = []rbacv1.PolicyRule{
 		{Verbs: []string{"create", "update", "patch", "bind", "escalate", "*"}, APIGroups: []string{rbacv1.GroupName},
 			Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings", "*"}},
@@ -100,7 +101,7 @@ var (
 				"certificatesigningrequests/status", "signers", "*"}},
 		{Verbs: []string{"impersonate"}, APIGroups: []string{"", "authentication.k8s.io"},
 			Resources: []string{"users", "groups", "serviceaccounts", "uids", "userextras/scope", "*"}},
-		// constrained impersonation: of somebody, and for a verb
+		// constrained impersonation: permission to impersonate a user, and to impersonate for a verb
 		{Verbs: []string{"impersonate:user-info", "impersonate:serviceaccount"}, APIGroups: []string{"authentication.k8s.io"},
 			Resources: []string{"users", "groups", "serviceaccounts", "uids", "userextras/scope", "*"}},
 		{Verbs: []string{"impersonate-on:user-info:get", "impersonate-on:user-info:list", "impersonate-on:user-info:patch",
@@ -126,7 +127,7 @@ func some[T any](random *rand.Rand, from []T) (out []T) {
 	return out
 }
 
-// rules returns random rules; of paths only for ClusterRoles.
+// rules returns random rules. Only ClusterRoles have rules for paths.
 func (w *grantWorld) rules(ofPaths bool) (rules []rbacv1.PolicyRule) {
 	for range w.random.IntN(4) {
 		if ofPaths && w.random.IntN(6) == 0 {
@@ -232,7 +233,7 @@ func (w *grantWorld) randomClusterRoleBinding() *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// A grantUser is who sends a request.
+// A grantUser is the user of a request.
 type grantUser struct {
 	name   string
 	groups []string

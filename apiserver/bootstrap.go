@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// bootstrap creates the objects that kube-apiserver creates itself, as far as the options want them.
+// bootstrap creates the sets of kube-apiserver's own objects that the options select.
 func (s *Server) bootstrap(ctx context.Context) error {
 	wanted := s.options.Bootstrap
 	own := bootstrap.Own{
@@ -44,7 +44,8 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// createBootstrapSet creates the objects of a set that do not exist, and gives its endpoints this server's address.
+// createBootstrapSet creates the objects of a set that do not exist, and writes this server's address to their
+// endpoints.
 func (s *Server) createBootstrapSet(ctx context.Context, own bootstrap.Own, set string) error {
 	objects, err := own.Objects(set)
 	if err != nil {
@@ -64,9 +65,10 @@ func (s *Server) createBootstrapSet(ctx context.Context, own bootstrap.Own, set 
 	return nil
 }
 
-// createShared creates an object that other servers of the store create, too. A server allocates the cluster IP of a
-// Service before it stores the Service, so createShared waits for the other server. If that was killed in between, the
-// cluster IP stays allocated and the Service can't be created, which is logged.
+// createShared creates an object that other servers of the same store create too. A server allocates the cluster IP of
+// a Service before it stores the Service, so the create is invalid while another server is between both steps:
+// createShared retries it. If the other server was killed between both steps, the cluster IP stays allocated and the
+// Service can't be created, which is logged.
 func (s *Server) createShared(ctx context.Context, obj *unstructured.Unstructured) error {
 	var last error
 	create := func(ctx context.Context) (bool, error) {
@@ -81,7 +83,7 @@ func (s *Server) createShared(ctx context.Context, obj *unstructured.Unstructure
 	return last
 }
 
-// takeEndpoint gives an object the endpoints of this server, which another server may have written before.
+// takeEndpoint replaces the endpoints in an object, which another server may have written, by this server's endpoints.
 func (s *Server) takeEndpoint(ctx context.Context, obj *unstructured.Unstructured) error {
 	r := s.tables.Table().ResourceOf(obj.GroupVersionKind())
 	wanted := func(live runtime.Object) error {

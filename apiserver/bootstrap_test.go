@@ -34,11 +34,11 @@ func pathOf(obj *unstructured.Unstructured) string {
 	return path + plural.Resource + "/" + obj.GetName()
 }
 
-// advertised is an address for documentation, because endpoints can't have a loopback address.
+// advertised is an address from the range for documentation: endpoints can't have loopback addresses.
 var advertised = netip.MustParseAddr("192.0.2.7")
 
-// Recorded objects are valid, and stored in the form that this server stores: an update that
-// changes nothing writes nothing.
+// TestBootstrap checks that recorded objects are valid, and that the server stores them in its own form: an update that
+// changes nothing is not stored.
 func TestBootstrap(t *testing.T) {
 	h := newHost(t, apiserver.Options{Bootstrap: apiserver.BootstrapAll(), AdvertiseAddress: advertised})
 	count := map[string]int{}
@@ -66,7 +66,7 @@ func TestBootstrap(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, none.ask("GET", "/api/v1/namespaces/default/services/kubernetes", "", "").Code)
 }
 
-// The endpoint is that of the server that runs; the rest stays as it was left.
+// TestBootstrapAgain checks that a restart updates the endpoint, and does not change other objects of the bootstrap.
 func TestBootstrapAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	var uids, addresses []string
@@ -101,15 +101,16 @@ func TestBootstrapAgain(t *testing.T) {
 	require.NotEqual(t, addresses[0], addresses[1])
 }
 
-// TestBootstrapOfNetworks: the Service has the first address of the range of cluster IPs and the port of the server.
-// Endpoints can't have loopback addresses, so there are none then, as on kube-apiserver.
+// TestBootstrapOfNetworks checks that the Service has the first address of the range of cluster IPs, and the port of
+// the server. If the server listens on loopback only, there are no endpoints, as on kube-apiserver, because endpoints
+// can't have loopback addresses.
 func TestBootstrapOfNetworks(t *testing.T) {
 	for name, test := range map[string]struct {
-		network, advertised string // of the options
+		network, advertised string // options
 		clusterIP           string
 		family              corev1.IPFamily
-		endpoint            string // "" without endpoints
-		pattern             string // of the cluster IP of another Service
+		endpoint            string // "" if there are no endpoints
+		pattern             string // for the cluster IP of another Service
 	}{
 		"the default": {
 			clusterIP: "10.96.0.1", family: corev1.IPv4Protocol, pattern: `^10\.(9[6-9]|10\d|11[01])\.`,

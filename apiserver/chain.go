@@ -28,7 +28,7 @@ var requestInfos = &apirequest.RequestInfoFactory{
 	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// tolerant resolves paths that can't be parsed, such as /api/v1/watch/, to no resource: they are not found.
+// tolerant treats paths that can't be parsed, such as /api/v1/watch/, as paths without a resource, which are not found.
 type tolerant struct{}
 
 func (tolerant) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo, error) {
@@ -44,13 +44,13 @@ var isLongRunning = genericfilters.BasicLongRunningRequestCheck(
 	sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 
 // chain returns the handler of all requests. It has the filters of k8s.io/apiserver, in the order of kube-apiserver.
-// The last one here is called first. paths serves what is not a resource.
+// The last filter in this function is called first. paths serves all paths that are not resources.
 func (s *Server) chain(authn authenticator.Request, paths http.Handler) http.Handler {
 	codecs, sink, policy := builtin.Codecs(), s.options.Audit.Sink, s.options.Audit.Policy
 	h := s.serve(paths)
 	h = filters.WithAuthorization(h, s.options.Authorizer, codecs)
 	h = impersonation.WithConstrainedImpersonation(h, s.options.Authorizer, codecs)
-	// The limits of requests are the server's own; this only feeds metrics.
+	// withLimits limits the requests; this filter only feeds metrics.
 	h = genericfilters.WithMaxInFlightLimit(h, s.options.Limits.Requests, s.options.Limits.Requests, isLongRunning)
 	h = s.withLimits(h)
 	h = filters.WithAudit(h, sink, policy, isLongRunning)
@@ -65,7 +65,7 @@ func (s *Server) chain(authn authenticator.Request, paths http.Handler) http.Han
 	return filters.WithAuditInit(h)
 }
 
-// withLimits limits requests; see enter.
+// withLimits limits requests; see Server.enter.
 func (s *Server) withLimits(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, _ := apirequest.RequestInfoFrom(r.Context())
@@ -79,7 +79,7 @@ func (s *Server) withLimits(next http.Handler) http.Handler {
 	})
 }
 
-// withRecovery recovers from panics; see recoverPanic.
+// withRecovery recovers from panics; see Server.recoverPanic.
 func (s *Server) withRecovery(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(plain http.ResponseWriter, r *http.Request) {
 		w := &startedWriter{ResponseWriter: plain}
@@ -103,10 +103,10 @@ func (s *Server) serve(paths http.Handler) http.Handler {
 
 // Audit records requests as kube-apiserver does, in events of audit.k8s.io. The zero Audit records nothing.
 type Audit struct {
-	// Policy decides what is recorded of a request. That of a policy file is
-	// policy.NewPolicyRuleEvaluator of k8s.io/apiserver/pkg/audit/policy.
+	// Policy decides what is recorded about a request. policy.NewPolicyRuleEvaluator of k8s.io/apiserver/pkg/audit/policy
+	// makes one from the content of a policy file.
 	Policy audit.PolicyRuleEvaluator
-	// Sink gets the events, several at a time if requests end at the same time. A log is NewBackend of
+	// Sink gets the events, concurrently if requests end at the same time. To write a log, use NewBackend of
 	// k8s.io/apiserver/plugin/pkg/audit/log.
 	Sink audit.Sink
 }
@@ -126,7 +126,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *apirequest.
 	}
 	places, until := s.requests, time.Now().Add(limits.Request+limits.Write)
 	if isWatch := info.IsResourceRequest && isLongRunning(r, info); isWatch {
-		places, until = s.watches, time.Time{} // each event has its own
+		places, until = s.watches, time.Time{} // each watch event has its own deadline
 	}
 	body := r.ContentLength
 	if body < 0 {
@@ -141,14 +141,14 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *apirequest.
 	if r.Body != nil {
 		r.Body = http.MaxBytesReader(w, r.Body, limits.Body)
 	}
-	// ResponseWriters without deadlines return an error, which does not matter. A deadline
-	// applies to later requests of the connection too, so each request sets its own.
+	// ResponseWriters that do not support deadlines return an error, which does not matter. A deadline also applies to
+	// later requests of the connection, so each request sets its own.
 	_ = http.NewResponseController(w).SetWriteDeadline(until)
 	return leave, nil
 }
 
-// recoverPanic recovers from a panic of a request, for example in an admission hook: it logs
-// it and responds with 500. A response that was started is aborted.
+// recoverPanic recovers from a panic in a request, for example in an admission hook: it logs the panic and responds
+// with 500. It aborts a response that has started.
 func (s *Server) recoverPanic(w *startedWriter, r *http.Request) {
 	p := recover()
 	if p == nil {
@@ -162,11 +162,11 @@ func (s *Server) recoverPanic(w *startedWriter, r *http.Request) {
 	if w.code != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	reason, _, _ := strings.Cut(fmt.Sprint(p), "\n") // what follows is a stack
+	reason, _, _ := strings.Cut(fmt.Sprint(p), "\n") // the other lines are the stack
 	response.Error(w, r, apierrors.NewInternalError(errors.New("the request made the server panic: "+reason)))
 }
 
-// startedWriter records whether the response was started, and its code.
+// startedWriter records whether the response has started, and its code.
 type startedWriter struct {
 	http.ResponseWriter
 	code int // 0: not started
@@ -186,10 +186,10 @@ func (w *startedWriter) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// Flush sends what is written.
+// Flush sends the buffered data.
 func (w *startedWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
-// CloseNotify implements http.CloseNotifier, which the wrappers of k8s.io/apiserver ask for. Nobody uses the channel:
+// CloseNotify implements http.CloseNotifier, which the wrappers of k8s.io/apiserver require. Nothing uses the channel:
 // the context of a request ends when its connection does.
 func (w *startedWriter) CloseNotify() <-chan bool { return nil }
 

@@ -20,8 +20,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// Default roles that aggregate others grant what they aggregate, and no more: who may create RoleBindings can't bind
-// them, and who holds one may grant what it has.
+// TestAggregatedRolesDoNotEscalate checks that default roles that aggregate other roles grant exactly the aggregated
+// rules: permission to create RoleBindings is not enough to bind these roles, and a user with such a role may grant its
+// rules.
 func TestAggregatedRolesDoNotEscalate(t *testing.T) {
 	server := guarded(t)
 	send := func(want int, token, method, path, body string) {
@@ -46,8 +47,8 @@ func TestAggregatedRolesDoNotEscalate(t *testing.T) {
 	send(403, "nobody", "POST", grants+"roles", roleOf("nodes", "get", "nodes"))
 }
 
-// A ClusterRole with an aggregationRule has the rules of the roles that it selects when their write is answered, and
-// they are the controller's.
+// TestAggregatedRules checks that a ClusterRole with an aggregationRule has the rules of the selected roles when the
+// server has responded to a write of these roles, and that the aggregation controller owns the rules.
 func TestAggregatedRules(t *testing.T) {
 	client, err := kubernetes.NewForConfig(newHost(t, apiserver.Options{}).LoopbackConfig())
 	require.NoError(t, err)
@@ -100,8 +101,8 @@ func clusterRole(name string, labels map[string]string, selects string, verbs ..
 	return role
 }
 
-// TestAggregationLikeTheController writes random roles to a server that aggregates, and to one beside which Kubernetes'
-// controller runs. Their rules come to be the same.
+// TestAggregationLikeTheController writes random roles to a server that aggregates them, and to a server beside which
+// Kubernetes' controller runs. Both end with the same rules.
 func TestAggregationLikeTheController(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -122,7 +123,8 @@ func TestAggregationLikeTheController(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		writeRandomRole(t, random, clients)
-		// The controller creates a role that was deleted before it saw that. So it has to catch up.
+		// The controller may recreate a role that was deleted before it saw the deletion, so the test waits until it has
+		// caught up.
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
 			require.Equal(c, rulesOf(t, clients[1]), rulesOf(t, clients[0]))
 		}, time.Minute, time.Millisecond)
@@ -140,8 +142,8 @@ func rulesOf(t *testing.T, client kubernetes.Interface) map[string]string {
 	return rules
 }
 
-// writeRandomRole creates, replaces or deletes one of ten roles. A role selects those before it that have its label, so
-// that rules do not go in circles, in which their order is left to chance.
+// writeRandomRole creates, replaces or deletes one of ten roles. A role selects only roles before it, by label, so that
+// aggregation has no cycles, in which the order of rules would be random.
 func writeRandomRole(t *testing.T, random *rand.Rand, clients [2]kubernetes.Interface) {
 	i := random.IntN(10)
 	labels, selects := map[string]string{}, ""
@@ -152,7 +154,7 @@ func writeRandomRole(t *testing.T, random *rand.Rand, clients [2]kubernetes.Inte
 	}
 	verbs := []string{"get", "list", "watch", "create"}[random.IntN(4):]
 	if random.IntN(2) == 0 {
-		// Whether rules of its own stay depends on when the controller comes by.
+		// Without rules of its own, because it depends on the controller's timing whether they survive.
 		selects, verbs = fmt.Sprint("l", i), nil
 	}
 	role := clusterRole(fmt.Sprint("r", i), labels, selects, verbs...)

@@ -14,8 +14,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// Responses to exec, attach, portforward and proxy are recorded: apiserver/testdata/rest/connect.json. This is what
-// admission sees of them. Those to log are in apiserver/testdata/rest/log.json; admission sees none of them.
+// The responses to exec, attach, portforward and proxy are recorded in apiserver/testdata/rest/connect.json. These
+// tests check the requests to admission. The responses to log are recorded in apiserver/testdata/rest/log.json;
+// admission does not see log requests.
 
 // connectOnly is a rule for CONNECT.
 const connectOnly = `[{"operations":["CONNECT"],"apiGroups":[""],"apiVersions":["v1"],"resources":["*/*"]}]`
@@ -91,7 +92,7 @@ func orNull(data []byte) string {
 	return string(data)
 }
 
-// A mutating webhook changes the options that are used.
+// TestMutatingWebhookForConnect checks that a mutating webhook can change the options of a connection.
 func TestMutatingWebhookForConnect(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", "/api/v1/namespaces/default/pods", "", pod("p", ""))
@@ -104,7 +105,8 @@ func TestMutatingWebhookForConnect(t *testing.T) {
 	require.Len(t, hook.requests(), 1)
 }
 
-// A stream needs the permission to create it, whatever the method. A proxy needs that of its method.
+// TestPermissionToConnect checks that a stream needs permission to create the subresource, with any method. A proxy
+// request needs permission for the verb of its method.
 func TestPermissionToConnect(t *testing.T) {
 	h := newHost(t, apiserver.Options{Authorizer: authorizer.AuthorizerFunc(
 		func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

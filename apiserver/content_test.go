@@ -14,8 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestErrorsAsAccepted: errors are encoded as the client accepts, wherever a request fails, and in indented JSON if it
-// accepts nothing that is served. These are the responses of kube-apiserver v1.37.2.
+// TestErrorsAsAccepted checks that errors are encoded as the Accept header asks, wherever a request fails, and in
+// indented JSON if the client accepts no served media type. kube-apiserver v1.37.2 has the same responses.
 func TestErrorsAsAccepted(t *testing.T) {
 	const (
 		missing  = "/api/v1/namespaces/default/configmaps/missing"
@@ -54,7 +54,7 @@ func TestErrorsAsAccepted(t *testing.T) {
 	}
 }
 
-// AllowUnconditionalUpdate depends on the kind.
+// TestUpdateWithoutVersion checks that AllowUnconditionalUpdate depends on the kind.
 func TestUpdateWithoutVersion(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -110,8 +110,8 @@ func TestUpdateWithoutVersion(t *testing.T) {
 	}
 }
 
-// A create with a resourceVersion is rejected, by the storage, so that a dry run of it is not; an apply that creates an
-// object may have one.
+// TestVersionOfANewObject checks that the storage rejects a create with a resourceVersion, so that a dry run of this
+// create succeeds. An apply that creates an object may have a resourceVersion.
 func TestVersionOfANewObject(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	body := func(name, version string) string {
@@ -137,7 +137,7 @@ func TestVersionOfANewObject(t *testing.T) {
 		body("c", "7")), "has been modified")
 }
 
-// TestKubernetesVersion: /version is that of the embedded documents and the Go types.
+// TestKubernetesVersion checks that /version has the version of the embedded documents and the Go types.
 func TestKubernetesVersion(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	w := h.ask("GET", "/version", "", "")

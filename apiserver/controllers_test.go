@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// With controllers beside the server, deletions wait for the garbage collector as they say.
+// TestPropagation checks that, with controllers beside the server, deletions wait for the garbage collector as their
+// propagation policy asks.
 func TestPropagation(t *testing.T) {
 	const maps = "/api/v1/namespaces/default/configmaps"
 	const jobs = "/apis/batch/v1/namespaces/default/jobs"
@@ -17,7 +18,7 @@ func TestPropagation(t *testing.T) {
 	held := `{"metadata":{"name":"o","finalizers":["a.b/c","orphan"]}}`
 	for _, row := range []struct {
 		name, why, path, body, options string
-		finalizers                     []string // nil: it is deleted
+		finalizers                     []string // nil: the object is deleted
 	}{
 		{"no policy", "dependents are deleted in the background", maps, configMap("o", ""), `{}`, nil},
 		{"background", "nothing waits", maps, configMap("o", ""), `{"propagationPolicy":"Background"}`, nil},
@@ -74,7 +75,7 @@ func TestProtectionOfVolumes(t *testing.T) {
 	}
 }
 
-// The contents of a Namespace are the controllers' to delete, and so is its finalizer.
+// TestNamespaceWithControllers checks that the server leaves a Namespace's contents and finalizer to the controllers.
 func TestNamespaceWithControllers(t *testing.T) {
 	h := newHost(t, apiserver.Options{Controllers: true})
 	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)

@@ -20,8 +20,8 @@ import (
 
 const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// definition returns a CustomResourceDefinition for widgets.example.com with two versions and
-// the given storage version.
+// definition returns a CustomResourceDefinition for widgets.example.com with two versions; stored is the storage
+// version.
 func definition(stored, conversion string) string {
 	version := func(name string) string {
 		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%v,"subresources":{"status":{},
@@ -50,8 +50,8 @@ func spec(u *unstructured.Unstructured, name string) any {
 	return v
 }
 
-// A custom resource is served at all versions as soon as the client has the response for its
-// definition, until the definition is deleted.
+// TestDefinitionLifecycle checks that a custom resource is served at all its versions from the response to the create
+// of its definition until the definition is deleted.
 func TestDefinitionLifecycle(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.refused(http.StatusNotFound, "GET", widgetsV1, "", "")
@@ -105,7 +105,7 @@ func TestDefinitionLifecycle(t *testing.T) {
 }
 
 // TestWatchOfChangedDefinition checks that a watch of custom resources ends when their definition changes or is
-// deleted: it would send objects as the old definition had them.
+// deleted: it would send objects by the old definition.
 func TestWatchOfChangedDefinition(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	ended := func(events <-chan event) {
@@ -141,7 +141,7 @@ func TestWatchOfChangedDefinition(t *testing.T) {
 	ended(events)
 }
 
-// Invalid CustomResourceDefinitions are rejected.
+// TestDefinitionInvalid checks that invalid CustomResourceDefinitions are rejected.
 func TestDefinitionInvalid(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	message := h.refused(http.StatusUnprocessableEntity, "POST", crdPath, "", `{"metadata":{"name":"widgets.example.com"},
@@ -152,7 +152,7 @@ func TestDefinitionInvalid(t *testing.T) {
 	require.Contains(t, message, "openAPIV3Schema.properties[spec].type: Required value")
 }
 
-// Of two definitions with the same names the second one is not served.
+// TestDefinitionNamesTaken checks that the second of two definitions with the same names is not served.
 func TestDefinitionNamesTaken(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -193,7 +193,7 @@ func (r reverser) Convert(_ *apiextensionsv1.CustomResourceDefinition, objects [
 	return objects, nil
 }
 
-// The host's Converter replaces the conversion webhook.
+// TestConversion checks that the host's Converter replaces the conversion webhook.
 func TestConversion(t *testing.T) {
 	store := newStore(t)
 	h := newHost(t, apiserver.Options{Store: store, Hooks: admission.Hooks{Convert: reverser{}}})
@@ -215,7 +215,7 @@ func TestConversion(t *testing.T) {
 	broken.must("GET", widgetsV1+"/w", "", "")
 }
 
-// An apply to the scale subresource of a custom resource works as for built-in ones.
+// TestCustomScale checks that an apply to the scale subresource works for custom resources as for built-in ones.
 func TestCustomScale(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -234,7 +234,8 @@ func TestCustomScale(t *testing.T) {
 	require.Equal(t, map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}, owner["fieldsV1"])
 }
 
-// Two servers with the same store serve each other's CustomResourceDefinitions.
+// TestDefinitionOfAnotherServer checks that two servers with the same store serve each other's
+// CustomResourceDefinitions.
 func TestDefinitionOfAnotherServer(t *testing.T) {
 	store := newStore(t)
 	a, b := newHost(t, apiserver.Options{Store: store}), newHost(t, apiserver.Options{Store: store})
@@ -246,7 +247,7 @@ func TestDefinitionOfAnotherServer(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// Clients of a deprecated version get a warning that names the replacement.
+// TestDeprecatedVersion checks that clients of a deprecated version get a warning that names the replacement.
 func TestDeprecatedVersion(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", strings.Replace(definition("v2", none), `"name":"v1",`, `"name":"v1","deprecated":true,`,
@@ -258,7 +259,7 @@ func TestDeprecatedVersion(t *testing.T) {
 	require.Contains(t, warned("/api/v1/endpoints"), "v1 Endpoints is deprecated")
 }
 
-// TestMetadataOfUpdates: metadata that a create would refuse is refused in an update too.
+// TestMetadataOfUpdates checks that an update rejects metadata that a create would reject.
 func TestMetadataOfUpdates(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", gateDefinition)
@@ -267,8 +268,7 @@ func TestMetadataOfUpdates(t *testing.T) {
 	require.Contains(t, text, "metadata.labels")
 }
 
-// gates are custom resources with a default within status, like Gateways of
-// gateway.networking.k8s.io.
+// gates are custom resources with a default in status, like Gateways of gateway.networking.k8s.io.
 const (
 	gates          = "/apis/example.com/v1/namespaces/default/gates"
 	gateDefinition = `{"metadata":{"name":"gates.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
@@ -293,9 +293,8 @@ func requireStatus(t *testing.T, want string, u *unstructured.Unstructured, why 
 	require.JSONEq(t, want, string(got), why)
 }
 
-// Defaults are set when an object is read from storage, and responses to writes have them too:
-// the status of a new object, which the client can't write, has its defaults in every
-// response.
+// TestDefaultsInStatus checks that defaults are set when an object is read from storage, and in responses to writes. A
+// client can't write the status of a new object, but each response has the status with its defaults.
 func TestDefaultsInStatus(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", gateDefinition)

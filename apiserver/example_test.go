@@ -35,7 +35,7 @@ func quickStart(ctx context.Context) error {
 	return err // Apply failed with 1 conflict: conflict with "my-controller": .data.leader
 }
 
-// A controller's test starts a server of its own and writes to it as to any other.
+// A controller's test starts its own server and writes to it as to any other server.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -43,7 +43,7 @@ func Example() {
 	// Output: Apply failed with 1 conflict: conflict with "my-controller": .data.leader
 }
 
-// A server for programs that read a kubeconfig; nobody else may read that.
+// Start writes a kubeconfig for other programs. Only its owner can read the file.
 func ExampleStart() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -21,8 +21,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// story is a file of HTTP exchanges with kube-apiserver in testdata/rest, in order, starting
-// from an empty cluster. hosts/record records connect.json and log.json again.
+// story is a file of HTTP exchanges with kube-apiserver in testdata/rest, in order, starting with an empty cluster.
+// hosts/record records connect.json and log.json again.
 type story struct {
 	Name      string     `json:"name"`
 	Exchanges []exchange `json:"exchanges"`
@@ -35,7 +35,7 @@ type exchange struct {
 	Query   string            `json:"query"`
 	Headers map[string]string `json:"headers"`
 	Body    any               `json:"body"`
-	// Setup says that only the code was recorded.
+	// Setup says that only the status code was recorded.
 	Setup bool `json:"setup"`
 
 	Code          int               `json:"code"`
@@ -44,8 +44,8 @@ type exchange struct {
 	Text          *string           `json:"text"`
 }
 
-// TestRecordedExchanges sends the requests that kube-apiserver got, and compares the responses: status codes, headers
-// and bodies, except for generated values.
+// TestRecordedExchanges sends recorded requests, and compares the responses with the recorded responses of
+// kube-apiserver: status codes, headers and bodies, except for generated values.
 func TestRecordedExchanges(t *testing.T) {
 	files, err := filepath.Glob("testdata/rest/*.json")
 	require.NoError(t, err)
@@ -74,8 +74,7 @@ func replayStory(t *testing.T, name string, s story, used map[string]bool) {
 	defer cancel()
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()
-	// The recordings took less than a second, so their entries have equal times, which they
-	// are sorted by.
+	// Entries are sorted by time. The recordings took less than a second, so the times of their entries are equal.
 	start := time.Date(2026, 11, 21, 2, 1, 29, 0, time.UTC)
 	server, err := apiserver.New(ctx, apiserver.Options{
 		Token: "token", Store: store, Now: func() time.Time { return start },
@@ -88,7 +87,7 @@ func replayStory(t *testing.T, name string, s story, used map[string]bool) {
 		key := fmt.Sprintf("%s %d", name, i)
 		t.Run(fmt.Sprintf("%02d %s", i, e.Note), func(t *testing.T) {
 			if key == "list-watch 31" {
-				// The recorded server had forgotten what came before it started.
+				// The recorded server had compacted the revisions from before its start.
 				require.NoError(t, store.Compact(2))
 			}
 			if re := absent[key]; re != nil {
@@ -115,7 +114,7 @@ func replayStory(t *testing.T, name string, s story, used map[string]bool) {
 	}
 }
 
-// later are exchanges about background work of the server after an earlier request.
+// later are exchanges that show background work of the server, which an earlier request has started.
 var later = map[string]bool{"crd 20": true}
 
 // replayer replays the exchanges of one story.
@@ -197,7 +196,7 @@ func (r replayer) compareStream(got []byte, want string) []string {
 	return r.Difference(events(got), events([]byte(want)))
 }
 
-// exceptions are exchanges whose response differs, by story and number, with the reason.
+// exceptions are exchanges whose response differs from the recording, by story and number, with the reason.
 var exceptions = map[string]string{
 	"crd 13":              "a body that breaks the schema is a fault of the client's: 400 in place of 500 (a correction)",
 	"discovery-health 0":  "the recorded server was built without a version; this one names the API that it serves",
@@ -209,9 +208,8 @@ var exceptions = map[string]string{
 	"update-patch 5":      "the error shows the key in the storage, which begins with the group here",
 }
 
-// absent lists, by story and number, the items of recorded responses that this server does not
-// have: groups of CustomResourceDefinitions that existed before the story, and paths of
-// kube-apiserver's internals.
+// absent matches, by story and number, the items of recorded responses that this server does not have: groups of
+// CustomResourceDefinitions that existed before the story, and paths of kube-apiserver's internals.
 var absent = map[string]*regexp.Regexp{
 	"discovery-health 1": regexp.MustCompile(`^/(apis/` + leftGroups +
 		`(/|$)|flagz|statusz|metrics/slis|(healthz|livez|readyz)/([^p]|po))`),
@@ -222,8 +220,7 @@ var absent = map[string]*regexp.Regexp{
 
 const leftGroups = `(gateway\.networking\.k8s\.io|monitoring\.coreos\.com|topology\.example\.dev|trace\.example\.dev)`
 
-// without removes the absent items from a recorded response: strings, map entries by key, and
-// objects by name.
+// without removes the absent items from a recorded response: strings, map entries by key, and objects by name.
 func without(v any, absent *regexp.Regexp) any {
 	switch v := v.(type) {
 	case map[string]any:

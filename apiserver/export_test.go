@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// Unchanged returns how many applies that changed nothing a server remembers.
+// Unchanged returns how many no-op applies a server remembers.
 func Unchanged(s *Server) int {
 	if s.writes.Unchanged == nil {
 		return 0
@@ -17,7 +17,7 @@ func Unchanged(s *Server) int {
 // Resources returns the resources that a server serves.
 func Resources(s *Server) *resources.Table { return s.tables.Table() }
 
-// Watching returns how many watches a server serves, but for those of administrators.
+// Watching returns how many watches a server serves, except watches of administrators.
 func Watching(s *Server) int {
 	s.watches.mu.Lock()
 	defer s.watches.mu.Unlock()

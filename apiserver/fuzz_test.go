@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// thing is a definition with something of everything, for FuzzRequest.
+// thing is a CustomResourceDefinition that uses many features, for FuzzRequest.
 const thing = `{"metadata":{"name":"things.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
 "names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true,
 "subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},
@@ -32,15 +32,14 @@ const thing = `{"metadata":{"name":"things.example.com"},"spec":{"group":"exampl
   "required":["name"],"properties":{"name":{"type":"string"},"value":{"type":"number","default":1}}}}}},
 "status":{"type":"object","properties":{"replicas":{"type":"integer"}}}}}}}]}}`
 
-// excused are the answers 500 that a real server gives in the same words.
+// excused are parts of responses with status 500 that kube-apiserver sends in the same words.
 var excused = []string{
 	"resourceVersion should not be set on objects to be created",
 	`"message":"resourceVersion: Invalid value: `, // of a get or a watch
 }
 
-// FuzzRequest sends requests: a line of method and target, header lines, an empty
-// line and a body. No request makes the server panic, hang or answer 500, and what
-// is an error says so in a Status.
+// FuzzRequest sends requests: a line with method and target, header lines, an empty line and a body. A request must not
+// make the server panic, hang or respond with 500, and each error must be a Status.
 func FuzzRequest(f *testing.F) {
 	for _, a := range requests() {
 		body := ""
@@ -48,7 +47,7 @@ func FuzzRequest(f *testing.F) {
 			body = a.body()
 		}
 		if len(body) > 4<<10 {
-			continue // the mutator is for what is small
+			continue // the mutator works on small inputs
 		}
 		method, target := a.method, a.target
 		if method == "" {
@@ -90,7 +89,7 @@ func FuzzRequest(f *testing.F) {
 	var server *apiserver.Server
 	served := 0
 	f.Fuzz(func(t *testing.T, text string) {
-		// Objects add up; now and then there is a new server.
+		// The server collects objects, so a new one replaces it after 2,000 requests.
 		if served++; server == nil || served%2000 == 0 {
 			if server != nil {
 				require.NoError(t, server.Close())
@@ -138,8 +137,8 @@ func fuzzed(t *testing.T) *apiserver.Server {
 	return server
 }
 
-// parseRequest reads a request; nil if it is none. Watches that would last are cut
-// short.
+// parseRequest returns the request in a text, or nil if the text is not a request. It also returns nil for a request
+// with timeoutSeconds, because such a watch could take too long.
 func parseRequest(text string) *http.Request {
 	head, body, _ := strings.Cut(text, "\n\n")
 	line, headers, _ := strings.Cut(head, "\n")

@@ -25,9 +25,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// createGiven stores an object as it is given: with the fields that a create resets, such as status, uid and
-// deletionTimestamp. It sets defaults and validates the object, and calls no admission. An object that exists stays as
-// it is.
+// createGiven stores an object with all its fields, including fields that a create resets, such as status, uid and
+// deletionTimestamp. It sets defaults and validates the object, but calls no admission. It does not change an object
+// that exists.
 func (s *Server) createGiven(ctx context.Context, given runtime.Object) error {
 	kind := given.GetObjectKind().GroupVersionKind()
 	r := s.tables.Table().ResourceOf(kind)
@@ -54,7 +54,7 @@ func (s *Server) createGiven(ctx context.Context, given runtime.Object) error {
 		return err
 	}
 	if _, err := r.Get(ctx, o.GetNamespace(), o.GetName()); !apierrors.IsNotFound(err) {
-		return err // nil if it exists
+		return err // nil if the object exists
 	}
 	if err := s.checkNamespace(ctx, o.GetNamespace()); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *Server) createGiven(ctx context.Context, given runtime.Object) error {
 	return s.keepGiven(ctx, r, stored)
 }
 
-// decodeGiven decodes an object as one in a request, strictly.
+// decodeGiven decodes an object strictly, like the body of a request.
 func decodeGiven(e *resources.Endpoint, given runtime.Object) (runtime.Object, error) {
 	data, err := json.Marshal(given)
 	if err != nil {
@@ -92,7 +92,7 @@ func decodeGiven(e *resources.Endpoint, given runtime.Object) (runtime.Object, e
 	return obj, err
 }
 
-// checkDeleted rejects an object that would not exist any more.
+// checkDeleted rejects an object that a server would have removed: its deletion has begun, and nothing delays it.
 func checkDeleted(r *resources.Resource, o metav1.Object) error {
 	grace := o.GetDeletionGracePeriodSeconds()
 	if o.GetDeletionTimestamp() == nil || len(o.GetFinalizers()) > 0 || grace != nil && *grace > 0 ||
@@ -116,7 +116,7 @@ func (s *Server) checkNamespace(ctx context.Context, name string) error {
 // keptMetadata are the fields of metadata that a create resets.
 var keptMetadata = []string{"uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"}
 
-// keepGiven sets what given, at the storage version, has of the fields that a create resets, in the stored JSON.
+// keepGiven copies the fields that a create resets from given, which has the storage version, to the stored object.
 func (s *Server) keepGiven(ctx context.Context, r *resources.Resource, given runtime.Object) error {
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(given)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Server) keepGiven(ctx context.Context, r *resources.Resource, given run
 		storage.SimpleUpdate(change), nil)
 }
 
-// openStored opens the storage of a resource with objects as they are stored.
+// openStored opens the storage of a resource for objects at the storage version.
 func (s *Server) openStored(r *resources.Resource) (storage.Interface, factory.DestroyFunc, error) {
 	config := &storagebackend.ConfigForResource{GroupResource: r.GroupResource()}
 	if r.Custom {
@@ -182,9 +182,9 @@ func newStored(r *resources.Resource) runtime.Object {
 	return &unstructured.Unstructured{Object: map[string]any{}}
 }
 
-// Define serves the custom resources of a definition that is not in the store, and not stored now, in place of a stored
-// definition of the same name. types, if not nil, are the types of its kind, in place of its schemas' types. The error
-// reports what is wrong with the definition.
+// Define serves the custom resources of a CustomResourceDefinition without storing the definition. It replaces a stored
+// definition of the same name. types, if not nil, are the types of its kind, in place of the types that its schemas
+// define. The error reports what is wrong with the definition.
 func (s *Server) Define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
 	types *openapi.Registry) error {
 	return s.definitions.Add(ctx, crd, types)

@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// host is a server that is called without a network.
+// host is a server that tests call without a network.
 type host struct {
 	t *testing.T
 	*apiserver.Server
@@ -36,7 +36,7 @@ func newHost(t *testing.T, options apiserver.Options) *host {
 	return &host{t, s}
 }
 
-// newStore returns a store that ends with the test.
+// newStore returns a store that is closed when the test ends.
 func newStore(t *testing.T) *memory.Store {
 	t.Helper()
 	store := memory.New(memory.Options{})
@@ -52,8 +52,7 @@ const (
 	strategicPatch = "application/strategic-merge-patch+json"
 )
 
-// ask sends a request. Its body is JSON unless the path is followed by a space and a patch
-// media type.
+// ask sends a request. Its body is JSON, unless contentType names another media type.
 func (h *host) ask(method, path, contentType, body string) *httptest.ResponseRecorder {
 	q := httptest.NewRequest(method, path, strings.NewReader(body))
 	q.Header.Set("Authorization", "Bearer token")
@@ -66,7 +65,7 @@ func (h *host) ask(method, path, contentType, body string) *httptest.ResponseRec
 	return w
 }
 
-// must sends a request that must succeed, and returns the object of the response.
+// must sends a request that must succeed, and returns the object in the response.
 func (h *host) must(method, path, contentType, body string) *unstructured.Unstructured {
 	h.t.Helper()
 	w := h.ask(method, path, contentType, body)
@@ -76,7 +75,7 @@ func (h *host) must(method, path, contentType, body string) *unstructured.Unstru
 	return u
 }
 
-// refused sends a request that must fail with a code, and returns the message.
+// refused sends a request that must fail with a code, and returns the error message.
 func (h *host) refused(code int, method, path, contentType, body string) string {
 	h.t.Helper()
 	w := h.ask(method, path, contentType, body)
@@ -90,7 +89,7 @@ func (h *host) refused(code int, method, path, contentType, body string) string 
 	return status.Message
 }
 
-// gone waits until the object at a path does not exist.
+// gone waits until the object at a path no longer exists.
 func (h *host) gone(path string) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return h.ask(http.MethodGet, path, "", "").Code == http.StatusNotFound }, wait,
@@ -116,7 +115,7 @@ func (e *event) UnmarshalJSON(data []byte) error {
 // text returns the type of the event and the name of its object.
 func (e event) text() string { return e.Type + " " + e.Object.GetName() }
 
-// A transport is how a watch reaches its client.
+// A transport is the protocol between a watch and its client.
 type transport string
 
 const (
@@ -124,7 +123,7 @@ const (
 	http2 transport = "HTTP/2"
 )
 
-// serve serves a handler.
+// serve starts an HTTP server with this transport for a handler.
 func (over transport) serve(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -136,7 +135,7 @@ func (over transport) serve(t *testing.T, handler http.Handler) *httptest.Server
 // watch starts a watch and returns its events; the channel is closed when the watch ends.
 func (h *host) watch(path string) <-chan event { return h.watchOver(http2, path) }
 
-// watchOver is watch over a transport.
+// watchOver is watch with a chosen transport.
 func (h *host) watchOver(over transport, path string) <-chan event {
 	h.t.Helper()
 	server := over.serve(h.t, h.Server)
@@ -181,7 +180,7 @@ func (c *clock) set(now time.Time) { c.now.Store(&now) }
 // pods is the path of the Pods of a namespace.
 const pods = "/api/v1/namespaces/default/pods"
 
-// TestMain leaves out the handler of errors that sleeps: in a bubble of synctest it would sleep for years.
+// TestMain removes the error handler that sleeps: in a synctest bubble it would sleep for years.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	os.Exit(m.Run())

@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// Hooks run on every write: the writer owns defaults, nobody owns mutations, and errors reject
-// the write.
+// TestHooks checks that hooks run on each write: the writer owns defaults, nobody owns mutations, and errors reject the
+// write.
 func TestHooks(t *testing.T) {
 	var lock sync.Mutex
 	var seen []string
@@ -80,8 +80,8 @@ func TestHooks(t *testing.T) {
 	require.Equal(t, []string{"CREATE configmaps", "UPDATE configmaps", "DELETE configmaps"}, slices.Compact(seen)[:3])
 }
 
-// TestAppliesAreRemembered: without a hook for defaults, which may differ for the same object, a server remembers the
-// applies that changed nothing.
+// TestAppliesAreRemembered checks that a server remembers no-op applies, except with a hook for defaults, which may
+// give different results for equal objects.
 func TestAppliesAreRemembered(t *testing.T) {
 	for remembered, hook := range map[int]func(admission.Object){1: nil, 0: func(admission.Object) {}} {
 		h := newHost(t, apiserver.Options{Hooks: admission.Hooks{Default: hook}})

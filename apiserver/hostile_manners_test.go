@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// manners are attacks by how a client behaves.
+// manners are attacks with slow, silent or too many clients.
 func manners() []attack {
 	return []attack{
 		{name: "a client that speaks no TLS", why: "tokens in the clear", code: 400, do: noTLS},
@@ -55,7 +55,7 @@ func TestHostileManners(t *testing.T) {
 	}
 }
 
-// brief is a limit that is over while a test waits in a bubble.
+// brief is a limit that ends while a test waits in a synctest bubble.
 const brief = 200 * time.Millisecond
 
 func noTLS(t *testing.T, a attack) {
@@ -69,7 +69,7 @@ func noTLS(t *testing.T, a attack) {
 	require.Contains(t, body, "HTTPS")
 }
 
-// ends waits for the other side to end a connection without a word.
+// ends waits until the other side closes a connection without sending data.
 func ends(t *testing.T, conn net.Conn) {
 	data, err := io.ReadAll(conn)
 	var timeout net.Error
@@ -105,7 +105,7 @@ func slowBody(t *testing.T, a attack) {
 	})
 }
 
-// client is one that speaks HTTP/2.
+// client returns a client that uses HTTP/2.
 func (s *target) client(t *testing.T) *http.Client {
 	transport := &http.Transport{
 		TLSClientConfig: s.tls.Clone(), ForceAttemptHTTP2: true,
@@ -123,7 +123,7 @@ func (s *target) request(t *testing.T, ctx context.Context, method, path string,
 	return r
 }
 
-// code does a request and returns the code of its answer, which it reads.
+// code sends a request, reads the response and returns its status code.
 func (s *target) code(t *testing.T, c *http.Client, method, path, body string) int {
 	response, err := c.Do(s.request(t, t.Context(), method, path, strings.NewReader(body)))
 	require.NoError(t, err)
@@ -160,7 +160,7 @@ func idle(t *testing.T, _ attack) {
 	})
 }
 
-// fill stores more than an answer buffers.
+// fill stores objects that do not fit into the buffers of a response.
 func (s *target) fill(t *testing.T, c *http.Client) {
 	for i := range 5 {
 		body := fmt.Sprintf(`{"metadata":{"name":"large-%d"},"data":{"k":%q}}`, i, strings.Repeat("a", 180<<10))
@@ -168,8 +168,8 @@ func (s *target) fill(t *testing.T, c *http.Client) {
 	}
 }
 
-// deaf sends a request and reads no more than the head of its answer. rest reads what came
-// beyond that, and returns how it ends.
+// deaf sends a request and reads only the header of the response. rest reads the rest of the response, and returns how
+// it ends.
 func (s *target) deaf(t *testing.T, a attack) (rest func() error) {
 	conn := s.dial(t)
 	_, err := io.WriteString(conn, a.head(-1))
@@ -178,7 +178,7 @@ func (s *target) deaf(t *testing.T, a attack) (rest func() error) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	return func() error {
-		_ = conn.SetDeadline(time.Now().Add(patience)) // it may be closed
+		_ = conn.SetDeadline(time.Now().Add(patience)) // the connection may be closed
 		_, err := io.Copy(io.Discard, response.Body)
 		return err
 	}
@@ -225,7 +225,7 @@ func crowd(t *testing.T, a attack) {
 		_ = response.Body.Close()
 		first <- response.StatusCode
 	}()
-	// The client sends the body when the server reads it, which is when the request has the place.
+	// The client sends the body when the server reads it. By then, the request is counted.
 	_, err := io.WriteString(writer, existing[:1])
 	require.NoError(t, err)
 	refused, err := c.Do(s.request(t, t.Context(), http.MethodGet, "/version", nil))
@@ -233,7 +233,7 @@ func crowd(t *testing.T, a attack) {
 	defer refused.Body.Close()
 	require.Equal(t, a.code, refused.StatusCode)
 	require.Equal(t, "1", refused.Header.Get("Retry-After"))
-	// The one that has the place still has it.
+	// The first request is still counted and continues.
 	_, err = io.WriteString(writer, existing[1:])
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
@@ -253,7 +253,7 @@ func connections(t *testing.T, _ attack) {
 	code, _ := converse(t, first, http.MethodGet, attack{target: "/version"}.head(-1))
 	require.Equal(t, http.StatusOK, code, "the one that there is room for")
 	select {
-	case conn, ok := <-second: // converse closed the first
+	case conn, ok := <-second: // converse has closed the first connection
 		require.True(t, ok)
 		require.NoError(t, conn.Close())
 	case <-time.After(patience):
@@ -289,8 +289,8 @@ func givenUp(t *testing.T, _ attack) {
 	}
 }
 
-// TestIdleWatch holds that a watch outlives the time that a client has to read one
-// event, and what was before it on its connection.
+// TestIdleWatch checks that a watch can be idle for longer than the time in which a client must read an event, and
+// longer than the limits of earlier requests on its connection.
 func TestIdleWatch(t *testing.T) {
 	for _, major := range []int{1, 2} {
 		t.Run(fmt.Sprintf("HTTP/%d", major), func(t *testing.T) {

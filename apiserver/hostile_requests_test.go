@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// requests are attacks that are one request, and get one answer.
+// requests are attacks with one request and one response.
 func requests() []attack {
 	var out []attack
 	for _, rows := range [][]attack{tokens, paths, queries, headers, bodies, deep, patches, expansions} {
@@ -253,7 +253,7 @@ func numbered(format string, n int) string {
 	return b.String()
 }
 
-// message is a protobuf message in a field.
+// message returns a field with a message in protobuf.
 func message(field int, data []byte) []byte {
 	out := binary.AppendUvarint(nil, uint64(field)<<3|2)
 	return append(binary.AppendUvarint(out, uint64(len(data))), data...)
@@ -266,8 +266,8 @@ func protobuf(version, kind string, raw []byte) string {
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// nestedSchema is a definition whose schema is nested, in protobuf: spec.versions.schema.
-// openAPIV3Schema, and then a "not" for each level.
+// nestedSchema is a definition whose schema is nested, in protobuf: spec.versions.schema.openAPIV3Schema, and then a
+// "not" for each level.
 func nestedSchema(depth int) string {
 	var levels [][]byte
 	size := 0

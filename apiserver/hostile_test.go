@@ -24,24 +24,24 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// An attack is one row of the tables: a request as it goes over the wire, and the
-// response. Of every row the server may allocate memory for a few copies of what it
-// was sent, and no more. This prints each attack, what it gets and what it costs:
+// An attack is one row of the tables: a request as it is sent over the network, and its response. For each row, the
+// server may allocate memory for only a few copies of the request. This prints each attack with its result and its
+// cost:
 //
 //	go test ./apiserver -run TestHostile -v
 type attack struct {
 	name string
-	why  string // what it goes for
-	gets string // what it comes to, for who reads the table
+	why  string // what the attack aims at
+	gets string // the result, for readers of the log
 
-	method, target string // GET, and the ConfigMaps of the namespace default
-	headers        string // lines; Authorization is there if this does not have it
+	method, target string // defaults: GET, and the ConfigMaps of namespace default
+	headers        string // lines; Authorization is added if this does not have it
 	body           func() string
 
-	code int    // 0: the connection ends without an answer
-	says string // part of the answer
+	code int    // 0: the connection ends without a response
+	says string // part of the response
 
-	do func(t *testing.T, a attack) // what is done, if it is more than a request
+	do func(t *testing.T, a attack) // the attack, if it is more than one request
 }
 
 // raceDetector reports whether the race detector is on.
@@ -50,7 +50,7 @@ func raceDetector() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// target is the server that is attacked.
+// target is the server under attack.
 type target struct {
 	*apiserver.Running
 	tls  *tls.Config
@@ -59,10 +59,10 @@ type target struct {
 
 const token = "secret"
 
-// attackers have no room of their own, as administrators do.
+// attackers are users with limits, which administrators do not have.
 var attackers = []apiserver.User{{Name: "mallory", Token: token}}
 
-// attacked starts a server on a port.
+// attacked starts a server on a TCP port.
 func attacked(t *testing.T, limits apiserver.Limits) *target {
 	options := apiserver.Options{Users: attackers, Limits: limits}
 	s, err := apiserver.Start(context.Background(), options)
@@ -71,9 +71,9 @@ func attacked(t *testing.T, limits apiserver.Limits) *target {
 	return newTarget(t, s, func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(s.URL(), "https://")) })
 }
 
-// inBubble does what has to do with time: in a bubble, whose clock goes on when everybody
-// waits, with a server that listens in memory. However busy the machine is, no limit is
-// over too early, and none is waited for.
+// inBubble runs a test that depends on time in a synctest bubble, with a server that listens in memory. The bubble's
+// clock advances when all goroutines wait, so no limit ends too early on a busy machine, and the test does not wait for
+// limits.
 func inBubble(t *testing.T, limits apiserver.Limits, do func(t *testing.T, s *target)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -91,8 +91,7 @@ func newTarget(t *testing.T, s *apiserver.Running, open func() (net.Conn, error)
 	return &target{s, &tls.Config{RootCAs: roots, ServerName: "localhost"}, open}
 }
 
-// pipeListener listens in memory. Nothing is buffered between both ends: what is not read
-// is not written.
+// pipeListener listens in memory. Its connections have no buffers: a write waits until the other side reads.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -127,10 +126,10 @@ func (l *pipeListener) Addr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6443}
 }
 
-// patience ends what hangs, and fails the test.
+// patience is the deadline after which an operation that hangs fails the test.
 const patience = 30 * time.Second
 
-// dial opens a connection that speaks HTTP/1.1.
+// dial opens a connection for HTTP/1.1.
 func (s *target) dial(t *testing.T) net.Conn {
 	plain, err := s.open()
 	require.NoError(t, err)
@@ -140,14 +139,14 @@ func (s *target) dial(t *testing.T) net.Conn {
 	return conn
 }
 
-// converse writes bytes and reads one answer; code 0 if the connection ends first.
+// converse writes bytes and reads one response; the code is 0 if the connection ends first.
 func converse(t *testing.T, conn net.Conn, method string, request ...string) (code int, body string) {
 	t.Helper()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		for _, part := range request {
-			// The server may answer, and close, before it has read everything.
+			// The server may respond, and close the connection, before it has read everything.
 			if _, err := io.WriteString(conn, part); err != nil {
 				return
 			}
@@ -189,8 +188,8 @@ func (a attack) head(length int) string {
 	return out + "\r\n"
 }
 
-// maxAllocated is how much memory the answer to one request may take, in bytes: it
-// is read, decoded, converted, merged and written, each time anew.
+// maxAllocated is how much memory the server may allocate for one request, in bytes. A request is read, decoded,
+// converted, merged and written, and each step allocates.
 const maxAllocated = 256 << 20
 
 func TestHostileRequests(t *testing.T) {
@@ -219,14 +218,14 @@ func TestHostileRequests(t *testing.T) {
 			require.Contains(t, body, a.says)
 			require.Less(t, len(body), 1<<20, "an error shows no more than the start of what was sent")
 			allocated := after.TotalAlloc - before.TotalAlloc
-			if !raceDetector() { // which takes memory of its own
+			if !raceDetector() { // the race detector takes memory too
 				require.Less(t, allocated, uint64(maxAllocated), "memory")
 			}
 			t.Logf("%s: %d %s; %v, %.1f MiB", a.why, code, a.gets,
 				time.Since(start).Round(time.Millisecond), float64(allocated)/(1<<20))
 		})
 	}
-	// After all that, the server is as it was.
+	// After all attacks, the server still works.
 	code, body := converse(t, s.dial(t), http.MethodGet, attack{target: objectsPath + "/there"}.head(0))
 	require.Equal(t, http.StatusOK, code)
 	require.Contains(t, body, `"k":"v"`)
@@ -236,7 +235,7 @@ const existing = `{"metadata":{"name":"there"},"data":{"k":"v"}}`
 
 func shortened(s string) string { return s[:min(len(s), 1000)] }
 
-// expansions are requests of a few bytes that ask for much more of them.
+// expansions are small requests that need much more memory than their size.
 var expansions = []attack{
 	{name: "4 KB of items with a default of 100 KB", why: "defaults that are filled in before they are counted",
 		method: "POST", target: bombs, headers: asJSON, body: func() string {
@@ -274,7 +273,7 @@ var expansions = []attack{
 		}, code: 422, gets: "the last one fails"},
 }
 
-// hostileObjects are what requests meet, by their paths.
+// hostileObjects are the objects that must exist for the attacks, with the paths to create them.
 func hostileObjects() [][2]string {
 	return [][2]string{
 		{objectsPath, existing},

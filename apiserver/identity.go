@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// identity is the TLS certificate of a server, and the CA of the client certificates that it
-// issues.
+// identity is the TLS certificate of a server, and the CA that issues its client certificates.
 type identity struct {
 	roots  []byte // the certificates that clients trust, in PEM
 	config *tls.Config
@@ -23,11 +22,11 @@ type identity struct {
 	caKey *ecdsa.PrivateKey
 }
 
-// validity is the lifetime of certificates. Each start of a server creates a new one.
+// validity is the lifetime of certificates. Each start of a server creates new certificates.
 const validity = 10 * 365 * 24 * time.Hour
 
-// newIdentity creates a CA, and a server certificate for loopback and for hosts, which are DNS names and IP addresses,
-// if serving is nil. Client certificates of clientCAs, which may be nil, are asked for too.
+// newIdentity creates a CA and, if serving is nil, a server certificate for loopback and for hosts, which are DNS names
+// and IP addresses. The server also asks clients for certificates of clientCAs, which may be nil.
 func newIdentity(
 	now time.Time, hosts []string, serving *tls.Certificate, clientCAs *x509.CertPool,
 ) (*identity, error) {
@@ -35,7 +34,7 @@ func newIdentity(
 	if err != nil {
 		return nil, err
 	}
-	// The real clock, not Options.Now: clients use it too.
+	// Clients check validity by the real clock, not by Options.Now: the certificates are valid by both.
 	from := min(now.Unix(), time.Now().Unix())
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tenure-ca"},
@@ -79,13 +78,13 @@ func newIdentity(
 		MinVersion:   tls.VersionTLS12,
 		Certificates: []tls.Certificate{*serving},
 		NextProtos:   []string{"h2", "http/1.1"},
-		// The authenticator verifies certificates, so that it can tell what is wrong with one.
+		// The authenticator verifies client certificates, so that its error can say what is wrong with a certificate.
 		ClientAuth: tls.RequestClientCert, ClientCAs: clientCAs,
 	}
 	return i, nil
 }
 
-// issue returns a new certificate of the CA.
+// issue returns a new certificate, signed by the CA.
 func (i *identity) issue(leaf *x509.Certificate) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -102,7 +101,7 @@ func (i *identity) issue(leaf *x509.Certificate) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// issueClient returns a client certificate of a user and its key, in PEM.
+// issueClient returns a client certificate for a user, and its key, both in PEM.
 func (i *identity) issueClient(name string, groups []string) (certificate, key []byte, err error) {
 	issued, err := i.issue(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: name, Organization: groups},

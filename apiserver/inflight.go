@@ -9,21 +9,21 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// A load is what requests in flight cost.
+// A load is a number of requests in flight and the size of their bodies.
 type load struct {
 	requests int
-	bytes    int64 // of bodies, as they are announced: a body without a length is treated as the longest one
+	bytes    int64 // of bodies, by Content-Length: a body without a length is treated as the longest one
 }
 
 func (l load) plus(m load) load { return load{l.requests + m.requests, l.bytes + m.bytes} }
 
 func (l load) isWithin(most load) bool { return l.requests <= most.requests && l.bytes <= most.bytes }
 
-// share is the part of all places that one user may take: 1/share.
+// share is the part of each limit that one user may use: 1/share.
 const share = 4
 
-// inFlight limits the requests in flight, for all users and for each. So a user whose bodies do not arrive, or whose
-// watches stay, takes no more than a share of the places.
+// inFlight limits the requests in flight of all users, and of each user. So a user whose bodies do not arrive, or whose
+// watches stay open, uses no more than a share of the limit.
 type inFlight struct {
 	most   load
 	mu     sync.Mutex
@@ -33,7 +33,7 @@ type inFlight struct {
 
 func newInFlight(most load) *inFlight { return &inFlight{most: most, byUser: map[string]load{}} }
 
-// enter adds a request of a user, and returns what removes it; ok is false if there is no room.
+// enter adds a request of a user, and returns a function that removes it; ok is false if the request exceeds a limit.
 func (f *inFlight) enter(as user.Info, added load) (leave func(), ok bool) {
 	name := tenantOf(as)
 	f.mu.Lock()
@@ -57,8 +57,8 @@ func (f *inFlight) add(name string, added load) {
 	}
 }
 
-// tenantOf returns whom a request counts for: a user, or the namespace of a ServiceAccount, in which who may create one
-// may create many.
+// tenantOf returns the name under which a request is counted: the user or, for a ServiceAccount, its namespace, because
+// a user who may create one ServiceAccount in a namespace may create many.
 func tenantOf(as user.Info) string {
 	const prefix = "system:serviceaccount:"
 	if namespace, ok := strings.CutPrefix(as.GetName(), prefix); ok {
@@ -68,7 +68,7 @@ func tenantOf(as user.Info) string {
 	return as.GetName()
 }
 
-// isUnlimited reports whether a request is not limited: a request of an administrator, or a health check.
+// isUnlimited reports whether a request is exempt from limits: a request of an administrator, or a health check.
 func isUnlimited(as user.Info, r *http.Request) bool {
 	if slices.Contains(as.GetGroups(), user.SystemPrivilegedGroup) {
 		return true

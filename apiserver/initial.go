@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 )
 
-// createInitialObjects creates the default namespaces, the objects of the bootstrap and the objects of the options,
-// unless they exist. An object needs its Namespace, and a custom resource its definition, so these come first.
+// createInitialObjects creates the default namespaces, the bootstrap objects and the objects of the options, unless
+// they exist. It creates Namespaces and definitions first, because other objects need them.
 func (s *Server) createInitialObjects(ctx context.Context) error {
 	objects := make([]runtime.Object, 0, len(s.options.Definitions)+len(s.options.Objects))
 	for _, definition := range s.options.Definitions {
@@ -79,8 +79,8 @@ func (s *Server) readInitialObject(obj runtime.Object) (*unstructured.Unstructur
 	return out, nil
 }
 
-// kindOf returns the kind of an object: by its TypeMeta, by the scheme of the options, or by
-// the Go type of a built-in kind.
+// kindOf returns the kind of an object, from its TypeMeta, from the scheme of the options, or from the Go type of a
+// built-in kind.
 func (s *Server) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 	if kind := obj.GetObjectKind().GroupVersionKind(); kind.Kind != "" && kind.Version != "" {
 		return kind, nil
@@ -90,7 +90,7 @@ func (s *Server) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 			return kinds[0], nil
 		}
 	}
-	for _, group := range []string{"", custom.Plural.Group, "apiregistration.k8s.io"} { // one of each scheme
+	for _, group := range []string{"", custom.Plural.Group, "apiregistration.k8s.io"} { // one group of each scheme
 		if kinds, _, err := builtin.SchemeOf(group).ObjectKinds(obj); err == nil {
 			return kinds[0], nil
 		}
@@ -128,7 +128,7 @@ func (s *Server) createInitialObject(ctx context.Context, o *unstructured.Unstru
 	if kind.GroupKind() != definitionKind {
 		return nil
 	}
-	// Serving the definition may have failed; a request for it would only be a 404.
+	// Reload reports why a definition can't be served. Without it, requests for its resources would only get a 404.
 	return s.definitions.Reload(ctx, o.GetName())
 }
 

@@ -34,7 +34,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// widgetDefinition defines widgets of example.com, with a default and a limit.
+// widgetDefinition defines widgets of example.com, with a default and a validation rule.
 const widgetDefinition = `
 metadata: {name: widgets.example.com}
 spec:
@@ -69,7 +69,7 @@ func widget(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// Objects to begin with keep what no client could set. They come in any order.
+// TestObjectsToBeginWith checks that initial objects keep fields that a client can't set. Their order does not matter.
 func TestObjectsToBeginWith(t *testing.T) {
 	deleted := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	pod := &corev1.Pod{
@@ -114,7 +114,7 @@ func TestObjectsToBeginWith(t *testing.T) {
 	require.Equal(t, "a", h.must("GET", "/api/v1/namespaces/default", "", "").GetLabels()["team"])
 }
 
-// A store that has an object already keeps it.
+// TestObjectsToBeginWithThatExist checks that initial objects do not replace stored objects.
 func TestObjectsToBeginWithThatExist(t *testing.T) {
 	store := newStore(t)
 	settings := func(value string) []runtime.Object {
@@ -170,7 +170,7 @@ func TestObjectsToBeginWithRefused(t *testing.T) {
 	}
 }
 
-// authority is a CA with a key.
+// authority is a CA with its key.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -202,7 +202,7 @@ func (a *authority) issue(t *testing.T, user string, groups ...string) (tls.Cert
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
-// whoAmI returns the user that the server takes a client for.
+// whoAmI returns the user name and groups as which the server authenticates a client.
 func whoAmI(t *testing.T, config *rest.Config) (string, []string, error) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
@@ -244,7 +244,7 @@ func TestClientCertificates(t *testing.T) {
 	require.Equal(t, "system:admin", name, "the token works beside certificates")
 }
 
-// A server serves on listeners of the caller's, with the caller's certificate.
+// TestListenersAndCertificate checks that a server uses listeners and a certificate of the caller.
 func TestListenersAndCertificate(t *testing.T) {
 	var listeners []net.Listener
 	for range 2 {
@@ -274,7 +274,7 @@ func TestListenersAndCertificate(t *testing.T) {
 	}
 }
 
-// Health needs no credentials; without an Authorizer, everything else does.
+// TestAnonymous checks that health needs no credentials and that, without an Authorizer, everything else does.
 func TestAnonymous(t *testing.T) {
 	status := func(server *apiserver.Running, path, token string) int {
 		config := rest.AnonymousClientConfig(server.Config())

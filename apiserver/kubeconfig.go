@@ -20,17 +20,18 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
-// contextName is the name of the server's context, cluster and user in a kubeconfig. If it is
-// in use a number is appended.
+// contextName is the name of the server's context, cluster and user in a kubeconfig. If the name is in use, a number is
+// appended.
 const contextName = "tenure"
 
 // Context returns the name of the context that was added to Options.Kubeconfig, or "".
 func (r *Running) Context() string { return r.context }
 
-// WriteKubeconfig adds a context for the server to a kubeconfig and returns its name. Each of Options.Users gets one
-// too: the user's name, an @ and this name. It creates the file if necessary and sets its mode to 0600. Other contexts
-// stay, and so does the current context if it exists: the file may be the user's own or another server's. Contexts that
-// this function wrote for servers that have ended are replaced; contexts of other clusters never are.
+// WriteKubeconfig adds a context for the server to a kubeconfig and returns the context's name. It also adds a context
+// for each of Options.Users, named after the user, an @, and the name of the server's context. It creates the file if
+// necessary and sets its mode to 0600. Other contexts are kept, and so is the current context if it exists, because the
+// file may belong to the user or to another server. WriteKubeconfig replaces contexts that it wrote for servers that
+// have ended, but never contexts of other clusters.
 func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	// keep symbolic links
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -76,11 +77,11 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	return name, writePrivate(path, data)
 }
 
-// ownCluster is the extension that marks what WriteKubeconfig wrote.
+// ownCluster is the extension that marks clusters that WriteKubeconfig wrote.
 const ownCluster = "tenure-serve"
 
-// removeUsers removes the users of the server that had a context name before, and their
-// contexts.
+// removeUsers removes the users, and their contexts, that were written for an earlier server with the same context
+// name.
 func removeUsers(config *clientcmdapi.Config, name string) {
 	for contextName, context := range config.Contexts {
 		if context.Cluster == name && context.AuthInfo == contextName && strings.HasSuffix(contextName, "@"+name) {
@@ -90,8 +91,8 @@ func removeUsers(config *clientcmdapi.Config, name string) {
 	}
 }
 
-// freeName returns a context name that config does not contain, or that belongs to this server
-// or to one that has ended.
+// freeName returns a context name that config does not contain, or whose context belongs to this server or to a server
+// that has ended.
 func (r *Running) freeName(config *clientcmdapi.Config) string {
 	name := contextName
 	for i := 2; ; i++ {
@@ -111,8 +112,8 @@ func (r *Running) freeName(config *clientcmdapi.Config) string {
 // answerTimeout is the timeout for a server to respond.
 const answerTimeout = 2 * time.Second
 
-// hasEnded reports whether a cluster in a kubeconfig was a server of this package on this machine that has
-// ended: nobody listens on its port, or with another certificate.
+// hasEnded reports whether a cluster in a kubeconfig is a server of this package on this machine that has ended:
+// nothing listens on its port, or a server with another certificate does.
 func hasEnded(c *clientcmdapi.Cluster) bool {
 	u, err := url.Parse(c.Server)
 	if err != nil || len(c.CertificateAuthorityData) == 0 {
@@ -139,7 +140,7 @@ const (
 	lockPause    = 100 * time.Millisecond
 )
 
-// lockKubeconfig takes the lock that kubectl takes to write a kubeconfig.
+// lockKubeconfig takes the lock file that kubectl takes to write a kubeconfig.
 func lockKubeconfig(path string) (unlock func(), err error) {
 	lock := path + ".lock"
 	for range lockAttempts {

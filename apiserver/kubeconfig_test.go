@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// reach lists the namespaces of the server of a context ("": the current one), and returns the
+// reach lists the namespaces of the server in a context, or in the current context if it is "", and returns the
 // server's URL.
 func reach(t *testing.T, path, context string) (string, error) {
 	t.Helper()
@@ -37,7 +37,7 @@ func startWith(t *testing.T, path string) *apiserver.Running {
 	return s
 }
 
-// Existing entries of a kubeconfig are kept.
+// TestKubeconfigOfUser checks that existing entries of a kubeconfig are kept.
 func TestKubeconfigOfUser(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "config")
@@ -45,7 +45,7 @@ func TestKubeconfigOfUser(t *testing.T) {
 	before.Clusters["prod"] = &clientcmdapi.Cluster{Server: "https://prod.example.com", CertificateAuthority: "ca.pem"}
 	before.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: "precious"}
 	before.Contexts["prod"] = &clientcmdapi.Context{Cluster: "prod", AuthInfo: "admin"}
-	// A cluster named tenure of another program, which does not run.
+	// A cluster named tenure that another program has written, and that does not run.
 	before.Clusters["tenure"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthorityData: []byte("x")}
 	before.AuthInfos["tenure"] = &clientcmdapi.AuthInfo{Token: "precious too"}
 	before.Contexts["tenure"] = &clientcmdapi.Context{Cluster: "tenure", AuthInfo: "tenure"}
@@ -71,7 +71,7 @@ func TestKubeconfigOfUser(t *testing.T) {
 	require.NoFileExists(t, path+".lock")
 }
 
-// A file that is not a kubeconfig is not changed.
+// TestKubeconfigOfOthers checks that a file that is not a kubeconfig is not changed.
 func TestKubeconfigOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes")
 	require.NoError(t, os.WriteFile(path, []byte("- my notes\n"), 0o600))
@@ -83,8 +83,8 @@ func TestKubeconfigOfOthers(t *testing.T) {
 	require.NoFileExists(t, path+".lock")
 }
 
-// Several servers can write to one kubeconfig. A server that restarts replaces its old
-// context.
+// TestKubeconfigOfServers checks that several servers can write to one kubeconfig, and that a server that restarts
+// replaces its old context.
 func TestKubeconfigOfServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	first := startWith(t, path)
@@ -115,7 +115,7 @@ func TestKubeconfigOfServers(t *testing.T) {
 	require.Equal(t, again.URL(), at)
 }
 
-// Users have contexts of their own, which the next server replaces.
+// TestUsersInKubeconfig checks that each user has a context, which the next server replaces.
 func TestUsersInKubeconfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	start := func(users ...apiserver.User) *apiserver.Running {

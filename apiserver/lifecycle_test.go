@@ -12,7 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// A Namespace is removed when its contents are deleted. Creates in it are rejected until then.
+// TestNamespaceLifecycle checks that a Namespace is removed after its contents are deleted, and that creates in it are
+// rejected until then.
 func TestNamespaceLifecycle(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const there = "/api/v1/namespaces/n"
@@ -41,7 +42,7 @@ func TestNamespaceLifecycle(t *testing.T) {
 		"may not be deleted")
 }
 
-// A server that starts on a store continues the deletion of Namespaces.
+// TestNamespaceAfterRestart checks that a server that starts on a store continues the deletion of Namespaces.
 func TestNamespaceAfterRestart(t *testing.T) {
 	store := newStore(t)
 	first := newHost(t, apiserver.Options{Store: store})
@@ -54,7 +55,7 @@ func TestNamespaceAfterRestart(t *testing.T) {
 	second.gone("/api/v1/namespaces/n")
 }
 
-// A server finishes the deletion that another server with the same store began.
+// TestNamespaceOfAnotherServer checks that a server finishes a deletion that another server with the same store began.
 func TestNamespaceOfAnotherServer(t *testing.T) {
 	store := newStore(t)
 	a, b := newHost(t, apiserver.Options{Store: store}), newHost(t, apiserver.Options{Store: store})
@@ -67,7 +68,7 @@ func TestNamespaceOfAnotherServer(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// Names are generated until one is free.
+// TestGenerateName checks that a server generates names until it finds an unused name.
 func TestGenerateName(t *testing.T) {
 	var n atomic.Int32
 	h := newHost(t, apiserver.Options{Suffix: func() string { return fmt.Sprint(n.Add(1) - 1) }})
@@ -82,7 +83,7 @@ func TestGenerateName(t *testing.T) {
 	h.refused(http.StatusConflict, "POST", configMaps, "", `{"metadata":{"generateName":"x-"}}`)
 }
 
-// A dry run responds as a write would, and stores nothing.
+// TestDryRun checks that a dry run responds as the write would, and stores nothing.
 func TestDryRun(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", configMaps, "", configMap("a", ""))
@@ -97,8 +98,8 @@ func TestDryRun(t *testing.T) {
 	h.refused(http.StatusNotFound, "GET", configMaps+"/b", "", "")
 }
 
-// TestPodsTerminate: who is told that a Pod terminates still finds it, as on a kube-apiserver, whose deletion of a Pod
-// without a node, or with a grace period of 0, is two writes to etcd.
+// TestPodsTerminate checks that a watcher who sees that a Pod terminates can still read the Pod, as on kube-apiserver:
+// there, the deletion of a Pod without a node, or with a grace period of 0, is two writes to etcd.
 func TestPodsTerminate(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const pods = "/api/v1/namespaces/default/pods"
@@ -126,6 +127,6 @@ func TestPodsTerminate(t *testing.T) {
 			seen++
 		}
 	}
-	// A watcher that the system did not run for a while comes too late; without the pause, most do.
+	// A watcher that does not get CPU time reads too late. Without the server's pause, most watchers do.
 	require.Greater(t, seen, cap(found)/2)
 }

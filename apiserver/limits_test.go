@@ -45,7 +45,7 @@ func bombOf(name, rest string) string {
 // emptyItems returns a list of n empty items.
 func emptyItems(n int) string { return `[` + strings.Repeat("{},", n-1) + `{}]` }
 
-// TestObjectSize requires that objects have a limit as they are stored, which updates have, too.
+// TestObjectSize checks that the size of a stored object is limited, after creates and after updates.
 func TestObjectSize(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", bombDefinition())
@@ -61,7 +61,7 @@ func TestObjectSize(t *testing.T) {
 	}
 }
 
-// TestUIDOfAJob requires that the labels that select the Pods of a Job have its own UID.
+// TestUIDOfAJob checks that the labels that select the Pods of a Job have the UID that the options gave the Job.
 func TestUIDOfAJob(t *testing.T) {
 	h := newHost(t, apiserver.Options{NewUID: func() types.UID { return "mine" }})
 	job := h.must("POST", "/apis/batch/v1/namespaces/default/jobs", "", `{"metadata":{"name":"j"},"spec":{"template":{
@@ -74,7 +74,7 @@ func TestUIDOfAJob(t *testing.T) {
 	require.Equal(t, "mine", labels["controller-uid"])
 }
 
-// deeps are custom resources with a printer column that finds very many values.
+// deeps are custom resources with a printer column that matches very many values.
 const deeps = "/apis/example.com/v1/namespaces/default/deeps"
 
 const deepDefinition = `{"metadata":{"name":"deeps.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
@@ -86,7 +86,7 @@ func deepObject(levels int) string {
 		strings.Repeat(`{"a":`, levels) + `1` + strings.Repeat("}", levels) + `}`
 }
 
-// longEnv returns the env of a Pod, in order and reversed.
+// longEnv returns n env entries of a container, in order and reversed.
 func longEnv(n int) (entries, reversed string) {
 	var a, b strings.Builder
 	for i := range n {
@@ -106,7 +106,7 @@ func reversal(n int) string {
 	return `{"spec":{"containers":[{"name":"c","$setElementOrder/env":[` + reversed + `]}]}}`
 }
 
-// A request that exceeds its timeout gets a 504 and changes nothing. The timeout has passed
+// TestRequestTimeout checks that a request that exceeds its timeout gets a 504 and changes nothing. The timeout is over
 // before the work begins, so the test does not wait.
 func TestRequestTimeout(t *testing.T) {
 	store := newStore(t)
@@ -139,8 +139,8 @@ func TestRequestTimeout(t *testing.T) {
 	before.refused(http.StatusNotFound, "GET", configMaps+"/new", "", "")
 }
 
-// TestRoomForOthers requires that requests of one user whose bodies do not arrive, by number or by bytes, leave room
-// for others, and requests of many users leave room for administrators and health checks.
+// TestRoomForOthers checks that requests of one user whose bodies do not arrive, many or large, leave room for other
+// users, and that requests of many users leave room for administrators and health checks.
 func TestRoomForOthers(t *testing.T) {
 	account := func(namespace, name string) string { return "system:serviceaccount:" + namespace + ":" + name }
 	for _, row := range []struct {
@@ -148,7 +148,7 @@ func TestRoomForOthers(t *testing.T) {
 		limits apiserver.Limits
 		length int64 // of each body
 		users  []string
-		// refused are refused then, and served are served.
+		// While the bodies do not arrive, requests of the users in refused are rejected, and of the users in served accepted.
 		refused, served []string
 	}{
 		{"a user has a quarter of the requests", apiserver.Limits{Requests: 8}, 10, []string{"ann", "ann"},
@@ -187,7 +187,7 @@ func TestRoomForOthers(t *testing.T) {
 			for _, name := range row.users {
 				reader, writer := io.Pipe()
 				ended.Go(func() { send(name, "", row.length, reader) })
-				_, err := writer.Write([]byte("{")) // ends when the server reads it: the request has its place
+				_, err := writer.Write([]byte("{")) // returns when the server reads the body: then the request is counted
 				require.NoError(t, err)
 				bodies = append(bodies, writer)
 			}

@@ -68,7 +68,7 @@ type loopbackWriter struct {
 	isHead bool // the response has no body
 	once   sync.Once
 
-	began  chan struct{} // closed when what follows is set
+	began  chan struct{} // closed when the following fields are set
 	code   int
 	sent   http.Header
 	failed error // why there is no response
@@ -94,10 +94,10 @@ func (w *loopbackWriter) Write(data []byte) (int, error) {
 	return w.body.Write(data)
 }
 
-// Flush has nothing to do: what is written is read at once.
+// Flush sends the header; writes are not buffered.
 func (w *loopbackWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
-// finish ends the response. With an error, a client that has no header yet gets the error.
+// finish ends the response. If the header is not written yet, the client gets err.
 func (w *loopbackWriter) finish(err error) {
 	if err != nil {
 		w.once.Do(func() {

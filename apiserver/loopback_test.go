@@ -32,7 +32,7 @@ func object(apiVersion, kind, name string) *unstructured.Unstructured {
 	}}
 }
 
-// Clients in the same process need no listener; their watches end with their context.
+// TestLoopback checks that clients in the same process need no listener, and that their watches end with their context.
 func TestLoopback(t *testing.T) {
 	_, client := loopback(t, apiserver.Options{})
 	maps := client.Resource(configMapsResource).Namespace("default")
@@ -54,7 +54,8 @@ func TestLoopback(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Without the lifecycle of namespaces objects need no Namespace, and outlive it.
+// TestDisableNamespaceLifecycle checks that, without the lifecycle of namespaces, objects need no Namespace and are
+// kept when their Namespace is deleted.
 func TestDisableNamespaceLifecycle(t *testing.T) {
 	_, client := loopback(t, apiserver.Options{DisableNamespaceLifecycle: true})
 	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
@@ -82,7 +83,7 @@ func TestDisableNamespaceLifecycle(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A definition that is not stored is served, in place of a stored one of its name.
+// TestDefine checks that a definition that is not stored replaces a stored definition of the same name.
 func TestDefine(t *testing.T) {
 	server, client := loopback(t, apiserver.Options{})
 	crd := &apiextensionsv1.CustomResourceDefinition{

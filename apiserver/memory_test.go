@@ -23,16 +23,16 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// The heap grows by at most maxHeapPerByte for each byte of a body, and minHeap for a small one. The most is for a
-// custom resource with very many small maps, such as {"a":1} in a list: the smallest map of Go takes 300 bytes, and a
-// body is in memory as it is decoded, as it is stored, and as its field set. A ConfigMap takes a tenth of that. A small
-// body may have the fixed part of each limit: of structs, of YAML, and of patches.
+// The heap may grow by maxHeapPerByte for each byte of a body, and by minHeap for a small body. A custom resource with
+// very many small maps, such as {"a":1} in a list, takes the most: the smallest Go map takes 300 bytes, and the body is
+// in memory three times: decoded, in its stored form, and as its field set. A ConfigMap takes a tenth of that. A small
+// body may use the fixed part of each limit: for structs, for YAML, and for patches.
 const (
 	maxHeapPerByte = 192
 	minHeap        = 48 << 20
 )
 
-// heapOf returns by how much the heap grows at most while do runs, with little garbage.
+// heapOf returns the maximum growth of the heap while do runs, with frequent garbage collections.
 func heapOf(do func()) int {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()
@@ -61,7 +61,7 @@ func heapOf(do func()) int {
 	return max(peak, read()) - before
 }
 
-// requireHeap sends a request and requires that it takes no more memory than its body may.
+// requireHeap sends a request and requires that it takes no more memory than the size of its body allows.
 func requireHeap(t *testing.T, h *host, why, method, path, contentType, body string) (code int) {
 	t.Helper()
 	var answer string
@@ -69,7 +69,7 @@ func requireHeap(t *testing.T, h *host, why, method, path, contentType, body str
 		w := h.ask(method, path, contentType, body)
 		code, answer = w.Code, w.Body.String()
 	})
-	if !raceDetector() { // which takes memory of its own
+	if !raceDetector() { // the race detector takes memory too
 		require.LessOrEqual(t, heap, minHeap+maxHeapPerByte*len(body), "%s: %d bytes: %d %s", why, len(body), code,
 			shortened(answer))
 	}
@@ -79,14 +79,14 @@ func requireHeap(t *testing.T, h *host, why, method, path, contentType, body str
 	return code
 }
 
-const hostileSize = 100_000 // of a body
+const hostileSize = 100_000 // size of a body
 
-// repeated returns a text as often as it fits, with commas.
+// repeated returns a text, repeated with commas to about hostileSize.
 func repeated(text string) string {
 	return strings.Repeat(text+",", hostileSize/(len(text)+1)) + text
 }
 
-// members returns members of an object with different names.
+// members returns members of a JSON object with different names, up to hostileSize.
 func members(prefix, value string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < hostileSize; i++ {
@@ -103,10 +103,10 @@ func mapOf(rest string) string {
 	return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},` + rest + `}`
 }
 
-// allBodies says whether to try all bodies, and not those of a few kinds: BODIES=all does.
+// allBodies makes tests try all bodies instead of a selection. BODIES=all sets it.
 var allBodies = os.Getenv("BODIES") == "all"
 
-// TestMemoryOfBodies: no body takes more memory than its size allows, however it is written (spec rule 12.9).
+// TestMemoryOfBodies checks that no body, in any form, takes more memory than its size allows (spec rule 12.9).
 func TestMemoryOfBodies(t *testing.T) {
 	const inYAML, asProtobuf = "application/yaml", "application/vnd.kubernetes.protobuf"
 	h := newHost(t, apiserver.Options{})
@@ -175,7 +175,7 @@ func TestMemoryOfBodies(t *testing.T) {
 	}
 }
 
-// deepAliases is a custom resource that aliases make a million empty maps.
+// deepAliases returns a custom resource with a million empty maps, which it makes with YAML aliases.
 func deepAliases() string {
 	out := "apiVersion: example.com/v1\nkind: Deep\nmetadata: {name: d}\nspec:\n  a0: &a0 {}\n"
 	for i := range 6 {
@@ -184,14 +184,14 @@ func deepAliases() string {
 	return out
 }
 
-// A step leads from a struct to a field.
+// A step is a field on the path from a struct to a nested field.
 type step struct {
 	name   string // in JSON
 	number int    // in protobuf
 	kind   reflect.Kind
 }
 
-// largest adds the lists and maps with elements of more than a number of bytes that a type leads to.
+// largest calls found for each list or map below a type whose elements are large structs.
 func largest(t reflect.Type, path []step, seen map[reflect.Type]bool, found func(path []step)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -200,7 +200,7 @@ func largest(t reflect.Type, path []step, seen map[reflect.Type]bool, found func
 		f := t.Field(i)
 		tag := strings.Split(f.Tag.Get("protobuf"), ",")
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if len(tag) < 2 || name == "" { // an embedded struct without a name is one message more in protobuf
+		if len(tag) < 2 || name == "" { // an embedded struct without a JSON name is another message in protobuf
 			continue
 		}
 		number, _ := strconv.Atoi(tag[1])
@@ -221,7 +221,7 @@ func largest(t reflect.Type, path []step, seen map[reflect.Type]bool, found func
 	}
 }
 
-// inJSON returns an object with as many empty elements at a path as fit.
+// inJSON returns an object that has as many empty elements at a path as fit into hostileSize.
 func inJSON(gvk schema.GroupVersionKind, path []step) string {
 	open, end := fmt.Sprintf(`{"apiVersion":%q,"kind":%q`, gvk.GroupVersion(), gvk.Kind), "}"
 	open += ","
@@ -244,7 +244,7 @@ func inJSON(gvk schema.GroupVersionKind, path []step) string {
 	return open + end
 }
 
-// inProtobuf is inJSON in protobuf.
+// inProtobuf is inJSON for protobuf.
 func inProtobuf(gvk schema.GroupVersionKind, path []step) string {
 	last := path[len(path)-1]
 	tag := binary.AppendUvarint(nil, uint64(last.number)<<3|2)
@@ -266,8 +266,9 @@ func inProtobuf(gvk schema.GroupVersionKind, path []step) string {
 	return protobuf(version, kind, raw)
 }
 
-// TestMemoryOfElements: bodies with as many empty elements as fit into a list or a map of each Go type with large
-// elements. A body of another kind than that of its path is decoded before it is rejected.
+// TestMemoryOfElements sends bodies with as many empty elements as fit into a list or a map, for each Go type with
+// large elements. A body whose kind does not match its path is decoded before it is rejected, so one path serves all
+// kinds.
 func TestMemoryOfElements(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	found := 0
@@ -294,7 +295,7 @@ func TestMemoryOfElements(t *testing.T) {
 	require.Greater(t, found, 50)
 }
 
-// TestLargeBodies: what people and controllers write is below the limits, with aliases, too.
+// TestLargeBodies checks that bodies that people and controllers write, also with aliases, do not reach the limits.
 func TestLargeBodies(t *testing.T) {
 	const inYAML = "application/yaml"
 	h := newHost(t, apiserver.Options{})

@@ -29,36 +29,34 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// Options configure a server. The zero Options keep objects in memory and allow everything to
-// clients that have the token.
+// Options configure a server. With the zero Options, a server keeps objects in memory and allows everything to clients
+// that have the token.
 type Options struct {
 	// Store is the storage; the default is storage/memory. The server closes the store only if
 	// it created it.
 	Store storage.Store
 
-	// Hooks are admission hooks. They come before the webhooks and policies of the same phase.
+	// Hooks are admission hooks. They run before the webhooks and policies of the same phase.
 	Hooks admission.Hooks
 
-	// Definitions are CustomResourceDefinitions, and Objects are objects of any kind, to begin
-	// with: they are stored before the server accepts requests, unless they exist. Their
-	// defaults are set and they are validated, but no admission hook is called. What a client
-	// can't set is stored as it is given, such as status, uid, creationTimestamp, generation,
-	// managedFields, and a deletionTimestamp with finalizers. A resourceVersion is ignored.
-	// Objects may be Go structs or unstructured; they are not changed.
+	// Definitions are initial CustomResourceDefinitions, and Objects are initial objects of any kind. The server stores
+	// them before it accepts requests, unless they exist. It sets their defaults and validates them, but calls no
+	// admission hook. It stores fields that a client can't set as they are given, such as status, uid, creationTimestamp,
+	// generation, managedFields, and a deletionTimestamp with finalizers. It ignores a resourceVersion. Objects may be Go
+	// structs or unstructured; they are not changed.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	Objects     []runtime.Object
-	// Scheme has the kinds of Go structs in Objects that have no TypeMeta. Built-in kinds are
-	// known without it.
+	// Scheme has the kinds of Go structs in Objects that have no TypeMeta. It need not have the built-in kinds.
 	Scheme *runtime.Scheme
-	// Bootstrap says which of the objects that kube-apiserver creates itself the server creates.
+	// Bootstrap selects which of kube-apiserver's own objects the server creates.
 	Bootstrap Bootstrap
 
-	// ServiceClusterIPRange is the range of the cluster IPs of Services, of at least 8 addresses; the default is
-	// 10.96.0.0/12. The Service "kubernetes" has its first address.
+	// ServiceClusterIPRange is the range of the cluster IPs of Services, with at least 8 addresses; the default is
+	// 10.96.0.0/12. The Service "kubernetes" gets the first address of the range.
 	ServiceClusterIPRange netip.Prefix
-	// AdvertiseAddress is the address of the server in the Endpoints and the EndpointSlice "kubernetes" of Bootstrap; the
-	// default is the address of the first listener. They are not created for an address that endpoints can't have, such as
-	// one of loopback, as kube-apiserver does not.
+	// AdvertiseAddress is the server's address in the Endpoints and the EndpointSlice "kubernetes" of Bootstrap; the
+	// default is the address of the first listener. As in kube-apiserver, these are not created for addresses that
+	// endpoints can't have, such as loopback addresses.
 	AdvertiseAddress netip.Addr
 
 	// Version is the gitVersion that /version responds with; the default is the Kubernetes version that the server
@@ -71,38 +69,36 @@ type Options struct {
 	// Token is the bearer token of the administrator, which Config contains; the default is
 	// random. Its user is "system:admin" in group "system:masters".
 	Token string
-	// Authenticator authenticates other requests; nil rejects them. Those of k8s.io/apiserver
-	// for bearer tokens, such as tokenfile.New, become one by bearertoken.New.
+	// Authenticator authenticates requests whose credentials the server itself does not know; nil rejects them. To use a
+	// token authenticator of k8s.io/apiserver, such as tokenfile.New, pass it to bearertoken.New.
 	Authenticator authenticator.Request
 	// Users are users with tokens. WriteKubeconfig adds a context for each of them, such as
 	// "ann@tenure".
 	Users []User
-	// ServiceAccounts says how tokens of ServiceAccounts are signed.
+	// ServiceAccounts configure how tokens of ServiceAccounts are signed.
 	ServiceAccounts ServiceAccounts
-	// ClientCAs are the CAs of client certificates: the common name is the user, organizations
-	// are the groups. Callers of New with their own http.Server set ClientAuth of its TLS
-	// configuration to tls.RequestClientCert. See Running.AddUser too.
+	// ClientCAs are the CAs of client certificates: the common name is the user, organizations are the groups. Callers of
+	// New with their own http.Server must set ClientAuth of its TLS configuration to tls.RequestClientCert. See also
+	// Running.AddUser.
 	ClientCAs *x509.CertPool
 	// Anonymous allows anonymous requests, as user "system:anonymous" in group "system:unauthenticated". Without an
-	// Authorizer they may read health and version, and nothing else.
+	// Authorizer, they may only read health and version.
 	Anonymous bool
-	// Authorizer authorizes requests before their body is read; nil allows all of them. An
-	// apply that creates an object is authorized a second time, for "create". If it is an
-	// authorizer.RuleResolver, the server answers SelfSubjectRulesReviews; see
-	// Observer too. Package auth/rbac implements RBAC.
+	// Authorizer authorizes requests before their body is read; nil allows all requests. An apply that creates an object
+	// is authorized a second time, for "create". If the Authorizer is an authorizer.RuleResolver, the server serves
+	// SelfSubjectRulesReviews; it may also be an Observer. Package auth/rbac implements RBAC.
 	Authorizer authorizer.Authorizer
 
-	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist. The
-	// server then creates no namespaces by itself, and deleting one deletes nothing in it.
+	// DisableNamespaceLifecycle allows objects in namespaces that do not exist. The server then does not create the
+	// default namespaces, and deleting a Namespace does not delete its contents.
 	DisableNamespaceLifecycle bool
-	// Controllers says that a controller manager runs beside the server, or that nobody does its work, as beside envtest's
-	// kube-apiserver. Then deletions with the propagation policies Orphan and Foreground set their finalizer,
-	// PersistentVolumeClaims and PersistentVolumes get their protection finalizer, and a deleted Namespace stays:
-	// controllers remove the finalizers, and delete the content of the Namespace.
+	// Controllers leaves the work of controllers to a controller manager that runs beside the server, or to nobody, as
+	// with envtest's kube-apiserver. Deletions with the propagation policies Orphan and Foreground then set their
+	// finalizer, PersistentVolumeClaims and PersistentVolumes get their protection finalizer, and a deleted Namespace
+	// stays until controllers delete its contents and remove the finalizers.
 	Controllers bool
 
-	// DisableDynamicAdmission lets webhook configurations and admission policies be stored
-	// without effect.
+	// DisableDynamicAdmission makes webhook configurations and admission policies objects without effect.
 	DisableDynamicAdmission bool
 
 	// Now is the clock; the default is time.Now.
@@ -116,16 +112,15 @@ type Options struct {
 	// Listen is the address for Start; the default is a free port of 127.0.0.1. Without Hosts, it
 	// must be a loopback address.
 	Listen string
-	// Listeners are the listeners for Start, in the place of Listen, on addresses of the caller's choice. The server
-	// closes them. Config uses the first of them.
+	// Listeners are the listeners that Start uses in place of Listen, on any addresses. The server closes them. Config
+	// uses the first of them.
 	Listeners []net.Listener
-	// Certificate is the serving certificate for Start; the default is one for loopback, of a
-	// CA of the server's own. Config trusts its chain.
+	// Certificate is the serving certificate for Start. The default is a certificate for loopback, signed by the server's
+	// own CA. Config trusts its chain.
 	Certificate *tls.Certificate
-	// Hosts are the names and IP addresses by which clients beyond this computer reach the
-	// server: they are in its certificate, and the kubeconfig has the first of them. With Hosts,
-	// Listen may be any address. Every request needs a token all the same, and every connection
-	// TLS.
+	// Hosts are the names and IP addresses that clients on other machines use for the server. The server's certificate
+	// contains them, and the kubeconfig uses the first of them. With Hosts, Listen may be any address. Each request still
+	// needs a token, and each connection TLS.
 	Hosts []string
 	// Kubeconfig, if not empty, is the kubeconfig to which Start adds a context; see
 	// WriteKubeconfig.
@@ -133,7 +128,7 @@ type Options struct {
 
 	Limits Limits
 
-	// DisabledAdmissionPlugins are the names of plugins that are compiled into kube-apiserver and not called, such as
+	// DisabledAdmissionPlugins are the names of kube-apiserver's built-in admission plugins that are not called, such as
 	// PodSecurity.
 	DisabledAdmissionPlugins []string
 
@@ -150,23 +145,22 @@ type User struct {
 	Token  string // the default is random
 }
 
-// ServiceAccounts says how tokens of ServiceAccounts are signed. The zero value signs with a
-// random key: tokens end with the server.
+// ServiceAccounts configure how tokens of ServiceAccounts are signed. The zero value signs with a random key: tokens
+// are valid until the server ends.
 type ServiceAccounts struct {
 	// Issuer is the issuer of tokens, and their default audience; the default is
 	// "https://kubernetes.default.svc".
 	Issuer string
 	// Key signs tokens; it must be RSA, or ECDSA over P-256, P-384 or P-521.
 	Key crypto.Signer
-	// PublicKeys are keys whose tokens are accepted besides: *rsa.PublicKey or
-	// *ecdsa.PublicKey.
+	// PublicKeys are further keys whose tokens are accepted: *rsa.PublicKey or *ecdsa.PublicKey.
 	PublicKeys []crypto.PublicKey
 }
 
-// Bootstrap selects which of the objects that kube-apiserver creates at its start a server creates,
-// unless they exist. They were recorded from kube-apiserver.
+// Bootstrap selects which of the objects that kube-apiserver creates at its start this server creates too, unless they
+// exist. The objects were recorded from kube-apiserver.
 type Bootstrap struct {
-	// Service is the Service "kubernetes" in namespace default with its Endpoints and EndpointSlice, which have
+	// Service is the Service "kubernetes" in namespace default with its Endpoints and EndpointSlice, which contain
 	// Options.AdvertiseAddress and the port of the first listener of Start.
 	Service bool
 	// RBAC are the default ClusterRoles, Roles and bindings. Package auth/rbac creates them
@@ -178,46 +172,47 @@ type Bootstrap struct {
 	FlowSchemas bool
 }
 
-// BootstrapAll is all that kube-apiserver creates.
+// BootstrapAll selects all objects that kube-apiserver creates.
 func BootstrapAll() Bootstrap {
 	return Bootstrap{Service: true, RBAC: true, PriorityClasses: true, FlowSchemas: true}
 }
 
-// An Observer is an Authorizer that is notified of every write and deletion of an RBAC object by this server, after it
-// is stored and before the response. The namespace of a cluster-scoped object is empty.
+// An Observer is an Authorizer that is notified of each write and deletion of an RBAC object by this server, after the
+// write is stored and before the response. The namespace of a cluster-scoped object is empty.
 type Observer interface {
 	Written(ctx context.Context, resource schema.GroupResource, namespace, name string)
 }
 
-// Limits limit the cost of requests. Zero fields mean the defaults.
+// Limits limit the cost of requests. A field that is zero has its default.
 //
-// A user, or the ServiceAccounts of a namespace together, may take a quarter of Bodies, Requests and Watches. Users of
-// system:masters and health checks always have room.
+// A user, or the ServiceAccounts of a namespace together, may use a quarter of Bodies, Requests and Watches. Requests
+// of users in group system:masters and health checks are exempt from these limits.
 //
-// A body is also limited by the memory that it becomes, in proportion to its size (spec rule 12.9): by the Go structs,
-// by the values in YAML, and by what YAML aliases add, which is at most Body. A request that exceeds this is a 413.
+// The memory that a body needs when it is decoded is limited too, in proportion to the body's size (spec rule 12.9):
+// the memory of its Go structs, of the values in its YAML, and of copies of YAML aliases, which is at most Body. A
+// request that exceeds this gets a 413.
 //
-// Header, Connections, Read and Idle configure the http.Server of Start. Callers with their
-// own http.Server set them there.
+// Header, Connections, Read and Idle configure the http.Server of Start. Callers with their own http.Server
+// configure it themselves.
 type Limits struct {
-	Body        int64 // of a request, in bytes; 3 MiB
-	Bodies      int64 // of all requests in flight, in bytes; 128 MiB
+	Body        int64 // size of a request's body, in bytes; 3 MiB
+	Bodies      int64 // size of the bodies of all requests in flight, in bytes; 128 MiB
 	Nesting     int   // maximum depth of lists and maps in a body; 1,000
-	Object      int64 // in storage, and what defaults and conversions add, in bytes; 1.5 MiB
-	Header      int   // of a request, in bytes; 64 KiB
-	Connections int   // at the same time; 16,384
-	Requests    int   // in flight, except for watches; 400
-	Watches     int   // at the same time; 10,000
-	// Unread and UnreadPerUser bound the bytes that wait for clients: events of watches, and items of lists. What waits
-	// for several clients counts once. If a limit is exceeded, the response ends whose client has not read for the
-	// longest time; see unread.go. The defaults are 64 MiB, and 16 MiB for each user.
+	Object      int64 // size in storage, and size that defaults and conversions add, in bytes; 1.5 MiB
+	Header      int   // size of a request's header, in bytes; 64 KiB
+	Connections int   // number at the same time; 16,384
+	Requests    int   // number in flight, except watches; 400
+	Watches     int   // number at the same time; 10,000
+	// Unread and UnreadPerUser limit the bytes that wait for clients: events of watches, and items of lists. Bytes that
+	// wait for several clients are counted once. If a limit is exceeded, the server ends the response whose client has not
+	// read for the longest time; see unread.go. The defaults are 64 MiB, and 16 MiB for each user.
 	Unread, UnreadPerUser int64
-	Read                  time.Duration // to read a request; 30 s
-	Write                 time.Duration // to write a response or a watch event; 30 s
-	Request               time.Duration // to process a request that is not a watch; 60 s
+	Read                  time.Duration // time to read a request; 30 s
+	Write                 time.Duration // time to write a response or a watch event; 30 s
+	Request               time.Duration // time to process a request that is not a watch; 60 s
 	Watch                 time.Duration // default timeout of a watch; 30 min
 	Idle                  time.Duration // timeout of idle connections; 2 min
-	Shutdown              time.Duration // to wait for requests in flight when the server stops; 5 s
+	Shutdown              time.Duration // time to wait for requests in flight when the server stops; 5 s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -271,12 +266,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// AllowPrivileged says whether Pods may have privileged containers, as kube-apiserver's flag --allow-privileged does.
-// They may by default. It holds for the whole process; only the first call before the first server has an effect, as
-// Kubernetes has one global variable for it.
+// AllowPrivileged sets whether Pods may have privileged containers, like kube-apiserver's flag --allow-privileged. By
+// default they may. The setting applies to the whole process, because Kubernetes has one global variable for it. Only
+// the first call before the first server has an effect.
 func AllowPrivileged(allow bool) { capabilities.Setup(allow, 0) }
 
-// endpoint returns the address that the server advertises and the port of the first listener. The port is 0 without a
+// endpoint returns the address that the server advertises, with the port of the first listener, or 0 without a
 // listener.
 func (o Options) endpoint() netip.AddrPort {
 	var listener netip.AddrPort
@@ -295,8 +290,8 @@ func (o Options) endpoint() netip.AddrPort {
 // minServiceIPs is how many addresses a range of cluster IPs must have.
 const minServiceIPs = 8
 
-// checkNetwork returns an error if the range of cluster IPs is too small, or of another family than the address that
-// the server advertises.
+// checkNetwork returns an error if the range of cluster IPs is too small, or if its IP family is not the family of the
+// advertised address.
 func (o Options) checkNetwork() error {
 	network := o.ServiceClusterIPRange
 	if bits := network.Addr().BitLen() - network.Bits(); 1<<min(bits, 8) < minServiceIPs {

@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
 )
 
-// paths are the paths that are not resources.
+// paths returns the handler of the paths that are not resources.
 func (s *Server) paths(documents *openapi.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", s.serveVersion)
@@ -54,8 +54,8 @@ func (s *Server) paths(documents *openapi.Handler) http.Handler {
 	return mux
 }
 
-// openIDMetadata returns the handler of the documents by which others verify ServiceAccount tokens. It is nil for an
-// issuer that can have none, such as one without https, as in kube-apiserver.
+// openIDMetadata returns the handler of the documents that other services need to verify ServiceAccount tokens. As in
+// kube-apiserver, it is nil for an issuer that can't have such documents, for example an issuer without https.
 func (s *Server) openIDMetadata() http.Handler {
 	address := "localhost"
 	if endpoint := s.options.endpoint(); endpoint.Port() != 0 {

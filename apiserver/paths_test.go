@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 )
 
-// A load balancer asks without credentials, monitoring as a user who may read metrics, and the services of others
-// verify tokens of ServiceAccounts as such an account.
+// TestOperatedPaths checks the requests of operators: a load balancer without credentials, monitoring with a user who
+// may read metrics, and services that verify ServiceAccount tokens with such a token.
 func TestOperatedPaths(t *testing.T) {
 	store := newStore(t)
 	authorizer, err := rbac.New(t.Context(), store)

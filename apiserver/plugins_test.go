@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// labelled returns a Deployment with a container.
+// labelled returns a Deployment with a selector and a container.
 func labelled(name, selected, container string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"selector":{"matchLabels":{"a":%q}},"template":{"metadata":`+
 		`{"labels":{"a":"b"}},"spec":{"containers":[{"name":%q,"image":"i"}]}}}}`, name, selected, container)
@@ -121,7 +121,7 @@ func TestAPIServiceOfService(t *testing.T) {
 	require.NotContains(t, h.ask("GET", "/apis", "", "").Body.String(), "metrics.example.com")
 }
 
-// TestEventsExpire checks that Events expire after an hour, as those of both groups that have the kind.
+// TestEventsExpire checks that Events of both groups expire after an hour.
 func TestEventsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, apiserver.Options{})
@@ -141,7 +141,8 @@ func TestEventsExpire(t *testing.T) {
 	})
 }
 
-// TestTableWatchesKeepNothing reopens watches as Table of large objects: what a server keeps of them must not grow.
+// TestTableWatchesKeepNothing watches large objects as Tables again and again: the server must not keep more memory
+// with each watch.
 func TestTableWatchesKeepNothing(t *testing.T) {
 	var now clock
 	now.set(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -175,12 +176,12 @@ func TestTableWatchesKeepNothing(t *testing.T) {
 	round := func() {
 		read("v1")
 		read("v1beta1")
-		now.set(now.get().Add(time.Second)) // ages in Tables change
+		now.set(now.get().Add(time.Second)) // changes the ages in Tables
 	}
 	held := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // pools keep what they have for one more
+		runtime.GC() // a pool keeps its objects for one more collection
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
@@ -222,7 +223,7 @@ func TestClusterIPsAreNotRecorded(t *testing.T) {
 	}
 }
 
-// TestNodePorts checks that no two Services have a node port in common.
+// TestNodePorts checks that two Services never have the same node port.
 func TestNodePorts(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const in = "/api/v1/namespaces/default/services"

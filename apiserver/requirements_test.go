@@ -1,7 +1,7 @@
 package apiserver_test
 
-// Kubernetes requires its staging modules at v0.0.0, which nobody published. Without these imports, go list -m all, go mod
-// vendor and go mod tidy fail in a module that imports apiserver, and in this one.
+// Kubernetes requires its staging modules at v0.0.0, which does not exist. Without these imports, go list -m all, go
+// mod vendor and go mod tidy fail in this module and in modules that import it.
 import (
 	_ "k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/cloud-provider/controllers/service/config"

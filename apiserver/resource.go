@@ -24,8 +24,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// serveResource serves a request for an API resource, by its route in the current table. It returns false, and has not
-// responded, if the group version or the custom resource is not served: the caller responds then.
+// serveResource serves a request for an API resource, by its route in the current table. If the group version or the
+// custom resource is not served, serveResource returns false without a response, and the caller responds.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo) bool {
 	table := s.tables.Table()
 	version, ok := table.Version(schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion})
@@ -79,8 +79,8 @@ func metricVerb(verb string) string {
 	return strings.ToUpper(verb)
 }
 
-// handle calls the handler of a verb: package writes has the handlers of create, update and patch, k8s.io/apiserver all
-// others.
+// handle calls the handler of a verb. The handlers of create, update and patch are in package writes, all others in
+// k8s.io/apiserver.
 func (s *Server) handle(
 	route *resources.Route, verb string, e *resources.Endpoint, w http.ResponseWriter, r *http.Request,
 	info *apirequest.RequestInfo,
@@ -118,10 +118,10 @@ func (s *Server) handle(
 	}
 }
 
-// deleteOptions are the kinds of the body of a deletion.
+// deleteOptions are the kinds that the body of a deletion may have.
 var deleteOptions = request.Kinds(internalscheme.Scheme, metav1.SchemeGroupVersion.WithKind("DeleteOptions"))
 
-// delete deletes an object or a collection. The handlers of k8s.io/apiserver decode the body, which is checked here.
+// delete deletes an object or a collection. It checks the body, which the handlers of k8s.io/apiserver then decode.
 func (s *Server) delete(e *resources.Endpoint, w http.ResponseWriter, r *http.Request, isCollection bool) {
 	body, err := request.Body(r, s.writes.Limits, deleteOptions)
 	if err != nil {
@@ -169,11 +169,11 @@ func checkBuiltin(route *resources.Route, verb string, r *http.Request) error {
 	return response.CheckAccept(r, route.Subresource == "log")
 }
 
-// errUnserved reports a path that its custom resource does not have.
+// errUnserved reports a path that a custom resource does not have.
 var errUnserved = errors.New("the path is not served")
 
-// checkCustom is checkBuiltin for custom resources. kube-apiserver routes them separately: its errors name the object
-// of the path.
+// checkCustom is checkBuiltin for custom resources. Its errors name the object of the path, as in kube-apiserver, which
+// routes custom resources separately.
 func checkCustom(r *resources.Resource, verb string, info *apirequest.RequestInfo) error {
 	isAcross := info.Namespace == "" && (info.Verb == "list" || info.Verb == "watch")
 	_, isKnown := r.Subresource(info.Subresource)

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// Errors for paths that a custom resource does not have name the resource, as on
+// TestCustomRoutes checks that errors for paths that a custom resource does not have name the resource, as on
 // kube-apiserver.
 func TestCustomRoutes(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
@@ -54,12 +54,12 @@ func TestCustomRoutes(t *testing.T) {
 		"a HEAD is a get, other than of built-in types")
 }
 
-// askAs is a get with conversion to a kind.
+// askAs sends a GET that asks for conversion to a kind, such as Table.
 func (h *host) askAs(as, path string) *httptest.ResponseRecorder {
 	return h.accepting("application/json;as="+as+";g=meta.k8s.io;v=v1", path)
 }
 
-// accepting is a get with an Accept header.
+// accepting sends a GET with an Accept header.
 func (h *host) accepting(types, path string) *httptest.ResponseRecorder {
 	q := httptest.NewRequest("GET", path, nil)
 	q.Header.Set("Authorization", "Bearer token")
@@ -69,7 +69,7 @@ func (h *host) accepting(types, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// A list can't be converted to PartialObjectMetadata.
+// TestListAsOneObject checks that a list can't be converted to PartialObjectMetadata.
 func TestListAsOneObject(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for as, path := range map[string]string{"PartialObjectMetadata": configMaps,
@@ -80,7 +80,7 @@ func TestListAsOneObject(t *testing.T) {
 	}
 }
 
-// Scale has columns of its own.
+// TestScaleAsTable checks that a Scale has its own columns.
 func TestScaleAsTable(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -104,7 +104,7 @@ func TestScaleAsTable(t *testing.T) {
 	}
 }
 
-// A watch can't be YAML, which has no framing. The error can.
+// TestWatchAsYAML checks that a watch can't respond with YAML, which can't separate events, but that its error is YAML.
 func TestWatchAsYAML(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))

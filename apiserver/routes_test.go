@@ -28,15 +28,17 @@ import (
 
 var recordRoutes = flag.Bool("record-routes", false, "with KUBE_APISERVER, record the codes of that server")
 
-// routeCodes has the codes of a kube-apiserver: a line has a path, and the codes of its requests.
+// routeCodes has the recorded codes of a kube-apiserver: each line has a path, and the codes of its requests.
 const routeCodes = "testdata/routes.txt.gz"
 
 var (
 	routeMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT"}
-	// routeUsers may do nothing; everything in namespace a; read Namespaces in namespace a; read everything; everything
-	// with objects that are named a. "" is the administrator.
+	// routeUsers are the administrator, "", and users with different rights: nobody has none, owner may do everything in
+	// namespace a, viewer may read Namespaces in namespace a, reader may read everything, and namer may do everything with
+	// objects named a.
 	routeUsers = []string{"", "nobody", "owner", "viewer", "reader", "namer"}
-	// routePlurals are the plurals of custom resources of each scope: those after the first mean something in a path.
+	// routePlurals are the plurals of custom resources, with each scope. All except the first have a meaning of their own
+	// in a path.
 	routePlurals = []string{"widgets", "namespaces", "status", "finalize", "watch", "proxy"}
 )
 
@@ -48,10 +50,10 @@ type routeServer struct {
 	isStock bool
 }
 
-// TestRoutesLikeKubeAPIServer sends requests to every path that can be made of prefixes, groups, resources, namespaces,
-// names, subresources and odd segments, with every method, as users with different rights, and compares the codes with
-// what a kube-apiserver responded. Requests that write are dry runs. ROUTES=all sends
-// all 560,352 of them, in place of a 16th. The codes are recorded with
+// TestRoutesLikeKubeAPIServer sends requests to all paths made of prefixes, groups, resources, namespaces, names,
+// subresources and unusual segments, with every method, as users with different rights, and compares the status codes
+// with the codes of a kube-apiserver. Requests that write are dry runs. By default it sends a 16th of the requests;
+// ROUTES=all sends all 560,352. To record the codes, run
 //
 //	go run ./hosts/kube-apiserver serve --rbac
 //	KUBE_APISERVER=URL KUBE_TOKEN=loopback go test ./apiserver -run TestRoutesLikeKubeAPIServer -record-routes
@@ -103,7 +105,8 @@ func TestRoutesLikeKubeAPIServer(t *testing.T) {
 	require.Zero(t, total, "differences")
 }
 
-// excusedRoute reports whether difference 571 is why the code is another: a path that ends with what should begin it.
+// excusedRoute reports whether difference 571 explains the other code: the path ends with watch or proxy, which should
+// begin it.
 func excusedRoute(path string, got, want int) bool {
 	last := strings.Split(strings.Trim(path, "/"), "/")[3:]
 	return want == http.StatusInternalServerError && len(last) == 1 && (last[0] == "watch" || last[0] == "proxy") &&
@@ -119,7 +122,7 @@ func newRouteServer(t *testing.T) *routeServer {
 		target, err := url.Parse(address)
 		require.NoError(t, err)
 		two := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
-		one := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // HTTP/2 has no CONNECT to a path
+		one := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // in HTTP/2, CONNECT has no path
 		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.URL.Scheme, r.URL.Host, r.RequestURI, r.Host = target.Scheme, target.Host, "", target.Host
 			transport := two
@@ -159,7 +162,7 @@ func newRouteServer(t *testing.T) *routeServer {
 	return s
 }
 
-// codeWriter keeps the code of a response, and ends the request then: a watch would last.
+// codeWriter records the code of a response and then ends the request, because a watch would continue.
 type codeWriter struct {
 	header http.Header
 	code   int
@@ -182,10 +185,10 @@ func (w *codeWriter) Write(data []byte) (int, error) {
 
 func (w *codeWriter) Flush() {}
 
-// code sends a request, and returns its code.
+// code sends a request, and returns the status code.
 func (s *routeServer) code(method, path, as string) int {
 	body := ""
-	if slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, method) { // DELETE has options there
+	if slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, method) { // DELETE has options
 		body = "{}"
 	}
 	r := httptest.NewRequest(http.MethodGet, "/", strings.NewReader(body))
@@ -210,7 +213,7 @@ func (s *routeServer) must(method, path, body string) []byte {
 	return data
 }
 
-// begin creates the objects and rights that requests are about.
+// begin creates the objects and the permissions that the requests need.
 func (s *routeServer) begin() {
 	for _, name := range []string{"a", "b"} {
 		s.must("POST", "/api/v1/namespaces", `{"metadata":{"name":"`+name+`"}}`)
@@ -255,7 +258,7 @@ func (s *routeServer) begin() {
 	bind("clusterrolebindings", "ClusterRole", "namer", "namer")
 }
 
-// paths returns the paths of all group versions that the server has.
+// paths returns the paths to test, for all group versions of the server.
 func (s *routeServer) paths() []string {
 	roots := []string{"/api/v1", "/apis/unknown.example.com/v1", "/api/v2", "/apis/apps/v1beta1"}
 	var groups metav1.APIGroupList
@@ -289,7 +292,7 @@ func (s *routeServer) paths() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// oddRoutes are the resources whose paths are made with all odd segments.
+// oddRoutes are the resources whose paths are also made with unusual segments.
 var oddRoutes = append([]string{"namespaces", "configmaps", "pods", "nodes", "subjectaccessreviews"}, routePlurals...)
 
 // pathsOf returns the paths of a resource below its group version.
@@ -318,7 +321,7 @@ func pathsOf(plural string, subresources []string) (out []string) {
 	return out
 }
 
-// each calls f for each path, several at a time.
+// each calls f for each path, with several calls at a time.
 func (s *routeServer) each(paths []string, f func(i int, path string)) {
 	var all sync.WaitGroup
 	next := make(chan int)
@@ -336,7 +339,7 @@ func (s *routeServer) each(paths []string, f func(i int, path string)) {
 	all.Wait()
 }
 
-// record writes the codes of the server.
+// record writes the server's codes to routeCodes.
 func (s *routeServer) record(paths []string) {
 	lines := make([]string, len(paths))
 	s.each(paths, func(i int, path string) {
@@ -358,7 +361,7 @@ func (s *routeServer) record(paths []string) {
 	s.t.Logf("recorded %d requests", len(paths)*len(routeMethods)*len(routeUsers))
 }
 
-// readRouteCodes reads what record wrote: by path, the codes of each method as each user.
+// readRouteCodes reads the recorded codes: for each path, the codes of each method for each user.
 func readRouteCodes(t *testing.T) map[string][]int {
 	file, err := os.Open(routeCodes)
 	require.NoError(t, err)

@@ -1,17 +1,18 @@
-// Package apiserver is a Kubernetes API server in a Go process, with Tenure as its server-side
-// apply engine. It is for tests of controllers and clients, and can run on its own.
+// Package apiserver is a Kubernetes API server in a Go process, with Tenure as its server-side apply engine. It is for
+// tests of controllers and clients, and can run on its own.
 //
 //	server, err := apiserver.Start(ctx, apiserver.Options{})
 //	client, err := kubernetes.NewForConfig(server.Config())
 //
-// It serves built-in resources and CustomResourceDefinitions to kubectl, client-go and other clients. No controller of
-// kube-controller-manager runs but three that storing objects needs, so nothing creates the Pods of a Deployment: one
-// deletes the contents of deleted Namespaces, one the objects of deleted definitions, and one aggregates ClusterRoles.
-// A CustomResourceDefinition is served as soon as it is created.
+// It serves built-in resources and CustomResourceDefinitions to kubectl, client-go and other clients. A
+// CustomResourceDefinition is served as soon as it is created. The server runs only three controllers, which stored
+// objects need: one deletes the contents of deleted Namespaces, one deletes the objects of deleted definitions, and one
+// aggregates ClusterRoles. It does not run the controllers of kube-controller-manager that create objects, such as the
+// Pods of a Deployment.
 //
-// The kinds are served by the REST storages of k8s.io/kubernetes and apiextensions, behind the handlers and filters of
-// k8s.io/apiserver. Writes are the exception: package internal/writes serves them, with Tenure for managed fields.
-// doc/design.md says where things are.
+// The REST storages of k8s.io/kubernetes and apiextensions serve the kinds, behind the handlers and filters of
+// k8s.io/apiserver. Only writes have their own handlers, in package internal/writes, which use Tenure for managed
+// fields. doc/design.md describes the packages.
 package apiserver
 
 import (
@@ -56,31 +57,30 @@ type Server struct {
 	definitions *custom.Controller
 	controllers *controllers.Controllers
 
-	requests *inFlight // but watches
+	requests *inFlight // all requests except watches
 	watches  *inFlight
 	unread   *unread
 
 	running context.Context // ends watches
 	stop    func()          // ends running
-	close   func() error    // ends all, once
+	close   func() error    // stops everything, once
 }
 
-// New returns a running server. It creates the default namespaces in its store if they do not
-// exist, unless Options.DisableNamespaceLifecycle is set, and the objects of the options.
-// Close stops it.
+// New returns a running server. It creates the objects of the options and, unless Options.DisableNamespaceLifecycle is
+// set, the default namespaces, if they do not exist in the store. Close stops the server.
 func New(ctx context.Context, options Options) (*Server, error) {
 	return newServer(ctx, options.withDefaults(), options.ClientCAs)
 }
 
-// newServer is New with the CAs of client certificates, which may be nil. This is what happens, in this order, when a
-// server starts or restarts on a store:
+// newServer is New with the CAs of client certificates, which may be nil. When a server starts or restarts on a store,
+// it does the following, in this order:
 //
-//   - newAccounts takes the key of ServiceAccount tokens from the options, or makes one, with which earlier tokens are
-//     invalid;
-//   - build makes the built-in resources, admission and the handlers; it reads no objects;
-//   - Controllers.Start loads CustomResourceDefinitions, then configurations of admission, then Namespaces that are
-//     being deleted, and watches each; see Controllers.followers;
-//   - createInitialObjects creates the default namespaces and the objects of the options, as far as they do not exist.
+//   - newAccounts takes the key of ServiceAccount tokens from the options, or generates a key, which makes earlier
+//     tokens invalid;
+//   - build creates the built-in resources, admission and the handlers; it reads no objects;
+//   - Controllers.Start loads CustomResourceDefinitions, then admission configurations, then Namespaces that are being
+//     deleted, and watches these resources; see Controllers.followers;
+//   - createInitialObjects creates the default namespaces and the objects of the options that do not exist.
 //
 // Nothing else is loaded: the storage of a resource opens when it is first needed.
 func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (*Server, error) {
@@ -126,7 +126,7 @@ func (s *Server) start(ctx context.Context, clientCAs *x509.CertPool) (err error
 	return s.createInitialObjects(ctx)
 }
 
-// build makes the parts of a server, which share the resource table s.tables.
+// build creates the parts of a server, which share the resource table s.tables.
 func (s *Server) build(clientCAs *x509.CertPool) {
 	o := s.options
 	opener := builtin.Opener{Open: s.open, GarbageCollection: o.Controllers}
@@ -145,7 +145,7 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 	documents := openapi.New(s.tables)
 	disabled := map[string]bool{
 		lifecycle.PluginName:                    o.DisableNamespaceLifecycle,
-		podsecurity.PluginName:                  o.DisableNamespaceLifecycle, // it reads the Namespace of a Pod
+		podsecurity.PluginName:                  o.DisableNamespaceLifecycle, // PodSecurity reads the Namespace of a Pod
 		storageobjectinuseprotection.PluginName: !o.Controllers,
 	}
 	for _, name := range o.DisabledAdmissionPlugins {
@@ -159,7 +159,7 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 		Admission: admitting.Admission(), Suffix: o.Suffix,
 		Limits: request.Limits{Bytes: o.Limits.Body, Nesting: o.Limits.Nesting},
 	}
-	if o.Hooks.Default == nil { // whose defaults may change
+	if o.Hooks.Default == nil { // with this hook, equal requests may have different results
 		s.writes.Unchanged = lru.New(writes.MaxUnchanged)
 	}
 	s.definitions = custom.NewController(groups, custom.Options{
@@ -170,7 +170,7 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 		}),
 	})
 	if o.DisableDynamicAdmission {
-		admitting = nil // its configurations are not loaded
+		admitting = nil // configurations of webhooks and policies are not loaded
 	}
 	s.controllers = controllers.New(controllers.Options{
 		Tables: s.tables, Definitions: s.definitions, Plugins: admitting, Admission: s.writes.Admission,

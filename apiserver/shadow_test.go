@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// shadow returns a CustomResourceDefinition in a group that is built in.
+// shadow returns a CustomResourceDefinition in a built-in group.
 func shadow(plural, group, kind, version string) string {
 	return fmt.Sprintf(`{"metadata":{"name":"%[1]s.%[2]s","annotations":{"api-approved.kubernetes.io":"unapproved, test"}},
 		"spec":{"group":%[2]q,"scope":"Cluster","names":{"plural":%[1]q,"singular":%[5]q,"kind":%[3]q,"listKind":"%[3]sList"},
@@ -25,7 +25,8 @@ func shadow(plural, group, kind, version string) string {
 		"x-kubernetes-preserve-unknown-fields":true}}}]}}`, plural, group, kind, version, strings.ToLower(kind))
 }
 
-// onRBAC returns a server with RBAC on a store, of which "admin" is the administrator and "nobody" may do nothing.
+// onRBAC returns a server with RBAC on a store, with the users "admin", the administrator, and "nobody", who has no
+// permissions.
 func onRBAC(t *testing.T, store storage.Store) *host {
 	authorizer, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
@@ -35,8 +36,9 @@ func onRBAC(t *testing.T, store storage.Store) *host {
 	})
 }
 
-// A definition in a built-in group is established, as on kube-apiserver, and served nowhere: its built-in resource, all
-// objects and all rules are as before, also on the next server of the store, and when the definition is deleted.
+// TestBuiltinGroupsAreNotDefined checks that a definition in a built-in group gets the condition Established, as on
+// kube-apiserver, but is not served. The built-in resource, all objects and all rules stay as they are, also on the
+// next server of the store and after the definition is deleted.
 func TestBuiltinGroupsAreNotDefined(t *testing.T) {
 	store := newStore(t)
 	h := onRBAC(t, store)
@@ -68,7 +70,7 @@ func TestBuiltinGroupsAreNotDefined(t *testing.T) {
 	for _, c := range found.Status.Conditions {
 		reasons[string(c.Type)] = string(c.Status) + " " + c.Reason + ": " + c.Message
 	}
-	require.Equal(t, map[string]string{ // as kube-apiserver v1.37.2
+	require.Equal(t, map[string]string{ // the same as in kube-apiserver v1.37.2
 		"NamesAccepted":                         "True NoConflicts: no conflicts found",
 		"Established":                           "True InitialNamesAccepted: the initial names have been accepted",
 		"KubernetesAPIApprovalPolicyConformant": `False UnapprovedAnnotation: not approved: "unapproved, test"`,

@@ -17,8 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A Running is a server that listens on a port. It runs until its context ends or Close is
-// called.
+// A Running is a server that listens on a port. It runs until its context ends or Close is called.
 type Running struct {
 	*Server
 	config   *rest.Config
@@ -33,9 +32,8 @@ type Running struct {
 	stopErr error
 }
 
-// Start starts a server with TLS and a bearer token, on a loopback port unless Options.Hosts
-// allows others, or on Options.Listeners, and returns when it accepts requests. It stops when
-// ctx ends.
+// Start starts a server with TLS and a bearer token, and returns when it accepts requests. The server listens on
+// Options.Listeners or, by default, on a loopback port; Options.Hosts allows other addresses. It stops when ctx ends.
 func Start(ctx context.Context, options Options) (*Running, error) {
 	options = options.withDefaults()
 	if len(options.Listeners) == 0 {
@@ -56,7 +54,7 @@ func Start(ctx context.Context, options Options) (*Running, error) {
 	return running, nil
 }
 
-// startOnListeners starts a server on the listeners of the options, which it leaves open if it fails.
+// startOnListeners starts a server on the listeners of the options. If it fails, it does not close them.
 func startOnListeners(ctx context.Context, options Options) (*Running, error) {
 	own, err := newIdentity(options.Now(), options.Hosts, options.Certificate, options.ClientCAs)
 	if err != nil {
@@ -94,7 +92,7 @@ func listen(ctx context.Context, address string, hosts []string) (net.Listener, 
 	return new(net.ListenConfig).Listen(ctx, "tcp", address)
 }
 
-// newRunning returns a server as it will listen, and writes its kubeconfig.
+// newRunning returns a server that does not accept connections yet, and writes its kubeconfig.
 func newRunning(server *Server, own *identity) (*Running, error) {
 	address, err := hostOf(server.options.Listeners[0].Addr())
 	if err != nil {
@@ -120,8 +118,8 @@ func newRunning(server *Server, own *identity) (*Running, error) {
 		http: &http.Server{
 			Handler: server, TLSConfig: own.config, ConnState: conns.changed, ConnContext: withConn,
 			ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header,
-			WriteTimeout: limits.Request + limits.Write, // as Server.enter sets it
-			// Connections that are aborted, or do not speak TLS, are not logged.
+			WriteTimeout: limits.Request + limits.Write, // the same as in Server.enter
+			// The server does not log connections that are aborted or do not use TLS.
 			ErrorLog: log.New(io.Discard, "", 0),
 		},
 		ended: make(chan struct{}),
@@ -147,7 +145,7 @@ func (r *Running) serve() {
 	}()
 }
 
-// hostOf returns the host and port at which clients of this machine reach a listener.
+// hostOf returns the host and port that clients on this machine use for a listener.
 func hostOf(address net.Addr) (string, error) {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
@@ -159,8 +157,8 @@ func hostOf(address net.Addr) (string, error) {
 	return tcp.String(), nil
 }
 
-// AddUser returns a client configuration of a user with groups: Config with a client
-// certificate, which this server issues. It is valid as long as the server runs.
+// AddUser returns a client configuration for a user with groups. It is a copy of Config with a client certificate,
+// which this server issues. The certificate is accepted while the server runs.
 func (r *Running) AddUser(name string, groups ...string) (*rest.Config, error) {
 	if name == "" {
 		return nil, errors.New("expected the name of a user")
@@ -174,7 +172,7 @@ func (r *Running) AddUser(name string, groups ...string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Config returns a client configuration. It is a copy for the caller.
+// Config returns a new copy of the client configuration.
 func (r *Running) Config() *rest.Config { return rest.CopyConfig(r.config) }
 
 // URL is the URL of the server.
@@ -183,8 +181,7 @@ func (r *Running) URL() string { return r.config.Host }
 // Done returns a channel that is closed when the server has stopped.
 func (r *Running) Done() <-chan struct{} { return r.ended }
 
-// Close stops listening, ends all watches, waits for requests in flight up to a limit, and
-// closes the server.
+// Close stops listening, ends all watches, waits up to a limit for requests in flight, and closes the server.
 func (r *Running) Close() error {
 	r.stop.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), r.options.Limits.Shutdown)
@@ -197,9 +194,8 @@ func (r *Running) Close() error {
 	return r.stopErr
 }
 
-// connections tracks which connections have requests in flight. http.Server.Shutdown keeps
-// HTTP/2 connections open for a second after their last request; programs that start a server
-// for each test should not wait for that.
+// connections tracks which connections have requests in flight. http.Server.Shutdown keeps HTTP/2 connections open for
+// a second after their last request, which is too long for programs that start a server for each test.
 type connections struct {
 	mu     sync.Mutex
 	active map[net.Conn]struct{}
@@ -234,8 +230,8 @@ func (c *connections) ended() bool {
 	return len(c.active) == 0 && time.Since(c.quiet) >= grace
 }
 
-// shutdown shuts down a server like http.Server.Shutdown, but returns as soon as no requests
-// are in flight. It closes all connections if ctx ends first.
+// shutdown shuts down a server like http.Server.Shutdown, but returns as soon as no requests are in flight. If ctx ends
+// first, it closes all connections.
 func (c *connections) shutdown(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

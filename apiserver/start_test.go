@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// A client can connect with the kubeconfig, which only its owner can read.
+// TestStart checks that a client can connect with the kubeconfig, which only its owner can read.
 func TestStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -72,7 +72,8 @@ func TestStartRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "kubeconfig")
 }
 
-// Hosts are in the certificate, and clients that have the kubeconfig use the first of them. They need the token.
+// TestStartForHosts checks that the certificate contains the hosts, and that the kubeconfig uses the first host.
+// Clients need the token.
 func TestStartForHosts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	server, err := apiserver.Start(t.Context(), apiserver.Options{
@@ -88,7 +89,7 @@ func TestStartForHosts(t *testing.T) {
 
 	for _, name := range []string{"tenure.example", "192.0.2.7", "localhost"} {
 		here := rest.CopyConfig(config)
-		here.Host, here.ServerName = "https://127.0.0.1:"+port, name // no name service has it
+		here.Host, here.ServerName = "https://127.0.0.1:"+port, name // no name service resolves it
 		client, err := kubernetes.NewForConfig(here)
 		require.NoError(t, err)
 		_, err = client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
@@ -106,14 +107,14 @@ func TestStartForHosts(t *testing.T) {
 	_, err = client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	require.ErrorContains(t, err, "certificate is valid for localhost, tenure.example, not other.example")
 
-	// This computer has no such address (RFC 5737), so it can't be listened on, but it may be.
+	// Listen allows this address, but the machine does not have it (RFC 5737), so binding fails.
 	_, err = apiserver.Start(t.Context(), apiserver.Options{Listen: "192.0.2.7:0", Hosts: []string{"tenure.example"}})
 	require.ErrorContains(t, err, "bind")
 	_, err = apiserver.Start(t.Context(), apiserver.Options{Hosts: []string{"https://tenure.example:443"}})
 	require.ErrorContains(t, err, "expected a DNS name or an IP address without a port")
 }
 
-// A panic in a hook fails the request, not the server.
+// TestPanic checks that a panic in a hook fails the request, but not the server.
 func TestPanic(t *testing.T) {
 	h := newHost(t, apiserver.Options{
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -129,7 +130,7 @@ func TestPanic(t *testing.T) {
 	h.must("POST", configMaps, "", configMap("good", ""))
 }
 
-// A request in flight when the server stops gets its response.
+// TestCloseWaits checks that a request in flight when the server stops still gets its response.
 func TestCloseWaits(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	server, err := apiserver.Start(t.Context(), apiserver.Options{

@@ -63,16 +63,16 @@ type observed struct {
 	storage.Interface
 	server *Server
 	prefix string
-	// deleting has the times at which objects got their deletionTimestamps, by key.
+	// deleting maps the keys of objects to the times at which they got their deletionTimestamps.
 	deleting sync.Map
 }
 
 // terminating is the shortest time for which an object with a deletionTimestamp exists. A Pod without a node, or with a
-// grace period of 0, is deleted by two writes. kube-apiserver waits for etcd between them, so that watchers see both.
+// grace period of 0, is deleted by two writes. kube-apiserver waits for etcd between these writes, so that watchers see
+// both.
 const terminating = 10 * time.Millisecond
 
-// handleWrite is called after every write of the object with this key, which is PREFIX/[NAMESPACE/]NAME, before the
-// response.
+// handleWrite is called after each write of an object, before the response. key is PREFIX/[NAMESPACE/]NAME.
 func (o *observed) handleWrite(ctx context.Context, key string) {
 	ctx = context.WithoutCancel(ctx)
 	namespace, name := path.Split(strings.TrimPrefix(key, o.prefix))
@@ -126,7 +126,7 @@ func (o *observed) GuaranteedUpdate(
 	var deleted *metav1.Time
 	stamped := func(live runtime.Object, m storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		before = m.ResourceVersion
-		deleted = deletionOf(live) // a deletion changes live in place
+		deleted = deletionOf(live) // a copy, because a deletion changes live in place
 		obj, ttl, err := update(live, m)
 		switch {
 		case err != nil:
@@ -165,7 +165,7 @@ func (o *observed) GetList(ctx context.Context, key string, options storage.List
 	return unavailable(o.Interface.GetList(ctx, key, options, list))
 }
 
-// collectionDeleter responds with 504 if the time of a deletion ends while the storage lists the objects.
+// collectionDeleter responds with 504 if the request times out while the storage lists the objects.
 type collectionDeleter struct{ rest.CollectionDeleter }
 
 func (d collectionDeleter) DeleteCollection(
@@ -176,14 +176,14 @@ func (d collectionDeleter) DeleteCollection(
 	return out, unavailable(err)
 }
 
-// unavailable returns an error of the storage as the API error for it: 503 or 504 if the storage does not respond.
+// unavailable converts an error of the storage to an API error: 503 or 504 if the storage does not respond.
 func unavailable(err error) error {
 	code := status.Code(err)
-	var etcd interface{ Code() codes.Code } // rpctypes.EtcdError, which is no status
+	var etcd interface{ Code() codes.Code } // rpctypes.EtcdError, which is not a gRPC status
 	if errors.As(err, &etcd) {
 		code = etcd.Code()
 	}
-	if code == codes.Unknown && status.Convert(err).Message() == context.DeadlineExceeded.Error() { // as etcd 3.4 sends it
+	if code == codes.Unknown && status.Convert(err).Message() == context.DeadlineExceeded.Error() { // by etcd 3.4
 		code = codes.DeadlineExceeded
 	}
 	switch {
@@ -195,7 +195,7 @@ func unavailable(err error) error {
 	return err
 }
 
-// stamp sets the UID and the creationTimestamp of a new object, if the options have their own clock or UIDs.
+// stamp sets the UID and the creationTimestamp of a new object, if the options have their own UIDs or their own clock.
 func (o *Options) stamp(obj runtime.Object) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -214,8 +214,8 @@ func (o *Options) stamp(obj runtime.Object) {
 	}
 }
 
-// stampDeletion sets the deletionTimestamp of an object that an update began to delete, if the options have their own
-// clock: to the end of the grace period. before is the deletionTimestamp before the update.
+// stampDeletion sets the deletionTimestamp of an object whose deletion an update began to the end of the grace period,
+// if the options have their own clock. before is the deletionTimestamp before the update.
 func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m, err := meta.Accessor(obj)
 	if err != nil || !o.ownClock || m.GetDeletionTimestamp() == nil || m.GetDeletionTimestamp().Equal(before) {
@@ -229,7 +229,7 @@ func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m.SetDeletionTimestamp(&end)
 }
 
-// replaceValues replaces the labels that a Job's strategy made from the UID that it had before.
+// replaceValues sets labels whose value equals before to after: a Job's strategy has set them to the Job's earlier UID.
 func replaceValues(labels map[string]string, before, after string) {
 	for name, value := range labels {
 		if value == before {

@@ -16,7 +16,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// TestUnavailable: a storage that does not respond is a 503 or 504, in all forms in which etcd and its client say so.
+// TestUnavailable checks that all errors with which etcd and its client report that the storage does not respond give a
+// 503 or 504.
 func TestUnavailable(t *testing.T) {
 	for _, row := range []struct {
 		err  error

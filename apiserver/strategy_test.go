@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// TestStrategies compares package strategy with the registries of k8s.io/kubernetes, for every built-in resource and
-// subresource that is updated: what is reset at which version, and what an object is before it is created.
+// TestStrategies compares package strategy with the registries of k8s.io/kubernetes, for each built-in resource and
+// subresource that can be updated: the reset fields of each version, and the empty object that a create starts from.
 // TestOracleDefaults compares the defaults.
 func TestStrategies(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
@@ -48,7 +48,7 @@ func compareStrategy(t *testing.T, r *resources.Resource, subresource string, st
 
 	want := map[string]fieldpath.Filter{}
 	if theirs, ok := storage.(rest.ResetFieldsStrategy); ok {
-		known := map[string]bool{} // strategies also list versions that are no longer served
+		known := map[string]bool{} // upstream's strategies also list versions that are no longer served
 		for _, version := range types.Versions(r.GroupKind()) {
 			gvk := r.GroupKind().WithVersion(version)
 			known[gvk.GroupVersion().String()] = true
@@ -68,7 +68,7 @@ func compareStrategy(t *testing.T, r *resources.Resource, subresource string, st
 
 	_, hasStatus := r.Subresource("status")
 	require.Equal(t, hasStatus, types.HasStatus(r.GVK()))
-	if options.Empty != nil { // k8s.io/api has no kinds of extensions
+	if options.Empty != nil { // k8s.io/api lacks the kinds of apiextensions
 		zero, err := builtin.SchemeOf(r.Group).New(r.GVK())
 		require.NoError(t, err)
 		zero.GetObjectKind().SetGroupVersionKind(r.GVK())

@@ -12,32 +12,33 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// What a client that does not read costs, and what it gets:
+// These rules limit the memory that a client uses if it does not read:
 //
-//   - A store keeps no queue for a watch, but a place in its history, on etcd too. A watch holds up to ten events of up
-//     to 16 KiB, and three larger ones: one is being written, one waits in a channel, one waits for that. It also holds
-//     the values of what it sends next, up to 100 events with 256 KiB or one larger event, and about 50 KiB for its
-//     connection (storage/internal/objects/watch.go). All watches share the decoded object of an event and, for each
-//     media type, version and transformation to a Table or PartialObjectMetadata, its encoding. On etcd, two watches at
-//     a time read a page of the objects that exist.
-//   - A write that waits for its client is added to unread, for the server and for the user. If Limits.Unread or
-//     Limits.UnreadPerUser is exceeded, the watch or list ends that has waited the longest since its client last read
-//     something: of the same user, or of the user whose unread bytes are the most. Clients that have read something
-//     within the last second (patience) are spared up to twice the limit. Nobody waits for others.
-//   - Limits.Write, 30 s, is the time to read one event of a watch, or the whole response of another request; then it
-//     ends. The connection ends in HTTP/1.1, the stream in HTTP/2. A client then watches from the resourceVersion that
-//     it has read last.
-//   - A watch that lags behind the history of its store (HistoryBytes, HistoryRevisions), which includes one that has
-//     not read the objects that existed at its start, ends with 410 Expired. A client then lists again.
+//   - A store keeps no queue for a watch, only a position in its history; this is so on etcd too. A watch holds up to
+//     ten events of up to 16 KiB, and three larger events: one is being written, one waits in a channel, one waits to
+//     enter the channel. It also holds the values of the next events, up to 100 events with 256 KiB or one larger
+//     event, and about 50 KiB for its connection (storage/internal/objects/watch.go). All watches share the decoded
+//     object of an event and, for each media type, version and transformation to a Table or PartialObjectMetadata, its
+//     encoding. On etcd, two watches at a time read a page of the existing objects.
+//   - A write that waits for its client is added to unread, for the server and for the user. If Limits.UnreadPerUser is
+//     exceeded, the server ends a watch or list of the same user. If Limits.Unread is exceeded, it ends a watch or list
+//     of the user with the most unread bytes. In both cases it ends the response whose client has read nothing for the
+//     longest time. Clients that have read something within the last second (patience) are spared up to twice the
+//     limit. No write waits for other clients.
+//   - Limits.Write, 30 s by default, is the time to read one event of a watch, or the whole response of another
+//     request. When it is over, the response ends: in HTTP/1.1 with its connection, in HTTP/2 with its stream. The
+//     client of a watch then watches again, from the resourceVersion that it has read last.
+//   - A watch that lags behind the history of its store (HistoryBytes, HistoryRevisions) ends with 410 Expired. This
+//     includes a watch that has not read all objects that existed at its start. The client then lists again.
 
 const (
-	// patience is how long a response waits for its client before others can end it.
+	// patience is how long a response waits for its client before writes for other clients can end it.
 	patience = time.Second
-	// step is how much of an event a client has to read to be seen as reading, in bytes.
+	// A client that has read another step of an event, in bytes, is treated as reading.
 	step = 64 << 10
-	// small writes do not count: net/http buffers them.
+	// Writes of up to small bytes are not counted: net/http buffers them.
 	small = 4 << 10
-	// compressor is what gzip keeps while a client does not read, in bytes.
+	// compressor is the memory that gzip uses while a client does not read, in bytes.
 	compressor = 1 << 20
 )
 
@@ -53,19 +54,19 @@ func newUnread(limits Limits) *unread {
 	return &unread{limits: limits, all: waiting{writers: map[piece]int{}}, users: map[string]*waiting{}}
 }
 
-// piece is memory that waits for one client or several. It is identified by its address.
+// piece is memory that waits for one or more clients. It is identified by its address.
 type piece struct {
 	first *byte
 	size  int64
 }
 
-// waiting are writes that wait for clients.
+// waiting is the set of writes that wait for clients, of the server or of a user.
 //
 //	bytes == sum of piece.size over writers
 type waiting struct {
 	bytes   int64
-	writers map[piece]int // how many write it
-	queue   list.List     // of *unreadWriter; the client of the first has not read for the longest time. Only of users
+	writers map[piece]int // the number of writers of each piece
+	queue   list.List     // for a user: *unreadWriter, sorted by the last read of their clients, oldest first
 }
 
 func (w *waiting) add(p piece) {
@@ -81,7 +82,7 @@ func (w *waiting) remove(p piece) {
 	}
 }
 
-// begin counts a write, and ends others until there is room for it.
+// begin counts a write, and ends other writes while a limit is exceeded.
 func (u *unread) begin(w *unreadWriter, p piece) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -100,7 +101,7 @@ func (u *unread) begin(w *unreadWriter, p piece) {
 	}
 }
 
-// most returns the user with the most bytes whose longest waiting write is not w.
+// most returns the user with the most bytes, except a user whose longest waiting write is w.
 func (u *unread) most(w *unreadWriter) (most *waiting) {
 	if u.all.bytes <= u.limits.Unread {
 		return nil
@@ -113,8 +114,9 @@ func (u *unread) most(w *unreadWriter) (most *waiting) {
 	return most
 }
 
-// endOne ends the write of a user that has waited the longest if a limit is exceeded by over bytes, but not this one.
-// It returns false if there was none to end. The caller holds mu.
+// endOne ends the longest waiting write of a user if a limit is exceeded by over bytes. It never ends the
+// write in parameter but and, up to twice the limit, no write whose client has read within patience. It returns whether
+// it has ended a write. The caller holds mu.
 func (u *unread) endOne(user *waiting, but *unreadWriter, over, limit int64) bool {
 	if over <= 0 || user == nil {
 		return false
@@ -136,7 +138,7 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// end makes a write that waits for its client return an error.
+// end makes a write that waits for its client fail with an error.
 func (w *unreadWriter) end() {
 	if conn, ok := w.request.Context().Value(connKey{}).(*tls.Conn); ok && w.request.ProtoMajor == 1 {
 		_ = conn.NetConn().Close() // tls.Conn.Close would wait for the client too
@@ -145,7 +147,7 @@ func (w *unreadWriter) end() {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(-time.Second))
 }
 
-// remove ends the counting of a write. The caller holds mu.
+// remove stops counting a write. The caller holds mu.
 func (u *unread) remove(w *unreadWriter) {
 	user := u.users[w.user]
 	user.queue.Remove(w.element)
@@ -157,12 +159,12 @@ func (u *unread) remove(w *unreadWriter) {
 	}
 }
 
-// update records that the client has read a step or, if the write is done, ends the counting.
+// update records that the client has read a step or, if the write is done, stops counting it.
 func (u *unread) update(w *unreadWriter, isDone bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
-	case w.element == nil: // it was ended
+	case w.element == nil: // the write was ended
 	case isDone:
 		u.remove(w)
 	default:
@@ -177,9 +179,9 @@ type unreadWriter struct {
 	request *http.Request
 	unread  *unread
 	user    string
-	limit   time.Duration // to write an event of a watch, which may wait for the next one as long as it likes; 0: a list
+	limit   time.Duration // time to write an event of a watch, without the time to wait for the next event; 0 for a list
 
-	// The current write. Guarded by unread.mu.
+	// The fields of the current write are guarded by unread.mu.
 	piece   piece
 	since   time.Time
 	element *list.Element

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	unreadSize  = 200 << 10 // of an object
-	unreadCount = 20        // objects
+	unreadSize  = 200 << 10 // size of an object
+	unreadCount = 20        // number of objects
 )
 
-// newUnreadTarget starts a server with objects that no buffer holds. What a client does not read is not written.
+// newUnreadTarget starts a server with objects that are larger than any buffer. Writes wait for the client to read.
 func newUnreadTarget(t *testing.T, limits apiserver.Limits, users ...apiserver.User) *target {
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	store := memory.New(memory.Options{CacheBytes: 5 * unreadSize}) // one object
+	store := memory.New(memory.Options{CacheBytes: 5 * unreadSize}) // room for one object
 	server, err := apiserver.Start(context.Background(), apiserver.Options{
 		Store: store, Token: token, Users: users, Limits: limits, Listeners: []net.Listener{l},
 	})
@@ -45,7 +45,7 @@ func newUnreadTarget(t *testing.T, limits apiserver.Limits, users ...apiserver.U
 	return s
 }
 
-// watchUnread starts a watch that is not read, over a connection of its own or as a stream of a client.
+// watchUnread starts a watch whose client does not read, over its own connection or as a stream of a client.
 func (s *target) watchUnread(t *testing.T, over *http.Client, query, headers string) (rest func() error) {
 	path := objectsPath + "?watch=1" + query
 	if over == nil {
@@ -55,7 +55,7 @@ func (s *target) watchUnread(t *testing.T, over *http.Client, query, headers str
 			return plain, err
 		}}
 		rest = own.deaf(t, attack{target: path, headers: headers})
-		t.Cleanup(func() { _ = plain.Close() }) // crypto/tls would wait until the other side reads that
+		t.Cleanup(func() { _ = plain.Close() }) // crypto/tls would wait until the other side reads
 		return rest
 	}
 	response, err := over.Do(s.request(t, t.Context(), http.MethodGet, path, nil))
@@ -69,7 +69,7 @@ func (s *target) watchUnread(t *testing.T, over *http.Client, query, headers str
 
 func only(i int) string { return fmt.Sprintf("&fieldSelector=metadata.name%%3Dc%d", i) }
 
-// read starts a watch that is read, and returns the lengths of its events.
+// read starts a watch whose client reads, and returns the lengths of its events.
 func (s *target) read(t *testing.T) <-chan int {
 	response, err := s.client(t).Do(s.request(t, t.Context(), http.MethodGet, objectsPath+"?watch=1", nil))
 	require.NoError(t, err)
@@ -145,7 +145,8 @@ func TestUnreadWatches(t *testing.T) {
 	}
 }
 
-// The watches of one user do not end those of another, who has waited longer.
+// TestUnreadWatchesOfOthers checks that the watches of one user do not end a watch of another user that has waited
+// longer.
 func TestUnreadWatchesOfOthers(t *testing.T) {
 	users := []apiserver.User{{Name: "ann", Token: "ann"}, {Name: "bob", Token: "bob"}}
 	const limit = 3 * unreadSize
@@ -162,7 +163,8 @@ func TestUnreadWatchesOfOthers(t *testing.T) {
 	require.NoError(t, bob())
 }
 
-// Watches that wait with the same events share them, whatever the store still caches, and hold few.
+// TestUnreadWatchesShareEvents checks that watches that wait with the same events share their memory, even if the store
+// no longer caches the events, and that each watch holds few events.
 func TestUnreadWatchesShareEvents(t *testing.T) {
 	const watches = 16
 	s := newUnreadTarget(t, apiserver.Limits{})
@@ -183,7 +185,7 @@ func TestUnreadWatchesShareEvents(t *testing.T) {
 	require.Less(t, apiserver.Unread(s.Server), int64(4*unreadSize))
 }
 
-// TestCompressedNothing: about one in 2,000 flushes of a compressor writes nothing.
+// TestCompressedNothing writes nothing to a compressed response, as one in about 2,000 flushes of a compressor does.
 func TestCompressedNothing(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Encoding", "gzip")

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// Timeout and polling interval for expected events.
+// Timeout and polling interval of tests that wait for events.
 const (
 	wait = 20 * time.Second
 	tick = time.Millisecond
@@ -41,8 +41,8 @@ func configMap(name, labels string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q,"labels":{%s}}}`, name, labels)
 }
 
-// A streaming list sends the initial objects, a bookmark that marks their end, and then
-// changes.
+// TestWatchInitialEvents checks that a streaming list sends the initial objects, a bookmark that marks their end, and
+// then changes.
 func TestWatchInitialEvents(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", configMaps, "", configMap("a", ""))
@@ -83,7 +83,7 @@ func TestWatchTooOld(t *testing.T) {
 	require.Contains(t, message, "too old")
 }
 
-// Close ends watches.
+// TestWatchEndsWithServer checks that Close ends watches.
 func TestWatchEndsWithServer(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	events := h.watch(configMaps + "?watch=1")

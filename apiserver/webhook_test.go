@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// conversionWebhook starts a conversion webhook and returns the conversion stanza for it.
+// conversionWebhook starts a conversion webhook and returns the field spec.conversion of a definition that uses it.
 func conversionWebhook(t *testing.T, convert func(u *unstructured.Unstructured, to string) error) string {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		review := &apiextensionsv1.ConversionReview{}
@@ -52,14 +52,14 @@ func conversionWebhook(t *testing.T, convert func(u *unstructured.Unstructured, 
 		server.URL, base64.StdEncoding.EncodeToString(ca))
 }
 
-// reversed reverses the text of a widget.
+// reversed reverses the text in a widget.
 func reversed(u *unstructured.Unstructured, to string) error {
 	_, err := reverser{}.Convert(nil, []*unstructured.Unstructured{u}, to)
 	return err
 }
 
-// The server calls the conversion webhook for reads and writes at other versions than the
-// storage version.
+// TestConversionWebhook checks that the server calls the conversion webhook for reads and writes at versions other than
+// the storage version.
 func TestConversionWebhook(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", conversionWebhook(t, reversed)))
@@ -79,7 +79,7 @@ func TestConversionWebhook(t *testing.T) {
 	h.must("DELETE", widgetsV2+"/w", "", "")
 }
 
-// Errors of webhooks are those of kube-apiserver.
+// TestConversionWebhookErrors checks that the errors of webhooks equal kube-apiserver's.
 func TestConversionWebhookErrors(t *testing.T) {
 	for _, row := range []struct{ name, conversion, says, why string }{
 		{"refuses", conversionWebhook(t, func(*unstructured.Unstructured, string) error { return fmt.Errorf("not today") }),
@@ -110,7 +110,8 @@ func TestConversionWebhookErrors(t *testing.T) {
 	}
 }
 
-// A conversion that failed is tried again: the webhook of a controller responds once the controller runs.
+// TestConversionWebhookRecovers checks that a failed conversion is tried again: a controller's webhook responds only
+// after the controller has started.
 func TestConversionWebhookRecovers(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	ready := false

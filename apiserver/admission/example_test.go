@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// Hooks are in the place of admission webhooks: Mutate sets an annotation, Validate rejects a write.
+// Hooks do the work of admission webhooks: Mutate sets an annotation, Validate rejects a write.
 func Example() {
 	ctx := context.Background()
 	server, err := apiserver.New(ctx, apiserver.Options{Hooks: admission.Hooks{

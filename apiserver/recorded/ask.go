@@ -1,10 +1,10 @@
 // Package recorded sends recorded requests to a server and compares its responses with kube-apiserver's.
 //
-// A [Replayer] does so request by request. It replaces generated values of the recorded server
-// (resource versions, UIDs, tokens) in requests by those that this server generated in the
-// same place, and ignores them in responses. [Replayer.Run] runs a whole [Trace], the life of one
-// object: [Replayer.Replay] compares it with a server that has the recorded clock, [Replayer.Record] records it again,
-// and the command conformance asks which rules of server-side apply a server breaks.
+// A [Replayer] sends single requests. In requests, it replaces generated values of the recorded server
+// (resourceVersions, UIDs, tokens) by the values that this server generated in the same place; in responses, it ignores
+// them. [Replayer.Run] runs a whole [Trace], the life of one object. [Replayer.Replay] compares it with the responses
+// of a server that has the recorded clock, and [Replayer.Record] records it again. The command conformance uses Run to
+// find the rules of server-side apply that a server breaks.
 package recorded
 
 import (
@@ -22,9 +22,9 @@ import (
 // A Request is a recorded request: method, path with query, headers and body.
 type Request struct {
 	Method, Target string
-	// Header has the headers besides User-Agent: recorder/v1. An empty value removes a header.
+	// Header has all headers except the default User-Agent: recorder/v1. An empty value removes a header.
 	Header map[string]string
-	// Body is a string, sent as it is, or any other value, sent as JSON; nil for no body.
+	// Body is a string, which is sent unchanged, or any other value, which is sent as JSON. It is nil for no body.
 	Body any
 }
 
@@ -40,18 +40,17 @@ type Replayer struct {
 	client *http.Client
 	url    string
 
-	// sameClock: the server's clock is the recorded one, so the times of managed fields are
-	// compared.
+	// sameClock is true if the server has the recorded clock. Then the times of managed fields are compared.
 	sameClock bool
-	// otherVersion: the server is of another version of Kubernetes than the recorded one.
+	// otherVersion is true if the server and the recorded server have different versions of Kubernetes.
 	otherVersion bool
-	// namespace is in place of the namespace default.
+	// namespace replaces the namespace default, unless it is empty.
 	namespace string
-	versions  map[string]string // recorded to ours
+	versions  map[string]string // recorded resourceVersions to this server's
 	uids      map[string]string
 	tokens    map[string]string
-	entries   map[string]any // recorded entries of managed fields, as text, to ours, which have other times
-	// defined are the CustomResourceDefinitions that were created, with their last spec as JSON.
+	entries   map[string]any // recorded entries of managed fields, as text, to this server's, which have other times
+	// defined maps the names of the CustomResourceDefinitions that the replayer created to their last spec, as JSON.
 	defined map[string]string
 }
 
@@ -62,9 +61,9 @@ func OfClient(client *http.Client, url string) *Replayer {
 	return (&Replayer{client: &direct, url: url, defined: map[string]string{}}).InNamespace("")
 }
 
-// InNamespace returns a replayer for another recording on the same server. Its requests to the namespace default go to
-// the given one, whose name is in no recorded response; it is default again in responses. Both have the same
-// CustomResourceDefinitions.
+// InNamespace returns a replayer for another recording on the same server. Its requests go to the given namespace in
+// place of the namespace default, and its responses name default again. The given name must not occur in recorded
+// responses. Both replayers share their CustomResourceDefinitions.
 func (r *Replayer) InNamespace(name string) *Replayer {
 	return &Replayer{
 		client: r.client, url: r.url, namespace: name, defined: r.defined,
@@ -90,8 +89,8 @@ func (r *Replayer) send(asked Asked) (*Answer, error) {
 	return r.Ask(q)
 }
 
-// withEntries returns a body with the entries of managed fields that this server wrote in place of recorded ones: their
-// times differ.
+// withEntries returns a body in which recorded entries of managed fields are replaced by this server's entries, which
+// have other times.
 func (r *Replayer) withEntries(body any) any {
 	body = runtime.DeepCopyJSONValue(body)
 	if tree, ok := body.(map[string]any); ok {
@@ -146,7 +145,7 @@ func (r *Replayer) Ask(request Request) (*Answer, error) {
 	return &Answer{Code: response.StatusCode, Header: response.Header, Body: data}, nil
 }
 
-// translate replaces generated values.
+// translate replaces recorded generated values by this server's.
 func (r *Replayer) translate(s string) string {
 	for from, to := range r.tokens {
 		s = strings.ReplaceAll(s, from, to)
@@ -167,7 +166,7 @@ func (r *Replayer) translate(s string) string {
 	return s
 }
 
-// inDefault finds the namespace default in a path, and in JSON, which an annotation may hold as a string.
+// inDefault matches the namespace default in a path and in JSON. An annotation may contain the JSON as a string.
 var inDefault = regexp.MustCompile(`(/namespaces/|\\?"namespace\\?":\\?")default(/|\\?")`)
 
 var versionValue = regexp.MustCompile(`(resourceVersion"?[=:]"?)(\d+)`)

@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
-// The response of a server is compared with a recorded one, except for generated values.
+// A replayer compares the response of a server with a recorded one, except for generated values.
 func Example() {
 	server, err := apiserver.New(context.Background(), apiserver.Options{})
 	if err != nil {

@@ -15,10 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Patience is how long the server may take until it serves a definition, or has deleted something.
+// Patience is how long a server may take to serve a definition, or to delete something.
 const Patience = time.Minute
 
-// Await asks again and again, also after errors, up to the Patience.
+// Await calls isDone until it returns true, also after errors. After Patience, it returns an error that begins with
+// otherwise.
 func Await(ctx context.Context, otherwise string, isDone func() (bool, error)) error {
 	var last error
 	ask := func(context.Context) (done bool, _ error) {
@@ -31,7 +32,7 @@ func Await(ctx context.Context, otherwise string, isDone func() (bool, error)) e
 	return nil
 }
 
-// Unfit is the error that says why a trace can't run on this server.
+// Unfit is an error that explains why a trace can't run on this server.
 type Unfit string
 
 func (u Unfit) Error() string { return string(u) }
@@ -45,8 +46,9 @@ var setByServer = []string{
 }
 
 // define creates a CustomResourceDefinition with its labels and annotations (groups *.k8s.io need the annotation
-// api-approved.kubernetes.io), or gives one that this replayer created another spec, and waits until it is served. The
-// descriptions of its schemas are a mark by which the published OpenAPI shows that it is.
+// api-approved.kubernetes.io). If this replayer has already created it, define changes its spec. It waits until the
+// definition is served. To see that, it marks the descriptions of the schemas, and looks for the mark in the server's
+// OpenAPI document.
 func (r *Replayer) define(ctx context.Context, crd map[string]any) error {
 	given, _ := crd["metadata"].(map[string]any)
 	metadata := maps.Clone(given)
@@ -88,7 +90,7 @@ func (r *Replayer) define(ctx context.Context, crd map[string]any) error {
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec,
 	}
 	if isDefined {
-		// Not by PUT, which needs the resourceVersion.
+		// PUT would need the resourceVersion.
 		q.Method, q.Target, header["Content-Type"] = http.MethodPatch, q.Target+"/"+name, "application/json-patch+json"
 		q.Body = []any{map[string]any{"op": "replace", "path": "/spec", "value": spec}}
 	}
@@ -122,7 +124,7 @@ func (r *Replayer) define(ctx context.Context, crd map[string]any) error {
 	return err
 }
 
-// Unpublished says that nothing tells when a definition is in force.
+// Unpublished means that the replayer can't find out when a definition is served.
 const Unpublished = Unfit("the server does not publish schemas of custom resources as OpenAPI v3")
 
 // Defined returns the names of the CustomResourceDefinitions that this replayer created.
@@ -134,7 +136,7 @@ func (r *Replayer) Defined() []string {
 	return names
 }
 
-// Get returns what is at a path.
+// Get returns the body of the response to a GET.
 func (r *Replayer) Get(path string) ([]byte, error) {
 	answer, err := r.Ask(Request{Method: http.MethodGet, Target: path})
 	if err != nil {
@@ -146,8 +148,8 @@ func (r *Replayer) Get(path string) ([]byte, error) {
 	return answer.Body, nil
 }
 
-// makeNamespaces creates the namespaces of successful steps, except for default namespaces and
-// those that the trace itself writes.
+// makeNamespaces creates the namespaces of successful steps, except for default namespaces and namespaces that the
+// trace itself creates.
 func (r *Replayer) makeNamespaces(trace *Trace) error {
 	met := map[string]bool{"": true, "default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
 	var needed []string
@@ -184,7 +186,7 @@ func (r *Replayer) makeNamespaces(trace *Trace) error {
 	return nil
 }
 
-// serves returns an error if the server does not have the resource of a step.
+// serves returns an error if the server does not serve the resource of a step.
 func (r *Replayer) serves(step *Step) error {
 	target, err := step.Request.Target()
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Record sends the requests of a trace to a new server and puts its responses into the trace, with the generated values
-// of this server in its requests. It returns the differences from the responses before, by step.
+// Record sends the requests of a trace to a new server, and replaces the responses in the trace by this server's. In
+// the requests, it replaces generated values by this server's. It returns the differences from the earlier responses,
+// by step.
 func (r *Replayer) Record(ctx context.Context, trace *Trace) (differences map[int]string, err error) {
 	differences = map[int]string{}
 	err = r.Run(ctx, trace, Hooks{
@@ -39,7 +40,7 @@ func (r *Replayer) Record(ctx context.Context, trace *Trace) (differences map[in
 	return differences, err
 }
 
-// recordStep puts a response into its step. The requests of later steps are translated by what it teaches.
+// recordStep writes a response into its step, and learns the generated values that requests of later steps need.
 func (r *Replayer) recordStep(step *Step, answer *Answer) (difference string, err error) {
 	asked := step.Request
 	asked.Path, asked.Query = r.translate(asked.Path), r.translate(asked.Query)
@@ -52,7 +53,7 @@ func (r *Replayer) recordStep(step *Step, answer *Answer) (difference string, er
 			return "", err
 		}
 	}
-	difference = r.compare(step, answer).Difference // it learns the generated values
+	difference = r.compare(step, answer).Difference // compare learns the generated values
 	step.Request = asked
 	step.Response = Answered{Code: answer.Code, Warnings: answer.Header.Values("Warning")}
 	if err := utiljson.Unmarshal(answer.Body, &step.Response.Body); err != nil {
@@ -68,7 +69,8 @@ func (r *Replayer) recordStep(step *Step, answer *Answer) (difference string, er
 	return difference, nil
 }
 
-// Learn remembers which generated values and entries of managed fields correspond to a recorded object's.
+// Learn remembers which generated values and managed fields entries of an object correspond to which values and entries
+// of a recorded object.
 func (r *Replayer) Learn(got, want map[string]any) {
 	without := func(object map[string]any) map[string]any {
 		object = maps.Clone(object)
@@ -96,7 +98,7 @@ func entriesIn(object map[string]any) []any {
 	return entries
 }
 
-// keyOf returns what tells an entry from others of its object.
+// keyOf returns the part of an entry that distinguishes it from other entries of its object.
 func keyOf(entry any) map[string]any {
 	key, _ := entry.(map[string]any)
 	key = maps.Clone(key)
@@ -105,7 +107,8 @@ func keyOf(entry any) map[string]any {
 	return key
 }
 
-// clockOf returns when the server dated what it wrote: at, when it responded, or the second before.
+// clockOf returns the server's clock at a write: date, when the server responded, or the second before date, if an
+// entry of managed fields has that time.
 func clockOf(written map[string]any, date time.Time) time.Time {
 	u := unstructured.Unstructured{Object: written}
 	for _, e := range u.GetManagedFields() {

@@ -19,7 +19,7 @@ type Exception string
 
 // The exceptions: bugs of the recorded server, and its version.
 const (
-	// NoException: the response must be equal.
+	// NoException: the responses must be equal.
 	NoException Exception = ""
 	// ScaleFault: the recorded response to an apply to /scale of a custom resource is a 500.
 	ScaleFault Exception = "an apply to /scale of a custom resource is no fault (difference 28)"
@@ -28,7 +28,7 @@ const (
 	NullFault Exception = "an empty map or list of an intent stays one, and is not null (difference 1)"
 	// SchemaFault: the recorded response to a body that violates the schema is a 500.
 	SchemaFault Exception = "a body that breaks the schema is answered by 400 in place of 500"
-	// OtherVersion: both servers refuse what is no valid request or object, and have other versions.
+	// OtherVersion: both servers reject an invalid request or object, and the servers have different versions.
 	OtherVersion Exception = "another version of Kubernetes refuses it in other words"
 )
 
@@ -36,13 +36,14 @@ const (
 type Result struct {
 	// Difference has one line for each difference; it is empty if the responses are equal.
 	Difference string
-	// Exception allows the response to differ, and it does.
+	// Exception is set if the response differs and this exception allows the difference.
 	Exception Exception
 }
 
-// Replay replays a trace on a new server. It compares status code, warnings and body of every step. setClock sets the
-// server's clock, so that times are compared, too. It stops at the first difference without an exception, because later
-// steps depend on it. Steps that change the schema succeed if the server accepts the schema.
+// Replay replays a trace on a new server. It compares the status code, the warnings and the body of each step. setClock
+// sets the server's clock, so that Replay can compare times too. Replay stops at the first difference without an
+// exception, because later steps depend on it. A step that changes the schema succeeds if the server accepts the
+// schema.
 func (r *Replayer) Replay(ctx context.Context, trace *Trace, setClock func(time.Time)) (results []Result, err error) {
 	version, err := r.Get("/version")
 	if err != nil {
@@ -154,8 +155,8 @@ func nullEmpty(v any) any {
 	return v
 }
 
-// Fault returns the fault by which kube-apiserver fails the step. A server without it accepts the request, or has
-// another status code.
+// Fault returns the kube-apiserver bug that makes the step fail. A server without this bug accepts the request, or
+// responds with another status code.
 func (s *Step) Fault() Exception {
 	message, _ := s.Response.Body["message"].(string)
 	switch code := s.Response.Code; {
@@ -169,22 +170,22 @@ func (s *Step) Fault() Exception {
 	return NoException
 }
 
-// Hooks are called when a trace runs.
+// Hooks are called while a trace runs.
 type Hooks struct {
-	// Clock is called before each step. isLater says that the recorded clock was in a later second than at all steps
-	// before, so that the clock of the server has to go on, too: times of entries, and what follows from them, depend on
-	// it.
+	// Clock is called before each step. If isLater is true, the recorded clock is in a later second than at all steps
+	// before. Then the clock of the server must advance too, because times of entries, and results that depend on them,
+	// change.
 	Clock func(step *Step, isLater bool) error
-	// Done gets each step with its response, which is nil where only the schema changes. The run ends if it returns false,
-	// or an error.
+	// Done gets each step with its response, which is nil if the step only changes the schema. The run ends if Done
+	// returns false or an error.
 	Done func(number int, step *Step, answer *Answer) (goesOn bool, err error)
-	// WithFaults sends also what kube-apiserver fails by a [Step.Fault] as it was sent. Otherwise that is a dry run: a
-	// server that accepts it keeps the recorded state.
+	// WithFaults sends requests that fail because of a [Step.Fault] as they were recorded. Otherwise they are sent as dry
+	// runs, so that a server that accepts them still has the recorded state.
 	WithFaults bool
 }
 
-// Run sends the steps of a trace, after the CustomResourceDefinition and the namespaces that they need. The error is
-// [Unfit] if the server can't have them, or does not serve the resource of the first step.
+// Run creates the CustomResourceDefinition and the namespaces that a trace needs, and then sends the steps of the
+// trace. It returns [Unfit] if the server can't create them, or does not serve the resource of the first step.
 func (r *Replayer) Run(ctx context.Context, trace *Trace, hooks Hooks) error {
 	if trace.CRD != nil {
 		if err := r.define(ctx, trace.CRD); err != nil {
@@ -197,7 +198,7 @@ func (r *Replayer) Run(ctx context.Context, trace *Trace, hooks Hooks) error {
 	if err := r.serves(&trace.Steps[0]); err != nil {
 		return err
 	}
-	last := "" // the latest time
+	last := "" // the latest recorded time
 	for i := range trace.Steps {
 		step := &trace.Steps[i]
 		isLater := last != "" && step.Now > last

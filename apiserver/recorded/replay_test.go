@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
-// replay replays a trace on a server of its own, and returns the results of its steps.
+// replay replays a trace on a new server, and returns the results of its steps.
 func replay(t *testing.T, trace *recorded.Trace) []recorded.Result {
 	var now atomic.Int64
 	server, err := apiserver.New(t.Context(), apiserver.Options{
@@ -34,7 +34,7 @@ func replay(t *testing.T, trace *recorded.Trace) []recorded.Result {
 	return results
 }
 
-// altered returns a text with another first letter or, of a time, another second.
+// altered returns a text with another first letter or, if it is a time, another second.
 func altered(text string) string {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at.Add(time.Second).Format(time.RFC3339)
@@ -42,7 +42,8 @@ func altered(text string) string {
 	return string(text[0]^1) + text[1:]
 }
 
-// alter alters a text at a path of maps and first items.
+// alter changes the text at a path of names, in which a list stands for its first item. It returns false if the path
+// has no text.
 func alter(v any, names ...string) bool {
 	for _, name := range names[:len(names)-1] {
 		tree, _ := v.(map[string]any)
@@ -62,8 +63,8 @@ func alter(v any, names ...string) bool {
 	return text != ""
 }
 
-// Each alteration of a recorded response makes its step differ: the replay looks at all of these. The last apply is
-// altered of the first traces that have what is altered.
+// TestAlteredTraces checks that each change to a recorded response makes its step differ, so that the replay compares
+// everything. It changes the last possible apply of the first traces that have something to change.
 func TestAlteredTraces(t *testing.T) {
 	inEntry := func(name string) func(*recorded.Answered, string) bool {
 		return func(a *recorded.Answered, _ string) bool { return alter(a.Body, "metadata", "managedFields", name) }
@@ -74,8 +75,9 @@ func TestAlteredTraces(t *testing.T) {
 		return metadata, list
 	}
 	for _, row := range []struct {
-		name string // what is altered
-		// alter reports whether the response has what it alters. version is the resourceVersion before.
+		name string // what is changed
+		// alter changes a response, and reports whether it could. version is the object's resourceVersion before the
+		// response.
 		alter func(a *recorded.Answered, version string) bool
 	}{
 		{"a time", inEntry("time")},
@@ -152,7 +154,7 @@ func TestAlteredTraces(t *testing.T) {
 	}
 }
 
-// lastAltered alters the last apply that has what is altered, and returns its position; -1 for none.
+// lastAltered changes the last apply that has something to change, and returns its position, or -1 if no apply has.
 func lastAltered(trace *recorded.Trace, alter func(a *recorded.Answered, version string) bool) int {
 	for i := len(trace.Steps) - 1; i > 0; i-- {
 		step := &trace.Steps[i]

@@ -29,13 +29,13 @@ type Trace struct {
 type Step struct {
 	Note    string `json:"note"`
 	Request Asked  `json:"request"`
-	// Now is the server's clock in RFC 3339; empty if it wrote nothing.
+	// Now is the server's clock in RFC 3339; empty if the server wrote nothing.
 	Now      string   `json:"now,omitempty"`
 	Response Answered `json:"response"`
 }
 
-// Asked is a recorded request. The method CRD is not a request: the CustomResourceDefinition
-// in Body applies from there on.
+// Asked is a recorded request. The method CRD is not a request: from this step on, the CustomResourceDefinition in Body
+// is used.
 type Asked struct {
 	Method      string `json:"method"`
 	Path        string `json:"path"`
@@ -76,8 +76,8 @@ func unmarshalWhole(data []byte, into any, setBody func(any)) error {
 	return nil
 }
 
-// Load reads the traces at paths, which are files or directories with .json files at any
-// depth, sorted by path. The name of a trace is its path.
+// Load reads the traces at paths, sorted by path. Paths are files, or directories with .json files at any depth. The
+// name of a trace is its path.
 func Load(paths ...string) ([]*Trace, error) {
 	files, err := folder.Files(paths, func(name string) bool { return filepath.Ext(name) == ".json" })
 	if err != nil {
@@ -121,12 +121,12 @@ func load(names []string, read func(string) ([]byte, error)) (out []*Trace, err 
 	return out, nil
 }
 
-// A Target is what a request is for.
+// A Target is the resource and the object of a request.
 type Target struct {
 	Group, Version, Namespace, Resource, Name, Subresource string
 }
 
-// ParseTarget reads the path of a request, /api/v1/namespaces/N/RESOURCE/NAME/SUB or /apis/GROUP/VERSION/….
+// ParseTarget parses the path of a request, /api/v1/namespaces/N/RESOURCE/NAME/SUB or /apis/GROUP/VERSION/….
 func ParseTarget(path string) (t Target, err error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -163,5 +163,5 @@ func (t Target) Collection() string {
 	return path + "/" + t.Resource
 }
 
-// Target returns what the request is for.
+// Target returns the target of the request.
 func (r *Asked) Target() (Target, error) { return ParseTarget(r.Path) }

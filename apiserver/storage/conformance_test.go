@@ -42,16 +42,16 @@ var codec = func() runtime.Codec {
 	return apitesting.TestCodec(serializer.NewCodecFactory(scheme), examplev1.SchemeGroupVersion)
 }()
 
-// fixture is a store with the storage of a resource, as upstream's tests want it.
+// fixture is a store with the storage of a resource, in the form that upstream's tests need.
 type fixture struct {
-	storage.Interface // of /pods
+	storage.Interface // the storage of /pods
 	store             stores.Store
 	others            storage.Interface
 	transformer       *transformer
 	compactTo         func(t *testing.T, revision int64)
 }
 
-// transformer is a value.Transformer that can be exchanged.
+// transformer is a value.Transformer that tests can replace.
 type transformer struct {
 	current atomic.Pointer[value.Transformer]
 }
@@ -110,7 +110,7 @@ func newFixture(t testing.TB, store stores.Store) *fixture {
 	return f
 }
 
-// newLocalFixture returns a fixture of a store in this process.
+// newLocalFixture returns a fixture for a store in this process.
 func newLocalFixture(t testing.TB, store interface {
 	stores.Store
 	Compact(revision int64) error
@@ -118,7 +118,7 @@ func newLocalFixture(t testing.TB, store interface {
 	f := newFixture(t, store)
 	f.compactTo = func(t *testing.T, revision int64) {
 		require.NoError(t, store.Compact(revision))
-		f.increase(t.Context(), t) // a compaction by etcd3 writes, which the tests expect
+		f.increase(t.Context(), t) // a compaction by etcd3 is a write, and the tests expect it
 	}
 	return f
 }
@@ -141,12 +141,12 @@ func (f *fixture) increase(ctx context.Context, t *testing.T) int64 {
 	return int64(revision)
 }
 
-// reads checks that a list reads no more objects than it has to.
+// reads checks that a list reads no more objects than necessary.
 func (f *fixture) reads(t *testing.T, _, want uint64) {
 	require.Equal(t, want, f.transformer.get().(*storagetesting.PrefixTransformer).GetReadsAndReset())
 }
 
-// stored checks what upstream's tests do not see: stored objects have no resourceVersion.
+// stored checks that a stored object has no resourceVersion, which upstream's tests do not check.
 func (f *fixture) stored(ctx context.Context, t *testing.T, key string) {
 	var found []byte
 	undo := f.transformer.set(spy{f.transformer.get(), &found})
@@ -167,21 +167,21 @@ func (s spy) TransformFromStorage(ctx context.Context, data []byte, dataCtx valu
 
 type conformance struct {
 	name string
-	// keepsCorrupt is for a test that expects the errors of a storage whose corrupt objects can't be deleted.
+	// keepsCorrupt is true for a test that expects the errors of a storage that can't delete corrupt objects.
 	keepsCorrupt bool
 	run          func(ctx context.Context, t *testing.T, f *fixture)
 }
 
-// plain adapts a test that needs a storage alone.
+// plain adapts a test that needs only a storage.
 func plain(name string, run func(context.Context, *testing.T, storage.Interface)) conformance {
 	return conformance{name: name, run: func(ctx context.Context, t *testing.T, f *fixture) { run(ctx, t, f) }}
 }
 
-// conformanceTests are those of k8s.io/apiserver/pkg/storage/testing that apply. Those that do not:
+// conformanceTests are the tests of k8s.io/apiserver/pkg/storage/testing that apply to all stores. These do not apply:
 //
 //   - RunTestStats without sizes, RunTestWatchDispatchBookmarkEvents without bookmarks and
 //     RunTestOptionalWatchBookmarksWithCorrectResourceVersion depend on the store: see the tests of the stores
-//   - RunTestNamespaceScopedList with indexes and the benchmarks are of the cacher
+//   - RunTestNamespaceScopedList with indexes and the benchmarks are for the cacher
 var conformanceTests = []conformance{
 	{name: "Create", run: func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestCreate(ctx, t, f, f.stored)
@@ -266,7 +266,7 @@ var conformanceTests = []conformance{
 		storagetesting.RunWatchErrorIsBlockingFurtherEvents(ctx, t, f)
 	}},
 
-	// These compact, and some of the tests above watch from revision 1. Tests may share an etcd.
+	// These tests compact and are last, because tests above watch from revision 1 and tests may share an etcd.
 	{name: "List", run: func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestList(ctx, t, f, f.compact, false, nil)
 	}},
@@ -291,7 +291,7 @@ func testConformance(t *testing.T, open func(t *testing.T) *fixture, others ...c
 	}
 }
 
-// exact are the tests of what the stores in this process have and etcd3 without a cacher has not.
+// exact are tests that the stores in this process pass, but etcd3 without a cacher does not.
 var exact = []conformance{
 	{name: "Stats", run: func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestStats(ctx, t, f, codec, f.transformer, true)
@@ -324,7 +324,7 @@ func TestEtcd(t *testing.T) {
 	compactions := int64(0)
 	testConformance(t, func(t *testing.T) *fixture {
 		config := shared
-		if path.Base(t.Name()) == "WatchSemantics" { // it watches from revision 1, and the history begins with Open
+		if path.Base(t.Name()) == "WatchSemantics" { // the test watches from revision 1, but the history begins with Open
 			config.Endpoints = []string{etcdtest.Start(t).Endpoint}
 		}
 		store, err := etcd.Open(t.Context(), etcd.Options{Config: config, Prefix: t.Name(), CompactEvery: -1})
@@ -341,7 +341,7 @@ func TestEtcd(t *testing.T) {
 	}, etcdTests...)
 }
 
-// etcdTests are the tests of what only etcd3 without a cacher has.
+// etcdTests are tests that only etcd3 without a cacher passes.
 var etcdTests = []conformance{
 	{name: "Stats", run: func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestStats(ctx, t, f, codec, f.transformer, false)

@@ -46,7 +46,8 @@ func requireEnd(t *testing.T, w watch.Interface) {
 	}
 }
 
-// TestEnds: the DestroyFunc of a storage ends its watches and leaves those of others, Close ends all.
+// TestEnds checks that the DestroyFunc of a storage ends the watches of this storage only, and that Close ends all
+// watches.
 func TestEnds(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) stores.Store{
 		"memory": func(t *testing.T) stores.Store { return memory.New(memory.Options{}) },
@@ -83,7 +84,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestEtcdRestarts: what was written is there, and a watch goes on.
+// TestEtcdRestarts checks that writes are kept and that a watch continues when etcd restarts.
 func TestEtcdRestarts(t *testing.T) {
 	server := etcdtest.Start(t)
 	store, err := etcd.Open(t.Context(), etcd.Options{
@@ -106,7 +107,7 @@ func TestEtcdRestarts(t *testing.T) {
 	require.Equal(t, watch.Added, (<-w.ResultChan()).Type)
 }
 
-// gate is a connection to an etcd that can be closed.
+// gate is a connection to an etcd. Tests can close and reopen it.
 type gate struct {
 	config clientv3.Config
 	mu     sync.Mutex
@@ -169,7 +170,7 @@ func (g *gate) open() {
 	g.closed = false
 }
 
-// gated is a store behind a gate, and a client that goes round it.
+// gated is a store behind a gate, and a client that does not use the gate.
 type gated struct {
 	*gate
 	pods   storage.Interface
@@ -188,7 +189,7 @@ func newGated(t *testing.T) *gated {
 	return &gated{g, openPods(t, store, "/pods", nil), client}
 }
 
-// put writes the value of a Pod again and again. It returns the last revision.
+// put writes the value of a Pod several times. It returns the last revision.
 func (g *gated) put(t *testing.T, name string, times int) int64 {
 	key := etcd.DefaultPrefix + "/pods/" + name
 	stored, err := g.client.Get(t.Context(), key)
@@ -211,8 +212,8 @@ func revisionOf(t *testing.T, obj runtime.Object) uint64 {
 	return out
 }
 
-// TestEtcdHistoryInParts: a store that was disconnected while very many writes happened gets them in several responses
-// of etcd, whose headers have the revision of the last one. No event is lost.
+// TestEtcdHistoryInParts checks that no event is lost if a store is disconnected during very many writes. etcd then
+// sends the writes in several responses; the headers of all have the revision of the last write.
 func TestEtcdHistoryInParts(t *testing.T) {
 	g := newGated(t)
 	seen := revisionOf(t, createPod(t, g.pods, "a"))
@@ -240,13 +241,13 @@ func TestEtcdHistoryInParts(t *testing.T) {
 	}
 }
 
-// TestEtcdCompacted: writes that etcd compacted before the store has read them end the watches that wait for them.
+// TestEtcdCompacted checks that watches end if etcd compacts writes before the store has read them.
 func TestEtcdCompacted(t *testing.T) {
 	g := newGated(t)
 	createPod(t, g.pods, "a")
 	w := watchPods(t, g.pods)
 	defer w.Stop()
-	createPod(t, g.pods, "b") // when it comes, the watch reads the history
+	createPod(t, g.pods, "b") // its event shows that the watch reads the history
 	require.Equal(t, watch.Added, (<-w.ResultChan()).Type)
 	g.close()
 	_, err := g.client.Compact(t.Context(), g.put(t, "a", 3))
@@ -262,7 +263,8 @@ func TestEtcdCompacted(t *testing.T) {
 	require.Equal(t, watch.Added, (<-again.ResultChan()).Type)
 }
 
-// TestEtcdServers: watches see what other servers write. The history of a store begins with Open.
+// TestEtcdServers checks that watches see the writes of other servers, and that the history of a store begins with
+// Open.
 func TestEtcdServers(t *testing.T) {
 	config := clientv3.Config{Endpoints: []string{etcdtest.Start(t).Endpoint}}
 	open := func(prefix string) storage.Interface {
@@ -289,7 +291,7 @@ func TestEtcdServers(t *testing.T) {
 	}
 }
 
-// TestCloseUnread: Close ends watches that nobody reads.
+// TestCloseUnread checks that Close ends watches whose events are not read.
 func TestCloseUnread(t *testing.T) {
 	store := memory.New(memory.Options{})
 	pods := openPods(t, store, "/pods", nil)

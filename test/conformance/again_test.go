@@ -20,8 +20,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// FuzzStructsAgain makes objects of a Go type of k8s.io/api out of bytes, and checks
-// [oracle.Laws] of applies to them, as Go structs and as unstructured objects.
+// FuzzStructsAgain makes random objects of a Go type of k8s.io/api, and checks [oracle.Laws] of applies to them, as Go
+// structs and as unstructured objects.
 func FuzzStructsAgain(f *testing.F) {
 	for i := range kinds {
 		f.Add(uint16(i), binary.BigEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15))
@@ -33,8 +33,8 @@ func FuzzStructsAgain(f *testing.F) {
 	})
 }
 
-// TestNullBeforeAnEmptyList: an apply drops the only field of a struct whose list has no items, so that a Go struct has
-// null in its place; the second apply brings the empty list (spec rule 4.2).
+// TestNullBeforeAnEmptyList checks an apply that drops the only field of a struct and sets its list to an empty list:
+// the first apply leaves null in the Go struct, and the second apply sets the empty list (spec rule 4.2).
 func TestNullBeforeAnEmptyList(t *testing.T) {
 	s, ok := newServer(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 	require.True(t, ok)
@@ -56,7 +56,7 @@ func TestNullBeforeAnEmptyList(t *testing.T) {
 	require.True(t, applied)
 }
 
-// lawsOf returns the laws of applies to a server's unstructured objects, and to its Go structs.
+// lawsOf returns the laws of applies to unstructured objects of a server, and to its Go structs.
 func lawsOf(t *testing.T, s *server) (laws, structs oracle.Laws) {
 	laws = oracle.Laws{
 		Type: openapi.Builtin().TypeFor(s.kind),
@@ -91,8 +91,8 @@ func checkAgain(t *testing.T, s *server, g *oracle.Gen) {
 	})
 }
 
-// withoutServersFields drops what a server sets itself: a plan leaves these fields as they
-// are in live, and an apply leaves that to the server (spec rule 13.1).
+// withoutServersFields removes fields that a server sets itself: a plan leaves these fields as they are in live, and an
+// apply leaves them to the server (spec rule 13.1).
 func withoutServersFields(obj metav1.Object) {
 	obj.SetUID("")
 	obj.SetResourceVersion("")
@@ -103,8 +103,8 @@ func withoutServersFields(obj metav1.Object) {
 	obj.SetDeletionGracePeriodSeconds(nil)
 }
 
-// TestDroppedInLongLists: a field that is dropped inside an item goes, and the same intent again changes nothing,
-// however long the list is, and in whatever order.
+// TestDroppedInLongLists checks that an apply removes a field that the intent drops in an item, and that the same
+// intent then changes nothing, for lists of different lengths and in any order.
 func TestDroppedInLongLists(t *testing.T) {
 	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
 	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.Options{})
@@ -112,7 +112,7 @@ func TestDroppedInLongLists(t *testing.T) {
 	for _, n := range []int{1, 8, 9, 64, 65, 200} {
 		intent := func(drop int) *unstructured.Unstructured {
 			var list []any
-			for i := n; i > 0; i-- { // not in the order of the set
+			for i := n; i > 0; i-- { // in reverse order of the set
 				c := map[string]any{"name": fmt.Sprintf("c%03d", i), "image": "a"}
 				if i == drop {
 					delete(c, "image")

@@ -13,20 +13,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	// What the tests import, so that they run again when it changes.
+	// Imported so that the tests run again when it changes.
 	_ "github.com/tenure-ssa/tenure/compat/csaupgrade"
 )
 
-// differsFromCSAUpgrade has the tests of client-go's csaupgrade that fail with the drop-in, and the numbers of
-// doc/differences.md that say why.
+// differsFromCSAUpgrade maps tests of client-go's csaupgrade that fail with compat/csaupgrade to the numbers of the
+// differences in doc/differences.md.
 var differsFromCSAUpgrade = map[string]string{
 	"TestUpgradeCSA/csa-no-applicable-version":     "22",
 	"TestUpgradeCSA/csa-single-applicable-version": "22",
 	"TestUpgradeCSA/subresource":                   "26",
 }
 
-// TestUpstreamsTestsOfCSAUpgrade runs client-go's own tests of csaupgrade on compat/csaupgrade. An overlay puts them
-// into its folder.
+// TestUpstreamsTestsOfCSAUpgrade runs client-go's own tests of csaupgrade on compat/csaupgrade. An overlay adds them to
+// the folder of compat/csaupgrade.
 func TestUpstreamsTestsOfCSAUpgrade(t *testing.T) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go").Output()
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestUpstreamsTestsOfCSAUpgrade(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(overlay, data, 0o644))
 
-	// It fails by the differences.
+	// The command fails because of the differences.
 	out, _ := exec.Command("go", "test", "-v", "-overlay", overlay, folder).CombinedOutput()
 	results := func(result string) (names []string) {
 		for _, found := range regexp.MustCompile(`    --- `+result+`: (\S+)`).FindAllSubmatch(out, -1) {

@@ -1,6 +1,6 @@
-// Package conformance checks the engine against every Go type of the Kubernetes API: that typed objects, read in place,
-// are the same JSON values that upstream makes of them, and that writes to them have the same result as writes to
-// unstructured objects. It checks package upgrade against csaupgrade of client-go, too. It has tests only.
+// Package conformance checks the engine with each Go type of the Kubernetes API: Go structs, read in place, must have
+// the same JSON values as in upstream, and writes to them must have the same result as writes to unstructured objects.
+// It also checks package upgrade against csaupgrade of client-go. It contains only tests.
 package conformance_test
 
 import (
@@ -24,8 +24,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// kinds are those that k8s.io/api has Go types of its own for, lists among them,
-// in a fixed order.
+// kinds are the kinds with their own Go types in k8s.io/api, including lists, in a fixed order.
 var kinds = func() (out []schema.GroupVersionKind) {
 	for gvk, t := range scheme.AllKnownTypes() {
 		if strings.HasPrefix(t.PkgPath(), "k8s.io/api/") {
@@ -44,7 +43,7 @@ var kinds = func() (out []schema.GroupVersionKind) {
 
 var codecs = serializer.NewCodecFactory(scheme)
 
-// maker makes random objects of one kind out of bytes.
+// maker makes random objects of one kind from bytes.
 type maker struct {
 	kind   schema.GroupVersionKind
 	rand   *rand.Rand
@@ -57,15 +56,15 @@ func newMaker(kind schema.GroupVersionKind, data []byte) *maker {
 	return &maker{kind, rand.New(source), filler.NumElements(0, 3).MaxDepth(12)}
 }
 
-// ownFuncs override apimachinery's, whose objects survive a round trip through every codec; these need not, and are
-// more varied.
+// ownFuncs override apimachinery's functions, whose objects must survive a round trip through each codec. Objects of
+// ownFuncs need not, so they are more varied.
 func ownFuncs(serializer.CodecFactory) []any {
 	return []any{
 		func(q *resource.Quantity, c randfill.Continue) {
 			texts := []string{"0", "1", "1000m", "500m", "1Gi", "1.5", "12e6", "-3", "9223372036854775807", "0.000000001"}
 			*q = resource.MustParse(texts[c.Intn(len(texts))])
 			if c.Bool() {
-				_ = q.String() // keeps its text, which must not matter
+				_ = q.String() // String caches the text, which must not make a difference
 			}
 		},
 		func(r *runtime.RawExtension, c randfill.Continue) {
@@ -107,14 +106,13 @@ func (m *maker) object() runtime.Object {
 func (m *maker) empty() runtime.Object {
 	obj, err := scheme.New(m.kind)
 	if err != nil {
-		panic(err) // kinds are the scheme's own
+		panic(err) // kinds come from the scheme
 	}
 	obj.GetObjectKind().SetGroupVersionKind(m.kind)
 	return obj
 }
 
-// changed returns a copy of obj that takes one part in oneIn from another random
-// object.
+// changed returns a copy of obj in which one part in oneIn comes from another random object.
 func (m *maker) changed(obj runtime.Object, oneIn int) runtime.Object {
 	out := obj.DeepCopyObject()
 	m.graft(reflect.ValueOf(out).Elem(), reflect.ValueOf(m.object()).Elem(), oneIn)
@@ -124,7 +122,7 @@ func (m *maker) changed(obj runtime.Object, oneIn int) runtime.Object {
 
 func (m *maker) graft(to, from reflect.Value, oneIn int) {
 	if !to.CanSet() {
-		return // not exported
+		return // not an exported field
 	}
 	if to.Kind() != reflect.Struct && m.rand.Intn(oneIn) == 0 {
 		to.Set(from)
@@ -134,7 +132,7 @@ func (m *maker) graft(to, from reflect.Value, oneIn int) {
 	case reflect.Struct:
 		if to.NumField() == 0 || to.Type().Field(0).PkgPath != "" {
 			if m.rand.Intn(oneIn) == 0 {
-				to.Set(from) // a quantity, a time
+				to.Set(from) // for example a Quantity or a Time
 			}
 			return
 		}
@@ -147,7 +145,7 @@ func (m *maker) graft(to, from reflect.Value, oneIn int) {
 		}
 	case reflect.Slice:
 		if to.Type().Elem().Kind() == reflect.Uint8 {
-			return // half of a JSON text is none
+			return // a part of JSON text is not JSON
 		}
 		for i := range min(to.Len(), from.Len()) {
 			m.graft(to.Index(i), from.Index(i), oneIn)
@@ -157,7 +155,7 @@ func (m *maker) graft(to, from reflect.Value, oneIn int) {
 		}
 	case reflect.Map:
 		for it := from.MapRange(); it.Next(); {
-			// Map order would make a run depend on more than its bytes.
+			// A choice by map order would not depend on the bytes alone.
 			if len(it.Key().String())%oneIn == 0 && !to.IsNil() {
 				to.SetMapIndex(it.Key(), it.Value())
 			}
@@ -169,8 +167,8 @@ func (m *maker) graft(to, from reflect.Value, oneIn int) {
 	}
 }
 
-// typeFor returns the type of a kind: its own, another version's, or for kinds that no server serves by default, a
-// deduced one.
+// typeFor returns the type of a kind: the type of this version or of another version, or a deduced type for kinds that
+// no server serves by default.
 func typeFor(kind schema.GroupVersionKind) *typed.Type {
 	types := openapi.Builtin()
 	if t := types.TypeFor(kind); t != nil {

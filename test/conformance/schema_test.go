@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// texts are values of Go types that read their JSON themselves, as these types write them.
+// texts are the JSON values of Go types that encode and decode themselves.
 var texts = map[reflect.Type][]any{
 	reflect.TypeFor[metav1.Time]():        {"2026-01-01T12:00:00Z", "2026-01-01T12:00:01Z"},
 	reflect.TypeFor[metav1.MicroTime]():   {"2026-01-01T12:00:00.000001Z", "2026-01-01T12:00:00.000002Z"},
@@ -30,8 +30,8 @@ var texts = map[reflect.Type][]any{
 	reflect.TypeFor[[]byte]():             {"", "YQ==", "Yg=="},
 }
 
-// schemaFor returns a schema of the values of a Go type from which a generator can make them: the names and types of
-// the fields are the Go type's, the topology is t's. Recursive types end after some levels.
+// schemaFor returns a schema from which a generator can make values of a Go type: the names and types of fields come
+// from the Go type, the topology from t. It cuts off recursive types at depth.
 func schemaFor(goType reflect.Type, t *typed.Type, depth int) (s spec.Schema, ok bool) {
 	for goType.Kind() == reflect.Pointer {
 		goType = goType.Elem()
@@ -116,7 +116,7 @@ func addFields(s *spec.Schema, goType reflect.Type, t *typed.Type, depth int) {
 	}
 }
 
-// scheme has the types of k8s.io/api: those that client-go has clients for, and others.
+// scheme has the types of k8s.io/api: types for which client-go has clients, and others.
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -16,9 +16,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FuzzStructs makes objects of a Go type of k8s.io/api out of bytes, and checks
-// that they are the same values read in place, compared in part, and written to,
-// as they are as plain trees. The seeds have every type three times.
+// FuzzStructs makes random objects of a Go type of k8s.io/api, and checks that reading them in place, comparing parts
+// of them, and writing to them have the same results as for plain trees. The seeds contain each type three times.
 func FuzzStructs(f *testing.F) {
 	require.Greater(f, len(kinds), 300)
 	for i := range kinds {
@@ -28,7 +27,7 @@ func FuzzStructs(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind uint16, data []byte) {
 		if len(data) > 1<<12 {
-			return // filling costs time, and the bytes are a seed beyond any field
+			return // more bytes take time, and only seed random numbers
 		}
 		m := newMaker(kinds[int(kind)%len(kinds)], data)
 		old := m.object()
@@ -42,7 +41,7 @@ func FuzzStructs(f *testing.F) {
 	})
 }
 
-// checkTree checks all ways to read an object against upstream's tree of it.
+// checkTree compares all ways to read an object with upstream's tree of the object.
 func checkTree(t *testing.T, obj runtime.Object) {
 	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	got, ownErr := gostruct.Tree(obj)
@@ -60,7 +59,8 @@ func checkTree(t *testing.T, obj runtime.Object) {
 	require.Equal(t, back, decoded, "%s", oracle.JSON(want))
 }
 
-// checkCompare checks that comparing what differs between two Go structs is comparing their trees.
+// checkCompare checks that comparing only the differing parts of two Go structs has the same result as comparing their
+// trees.
 func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 	oldFull, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
@@ -72,7 +72,7 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 	}
 	typ := typeFor(m.kind)
 	if typ.Validate(oldFull, lenient) != nil || typ.Validate(nowFull, lenient) != nil {
-		typ = typed.Deduced() // Compare is for valid values only
+		typ = typed.Deduced() // Compare requires valid values
 	}
 	before, after, err := gostruct.Diff(typ, old, now)
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// both returns upstream's field manager of a kind, and Tenure's.
+// both returns the field managers of upstream and Tenure for a kind.
 func both(t *testing.T, obj runtime.Object) map[string]fieldManager {
 	t.Helper()
 	s, ok := newServer(obj.GetObjectKind().GroupVersionKind())
@@ -39,7 +39,7 @@ func appliedBy(manager, fields string) metav1.ManagedFieldsEntry {
 		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Time: &metav1.Time{Time: time.Unix(1e9, 0)}}
 }
 
-// ingresses converts Ingresses to v1beta1, which has the same TLS.
+// ingresses converts Ingresses to v1beta1, whose spec.tls is the same.
 type ingresses struct{ host }
 
 func (h ingresses) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
@@ -52,9 +52,9 @@ func (h ingresses) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner
 	return h.host.ConvertToVersion(in, to)
 }
 
-// TestUnchangedInJSON: a write that changes an atomic list of Go structs, but not its JSON, takes nothing from its
-// owner. Upstream compares the Go values (doc/differences.md, 32): of an update, and of an apply that it converts to
-// the version of an entry.
+// TestUnchangedInJSON checks that a write that changes an atomic list of Go structs, but not its JSON, does not take
+// the list from its owner. Upstream compares the Go values (doc/differences.md, 32), both in an update and in an apply
+// that it converts to the version of an entry.
 func TestUnchangedInJSON(t *testing.T) {
 	live := &networkingv1.Ingress{}
 	live.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("Ingress"))
@@ -84,8 +84,8 @@ func TestUnchangedInJSON(t *testing.T) {
 	}
 }
 
-// TestItemWithoutFields: an intent leaves the keys of an item to their defaults, so that nobody owns a field of it. Upstream
-// removes the item when it is applied again (doc/differences.md, 15).
+// TestItemWithoutFields applies an intent that leaves the keys of an item to their defaults, so that nobody owns a
+// field of the item. Upstream removes the item when the intent is applied again (doc/differences.md, 15).
 func TestItemWithoutFields(t *testing.T) {
 	empty := &corev1.Service{}
 	empty.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Service"))
@@ -97,7 +97,7 @@ func TestItemWithoutFields(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name, manager string
-		before        []string // who applied before
+		before        []string // managers that applied before
 		first         map[string]any
 	}{
 		{"by another manager", "bob", []string{"alice", "bob"}, map[string]any{}},
@@ -127,8 +127,8 @@ func TestItemWithoutFields(t *testing.T) {
 	}
 }
 
-// TestBytesOfUnchangedEntries: an entry that a write does not change keeps its bytes. Upstream writes all entries in
-// canonical form (doc/differences.md, 33).
+// TestBytesOfUnchangedEntries checks that an entry that a write does not change keeps its bytes. Upstream writes all
+// entries in canonical form (doc/differences.md, 33).
 func TestBytesOfUnchangedEntries(t *testing.T) {
 	const canonical = `{"f:data":{".":{},"f:a":{},"f:b":{}}}`
 	for _, row := range []struct{ name, fields string }{

@@ -21,7 +21,7 @@ import (
 
 var managers = []string{"alice", "bob", "kubectl"}
 
-// entry makes an entry of managed fields, an Update without an operation of its own.
+// entry returns a managed fields entry. Its operation is Update, unless more has another.
 func entry(manager, fields string, more ...string) map[string]any {
 	e := map[string]any{
 		"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
@@ -47,8 +47,8 @@ func configMap(entries ...any) *unstructured.Unstructured {
 	}}
 }
 
-// TestOrderOfUpgradedEntries: entries are in the order of the wire after an upgrade, in
-// which a server writes them; csaupgrade leaves each in its place (doc/differences.md, 26).
+// TestOrderOfUpgradedEntries checks that an upgrade sorts entries as a server does. csaupgrade keeps the order of the
+// entries (doc/differences.md, 26).
 func TestOrderOfUpgradedEntries(t *testing.T) {
 	const key = `{"f:data":{".":{},"f:key":{}}}`
 	live := configMap(entry("other", key), entry(upgrade.ClientSideManager, key))
@@ -115,8 +115,8 @@ func TestPublishedUpgrades(t *testing.T) {
 	}
 }
 
-// randomEntries makes managed fields as a server may hold them: no two with one key,
-// none empty, all of version v1.
+// randomEntries returns managed fields that a server may have: keys are unique, no entry is empty, and the version is
+// always v1.
 func randomEntries(r *rand.Rand) []any {
 	var entries managedfields.Entries
 	for range 1 + r.IntN(6) {
@@ -155,8 +155,8 @@ func randomEntries(r *rand.Rand) []any {
 	return entries.EncodeTree()
 }
 
-// FuzzUpgrade moves random entries with Everything, and with an annotation of all fields; where Tenure does not differ
-// on purpose (one version, one manager at a time) csaupgrade has the same result.
+// FuzzUpgrade moves random entries, first with Everything and then by an annotation. With Everything, csaupgrade must
+// have the same result: the entries have one version, and one manager moves, where Tenure does not differ on purpose.
 func FuzzUpgrade(f *testing.F) {
 	for seed := range uint64(50) {
 		f.Add(seed)
@@ -182,7 +182,7 @@ func FuzzUpgrade(f *testing.F) {
 		require.NoError(t, err)
 		require.False(t, again.Changed, "moving again changes nothing")
 
-		// What an annotation holds moves, and nothing else; nobody loses a field.
+		// Only fields in the annotation move, and no field loses its last owner.
 		held := map[string]any{}
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			if r.IntN(2) == 0 {
@@ -201,7 +201,8 @@ func FuzzUpgrade(f *testing.F) {
 	})
 }
 
-// requireNothingLost checks a move by the annotation against the preview, in a slow way: field by field.
+// requireNothingLost compares a move by the annotation with the preview. It is slow, because it compares field by
+// field.
 func requireNothingLost(t *testing.T, live *unstructured.Unstructured, moved upgrade.Result, held map[string]any) {
 	t.Helper()
 	before, after := allOwners(t, live), allOwners(t, moved.Object.(*unstructured.Unstructured))

@@ -44,9 +44,8 @@ spec:
       - {name: web, image: "web:2"}
 `
 
-// TestUpgradeOfStructs takes a Go struct through both ways of applying and back, as a
-// server with Go structs tracks it: nothing is lost, and not a byte of the entries
-// differs in the end.
+// TestUpgradeOfStructs migrates a Go struct to server-side apply and back to client-side apply, as a server with Go
+// structs tracks it. Nothing is lost, and in the end all entries have the same bytes as before.
 func TestUpgradeOfStructs(t *testing.T) {
 	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
 	empty := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}}

@@ -32,10 +32,10 @@ import (
 
 var update = flag.Bool("update", false, "write what the scenarios under testdata/upgrade come to")
 
-// scenario is one file of testdata/upgrade: an object (live.yaml, or none), what was
-// done to it (history.yaml), how it is moved to server-side apply (options.yaml), and
-// what is applied next (intent.yaml). The other sections are what follows: the object
-// before, then after csaupgrade and after Tenure, and after the next apply of each.
+// scenario is a file of testdata/upgrade. Its inputs are an object (live.yaml, optional), the writes to the object
+// (history.yaml), the options of its migration to server-side apply (options.yaml), and the next applied configuration
+// (intent.yaml). The other sections are results: the object before, the object after csaupgrade and after Tenure, and
+// each of these after the next apply.
 type scenario struct {
 	t       *testing.T
 	archive *txtar.Archive
@@ -102,7 +102,7 @@ func toYAML(t *testing.T, obj runtime.Object) []byte {
 	return b
 }
 
-// merged returns obj with a tree laid over it, lists replaced.
+// merged returns obj with a tree merged into it as a merge patch, so that lists are replaced.
 func merged(t *testing.T, obj *unstructured.Unstructured, tree map[string]any) *unstructured.Unstructured {
 	t.Helper()
 	before, err := json.Marshal(obj.Object)
@@ -114,7 +114,7 @@ func merged(t *testing.T, obj *unstructured.Unstructured, tree map[string]any) *
 	return fromYAML(t, after)
 }
 
-// do does one step of the history as a server would.
+// do applies one step of the history as a server would.
 func (s *scenario) do(live *unstructured.Unstructured, st step) *unstructured.Unstructured {
 	s.t.Helper()
 	s.seconds++
@@ -146,7 +146,7 @@ func (s *scenario) do(live *unstructured.Unstructured, st step) *unstructured.Un
 	return fromYAML(s.t, toYAML(s.t, u))
 }
 
-// next returns what the next apply makes of an object.
+// next returns the object after the next apply.
 func (s *scenario) next(live runtime.Object, manager string) runtime.Object {
 	s.t.Helper()
 	out, err := writetest.Apply(s.manager, live, fromYAML(s.t, s.section("intent.yaml")), manager, true)
@@ -158,8 +158,8 @@ var lastApplied = upstreampath.NewSet(
 	upstreampath.MakePathOrDie("metadata", "annotations", fieldmanager.LastAppliedAnnotation),
 )
 
-// TestFaultsOfUpgrade shows the faults of csaupgrade that the issue trackers of its
-// users tell of: the object before, with csaupgrade, and with Tenure.
+// TestFaultsOfUpgrade shows bugs of csaupgrade from the issue trackers of its users: the object before, after
+// csaupgrade, and after Tenure.
 func TestFaultsOfUpgrade(t *testing.T) {
 	files, err := filepath.Glob("testdata/upgrade/*.txtar")
 	require.NoError(t, err)
@@ -243,7 +243,7 @@ func requireAccepted(t *testing.T, live *unstructured.Unstructured, moved upgrad
 		validation.ValidateManagedFields(patched.GetManagedFields(), field.NewPath("metadata", "managedFields")),
 	)
 
-	// The server tracks the patch as an update, which must leave the move as it is.
+	// The server tracks the patch as an update, which must not change the moved fields.
 	m, err := fieldmanager.New(live.GroupVersionKind(), openapi.Builtin(), fieldmanager.Options{})
 	require.NoError(t, err)
 	stored, err := writetest.Update(m, live, patched, upgrade.ClientSideManager)
@@ -251,7 +251,7 @@ func requireAccepted(t *testing.T, live *unstructured.Unstructured, moved upgrad
 	require.Equal(t, sorted(t, want), sorted(t, stored.(*unstructured.Unstructured)))
 }
 
-// sorted returns managed fields in the order of the wire.
+// sorted returns the managed fields in the order in which servers write them.
 func sorted(t *testing.T, obj *unstructured.Unstructured) string {
 	t.Helper()
 	entries, err := managedfields.Decode(obj.GetManagedFields())
@@ -261,7 +261,7 @@ func sorted(t *testing.T, obj *unstructured.Unstructured) string {
 	return string(b)
 }
 
-// orNil keeps a nil pointer from becoming an object.
+// orNil converts a nil pointer to a nil interface.
 func orNil[T interface {
 	comparable
 	runtime.Object

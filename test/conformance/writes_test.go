@@ -23,13 +23,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// fieldManager is what upstream's and Tenure's have in common.
+// fieldManager is implemented by upstream's field manager and by Tenure's.
 type fieldManager interface {
 	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
 	Update(live, now runtime.Object, manager string) (runtime.Object, error)
 }
 
-// server holds objects of one kind of k8s.io/api, the targets of random writes.
+// server has objects of one kind of k8s.io/api. Tests send random writes to it.
 type server struct {
 	kind   schema.GroupVersionKind
 	fields map[string]*spec.Schema
@@ -38,7 +38,7 @@ type server struct {
 
 var upstreamTypes = applyconfigurations.NewTypeConverter(clientscheme.Scheme)
 
-// newServer returns a server of a kind; ok is false if it has no objects, or no schema.
+// newServer returns a server for a kind; ok is false if the kind has no objects or no schema.
 func newServer(kind schema.GroupVersionKind) (s *server, ok bool) {
 	s = &server{kind: kind, fields: map[string]*spec.Schema{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	empty := s.empty()
@@ -61,13 +61,13 @@ func newServer(kind schema.GroupVersionKind) (s *server, ok bool) {
 func (s *server) empty() runtime.Object {
 	obj, err := scheme.New(s.kind)
 	if err != nil {
-		panic(err) // kinds are the scheme's own
+		panic(err) // kinds come from the scheme
 	}
 	obj.GetObjectKind().SetGroupVersionKind(s.kind)
 	return obj
 }
 
-// asStruct returns a tree as a Go struct, as a server decodes it.
+// asStruct converts a tree to a Go struct, as a server decodes it.
 func (s *server) asStruct(tree map[string]any) (runtime.Object, error) {
 	obj := s.empty()
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, obj)
@@ -75,7 +75,7 @@ func (s *server) asStruct(tree map[string]any) (runtime.Object, error) {
 	return obj, err
 }
 
-// write is one write; intents are trees, and what an update writes is a Go struct.
+// write is a random write: an apply of a tree, or an update with a Go struct.
 type write struct {
 	apply   bool
 	manager string
@@ -88,7 +88,7 @@ func (w write) String() string {
 	return fmt.Sprintf("apply=%v by %q, force=%v: %s", w.apply, w.manager, w.force, oracle.JSON(w.tree))
 }
 
-// by has m do the write to live. It changes neither.
+// by runs the write with the field manager m. It does not change the write or live.
 func (w write) by(m fieldManager, live runtime.Object) (runtime.Object, error) {
 	if w.apply {
 		return m.Apply(live, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(w.tree)}, w.manager, w.force)
@@ -96,7 +96,7 @@ func (w write) by(m fieldManager, live runtime.Object) (runtime.Object, error) {
 	return m.Update(live, w.object.DeepCopyObject(), w.manager)
 }
 
-// play does random writes to objects. do returns what to store, nil if the write was refused.
+// play sends random writes to objects. do returns the object to store, or nil if the write was rejected.
 func (s *server) play(t *testing.T, g *oracle.Gen, do func(w write, live runtime.Object) runtime.Object) {
 	g.Validated = true
 	objects := make([]runtime.Object, 1+g.Objects)
@@ -129,7 +129,7 @@ func (s *server) play(t *testing.T, g *oracle.Gen, do func(w write, live runtime
 	}
 }
 
-// write makes a write; ok is false for one that no client can send.
+// write returns a random write; ok is false if no client could send it.
 func (s *server) write(
 	t *testing.T, g *oracle.Gen, live runtime.Object, intents map[string]map[string]any,
 ) (w write, ok bool) {
@@ -149,17 +149,17 @@ func (s *server) write(
 	if err != nil {
 		return w, false
 	}
-	// Upstream compares atomic lists of Go structs with DeepEqual: an empty slice that JSON omits is a change. A tree
-	// can't have it.
+	// Upstream compares atomic lists of Go structs with DeepEqual, so an empty slice that JSON omits is a change. A tree
+	// can't contain such a slice, so the object goes through a tree.
 	w.object, err = s.asStruct(plain(t, object).Object)
 	return w, err == nil
 }
 
-// checkWrites does random writes by upstream and by Tenure to Go structs, and by Tenure to unstructured objects, and
-// checks that all have the same object, managed fields and errors.
+// checkWrites sends random writes to Go structs, with upstream's and with Tenure's field manager, and to unstructured
+// objects, with Tenure's. It checks that all results have the same object, managed fields and errors.
 //
-// A Go struct can't hold an empty map or list in a field that omits it when empty. So unstructured results are
-// compared as the Go structs that they are.
+// A Go struct can't have an empty map or list in a field with omitempty. So unstructured results are compared after
+// conversion to Go structs.
 func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
 	clock := func(o *fieldmanager.Options) { o.Clock = func() time.Time { return s.now } }
 	host := host{server: s}
@@ -236,7 +236,7 @@ func (h host) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (run
 
 func (h host) New(schema.GroupVersionKind) (runtime.Object, error) { return h.empty(), nil }
 
-// plain returns obj as an unstructured object, through upstream's converter.
+// plain converts obj to an unstructured object, with upstream's converter.
 func plain(t *testing.T, obj runtime.Object) *unstructured.Unstructured {
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// TestApplications reads inventories that the types and libraries of Flux, Helm 4 and Helm 3 write.
+// TestApplications reads inventories that were written by the types and libraries of Flux, Helm 4 and Helm 3.
 func TestApplications(t *testing.T) {
 	of := func(namespace, name, group, kind string) string {
 		return object.ObjMetadata{Namespace: namespace, Name: name,

@@ -30,10 +30,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// client-go's dynamic client is what package applier asks for.
+// client-go's dynamic client implements the interface that package applier needs.
 var _ applier.Resource = dynamic.ResourceInterface(nil)
 
-// applyWith applies as "me".
+// applyWith returns a function that applies an intent as "me".
 func applyWith(t *testing.T, c client.Client, intent runtime.ApplyConfiguration) func() error {
 	return func() error { return c.Apply(t.Context(), intent, client.FieldOwner("me")) }
 }
@@ -44,8 +44,8 @@ func web(replicas int32) *appsv1apply.DeploymentApplyConfiguration {
 	return deployment("web", replicas, "web:1")
 }
 
-// Typed apply configurations are sent until the server responds with the object as it is; the cached objects are Go
-// structs. Each apply is counted.
+// TestAppliesOfConfigurations checks that typed apply configurations are sent until the server responds with the
+// unchanged object; the cached objects are Go structs. The metrics count each apply.
 func TestAppliesOfConfigurations(t *testing.T) {
 	w := newWrapped(t, controllerruntime.Options{})
 	for _, replicas := range []int32{1, 2} {
@@ -63,7 +63,7 @@ func TestAppliesOfConfigurations(t *testing.T) {
 	require.Zero(t, results["tenure_apply_differences_total"])
 }
 
-// The status is applied through its subresource; in an apply of the object it counts for nothing.
+// TestAppliesOfStatus checks that the status is applied through its subresource, and ignored in an apply of the object.
 func TestAppliesOfStatus(t *testing.T) {
 	w := newWrapped(t, controllerruntime.Options{})
 	require.NoError(t, applyWith(t, w, web(1))())
@@ -80,7 +80,8 @@ func TestAppliesOfStatus(t *testing.T) {
 	})
 }
 
-// An autoscaler keeps the replicas that it set; the rest of the intent is applied, once. Every way to apply decides.
+// TestAppliesInConflict checks, for each way to apply, that an autoscaler keeps the replicas that it has set, and that
+// the rest of the intent is applied once.
 func TestAppliesInConflict(t *testing.T) {
 	rules := &policy.Policy{Rules: []policy.Rule{{
 		Fields: []string{fieldpath.NewPath("spec", "replicas").String()}, Decision: conflicts.GiveUp,
@@ -138,7 +139,7 @@ func TestAppliesInConflict(t *testing.T) {
 	}
 }
 
-// A status in conflict is decided, too.
+// TestStatusInConflict checks that conflicts in a status are decided too.
 func TestStatusInConflict(t *testing.T) {
 	rules := &policy.Policy{Rules: []policy.Rule{{Decision: conflicts.Force}}}
 	w := newWrapped(t, controllerruntime.Options{Resolve: rules.Resolve})
@@ -162,10 +163,10 @@ func TestStatusInConflict(t *testing.T) {
 	require.Equal(t, 3, w.results(t)["resolved"])
 }
 
-// keptAnnotations are of Kubernetes' own domains, so that they do not move.
+// keptAnnotations are in Kubernetes' own domains, so they do not move.
 var keptAnnotations = map[string]string{"deployment.kubernetes.io/note": "kept", "example.k8s.io/note": "kept"}
 
-// oldRelease writes a Deployment as a controller does that reads, changes and updates.
+// oldRelease writes a Deployment like a controller that reads, changes and updates.
 func oldRelease(t *testing.T, c client.Client, image string, labels map[string]string) {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: webKey.Name, Namespace: webKey.Namespace}}
 	_, err := ctrl.CreateOrUpdate(t.Context(), client.WithFieldOwner(c, "me"), d, func() error {
@@ -187,9 +188,10 @@ func oldRelease(t *testing.T, c client.Client, image string, labels map[string]s
 	require.NoError(t, client.WithFieldOwner(c, "me").Status().Update(t.Context(), d))
 }
 
-// TestFromUpdateToApply: an old release creates and updates, the new one applies, also where a first version of it
-// applied already; it is rolled back and comes again. What the new intents do not have is removed each time, and
-// nothing else. The cache may strip managed fields.
+// TestFromUpdateToApply checks the migration of a controller: its old release creates and updates a Deployment, and its
+// new release applies it. The old release is rolled back to once, and a first version of the new release may have
+// applied before. Each time, the new release removes exactly the fields that its intents do not have. The cache may
+// strip managed fields.
 func TestFromUpdateToApply(t *testing.T) {
 	for _, isHalfMigrated := range []bool{false, true} {
 		w := newWrapped(t, controllerruntime.Options{UpgradeFrom: []string{"me"}}, cache.Options{
@@ -216,7 +218,7 @@ func TestFromUpdateToApply(t *testing.T) {
 		err = applyWith(t, w.plain, intent())()
 		require.True(t, apierrors.IsConflict(err), "without UpgradeFrom, its own updates are in conflict: %v", err)
 
-		for i, image := range []string{"web:1", "web:3"} { // the second is a release that was rolled back
+		for i, image := range []string{"web:1", "web:3"} { // the second image is from a rollback to the old release
 			if image == "web:3" {
 				oldRelease(t, w.plain, image, map[string]string{"app": "web", "old": "x"})
 			}

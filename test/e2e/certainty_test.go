@@ -26,7 +26,8 @@ import (
 	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
-// gizmo is a Go type that is older than its definition: it has no field extra, and normalizes the interval.
+// gizmo is a Go type that is older than its CustomResourceDefinition: it lacks the field extra, and normalizes the
+// interval.
 type gizmo struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -87,11 +88,11 @@ spec:
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// TestCertainty applies intents with a client that skips, in random histories of objects of all built-in kinds and of
-// custom ones: others write, definitions change, caches lag, processes begin anew, the server is killed, and its store
-// restored from a backup. What is skipped, a plain apply leaves as it is; and what changes nothing is skipped at last;
-// with a cache that strips managed fields, too. E2E_DURATION says for how long, E2E_SEED begins other histories; with
-// another server, that is not killed:
+// TestCertainty applies intents with a client that skips applies, to objects of all built-in kinds and of custom kinds
+// with random histories: others write, definitions change, caches lag, processes restart, the server is killed, and its
+// store is restored from a backup. A plain apply of a skipped intent must leave the object unchanged, and an intent
+// that changes nothing must be skipped in the end. The same is checked with a cache that strips managed fields.
+// E2E_DURATION sets the duration, E2E_SEED selects other histories. To use another server, which is not killed:
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback E2E_DURATION=10m go test ./test/e2e -run TestCertainty -v
 func TestCertainty(t *testing.T) {
@@ -120,14 +121,14 @@ func testCertainty(t *testing.T, cached cache.Options) {
 	c.w, c.r = w, rand.New(rand.NewPCG(seedOf(t), 0))
 	c.define()
 	c.restart()
-	// These change what the others get.
+	// Objects of these kinds would affect the other objects.
 	documents := documentsBut(t, "Namespace", "CustomResourceDefinition", "MutatingWebhookConfiguration",
 		"ValidatingWebhookConfiguration", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy")
 	gizmos := map[string]any{
 		"apiVersion": gv.String(), "kind": "Gizmo", "metadata": map[string]any{"name": "g"},
 		"spec": map[string]any{"size": int64(1), "interval": "60s", "extra": "e", "names": []any{"a", "b"}},
 	}
-	for range 6 { // of each ten documents, one is of this kind
+	for range 6 { // so that 10% of the documents are of this kind
 		documents = append(documents, gizmos)
 	}
 	documents = append(documents, widget("w", map[string]any{"color": "red"}).Object)
@@ -137,7 +138,7 @@ func testCertainty(t *testing.T, cached cache.Options) {
 	documents[0], documents[first] = documents[first], documents[0]
 	for end, round := time.Now().Add(duration(t)), 0; round < 12 || time.Now().Before(end); round++ {
 		c.steps = steps{t: t, w: c.w, document: documents[round%len(documents)]}
-		c.wait() // a cache that is held can't begin
+		c.wait() // a cache can't start while its watches are held
 		for range 80 {
 			c.step()
 		}
@@ -158,17 +159,17 @@ type certainty struct {
 	r *rand.Rand
 
 	cached  cache.Options
-	server  *process // nil for one that is not killed
-	backup  []byte   // of its store
+	server  *process // nil for a server that is not killed
+	backup  []byte   // a backup of its store
 	skips   client.Client
-	isHeld  bool // the watches of the cache
-	changes int  // of the definition
+	isHeld  bool // whether the watches of the cache are held
+	changes int  // changes of the definition
 
 	count, applies, skipped, checked, kills, restored int
 }
 
-// kill kills the server and starts it again, sometimes with the store of an earlier backup. Controllers begin anew
-// then: the watches of their caches would wait for what was lost, as those of kube-apiserver do.
+// kill kills the server and restarts it, sometimes with the store of an earlier backup. In this case, the controllers
+// restart too, because the watches of their caches would wait for lost revisions, as they would with kube-apiserver.
 func (c *certainty) kill() {
 	c.server.kill()
 	c.kills++
@@ -189,11 +190,11 @@ func (c *certainty) kill() {
 	}
 }
 
-// settle applies the document until it is skipped: if nobody else writes, that takes a few seconds. There are intents
-// that change an object whenever they are applied, as at kube-apiserver. Roles are applied without rules, too, by both
-// doors.
+// settle applies the document until it is skipped, which takes a few seconds if nobody else writes. Some intents change
+// the object with each apply, as in kube-apiserver, and are never skipped. Roles are also applied with an empty list of
+// rules.
 func (c *certainty) settle() {
-	if c.document["kind"] == "Event" { // they are always sent
+	if c.document["kind"] == "Event" { // Events are always sent
 		return
 	}
 	intents := []*unstructured.Unstructured{c.variant(0)}
@@ -220,7 +221,7 @@ func (c *certainty) settle() {
 	}
 }
 
-// send applies an intent with the client: the form is that of the cached objects.
+// send applies an intent with the client, as unstructured data.
 func (c *certainty) send(intent *unstructured.Unstructured) (version string, skipped bool, err error) {
 	got, sent := intent.DeepCopy(), c.w.sent()
 	err = c.skips.Apply(c.t.Context(), client.ApplyConfigurationFromUnstructured(got), client.FieldOwner("me"),
@@ -228,7 +229,7 @@ func (c *certainty) send(intent *unstructured.Unstructured) (version string, ski
 	return got.GetResourceVersion(), c.w.sent() == sent, err
 }
 
-// restart begins as another process does, or another leader.
+// restart replaces the client, as a new process or a new leader would.
 func (c *certainty) restart() {
 	var err error
 	options := c.w.options
@@ -237,7 +238,7 @@ func (c *certainty) restart() {
 	require.NoError(c.t, err)
 }
 
-// define changes the definition of the gizmos: another type of list, another field with a default.
+// define changes the definition of the gizmos: the type of a list, and a field with a default.
 func (c *certainty) define() {
 	c.changes++
 	text := strings.NewReplacer("LIST", []string{"set", "atomic"}[c.changes%2], "MORE",
@@ -258,7 +259,7 @@ func (c *certainty) letGo() {
 func (c *certainty) step() {
 	c.count++
 	ctx := c.t.Context()
-	few := byte(c.r.IntN(12) * c.r.IntN(2) * c.r.IntN(2)) // the document itself, mostly
+	few := byte(c.r.IntN(12) * c.r.IntN(2) * c.r.IntN(2)) // usually 0, the document itself
 	switch n := c.r.IntN(100); {
 	case n < 55:
 		c.apply(few)
@@ -291,7 +292,7 @@ func (c *certainty) step() {
 		c.kill()
 		c.wait()
 	case n < 99 && c.r.IntN(4) == 0:
-		time.Sleep(2 * time.Second) // times of entries are of another second then
+		time.Sleep(2 * time.Second) // so that times of new entries are in another second
 	}
 }
 
@@ -303,7 +304,7 @@ func (c *certainty) patch(patch string) {
 // intent returns a variant of the document, sometimes with an empty list in it.
 func (c *certainty) intent(variant byte) *unstructured.Unstructured {
 	if c.document["kind"] == "Gizmo" {
-		variant = 0 // an interval with an x in it is none for the Go type
+		variant = 0 // an interval with an x is invalid for the Go type
 	}
 	obj := c.variant(variant)
 	if spec, ok := obj.Object["spec"].(map[string]any); ok && c.document["kind"] == "Gizmo" {
@@ -319,7 +320,7 @@ func (c *certainty) intent(variant byte) *unstructured.Unstructured {
 	return obj
 }
 
-// apply applies an intent, as unstructured data or as another configuration.
+// apply applies an intent, as unstructured data or as another type of apply configuration.
 func (c *certainty) apply(variant byte) {
 	obj := c.intent(variant)
 	c.applies++
@@ -340,7 +341,7 @@ func (c *certainty) apply(variant byte) {
 	}
 }
 
-// rawConfiguration is an apply configuration of any kind.
+// rawConfiguration is an apply configuration of any kind, as JSON.
 type rawConfiguration struct{ data []byte }
 
 func (*rawConfiguration) IsApplyConfiguration()          {}
@@ -352,8 +353,8 @@ func (r *rawConfiguration) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// check checks that a plain apply leaves the object as it is. A skip is about the object that the cache has: where the
-// server has a newer one, the next apply corrects it.
+// check checks that a plain apply of a skipped intent leaves the object unchanged. The skip was based on the cached
+// object. If the server has a newer one, check does nothing, because the next apply corrects the object.
 func (c *certainty) check(intent *unstructured.Unstructured, cached string) {
 	c.skipped++
 	live := c.named()
@@ -368,7 +369,7 @@ func (c *certainty) check(intent *unstructured.Unstructured, cached string) {
 	require.Equal(c.t, timeless(live.DeepCopy()), timeless(withVersion(applied, cached)), "skipped %v", intent)
 }
 
-// withVersion returns an object at another resourceVersion: a server may store the same object once more.
+// withVersion returns an object with another resourceVersion, because a server may store the same object again.
 func withVersion(obj *unstructured.Unstructured, version string) *unstructured.Unstructured {
 	obj = obj.DeepCopy()
 	obj.SetResourceVersion(version)

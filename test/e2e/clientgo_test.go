@@ -33,7 +33,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// patience is how long a test waits for what is to come, tick how often it looks.
+// patience is how long a test waits for a condition, tick how often it checks the condition.
 const (
 	patience = time.Minute
 	tick     = 5 * time.Millisecond
@@ -47,8 +47,7 @@ func deployment(name string, replicas int32, image string) *appsv1apply.Deployme
 			WithSpec(corev1apply.PodSpec().WithContainers(corev1apply.Container().WithName("main").WithImage(image)))))
 }
 
-// TestTyped goes through what the typed client does, in each representation that
-// it can ask for.
+// TestTyped tests operations of the typed client, in each representation that it can request.
 func TestTyped(t *testing.T) {
 	config := start(t, apiserver.Options{}).Config()
 	for i, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf", "application/cbor"} {
@@ -78,7 +77,7 @@ func TestTyped(t *testing.T) {
 			)
 			require.NoError(t, err)
 
-			// What alice owns can be extracted and applied again.
+			// The fields that alice owns can be extracted and applied again.
 			live, err := deployments.Get(ctx, name, metav1.GetOptions{})
 			require.NoError(t, err)
 			extracted, err := appsv1apply.ExtractDeployment(live, "alice")
@@ -178,8 +177,8 @@ func widget(name string, spec map[string]any) *unstructured.Unstructured {
 	return w
 }
 
-// TestDynamic goes through what the dynamic, the metadata and the discovery client
-// do, of what is defined while they run.
+// TestDynamic tests the dynamic, the metadata and the discovery client, with definitions that are created while they
+// run.
 func TestDynamic(t *testing.T) {
 	config := start(t, apiserver.Options{}).Config()
 	client, err := dynamic.NewForConfig(config)
@@ -240,8 +239,7 @@ func TestDynamic(t *testing.T) {
 	require.Empty(t, list.Items)
 }
 
-// TestLeaderElection holds that one of several candidates leads, and another one
-// when it ends.
+// TestLeaderElection checks that one of several candidates leads, and that another takes over when it ends.
 func TestLeaderElection(t *testing.T) {
 	set, err := kubernetes.NewForConfig(start(t, apiserver.Options{}).Config())
 	require.NoError(t, err)

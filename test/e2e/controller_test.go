@@ -26,11 +26,10 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// finalizer holds a Widget until its reconciler has seen that it is to go.
+// finalizer keeps a Widget until its reconciler has seen the deletion.
 const finalizer = "example.com/widget"
 
-// reconciler makes a Deployment of each Widget, with as many replicas as it is
-// large, by server-side apply.
+// reconciler creates a Deployment for each Widget by server-side apply. spec.size of the Widget sets the replicas.
 type reconciler struct{ client.Client }
 
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -73,10 +72,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner("widgets"), client.ForceOwnership)
 }
 
-// anyName lets a test start a controller of the same name again (-count).
+// anyName allows a test to start a controller with the same name again (-count).
 var anyName = ctrlconfig.Controller{SkipNameValidation: new(true)}
 
-// TestController runs a reconciler of controller-runtime against the server.
+// TestController runs a reconciler of controller-runtime with the server.
 func TestController(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	config := start(t, apiserver.Options{}).Config()
@@ -132,8 +131,8 @@ func TestController(t *testing.T) {
 	}
 	require.Eventually(t, all(func(i int) int32 { return int32(i) }), patience, 10*time.Millisecond)
 
-	// What somebody else changes, the reconciler sets back; what is deleted comes
-	// back; what is deleted with its Widget does not.
+	// The reconciler reverts the changes of others and recreates a deleted Deployment, but not the Deployment of a deleted
+	// Widget.
 	var d appsv1.Deployment
 	require.NoError(t, c.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "w-1"}, &d))
 	before := d.DeepCopy()
@@ -154,7 +153,7 @@ func TestController(t *testing.T) {
 		return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(widget("w-3", nil)), kind.DeepCopy()))
 	}, patience, 10*time.Millisecond)
 
-	// When there is nothing to do, nothing is written.
+	// A reconciler without work writes nothing.
 	settled := func() bool {
 		var list unstructured.UnstructuredList
 		list.SetGroupVersionKind(widgetKind)

@@ -21,9 +21,9 @@ import (
 	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
-// TestDryRunsAtRandom does random writes to objects of every built-in kind and of a custom resource, all of them through
-// a wrapped client, and sends each dry run through the wrapped and through a plain client, whether the cache has the
-// writes yet or not. Both answer the same, errors included. E2E_DURATION says for how long.
+// TestDryRunsAtRandom sends random writes to objects of each built-in kind and of a custom resource, all through a
+// wrapped client. It sends each dry run through the wrapped client and through a plain client, even if the cache lags
+// behind the writes. Both must return the same object or error. E2E_DURATION sets the duration.
 func TestDryRunsAtRandom(t *testing.T) {
 	documents := documentsBut(t, "Namespace", "CustomResourceDefinition")
 	documents = append(documents, widget("w", map[string]any{"color": "red"}).Object)
@@ -37,7 +37,7 @@ func TestDryRunsAtRandom(t *testing.T) {
 		s := steps{t: t, w: w, document: documents[rounds%len(documents)]}
 		s.do(0, 0)
 		for range 24 {
-			// A document of few variants is written again and again, so that there is something to answer.
+			// Documents with few variants are written repeatedly, so that some dry runs are skipped.
 			s.do(byte(random.IntN(32)), byte(random.IntN(40)*random.IntN(2)*random.IntN(2)))
 		}
 		s.remove()
@@ -48,7 +48,7 @@ func TestDryRunsAtRandom(t *testing.T) {
 	t.Logf("%d rounds: %v", rounds, results)
 }
 
-// steps are those of one run, on one object.
+// steps are the steps of a run, with one object.
 type steps struct {
 	t        *testing.T
 	w        *wrapped
@@ -59,7 +59,7 @@ func (s steps) do(op, variant byte) {
 	ctx, manager := s.t.Context(), client.FieldOwner([]string{"me", "other"}[int(op)/8%2])
 	obj := s.variant(variant)
 	switch op % 8 {
-	case 0: // the errors are those of both clients
+	case 0: // both clients return the same errors
 		_ = s.w.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), manager, client.ForceOwnership)
 	case 1:
 		_ = s.w.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), manager)
@@ -86,7 +86,7 @@ func (s steps) do(op, variant byte) {
 
 var statusOwner = &client.SubResourceApplyOptions{ApplyOptions: client.ApplyOptions{FieldManager: "me"}}
 
-// dryRun compares a dry run of both clients.
+// dryRun compares a dry run with both clients.
 func (s steps) dryRun(variant byte, force bool) {
 	for _, form := range []string{"apply", "patch"} {
 		var objects []*unstructured.Unstructured
@@ -118,8 +118,8 @@ func message(err error) string {
 	return err.Error()
 }
 
-// timeless returns an object without times, which differ between two answers; nil for one that would be created, in
-// which the server generates more.
+// timeless returns an object without times, which differ between two responses. It returns nil for an object that would
+// be created, because it has other generated values too.
 func timeless(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	if obj.GetResourceVersion() == "" {
 		return nil
@@ -128,14 +128,14 @@ func timeless(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	for i := range entries {
 		entries[i].Time = nil
 	}
-	slices.SortFunc(entries, func(a, b metav1.ManagedFieldsEntry) int { // they were in the order of their times
+	slices.SortFunc(entries, func(a, b metav1.ManagedFieldsEntry) int { // they were sorted by time
 		return strings.Compare(a.String(), b.String())
 	})
 	obj.SetManagedFields(entries)
 	return obj
 }
 
-// wait waits until the cache has the object as it is. A controller of the server may write it in the meantime.
+// wait waits until the cache has the current object. A controller of the server may write the object in the meantime.
 func (s steps) wait() {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		live := s.named()
@@ -153,7 +153,7 @@ func (s steps) wait() {
 	}
 }
 
-// remove deletes the object, and what keeps it.
+// remove deletes the object and its finalizers.
 func (s steps) remove() {
 	for range 3 {
 		obj := s.named()
@@ -165,7 +165,7 @@ func (s steps) remove() {
 	}
 }
 
-// variant returns the document with another value in one place, that of the number; 0 is the document itself.
+// variant returns the document with another value at the place with this number; 0 returns the document itself.
 func (s steps) variant(number byte) *unstructured.Unstructured {
 	obj := s.named()
 	obj.Object = runtime.DeepCopyJSON(s.document)

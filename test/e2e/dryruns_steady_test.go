@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
-// TestSteadyState sends a dry run of each object in each round, as a GitOps tool does, and prints the requests and the
-// CPU time of a round. With KUBEBUILDER_ASSETS, there are 1,000 objects on a server in a process of its own.
+// TestSteadyState sends a dry run for each object in each round, like a GitOps tool, and prints the requests and the
+// CPU time of a round. With KUBEBUILDER_ASSETS, it uses 1,000 objects on a server in a separate process.
 func TestSteadyState(t *testing.T) {
 	objects, w := 50, (*wrapped)(nil)
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -69,14 +69,14 @@ func ownCPU(t *testing.T) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// childCPU is the CPU time of the processes that this one started. A tick of the clock is 10 ms.
+// childCPU returns the CPU time of the child processes of the test. A clock tick is 10 ms.
 func childCPU(t *testing.T) (sum time.Duration) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	require.NoError(t, err)
 	for _, path := range stats {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			continue // it ended
+			continue // the process has ended
 		}
 		_, rest, _ := strings.Cut(string(data), ") ")
 		fields := strings.Fields(rest)

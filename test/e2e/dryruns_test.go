@@ -41,22 +41,22 @@ import (
 	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
-// wrapped is a client that answers dry runs, beside a plain one, with counts of what reaches the server.
+// wrapped is a client that skips dry runs, with a plain client and with counts of the requests that reach the server.
 type wrapped struct {
 	*controllerruntime.Client
 	plain   client.Client
-	sender  client.Client // the one that is wrapped, which is counted
+	sender  client.Client // the client that is wrapped; its requests are counted
 	config  *rest.Config
-	counted *rest.Config // counts what is sent
+	counted *rest.Config // counts the requests
 	options controllerruntime.Options
 	metrics *prometheus.Registry
 
-	// gate is locked while the watches of the cache get no events.
+	// gate is locked while the watches of the cache must not receive events.
 	gate sync.Mutex
 
 	mu      sync.Mutex
 	patches int
-	tampers atomic.Bool // with answers of the server
+	tampers atomic.Bool // whether responses of the server are changed
 }
 
 // newWrapped starts a server and a cache, and wraps a client.
@@ -90,7 +90,7 @@ func wrapServer(
 	return w
 }
 
-// wrapConfig puts a transport below client-go in the place of the wrapped client.
+// wrapConfig returns a configuration whose transport skips dry runs, instead of a wrapped client.
 func (w *wrapped) wrapConfig(t *testing.T) *rest.Config {
 	w.metrics = prometheus.NewRegistry()
 	w.options.Metrics = w.metrics
@@ -128,7 +128,7 @@ func (w *wrapped) hold(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// gated is the body of a watch.
+// gated is the body of a watch, which waits for a gate.
 type gated struct {
 	io.ReadCloser
 	gate *sync.Mutex
@@ -151,7 +151,7 @@ func (w *wrapped) sent() int {
 	return w.patches
 }
 
-// holdCache keeps the watches of the cache from telling anything more.
+// holdCache stops the events of the cache's watches.
 func (w *wrapped) holdCache(t *testing.T) {
 	w.gate.Lock()
 	t.Cleanup(w.gate.Unlock)
@@ -183,7 +183,7 @@ func (w *wrapped) differences(t testing.TB) int {
 	return w.results(t)["tenure_apply_differences_total"]
 }
 
-// requireSkipped repeats an apply until it is skipped, and then once more.
+// requireSkipped repeats an apply until it is skipped, and checks that it is skipped again.
 func (w *wrapped) requireSkipped(t *testing.T, dryRun func() error) {
 	t.Helper()
 	w.requireResult(t, "skipped", dryRun)
@@ -192,7 +192,7 @@ func (w *wrapped) requireSkipped(t *testing.T, dryRun func() error) {
 	require.Equal(t, sent, w.sent())
 }
 
-// requireResult repeats a dry run until its result is this one.
+// requireResult repeats a dry run until its result is the given one.
 func (w *wrapped) requireResult(t *testing.T, result string, dryRun func() error) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -205,8 +205,8 @@ func (w *wrapped) requireResult(t *testing.T, result string, dryRun func() error
 	}
 }
 
-// A dry run of what is applied is answered as the server answers it, into every form of an object, once the server was
-// asked for it.
+// TestDryRunsAreAnswered checks that a dry run of an applied intent gets the server's response without the server, in
+// each form of an object, after the server has responded once.
 func TestDryRunsAreAnswered(t *testing.T) {
 	w := newWrapped(t, controllerruntime.Options{})
 	tree := func() *unstructured.Unstructured { return &unstructured.Unstructured{Object: treeOf(t, web(1))} }
@@ -277,13 +277,14 @@ func patchOptions(all []applyOption) (out []client.PatchOption) {
 	return out
 }
 
-// What is not certain is sent, and answered again when it is.
+// TestDryRunsAreSent checks that a dry run is sent while its response is uncertain, and skipped when it is certain
+// again.
 func TestDryRunsAreSent(t *testing.T) {
 	owner := client.FieldOwner("me")
 	for name, row := range map[string]struct {
-		// does makes the answer uncertain, through the wrapped client or past it.
+		// does makes the response uncertain, through the wrapped client or the plain one.
 		does func(t *testing.T, w *wrapped)
-		// want is the result of the dry run thereafter.
+		// want is the result of the next dry run.
 		want string
 	}{
 		"an own write": {func(t *testing.T, w *wrapped) {
@@ -354,8 +355,8 @@ func treeOf(t *testing.T, obj any) (tree map[string]any) {
 	return tree
 }
 
-// Below client-go, a RoundTripper answers the dynamic client, the typed one and whoever sends JSON, also where the
-// server is behind a path of a proxy.
+// TestDryRunsOfATransport checks that a RoundTripper below client-go skips dry runs of the dynamic client, the typed
+// client and each client that sends JSON, also if the server is behind a path of a proxy.
 func TestDryRunsOfATransport(t *testing.T) {
 	direct := start(t, apiserver.Options{}).Config()
 	host, err := url.Parse(direct.Host)
@@ -433,7 +434,8 @@ func TestDryRunsOfATransport(t *testing.T) {
 	require.Zero(t, w.differences(t))
 }
 
-// Whoever is impersonated is asked for by itself, and what a client can't read is not answered.
+// TestDryRunsOfOthers checks that each impersonated user needs its own response of the server, and that a dry run is
+// sent if its client can't read the skipped response.
 func TestDryRunsOfOthers(t *testing.T) {
 	robots := authorizer.AuthorizerFunc(
 		func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -470,7 +472,8 @@ func TestDryRunsOfOthers(t *testing.T) {
 	require.Zero(t, w.differences(t))
 }
 
-// Shadow asks the server for a share of what would be answered, and counts where it answers something else.
+// TestShadowOfDryRuns checks that Shadow sends a share of the dry runs that could be skipped, and counts different
+// responses of the server.
 func TestShadowOfDryRuns(t *testing.T) {
 	w := newWrapped(t, controllerruntime.Options{Shadow: 0.5})
 	dryRun := func() error { return w.Apply(t.Context(), web(1), client.FieldOwner("me"), client.DryRunAll) }
@@ -485,7 +488,7 @@ func TestShadowOfDryRuns(t *testing.T) {
 	require.Equal(t, before["shadow"]+5, w.results(t)["shadow"])
 	require.Zero(t, w.differences(t))
 
-	// The server answers with another object from now on.
+	// From here on, the server responds with another object.
 	w.tampers.Store(true)
 	for end := time.Now().Add(patience); w.differences(t) == 0; time.Sleep(5 * time.Millisecond) {
 		require.NoError(t, dryRun())
@@ -494,7 +497,8 @@ func TestShadowOfDryRuns(t *testing.T) {
 	w.requireResult(t, "not verified", dryRun)
 }
 
-// A CustomResourceDefinition that changes is asked for again, object by object.
+// TestDryRunsOfCustomResources checks that a changed CustomResourceDefinition makes the client send a dry run of each
+// object again.
 func TestDryRunsOfCustomResources(t *testing.T) {
 	w := newWrapped(t, controllerruntime.Options{})
 	dynamicClient, err := dynamic.NewForConfig(w.config)
@@ -534,7 +538,7 @@ func TestDryRunsOfCustomResources(t *testing.T) {
 	require.Zero(t, w.differences(t))
 }
 
-// After a webhook appears, every dry run is sent again; after it is gone, none.
+// TestDryRunsWithAWebhook checks that all dry runs are sent while a webhook exists, and none after it is deleted.
 func TestDryRunsWithAWebhook(t *testing.T) {
 	w := newWrapped(t, controllerruntime.Options{})
 	owner := client.FieldOwner("me")
@@ -553,7 +557,7 @@ func TestDryRunsWithAWebhook(t *testing.T) {
 			if row.admits {
 				require.NoError(t, w.plain.Create(t.Context(), hook))
 				w.requireResult(t, "admission", dryRun)
-			} else { // others may delete what this client wrote
+			} else { // others may delete objects that this client has written
 				require.NoError(t, w.Create(t.Context(), hook))
 				w.requireSkipped(t, dryRun)
 			}
@@ -563,8 +567,9 @@ func TestDryRunsWithAWebhook(t *testing.T) {
 	}
 }
 
-// Where the cache drops a part of the objects, an apply is skipped as long as the object has the resourceVersion of the
-// server's response. A dry run is sent: its response tells no version.
+// TestAppliesOfAStrippedCache checks a cache that drops parts of the objects: an apply is skipped while the cached
+// object has the resourceVersion of the server's response. A dry run is sent, because its response has no new
+// resourceVersion.
 func TestAppliesOfAStrippedCache(t *testing.T) {
 	owner := client.FieldOwner("me")
 	for name, row := range map[string]struct {
@@ -583,7 +588,7 @@ func TestAppliesOfAStrippedCache(t *testing.T) {
 			w := newWrapped(t, controllerruntime.Options{},
 				cache.Options{ByObject: map[client.Object]cache.ByObject{&appsv1.Deployment{}: {Transform: row.strip}}})
 			require.NoError(t, w.Apply(t.Context(), web(1), owner))
-			for _, value := range []string{"b", "c"} { // of which the cache shows the resourceVersion only
+			for _, value := range []string{"b", "c"} { // the cache shows only the new resourceVersion
 				annotated := appsv1apply.Deployment("web", "default").WithAnnotations(map[string]string{"a": value})
 				require.NoError(t, w.plain.Apply(t.Context(), annotated, client.FieldOwner("other")))
 				for range 3 {

@@ -48,8 +48,8 @@ var fightFields = []string{
 	`web-2 .spec.template.spec.containers[name="main"].image`,
 }
 
-// fighter is a controller that keeps three Deployments as it wants them: one's replicas, one's annotation,
-// one's image. With scales, it sets replicas through the scale subresource, as autoscalers do.
+// fighter is a controller that sets a field of three Deployments: the replicas of one, an annotation of another, and an
+// image of the third. If scales is true, it sets the replicas through the scale subresource, like an autoscaler.
 type fighter struct {
 	client.Client
 	name     string
@@ -63,7 +63,7 @@ func (f *fighter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	if err := f.Get(ctx, request.NamespacedName, live); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	time.Sleep(20 * time.Millisecond) // as its work takes
+	time.Sleep(20 * time.Millisecond) // the time that its work takes
 	owner := []client.ApplyOption{client.FieldOwner(f.name), client.ForceOwnership}
 	switch intent := appsv1apply.Deployment(live.Name, live.Namespace); live.Name {
 	case "web-0":
@@ -91,7 +91,7 @@ func (f *fighter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	return ctrl.Result{}, nil
 }
 
-// startFighter runs a fighter in a manager of its own.
+// startFighter runs a fighter in its own manager.
 func startFighter(t *testing.T, ctx context.Context, config *rest.Config, f *fighter) {
 	t.Helper()
 	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme.Scheme, Metrics: server.Options{BindAddress: "0"},
@@ -107,8 +107,8 @@ func startFighter(t *testing.T, ctx context.Context, config *rest.Config, f *fig
 	t.Cleanup(func() { require.NoError(t, <-done) })
 }
 
-// writeCalmly writes to the objects of one writer until ctx ends, always in the same manner for an object: a
-// rollout that progresses, an autoscaler that scales, a status that changes, a handover to another manager.
+// writeCalmly writes to the objects of one writer until ctx ends. It treats each object in one way: a rollout that
+// progresses, an autoscaler that scales, a status that changes, or a handover to another manager.
 func writeCalmly(ctx context.Context, c client.Client, writer int, rounds chan<- int) error {
 	name := fmt.Sprintf("writer-%d", writer)
 	for round := 0; ctx.Err() == nil; round++ {
@@ -158,7 +158,7 @@ func writeCalmly(ctx context.Context, c client.Client, writer int, rounds chan<-
 	return nil
 }
 
-// foundFields reads findings as they are printed; all of them have to be fights.
+// foundFields reads findings from printed lines, and requires that all of them are fights.
 type foundFields struct {
 	mu     sync.Mutex
 	fields map[string]bool
@@ -187,7 +187,7 @@ func (f *foundFields) sorted() []string {
 	return slices.Sorted(maps.Keys(f.fields))
 }
 
-// lockedLog is an audit log that several requests write.
+// lockedLog is an audit log for concurrent requests.
 type lockedLog struct {
 	mu sync.Mutex
 	*os.File
@@ -199,8 +199,8 @@ func (l *lockedLog) Write(p []byte) (int, error) {
 	return l.File.Write(p)
 }
 
-// TestFights has two controllers fight over three fields among 200 Deployments, to which 20 others write
-// as they should. tenure watch names exactly the three fields, live and from the audit log of the same run.
+// TestFights lets two controllers fight over three fields among 200 Deployments, which 20 other writers update without
+// fights. tenure watch must name exactly these three fields, live and from the audit log of the same run.
 func TestFights(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	tenure := filepath.Join(t.TempDir(), "tenure")
@@ -256,7 +256,7 @@ func TestFights(t *testing.T) {
 	for writer := range calmWriters {
 		go func() { failed <- writeCalmly(ctx, c, writer, rounds) }()
 	}
-	// The fights are found, and the calm writers go on for some rounds after that.
+	// After the fights are found, the calm writers continue for some rounds.
 	all := 0
 	for calm := 0; calm < 2*calmWriters; {
 		select {

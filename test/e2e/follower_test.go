@@ -15,28 +15,28 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A follower watches through one of several servers. When that one dies, it continues at the next one, from the last
-// resourceVersion that it was sent.
+// A follower watches one of several servers. When this server is killed, the follower continues with the next one, from
+// the last resourceVersion that it received.
 type follower struct {
 	configs   []*rest.Config
-	server    int    // the index of the one that it watches at
-	mediaType string // that it accepts
-	object    string // the only one that it sees; "" is all
+	server    int    // the index of the server that it watches
+	mediaType string // the media type that it accepts
+	object    string // the only object that it watches; "" for all
 	from      string
 
-	until chan string // the last version to wait for
+	until chan string // receives the last version to wait for
 	saw   chan *history
 	moves int
 }
 
-// forms are the ways in which followers watch.
+// forms are the forms in which followers watch.
 var forms = []struct{ mediaType, object string }{
 	{"application/json", ""},
 	{"application/vnd.kubernetes.protobuf", ""},
 	{"application/vnd.kubernetes.protobuf", objectName(3)},
 }
 
-// follow starts a follower in each form at a server.
+// follow starts a follower in each form, at a server.
 func follow(t *testing.T, server int, from string, configs ...*rest.Config) (all []*follower) {
 	for _, form := range forms {
 		f := &follower{
@@ -49,7 +49,7 @@ func follow(t *testing.T, server int, from string, configs ...*rest.Config) (all
 	return all
 }
 
-// requireSame waits until followers have seen the last write of each object, and compares what they saw with a history.
+// requireSame waits until followers have seen the last write of each object, and compares their histories with want.
 func requireSame(t *testing.T, want *history, versions []string, all []*follower) {
 	for _, f := range all {
 		last := len(versions) - 1
@@ -69,7 +69,7 @@ func requireSame(t *testing.T, want *history, versions []string, all []*follower
 	}
 }
 
-// errEnded reports a watch that ended as it does when its server dies.
+// errEnded reports a watch that ended because its server was killed.
 var errEnded = errors.New("the watch ended")
 
 func (f *follower) run(t *testing.T) *history {
@@ -89,7 +89,7 @@ func (f *follower) run(t *testing.T) *history {
 	}
 }
 
-// watch watches at one server. done is true if it has seen the last version.
+// watch watches one server. done is true if it has seen the last version.
 func (f *follower) watch(ctx context.Context, h *history, last *string) (done bool, err error) {
 	config := rest.CopyConfig(f.configs[f.server%len(f.configs)])
 	config.AcceptContentTypes = f.mediaType
@@ -121,7 +121,7 @@ func (f *follower) watch(ctx context.Context, h *history, last *string) (done bo
 			if event.Type == watch.Error {
 				err := apierrors.FromObject(event.Object)
 				if apierrors.HasStatusCause(err, "ClientWatchDecoding") {
-					return false, errEnded // in the midst of an event
+					return false, errEnded // in the middle of an event
 				}
 				return false, err
 			}

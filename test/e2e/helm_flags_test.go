@@ -22,7 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// helmFlagRows are flags and features of Helm, with the plugin.
+// helmFlagRows test flags and features of Helm together with the plugin.
 var helmFlagRows = []helmRow{
 	{"take-ownership", "an object of nobody is refused as Helm refuses it, or becomes the release's", func(h helmRelease) {
 		h.installConfig()
@@ -163,14 +163,14 @@ var helmFlagRows = []helmRow{
 	{"Helm 3", "a release of Helm 3 is moved to server-side apply with its first upgrade", func(h helmRelease) {
 		h.configChart()
 		if program, err := exec.LookPath("helm3"); err == nil {
-			three := h // its manager is named as the program
+			three := h // the program must be called helm, because this is the name of its manager
 			three.program = filepath.Join(h.t.TempDir(), "helm")
 			require.NoError(h.t, os.Symlink(program, three.program))
 			three.env = append(slices.Clone(h.env), "HELM_PLUGINS="+h.t.TempDir())
 			three.helm(0, "install", "r", "r")
 		} else {
 			h.helm(0, "install", "r", "r", "--server-side=false")
-			h.setRelease(func(r *release.Release) { r.ApplyMethod = "" }) // which Helm 3 does not store
+			h.setRelease(func(r *release.Release) { r.ApplyMethod = "" }) // Helm 3 does not store it
 		}
 		h.edit("c", "other", "a", "live")
 		out := h.helm(1, "tenure", "plan", "r", "r", "--set", "b=2", "--policy", "giveup.yaml")
@@ -208,14 +208,14 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-// create creates a ConfigMap as a manager.
+// create creates a ConfigMap as the given manager.
 func (h helmRelease) create(name, manager string, data map[string]string) {
 	_, err := h.client.CoreV1().ConfigMaps(h.namespace).Create(h.t.Context(),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{FieldManager: manager})
 	require.NoError(h.t, err)
 }
 
-// setRelease changes what Helm stores of the newest revision of r.
+// setRelease changes the stored release of the newest revision of r.
 func (h helmRelease) setRelease(change func(*release.Release)) {
 	actions := h.actions()
 	last, err := actions.Releases.Last("r")
@@ -224,7 +224,7 @@ func (h helmRelease) setRelease(change func(*release.Release)) {
 	require.NoError(h.t, actions.Releases.Update(last))
 }
 
-// registry serves a packaged chart as an OCI registry does, and returns the reference of its repository.
+// registry serves a packaged chart like an OCI registry, and returns the reference of its repository.
 func (h helmRelease) registry(name, version string) string {
 	layer, err := os.ReadFile(filepath.Join(h.folder, name+"-"+version+".tgz"))
 	require.NoError(h.t, err)

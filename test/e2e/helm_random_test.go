@@ -23,9 +23,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// testHelmAtRandom upgrades random charts. Others edit their objects before the plan, and objects or charts after it.
-// In the end, either the objects are those of the plan, or nothing has changed. SEEDS, in the form FIRST:NUMBER, names
-// others than the 20 of CI:
+// testHelmAtRandom upgrades random charts. Others edit the objects before the plan, and objects or charts after it. In
+// the end, the objects must be as planned, or unchanged. CI uses 20 seeds; SEEDS, in the form FIRST:NUMBER,
+// selects others:
 //
 //	SEEDS=1:300 go test ./test/e2e -timeout 2h -run 'TestHelm$/random-charts'
 func testHelmAtRandom(t *testing.T, h helmRelease) {
@@ -35,7 +35,7 @@ func testHelmAtRandom(t *testing.T, h helmRelease) {
 		require.NoError(t, err)
 	}
 	var applied, refused atomic.Int32
-	t.Run("seed", func(t *testing.T) { // ends when all of its tests have
+	t.Run("seed", func(t *testing.T) { // ends when all its subtests have ended
 		for seed := first; seed < first+number; seed++ {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
@@ -56,7 +56,7 @@ func testHelmAtRandom(t *testing.T, h helmRelease) {
 	require.Positive(t, refused.Load())
 }
 
-// randomObjects are the keys and values of ConfigMaps, by name: a value that begins with {{ is a template.
+// randomObjects are the keys and values of ConfigMaps, by name. A value that begins with {{ is a template.
 type randomObjects map[string]map[string]string
 
 func (o randomObjects) template() (text string) {
@@ -73,7 +73,7 @@ func (o randomObjects) template() (text string) {
 	return text
 }
 
-// chart is the chart of the objects.
+// chart returns the chart of the objects.
 func (o randomObjects) chart() *chart.Chart {
 	return &chart.Chart{
 		Metadata:  &chart.Metadata{APIVersion: chart.APIVersionV2, Name: "r", Version: "1.0.0"},
@@ -100,10 +100,10 @@ func randomChartOf(r *rand.Rand) randomObjects {
 	return out
 }
 
-// changedField is a row of a plan: that of a field which changes.
+// changedField matches a row of a plan for a changed field.
 var changedField = regexp.MustCompile(`^  (added|removed|modified) +\.data\.(\S+) +(.*)$`)
 
-// upgradeAtRandom reports whether the upgrade was applied.
+// upgradeAtRandom installs and upgrades a random chart. It returns whether the upgrade was applied.
 func (h helmRelease) upgradeAtRandom(r *rand.Rand) bool {
 	t := h.t
 	old, next := randomChartOf(r), randomChartOf(r)
@@ -151,7 +151,7 @@ func (h helmRelease) upgradeAtRandom(r *rand.Rand) bool {
 	return true
 }
 
-// requirePlanned checks that objects changed as a plan says, and not otherwise.
+// requirePlanned checks that objects changed exactly as planned.
 func (h helmRelease) requirePlanned(before, after map[string]*corev1.ConfigMap, chart randomObjects, out string) {
 	t := h.t
 	planned := map[string]map[string]string{}
@@ -165,7 +165,7 @@ func (h helmRelease) requirePlanned(before, after map[string]*corev1.ConfigMap, 
 			name = strings.TrimPrefix(title, "configmap/")
 			switch {
 			case is == "created":
-				planned[name] = after[name].Data // its values are those of the chart
+				planned[name] = after[name].Data // its values come from the chart
 				for key, value := range chart[name] {
 					if !strings.HasPrefix(value, "{{") {
 						require.Equal(t, value, after[name].Data[key], out)
@@ -194,7 +194,7 @@ func (h helmRelease) requirePlanned(before, after map[string]*corev1.ConfigMap, 
 	require.Equal(t, planned, found, out)
 }
 
-// configs are the ConfigMaps of the namespace, but for the one that a cluster adds.
+// configs returns the ConfigMaps of the namespace, except the one that each cluster adds.
 func (h helmRelease) configs() map[string]*corev1.ConfigMap {
 	list, err := h.client.CoreV1().ConfigMaps(h.namespace).List(h.t.Context(), metav1.ListOptions{})
 	require.NoError(h.t, err)

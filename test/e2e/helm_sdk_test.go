@@ -26,9 +26,9 @@ import (
 
 var _ postrenderer.PostRenderer = (*helm.Operation)(nil)
 
-func init() { kube.ManagedFieldsManager = "helm" } // as the program, whose releases it reads
+func init() { kube.ManagedFieldsManager = "helm" } // the same as in the program, whose releases it reads
 
-// TestHelmSDK runs actions of Helm's SDK with operations of package helm. With another server:
+// TestHelmSDK runs actions of Helm's SDK with operations of package helm. To use another server:
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback go test ./test/e2e -run TestHelmSDK
 func TestHelmSDK(t *testing.T) {
@@ -150,7 +150,7 @@ var sdkRows = []struct {
 			options.Restore += "---\n# Source: " + hook.Path + "\n" + hook.Manifest + "\n"
 		}
 		options.Failed = []string{s.stored(2).Manifest, s.stored(3).Manifest}
-		bare := *to.Chart // nothing is rendered, so nothing fails
+		bare := *to.Chart // without templates, rendering can't fail
 		bare.Templates = nil
 		options.DryRun = true
 		op, err := s.upgradeTo(&bare, options)
@@ -214,7 +214,7 @@ type sdk struct {
 	sdkActions *action.Configuration
 }
 
-// chart is a chart of a ConfigMap with some data, and of a hook.
+// chart returns a chart with a ConfigMap with some data, and a hook.
 func (s sdk) chart(data ...string) *chart.Chart {
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n"
 	for i := 0; i < len(data); i += 2 {
@@ -233,7 +233,7 @@ func (s sdk) options() helm.Options {
 	return helm.Options{Policy: rules}
 }
 
-// badHook is a hook that the server refuses, after Helm has written all else.
+// badHook is a hook that the server rejects, after Helm has written all other objects.
 const badHook = "metadata: {name: bad, annotations: {helm.sh/hook: post-upgrade}}\ndata: 5"
 
 // addTemplate adds a ConfigMap to a chart.
@@ -252,7 +252,7 @@ func (s sdk) install(serverSide bool, data ...string) {
 	require.NoError(s.t, err)
 }
 
-// actions are the actions of Helm's SDK in the namespace.
+// actions returns the actions of Helm's SDK in the namespace.
 func (h helmRelease) actions() *action.Configuration {
 	settings := cli.New()
 	settings.KubeConfig = h.kubeconfig
@@ -269,7 +269,7 @@ func (h helmRelease) uninstall() {
 	require.NoError(h.t, err)
 }
 
-// upgrade upgrades to a chart with some data.
+// upgrade upgrades the release to a chart with some data.
 func (s sdk) upgrade(options helm.Options, data ...string) (*helm.Operation, error) {
 	return s.upgradeTo(s.chart(data...), options)
 }

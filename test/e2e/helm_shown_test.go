@@ -20,13 +20,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// helmRow is something that upgrades or rollbacks do.
+// helmRow is a test of upgrades or rollbacks.
 type helmRow struct {
 	name, why string
 	run       func(helmRelease)
 }
 
-// helmRows are what upgrades and rollbacks of the plugin do beside what TestHelm shows of a policy.
+// helmRows test what upgrades and rollbacks of the plugin do besides the policies that TestHelm tests.
 var helmRows = []helmRow{
 	{"dry-run", "it writes nothing: no owner, no revision", func(h helmRelease) {
 		h.installConfig()
@@ -180,7 +180,7 @@ var helmRows = []helmRow{
 	}},
 }
 
-// configTemplate has a ConfigMap, one more if wanted, a Deployment that is never ready if wanted, and a hook.
+// configTemplate has a ConfigMap and a hook; values add another ConfigMap, and a Deployment that never becomes ready.
 const configTemplate = `---
 apiVersion: v1
 kind: ConfigMap
@@ -254,14 +254,14 @@ func (h helmRelease) ensureNamespace(name string) {
 	}
 }
 
-// write writes a file of the row's folder.
+// write writes a file in the row's folder.
 func (h helmRelease) write(name, text string) {
 	path := filepath.Join(h.folder, name)
 	require.NoError(h.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	require.NoError(h.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// chart writes a chart of one file.
+// chart writes a chart with one template.
 func (h helmRelease) chart(name, template string) {
 	h.write(name+"/Chart.yaml", "apiVersion: v2\nname: "+filepath.Base(name)+"\nversion: 1.0.0\n")
 	h.write(name+"/values.yaml", "a: \"1\"\nb: \"1\"\n")
@@ -275,7 +275,7 @@ func (h helmRelease) installConfig() {
 	h.helm(0, "install", "r", "r", "--server-side=true")
 }
 
-// edit sets a key of a ConfigMap, as a manager.
+// edit sets a key of a ConfigMap, as the given manager.
 func (h helmRelease) edit(name, manager, key, value string) {
 	patch, err := json.Marshal(map[string]any{"data": map[string]string{key: value}})
 	require.NoError(h.t, err)
@@ -310,14 +310,15 @@ func (h helmRelease) requireHistory(release string, statuses ...string) {
 	require.Equal(h.t, statuses, found)
 }
 
-// between runs the plugin, and does something after it has asked and before Helm renders the chart for the last time.
+// between runs the plugin, and calls do after the plugin has planned and before Helm renders the chart for the last
+// time. The plugin must end with the given status.
 func (h helmRelease) between(status int, do func(), args ...string) string {
 	found, out := h.betweenAny(do, args...)
 	require.Equal(h.t, status, found, out)
 	return out
 }
 
-// betweenAny is between with any status, which it returns.
+// betweenAny is between for any status, which it returns.
 func (h helmRelease) betweenAny(do func(), args ...string) (status int, out string) {
 	wrapper := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--dry-run=none*)\n  touch reached\n"+
 		"  while [ ! -e go ]; do sleep 0.02; done ;;\nesac\nexec '%s' \"$@\"\n", h.program)
@@ -349,7 +350,7 @@ func (h helmRelease) betweenAny(do func(), args ...string) (status int, out stri
 	return cmd.ProcessState.ExitCode(), text.String()
 }
 
-// withTokenInEnvironment takes the token out of the kubeconfig; HELM_KUBETOKEN has it.
+// withTokenInEnvironment moves the token from the kubeconfig to HELM_KUBETOKEN.
 func (h *helmRelease) withTokenInEnvironment() string {
 	require.NotEmpty(h.t, h.server.BearerToken)
 	bare := *h.server
@@ -358,7 +359,7 @@ func (h *helmRelease) withTokenInEnvironment() string {
 	return h.server.BearerToken
 }
 
-// logArguments puts scripts in front of helm and the plugin, and returns the file to which they write their arguments.
+// logArguments replaces helm and the plugin by scripts that log their arguments, and returns the path of the log.
 func (h *helmRelease) logArguments() string {
 	const script = "#!/bin/sh\necho %[1]s \"$@\" >>'%[2]s/log'\nHELM_BIN='%[2]s/helm' exec '%[3]s' \"$@\"\n"
 	folder := filepath.Join(h.folder, "logged")

@@ -26,13 +26,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestHelm upgrades releases with the real Helm 4: after a person, an autoscaler, an injector and an operator that
-// rotates a token changed their objects. Helm alone fails; with a policy each field ends where the policy says. With
-// another server:
+// TestHelm upgrades releases with the real Helm 4, after a person, an autoscaler, an injector, and an operator that
+// rotates a token have changed their objects. Helm alone fails. With a policy, each field gets the value and the owner
+// that the policy demands. To use another server:
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback go test ./test/e2e -run TestHelm
 func TestHelm(t *testing.T) {
-	t.Parallel() // it waits for processes
+	t.Parallel() // most of the time it waits for processes
 	config := stockServer()
 	if config == nil {
 		config = start(t, apiserver.Options{}).Config()
@@ -42,7 +42,7 @@ func TestHelm(t *testing.T) {
 	t.Run("random-charts", func(t *testing.T) { testHelmAtRandom(t, h) })
 	for _, row := range []struct{ namespace, install, upgrade string }{
 		{"serverside", "--server-side=true", "--server-side=true"},
-		{"clientside", "--server-side=false", "--server-side=auto"}, // as releases of Helm 3
+		{"clientside", "--server-side=false", "--server-side=auto"}, // like releases of Helm 3
 	} {
 		t.Run(row.namespace, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +85,7 @@ func TestHelm(t *testing.T) {
 			h.helm(0, args...)
 			require.Equal(t, versions, h.versions(), "a second upgrade")
 
-			// The post-renderer alone leaves out the same, and what is refused ends the upgrade before it writes anything.
+			// The post-renderer alone leaves out the same fields. A refused conflict ends the upgrade before it writes anything.
 			upgrade := []string{"upgrade", "shop", "chart", "--set", "image=web:2,flags=false", "--server-side=true",
 				"--post-renderer", "tenure-postrender", "--post-renderer-args=--namespace=" + row.namespace}
 			h.helm(0, append(slices.Clone(upgrade), "--post-renderer-args=--policy=tenure.yaml")...)
@@ -99,7 +99,7 @@ func TestHelm(t *testing.T) {
 	}
 }
 
-// testHelmfile has helmfile upgrade the release with the post-renderer, as the guide says.
+// testHelmfile lets helmfile upgrade the release with the post-renderer, as in doc/guide.md.
 func testHelmfile(t *testing.T, h helmRelease, versions []string) {
 	program, err := exec.LookPath("helmfile")
 	if err != nil {
@@ -129,7 +129,7 @@ type helmRelease struct {
 	env                      []string
 }
 
-// program copies a program to a path. Unlike go build, go run links it only when something has changed.
+// program copies a program to a path. Unlike go build, go run links the program only if something has changed.
 func program(t testing.TB, name, path string) {
 	out, err := exec.Command("go", "run", "-exec", "cp", name, path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -137,7 +137,7 @@ func program(t testing.TB, name, path string) {
 
 const pluginFiles = "../../cmd/kubectl-tenure/helm"
 
-// newHelm builds Helm and its plugins, and returns a folder with them, the chart and policies.
+// newHelm builds Helm and its plugins, and returns a folder that contains them, the chart and the policies.
 func newHelm(t *testing.T, config *rest.Config) helmRelease {
 	h := helmRelease{t: t, server: config, folder: t.TempDir()}
 	var err error
@@ -158,7 +158,7 @@ func newHelm(t *testing.T, config *rest.Config) helmRelease {
 	return h
 }
 
-// writeKubeconfig writes the kubeconfig of a server into a folder.
+// writeKubeconfig writes a kubeconfig for a server into a folder.
 func writeKubeconfig(t *testing.T, config *rest.Config, folder string) string {
 	kubeconfig := filepath.Join(folder, "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
@@ -172,7 +172,7 @@ func writeKubeconfig(t *testing.T, config *rest.Config, folder string) string {
 	return kubeconfig
 }
 
-// helm runs helm, which ends with a status.
+// helm runs helm, which must end with the given status.
 func (h helmRelease) helm(status int, args ...string) string {
 	h.t.Helper()
 	cmd := exec.Command(h.program, slices.Concat(args, []string{"-n", h.namespace})...)
@@ -185,7 +185,7 @@ func (h helmRelease) helm(status int, args ...string) string {
 	return regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(string(out), "")
 }
 
-// meddle changes what the chart sets, as others do.
+// meddle changes fields of the chart's objects as other managers.
 func (h helmRelease) meddle() {
 	ctx, client := h.t.Context(), h.client
 	_, err := client.AppsV1().Deployments(h.namespace).Patch(ctx, "web", types.StrategicMergePatchType,
@@ -217,7 +217,8 @@ func (h helmRelease) token() string {
 	return string(secret.Data["token"])
 }
 
-// requireState checks that only the image is Helm's again; the other fields have their values and their owners.
+// requireState checks that Helm owns only the image again, and that the other fields have the values and owners that
+// others set.
 func (h helmRelease) requireState(image string, hasFlags bool) {
 	h.t.Helper()
 	web, err := h.client.AppsV1().Deployments(h.namespace).Get(h.t.Context(), "web", metav1.GetOptions{})
@@ -240,7 +241,7 @@ func (h helmRelease) requireState(image string, hasFlags bool) {
 	require.Equal(h.t, !hasFlags, apierrors.IsNotFound(err))
 }
 
-// versions are the resourceVersions of what others changed.
+// versions returns the resourceVersions of the objects that others have changed.
 func (h helmRelease) versions() (out []string) {
 	web, err := h.client.AppsV1().Deployments(h.namespace).Get(h.t.Context(), "web", metav1.GetOptions{})
 	require.NoError(h.t, err)
@@ -252,7 +253,7 @@ func (h helmRelease) versions() (out []string) {
 	return []string{web.ResourceVersion, secret.ResourceVersion, hook.ResourceVersion}
 }
 
-// ownersOf returns the entries that own a field.
+// ownersOf returns the managed fields entries that own a field.
 func ownersOf(t *testing.T, obj metav1.Object, path fieldpath.Path) (out []string) {
 	for _, e := range obj.GetManagedFields() {
 		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes())

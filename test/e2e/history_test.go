@@ -25,23 +25,23 @@ import (
 // keys is the prefix of the keys of ConfigMaps.
 const keys = "/core/configmaps"
 
-// A history is what a watcher saw of ConfigMaps. It keeps what each event changed, not the objects, so that a long load
-// has room for the histories of many watchers.
+// A history contains the events of ConfigMaps that a watcher saw. It keeps only the changes of each event, so that the
+// histories of many watchers of a long load fit into memory.
 type history struct {
 	events  []seen
-	index   map[int64]int                // of an event, by its version
-	objects map[string]map[string]string // the data of the objects as of the last event
+	index   map[int64]int                // index of an event, by its version
+	objects map[string]map[string]string // the data of the objects after the last event
 	sums    map[string]uint64
 	faults  []string
 }
 
-// seen is an event as a watcher saw it.
+// seen is an event that a watcher saw.
 type seen struct {
 	version int64
 	kind    watch.EventType
 	object  string
-	sum     uint64            // of the object's data
-	changed map[string]string // the members that differ from those in the object's event before
+	sum     uint64            // checksum of the object's data
+	changed map[string]string // the members that differ from the object's previous event
 }
 
 func newHistory() *history {
@@ -49,8 +49,8 @@ func newHistory() *history {
 }
 
 const (
-	counter = "count" // the member that every update raises by one
-	over    = "over"  // the member of the last write of an object
+	counter = "count" // the member that each update increases by one
+	over    = "over"  // the member that the last write of an object sets
 )
 
 var seed = maphash.MakeSeed()
@@ -63,8 +63,8 @@ func (h *history) fault(format string, args ...any) {
 	}
 }
 
-// add adds an event. Versions come in their order, each once. No write undoes another one: no member is lost or falls,
-// and the counter takes no leap.
+// add adds an event, and records faults: versions must increase, and no write may undo another one. So no member may be
+// removed or decrease, and the counter may increase only by one.
 func (h *history) add(kind watch.EventType, name, resourceVersion string, data map[string]string) {
 	version, err := strconv.ParseInt(resourceVersion, 10, 64)
 	if err != nil {
@@ -75,7 +75,7 @@ func (h *history) add(kind watch.EventType, name, resourceVersion string, data m
 		h.fault("%s of %s at %d came after %d", kind, name, version, h.events[last].version)
 	}
 	before, known := h.objects[name]
-	// Contended objects may be older than the history.
+	// Objects of the load may be older than the history.
 	if known && kind == watch.Added || !known && kind != watch.Added && strings.HasPrefix(name, passing) {
 		h.fault("%s of %s at %d: that it existed is %t", kind, name, version, known)
 	}
@@ -118,7 +118,7 @@ func (h *history) compare(e seen, member, was string) {
 	}
 }
 
-// at returns the event of a version.
+// at returns the event with a version.
 func (h *history) at(resourceVersion string) (e seen, ok bool) {
 	version, err := strconv.ParseInt(resourceVersion, 10, 64)
 	if i, found := h.index[version]; err == nil && found {
@@ -127,7 +127,7 @@ func (h *history) at(resourceVersion string) (e seen, ok bool) {
 	return e, false
 }
 
-// readHistory reads the history from the store itself: what happened after a resourceVersion, up to another one.
+// readHistory reads the history from the store itself: the events after a resourceVersion, up to another one.
 func readHistory(t *testing.T, store storage.Store, from, to string) *history {
 	last, err := strconv.ParseInt(to, 10, 64)
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func readHistory(t *testing.T, store storage.Store, from, to string) *history {
 	return h
 }
 
-// readEtcd reads the history from etcd itself, as readHistory does from a store.
+// readEtcd reads the history from etcd itself, like readHistory from a store.
 func readEtcd(t *testing.T, e *etcdtest.Etcd, from, to string) *history {
 	client, err := clientv3.New(etcdOptions(e.Endpoint, patience).Config)
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ func readEtcd(t *testing.T, e *etcdtest.Etcd, from, to string) *history {
 	return h
 }
 
-// requireSame compares what a watcher saw after a version, of all objects or of one, with the history.
+// requireSame compares the history of a watcher with h: the events after a version, of all objects or of one.
 func (h *history) requireSame(t *testing.T, got *history, after int64, object, who string) {
 	require.Empty(t, got.faults, who)
 	i := 0

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// informed is what an informer of ConfigMaps tells its handler.
+// informed contains the events that an informer of ConfigMaps passes to its handler.
 type informed struct {
 	store cache.Store
 
@@ -29,7 +29,7 @@ type informed struct {
 	faults []string
 }
 
-// inform starts an informer, and returns when it has listed the objects. Nobody writes meanwhile.
+// inform starts an informer, and returns when it has listed the objects. Nobody may write during that time.
 func inform(t *testing.T, config *rest.Config) *informed {
 	set, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
@@ -70,9 +70,9 @@ func (i *informed) add(kind watch.EventType, obj any, isFirst bool) {
 	}
 }
 
-// requireState waits until the informer holds what the history ends with. An informer whose server is killed in the
-// midst of an event lists again, skips what happened meanwhile, and tells once more of an object that is as it was; but
-// it goes back for no object, and tells nothing that did not happen.
+// requireState waits until the informer has the final objects of the history. An informer whose server is killed in the
+// middle of an event lists again, skips events, and may report an unchanged object again. But it must not report an
+// older version of an object, or an event that did not happen.
 func (i *informed) requireState(t *testing.T, want *history) {
 	require.Eventually(t, func() bool {
 		held := 0
@@ -101,7 +101,7 @@ func (i *informed) requireState(t *testing.T, want *history) {
 	}
 }
 
-// holds reports whether no other objects of the load are among keys.
+// holds reports whether all objects of the load among keys exist in the history.
 func (h *history) holds(keys []string) bool {
 	for _, key := range keys {
 		if _, ok := h.objects[path.Base(key)]; !ok && strings.Contains(key, passing) {

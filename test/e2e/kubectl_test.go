@@ -20,9 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "write what is got as what is expected, in testdata/kubectl")
 
-// TestKubectl runs the scripts of testdata/kubectl, each against a server of its own
-// whose clock stands still: with the kubectl of go.mod, and with the one that the
-// machine has, if it has one. In a script [machine] is true for the latter.
+// TestKubectl runs the scripts of testdata/kubectl, each with a new server whose clock stands still. It uses the
+// kubectl of go.mod and, if the machine has one, the kubectl of the machine. In a script, the condition [machine] is
+// true for the latter.
 func TestKubectl(t *testing.T) {
 	t.Run("go.mod", func(t *testing.T) { runScripts(t, "") })
 	t.Run("machine", func(t *testing.T) {
@@ -48,7 +48,7 @@ func runScripts(t *testing.T, machine string) {
 	})
 }
 
-// now is when scripts run.
+// now is the time at which scripts run.
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func setup(env *testscript.Env, machine string) error {

@@ -22,21 +22,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// How many clients write to how many objects, in how many ways.
+// The numbers of clients, of objects to which all of them write, and of ways to write.
 const (
 	clients   = 64
 	contended = 10
 	ways      = 4
 )
 
-// A load is many clients that write to the same objects, ConfigMaps. Each client
-// has members of its own in each of them, one for each way to write, that it
-// raises by one with every write; and an update raises the object's counter too,
-// which all share.
+// A load is many clients that write to the same ConfigMaps. In each ConfigMap, each client has a member for each way to
+// write, which it increases with each write. Updates also increase the counter of the ConfigMap, which all clients
+// share.
 type load struct {
 	from string // the resourceVersion before the first write
 
-	// excused are errors after which it is not known whether a write was done.
+	// excused reports whether an error leaves open if the write was done.
 	excused func(error) bool
 
 	lock         sync.Mutex
@@ -46,7 +45,7 @@ type load struct {
 	count        atomic.Int64
 }
 
-// write is one that was acknowledged, and what it wrote.
+// write is an acknowledged write.
 type write struct {
 	object, version string
 	member          string
@@ -70,7 +69,7 @@ func newConfigMaps(config *rest.Config) (typedcorev1.ConfigMapInterface, error) 
 
 func objectName(i int) string { return fmt.Sprintf("object-%d", i) }
 
-// newLoad makes the objects.
+// newLoad creates the objects.
 func newLoad(t testing.TB, config *rest.Config) *load {
 	maps := configMaps(t, config)
 	l := &load{excused: func(error) bool { return false }}
@@ -85,8 +84,8 @@ func newLoad(t testing.TB, config *rest.Config) *load {
 	return l
 }
 
-// run writes through each of configs, by turns, until ctx ends, and each client in each way at least once. A client
-// whose write is interrupted goes on with the next one.
+// run writes through the servers of configs until ctx ends, but at least once for each client and way. Clients start at
+// different servers. A client whose write was interrupted continues with the next server.
 func (l *load) run(t testing.TB, ctx context.Context, configs ...*rest.Config) {
 	var wait sync.WaitGroup
 	for c := range clients {
@@ -110,7 +109,7 @@ func (l *load) run(t testing.TB, ctx context.Context, configs ...*rest.Config) {
 
 var errStale = errors.New("the object was changed")
 
-// write does one write through one of the servers. It returns false if that was interrupted.
+// write does one write through one of the servers. It returns false if the write was interrupted.
 func (l *load) write(servers []typedcorev1.ConfigMapInterface, server, client, way int, object string) bool {
 	maps := servers[server]
 	name := fmt.Sprintf("c%d-%d", client, way)
@@ -156,7 +155,7 @@ func (l *load) write(servers []typedcorev1.ConfigMapInterface, server, client, w
 	return true
 }
 
-// readAndWrite reads an object and writes it back, until nobody was faster; a few times.
+// readAndWrite reads an object and updates it, and retries a few times if another client was faster.
 func readAndWrite(
 	ctx context.Context,
 	maps typedcorev1.ConfigMapInterface,
@@ -180,7 +179,8 @@ func readAndWrite(
 	return nil, errStale
 }
 
-// last writes each object when the load is over, and returns the versions: who has seen those has seen everything.
+// last writes each object after the load, and returns the versions. A watcher that has seen these versions has seen all
+// writes.
 func (l *load) last(t testing.TB, config *rest.Config) (versions []string) {
 	for i := range contended {
 		m, err := configMaps(t, config).Patch(t.Context(), objectName(i), types.MergePatchType,
@@ -191,7 +191,7 @@ func (l *load) last(t testing.TB, config *rest.Config) (versions []string) {
 	return versions
 }
 
-// check compares what was acknowledged, and what objects are in the end at each server, with a history.
+// check compares the acknowledged writes, and the final objects at each server, with a history.
 func (l *load) check(t testing.TB, h *history, configs ...*rest.Config) {
 	for i, err := range l.failed {
 		if i < 10 {
@@ -228,8 +228,8 @@ func (l *load) check(t testing.TB, h *history, configs ...*rest.Config) {
 	t.Logf("%d writes acknowledged, %d interrupted, %d events", len(l.acknowledged), l.interrupted, len(h.events))
 }
 
-// checkEnd holds what is stored against the acknowledged writes, where there is no history of them: the members of a
-// client only grow.
+// checkEnd compares the stored objects with the acknowledged writes, without a history: the members of a client must
+// have at least the acknowledged values.
 func (l *load) checkEnd(t testing.TB, config *rest.Config) {
 	require.Empty(t, l.failed)
 	require.Greater(t, len(l.acknowledged), clients)
@@ -256,14 +256,14 @@ func (l *load) checkEnd(t testing.TB, config *rest.Config) {
 	t.Logf("%d writes acknowledged, %d interrupted", len(l.acknowledged), l.interrupted)
 }
 
-// counts returns how many writes were acknowledged and interrupted by now.
+// counts returns how many writes were acknowledged and interrupted so far.
 func (l *load) counts() (acknowledged, interrupted int) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	return len(l.acknowledged), l.interrupted
 }
 
-// more waits until as many writes more were acknowledged.
+// more waits until count more writes are acknowledged.
 func (l *load) more(t *testing.T, count int) {
 	now, _ := l.counts()
 	for wanted := now + count; now < wanted; {
@@ -275,7 +275,7 @@ func (l *load) more(t *testing.T, count int) {
 	}
 }
 
-// unavailable are the errors of a server whose store does not answer.
+// unavailable reports whether an error is from a server whose store does not respond.
 func unavailable(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -285,11 +285,12 @@ func unavailable(err error) bool {
 	return code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout
 }
 
-// isStatus reports whether an error is an answer of a server.
+// isStatus reports whether an error is a response of a server.
 func isStatus(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
 }
 
-// interrupted are the errors of a client whose server died: whether its write was done is not known.
+// interrupted reports whether an error is from a client whose server was killed. Then it is not known whether the write
+// was done.
 func interrupted(err error) bool { return !isStatus(err) || unavailable(err) }

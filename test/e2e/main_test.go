@@ -1,12 +1,12 @@
-// Package e2e tests the API server with real clients: kubectl, client-go and
-// controller-runtime, and many of them at once against each store.
+// Package e2e tests the API server with real clients: kubectl, client-go and controller-runtime, and with many of them
+// at the same time against each store.
 //
-// Some tests last as long as they are told to; by default they are short:
+// The duration of some tests can be set; by default they are short:
 //
 //	E2E_DURATION=1m E2E_KILLS=20 go test ./test/e2e -v -timeout 1h -run 'NothingLost|Killed|EtcdStopped|Servers'
 //
-// The servers of TestServers are processes, over the etcd in PATH. Only one that orders progress (3.4.31, 3.5.13 or
-// newer) shows lists of the watch cache that wait for it.
+// The servers of TestServers are processes that share the etcd in PATH. Only an etcd with ordered progress
+// notifications (3.4.31, 3.5.13 or newer) can show that lists of the watch cache wait for progress.
 package e2e
 
 import (
@@ -49,21 +49,21 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Tests that run in parallel wait for processes and clocks most of the time. The command line overrides it.
+	// Parallel tests usually wait for processes and clocks, so many can run. A flag on the command line overrides this.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	// testscript puts kubectl of go.mod in front.
+	// testscript puts kubectl of go.mod first in PATH.
 	machineKubectl, _ = exec.LookPath("kubectl")
-	// Clients log what they then return as an error.
+	// Clients log errors that they also return.
 	klog.SetLogger(logr.Discard())
 	testscript.Main(m, map[string]func(){"kubectl": kubectl, "ages": ages})
 }
 
-// machineKubectl is the kubectl that the machine has; empty if it has none.
+// machineKubectl is the path of the machine's kubectl, or empty.
 var machineKubectl string
 
-// kubectl is kubectl at the version of go.mod: this binary, called by that name.
+// kubectl is kubectl at the version of go.mod. This binary runs it when it is called by the name kubectl.
 func kubectl() {
 	klog.ClearLogger()
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
@@ -76,8 +76,8 @@ var (
 	padding = regexp.MustCompile(` {2,}`)
 )
 
-// ages runs a command and prints AGE in place of ages. The clock of a script does not move, but a server computes ages
-// by the clock of the machine.
+// ages runs a command and prints AGE in place of ages. In a script the server's clock stands still, but
+// kube-apiserver's code computes ages by the machine's clock.
 func ages() {
 	out, err := exec.Command(os.Args[1], os.Args[2:]...).Output()
 	fmt.Print(padding.ReplaceAllString(age.ReplaceAllString(string(out), "AGE"), "  "))
@@ -87,7 +87,7 @@ func ages() {
 	}
 }
 
-// start starts a server that ends with the test.
+// start starts a server, and stops it when the test ends.
 func start(t testing.TB, options apiserver.Options) *apiserver.Running {
 	server, err := apiserver.Start(context.Background(), options)
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func start(t testing.TB, options apiserver.Options) *apiserver.Running {
 	return server
 }
 
-// stockServer returns the server at KUBE_APISERVER; nil without that.
+// stockServer returns the configuration for the server at KUBE_APISERVER, or nil if that is not set.
 func stockServer() *rest.Config {
 	url := os.Getenv("KUBE_APISERVER")
 	if url == "" {
@@ -106,7 +106,7 @@ func stockServer() *rest.Config {
 	}
 }
 
-// startCache starts a cache that ends with the test.
+// startCache starts a cache, and stops it when the test ends.
 func startCache(t testing.TB, config *rest.Config, options cache.Options) cache.Cache {
 	options.Scheme = scheme.Scheme
 	started, err := cache.New(config, options)
@@ -118,7 +118,7 @@ func startCache(t testing.TB, config *rest.Config, options cache.Options) cache.
 	return started
 }
 
-// documentsBut returns an object of every built-in kind but these.
+// documentsBut returns an object of each built-in kind except kinds.
 func documentsBut(t *testing.T, kinds ...string) (all []map[string]any) {
 	data, err := os.ReadFile("../../cmd/internal/cli/testdata/kinds.jsonl")
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// duration is how long a test loads a server.
+// duration is how long a test loads a server, from E2E_DURATION.
 func duration(t testing.TB) time.Duration {
 	text := os.Getenv("E2E_DURATION")
 	if text == "" {
@@ -153,7 +153,7 @@ func duration(t testing.TB) time.Duration {
 	return d
 }
 
-// kills is how often a test kills a server.
+// kills is how often a test kills a server, from E2E_KILLS.
 func kills(t testing.TB) int {
 	text := os.Getenv("E2E_KILLS")
 	if text == "" {

@@ -34,7 +34,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// decided are the fields that managers own in TestPolicyAtRandom, with the texts that set them.
+// decided maps the fields that managers own in TestPolicyAtRandom to the texts that set them.
 var decided = map[string]string{
 	".spec.replicas":         `{"spec":{"replicas":%d}}`,
 	".metadata.labels.a":     `{"metadata":{"labels":{"a":"v%d"}}}`,
@@ -55,10 +55,11 @@ spec:
     spec: {containers: [{name: one, image: "i:0"}, {name: two, image: "i:0"}]}
 `
 
-// TestPolicyAtRandom lets others take fields of an object at random, and applies the intent of the first manager again
-// by a random policy: with the command, the client for controllers, and the post-renderer of Helm. The three do the
-// same. A field that is given up keeps its value and its owners, one that is shared its value; what is decided has no
-// conflict; and if one is refused, nothing changes. E2E_DURATION says for how long, E2E_SEED begins other histories.
+// TestPolicyAtRandom lets other managers take over random fields of an object, and then applies the intent of the first
+// manager again with a random policy, in three ways: with the command, with the client for controllers, and with Helm's
+// post-renderer. All three must have the same result. A field that is given up keeps its value and its owners, and a
+// shared field keeps its value. A decided field is not in conflict. If one field is refused, nothing changes.
+// E2E_DURATION sets the duration, E2E_SEED selects other histories.
 func TestPolicyAtRandom(t *testing.T) {
 	t.Parallel()
 	config := start(t, apiserver.Options{}).Config()
@@ -87,7 +88,7 @@ func TestPolicyAtRandom(t *testing.T) {
 					obj.SetKind("Deployment")
 					obj.SetName("web")
 					obj.SetNamespace(namespace)
-					// It may be refused: if the manager applied a container before, it leaves one without an image.
+					// This apply may be rejected: if the manager has applied a container before, the container would lose its image.
 					_ = c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(manager), client.ForceOwnership)
 					return
 				}
@@ -151,7 +152,7 @@ func TestPolicyAtRandom(t *testing.T) {
 	require.Len(t, counts, 4)
 }
 
-// tenure runs the command, and returns its status and what it printed: on stdout, or, if that fails, on both.
+// tenure runs the command. It returns the status and stdout or, if the command fails, stdout and stderr.
 func (h helmRelease) tenure(program string, stdin []byte, args ...string) (status int, out string) {
 	cmd := exec.Command(program, args...)
 	var stdout, stderr bytes.Buffer
@@ -162,7 +163,7 @@ func (h helmRelease) tenure(program string, stdin []byte, args ...string) (statu
 	return 0, stdout.String()
 }
 
-// randomPolicy returns a policy that decides about most of the fields, and its file.
+// randomPolicy returns a policy that decides most of the fields, and the path of its file.
 func randomPolicy(t *testing.T, r *rand.Rand, folder string) (*policy.Policy, string) {
 	p := &policy.Policy{APIVersion: policy.APIVersion, Kind: policy.Kind, Rules: []policy.Rule{}}
 	all := []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share, conflicts.Refuse}
@@ -202,7 +203,7 @@ func stored(t *testing.T, c client.Client, namespace string) *unstructured.Unstr
 	return obj
 }
 
-// requireDecided checks the fields whose owners' verdict is the same, and not that of the first manager.
+// requireDecided checks the fields for which the policy decides the same for all owners except the first manager.
 func requireDecided(
 	t *testing.T, rules *policy.Policy, before, after *unstructured.Unstructured, counts map[conflicts.Decision]int,
 ) {
@@ -234,7 +235,7 @@ func requireDecided(
 				require.Equal(t, valueAt(t, before, path), valueAt(t, after, path), "%s of %s, of %q, by %+v", decision, path,
 					ownersOf(t, before, path), rules.Rules)
 			}
-			// A field that has the value of the intent is in no conflict: the apply shares it.
+			// A field with the value of the intent is not in conflict: the apply shares it.
 			isSame := strings.HasSuffix(fmt.Sprint(valueAt(t, before, path)), "0")
 			if owners := ownersOf(t, before, path); decision == conflicts.GiveUp && !isSame {
 				require.Equal(t, owners, ownersOf(t, after, path), "%s of %s", decision, path)
@@ -243,7 +244,7 @@ func requireDecided(
 	}
 }
 
-// valueAt returns the value at a path of fields and of items with names.
+// valueAt returns the value at a path of fields and of list items with the key name.
 func valueAt(t *testing.T, obj *unstructured.Unstructured, path fieldpath.Path) (value any) {
 	value = obj.Object
 	for _, e := range path {
@@ -260,17 +261,17 @@ func valueAt(t *testing.T, obj *unstructured.Unstructured, path fieldpath.Path) 
 	return value
 }
 
-// schemaFile is published: editors check a policy by it.
+// schemaFile is the published schema, with which editors check policies.
 const schemaFile = "conflicts/policy/schema.json"
 
-// TestPolicySchema makes the JSON Schema of policies of the Go types and their comments:
+// TestPolicySchema generates the JSON Schema of policies from the Go types and their comments:
 //
 //	go test ./test/e2e -run TestPolicySchema -update
 func TestPolicySchema(t *testing.T) {
 	example := readFile(t, "testdata/helm/tenure.yaml")
-	t.Chdir("../..") // comments are found by the paths of packages
+	t.Chdir("../..") // comments are found by package paths
 	r := jsonschema.Reflector{ExpandedStruct: true, Mapper: func(of reflect.Type) *jsonschema.Schema {
-		if of == reflect.TypeFor[metav1.PartialObjectMetadata]() { // only some of it counts
+		if of == reflect.TypeFor[metav1.PartialObjectMetadata]() { // only a part of this type is used
 			return &jsonschema.Schema{Type: "object", Required: []string{"kind"}}
 		}
 		return nil

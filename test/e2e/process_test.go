@@ -25,18 +25,19 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
 )
 
-// servedStore, in the environment, makes this binary serve a store until it is killed. Its value is a served in JSON.
+// servedStore is the environment variable that makes this binary serve a store until it is killed. Its value is a
+// served in JSON.
 const servedStore = "E2E_SERVE"
 
-// served is what a process serves: a file, or the store in an etcd. Address and certificate stay when it starts again,
-// so that clients find it.
+// served is what a process serves: the store in a file or in an etcd. The address and the certificate do not change
+// when the process restarts, so that clients can reconnect.
 type served struct {
 	File, Etcd       string
 	Listen, Token    string
 	Certificate, Key []byte
 }
 
-// run serves, and prints a line with its URL when it does.
+// run serves the store. It prints a line with its URL when it is ready.
 func (s served) run() (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -69,7 +70,7 @@ func etcdOptions(endpoint string, timeout time.Duration) etcd.Options {
 	return etcd.Options{Config: clientv3.Config{Endpoints: []string{endpoint}}, Timeout: timeout}
 }
 
-// process is a server in a process of its own.
+// process is a server in a separate process.
 type process struct {
 	t      *testing.T
 	served served
@@ -78,7 +79,7 @@ type process struct {
 	lines  *bufio.Scanner
 }
 
-// startProcesses starts processes that serve a store, all at once.
+// startProcesses starts count processes that serve a store, all at the same time.
 func startProcesses(t *testing.T, store served, count int) (all []*process) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	require.NoError(t, err)
@@ -116,19 +117,19 @@ func (p *process) launch() {
 	p.lines = bufio.NewScanner(out)
 }
 
-// wait waits until the process serves, and returns its URL.
+// wait waits until the process is ready, and returns its URL.
 func (p *process) wait() string {
 	require.True(p.t, p.lines.Scan(), "the server did not start")
 	return p.lines.Text()
 }
 
-// kill kills the process, which gets no chance to end anything.
+// kill kills the process without a graceful shutdown.
 func (p *process) kill() {
 	require.NoError(p.t, p.cmd.Process.Kill())
 	require.ErrorContains(p.t, p.cmd.Wait(), "killed")
 }
 
-// restart starts a process that was killed, at the same address.
+// restart restarts a killed process at the same address.
 func (p *process) restart() {
 	p.launch()
 	require.Equal(p.t, p.config.Host, p.wait())

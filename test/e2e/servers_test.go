@@ -20,9 +20,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcdtest"
 )
 
-// TestServers loads three servers over one etcd, in processes of their own, and kills one after the other and starts it
-// again. Every watcher, at whichever server, sees the history that is in etcd, and every acknowledged write is in it. A
-// list at one server has what another one acknowledged before, and is what the history was at its version.
+// TestServers loads three servers in separate processes that share an etcd, and kills and restarts one after the other.
+// Each watcher, at each server, must see the history in etcd, which must have all acknowledged writes. A list at a
+// server must have the writes that other servers acknowledged before, and must equal the history at its version.
 func TestServers(t *testing.T) {
 	e := etcdtest.Start(t)
 	servers := startProcesses(t, served{Etcd: e.Endpoint}, 3)
@@ -74,7 +74,7 @@ func TestServers(t *testing.T) {
 		len(o.lists))
 }
 
-// others do beside a load what it does not: they create and delete objects, and list.
+// others runs operations beside a load: it creates and deletes objects, and lists them.
 type others struct {
 	load    *load
 	configs []*rest.Config
@@ -85,7 +85,7 @@ type others struct {
 	faults           []string
 }
 
-// listed is a list: its version, and those of its objects.
+// listed is a list: its version, and the versions of its objects.
 type listed struct {
 	version int64
 	objects map[string]string
@@ -97,7 +97,7 @@ func (o *others) fault(format string, args ...any) {
 	o.faults = append(o.faults, fmt.Sprintf(format, args...))
 }
 
-// maps returns the clients of the servers, from one on.
+// maps returns a client for each server, in order, beginning with first.
 func (o *others) maps(first int) (all []typedcorev1.ConfigMapInterface) {
 	for i := range o.configs {
 		maps, err := newConfigMaps(o.configs[(first+i)%len(o.configs)])
@@ -109,7 +109,7 @@ func (o *others) maps(first int) (all []typedcorev1.ConfigMapInterface) {
 	return all
 }
 
-// passing begins the names of objects that are created and deleted.
+// passing is the prefix of the names of objects that are created and deleted.
 const passing = "passing-"
 
 // pass creates and deletes objects.
@@ -139,7 +139,8 @@ func (o *others) pass(ctx context.Context, server int) {
 	}
 }
 
-// list lists at one server after writes at the others, by turns all objects and pages, each of them at another server.
+// list lists at one server after writes at the others: alternately all objects in one list, and in pages from different
+// servers.
 func (o *others) list(ctx context.Context, server int) {
 	all := o.maps(server)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -160,10 +161,10 @@ func (o *others) list(ctx context.Context, server int) {
 	}
 }
 
-// errPages reports pages of one list that are of two versions.
+// errPages reports that pages of a list have different versions.
 var errPages = errors.New("pages of two versions")
 
-// listOf lists all objects, in pages if there is a limit.
+// listOf lists all objects, in pages if limit is not 0.
 func listOf(servers []typedcorev1.ConfigMapInterface, limit int) (listed, error) {
 	out := listed{objects: map[string]string{}}
 	options := metav1.ListOptions{Limit: int64(limit)}
@@ -186,13 +187,13 @@ func listOf(servers []typedcorev1.ConfigMapInterface, limit int) (listed, error)
 }
 
 func number(version string) int64 {
-	n, _ := strconv.ParseInt(version, 10, 64) // 0 is before everything
+	n, _ := strconv.ParseInt(version, 10, 64) // 0 for a version before all others
 	return n
 }
 
 func (w write) number() int64 { return number(w.version) }
 
-// latest returns the last write that servers but one acknowledged.
+// latest returns the last acknowledged write of a server other than but.
 func (l *load) latest(but int) (w write, ok bool) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -204,7 +205,7 @@ func (l *load) latest(but int) (w write, ok bool) {
 	return w, false
 }
 
-// check compares what was done with a history.
+// check compares the operations with a history.
 func (o *others) check(t *testing.T, h *history) {
 	require.Empty(t, o.faults)
 	require.NotEmpty(t, o.deleted)
@@ -225,7 +226,7 @@ func (o *others) check(t *testing.T, h *history) {
 		require.True(t, deleted[w.object], "the deletion of %s is not in the history", w.object)
 	}
 	slices.SortFunc(o.lists, func(a, b listed) int { return int(a.version - b.version) })
-	next, state := 0, map[string]int64{} // the versions of objects; 0: deleted
+	next, state := 0, map[string]int64{} // maps objects to their versions; 0 if deleted
 	for _, list := range o.lists {
 		for ; next < len(h.events) && h.events[next].version <= list.version; next++ {
 			e := h.events[next]

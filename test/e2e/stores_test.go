@@ -19,26 +19,26 @@ import (
 
 const everything = 1 << 40 // revisions or bytes that no test reaches
 
-// serve serves a store in this process.
+// serve starts a server for a store in this process.
 func serve(t *testing.T, store storage.Store) *rest.Config {
 	return start(t, apiserver.Options{Store: store}).Config()
 }
 
-// openEtcd opens the store in an etcd, which may be slow for as long as timeout.
+// openEtcd opens the store in an etcd, which may take up to timeout to respond.
 func openEtcd(t *testing.T, e *etcdtest.Etcd, timeout time.Duration) storage.Store {
 	store, err := etcd.Open(t.Context(), etcdOptions(e.Endpoint, timeout))
 	return closing(t, store, err)
 }
 
-// closing closes a store after the test.
+// closing closes a store when the test ends.
 func closing(t *testing.T, store storage.Store, err error) storage.Store {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	return store
 }
 
-// TestNothingLost has many clients write to the same objects: every acknowledged write is in the history of every
-// watcher, and no write undoes another one.
+// TestNothingLost lets many clients write to the same objects. Each acknowledged write must be in the history of each
+// watcher, and no write may undo another one.
 func TestNothingLost(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -78,7 +78,7 @@ func TestNothingLost(t *testing.T) {
 	}
 }
 
-// TestKilled kills a server in the midst of writes, over and over: every write that it acknowledged is there.
+// TestKilled repeatedly kills a server during writes, and checks that no acknowledged write is lost.
 func TestKilled(t *testing.T) {
 	server := startProcesses(t, served{File: filepath.Join(t.TempDir(), "store")}, 1)[0]
 	l := newLoad(t, server.config)
@@ -99,13 +99,13 @@ func TestKilled(t *testing.T) {
 	l.checkEnd(t, server.config)
 }
 
-// TestEtcdStopped stops etcd in the midst of writes and starts it again: errors meanwhile are 503 or 504, and what was
-// acknowledged is there. Watches see all of it. An informer holds it: while etcd has no leader, its watch may end, and
-// it lists again.
+// TestEtcdStopped stops and restarts etcd during writes. In the meantime, errors must be 503 or 504, and no
+// acknowledged write may be lost. Watches must see all writes. An informer must have the final objects; its watch may
+// end while etcd has no leader, and then it lists again.
 func TestEtcdStopped(t *testing.T) {
 	e := etcdtest.Start(t)
 	config := start(t, apiserver.Options{
-		Store: openEtcd(t, e, patience), Limits: apiserver.Limits{Request: 2 * time.Second}, // else requests wait a minute for etcd
+		Store: openEtcd(t, e, patience), Limits: apiserver.Limits{Request: 2 * time.Second}, // the default is a minute
 	}).Config()
 	l := newLoad(t, config)
 	l.excused = unavailable

@@ -26,8 +26,8 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// plant is a Go type that writes durations and quantities in another way than its users, has zeros for what is absent,
-// and does not know the fields extra.
+// plant is a Go type that formats durations and quantities differently from its users, has zero values for missing
+// fields, and lacks the fields extra.
 type plant struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -97,7 +97,7 @@ spec:
 
 var plantKind = schema.GroupVersionKind{Group: "updates.example.com", Version: "v1", Kind: "Plant"}
 
-// helmPlant is what Helm applies.
+// helmPlant is the object that Helm applies.
 const helmPlant = `
 apiVersion: updates.example.com/v1
 kind: Plant
@@ -110,8 +110,8 @@ spec:
   steps: [{name: one, wait: 60s, extra: e}, {name: two, wait: 90s}]
 `
 
-// change is a change of a plant by an operator: of the Go type, and of what is stored. owned are the fields that it
-// gets.
+// change is a change that an operator makes to a plant: its effect on the Go type and on the stored object. owned is
+// the field that the operator then owns.
 type change struct {
 	typed  func(p *plant)
 	stored func(u *unstructured.Unstructured)
@@ -198,7 +198,7 @@ func randomChange(r *rand.Rand, n int) change {
 		},
 		func(u *unstructured.Unstructured) {
 			steps, _, _ := unstructured.NestedSlice(u.Object, "spec", "steps")
-			// One that is there already stays as it is if it is the last, and moves to the end if not.
+			// An existing item is moved to the end, unless it is already the last; then nothing changes.
 			steps = slices.DeleteFunc(steps, func(s any) bool { return s.(map[string]any)["name"] == value })
 			steps = append(steps, map[string]any{"name": value, "wait": "1m0s", "count": int64(0)})
 			_ = unstructured.SetNestedSlice(u.Object, steps, "spec", "steps")
@@ -206,10 +206,9 @@ func randomChange(r *rand.Rand, n int) change {
 	}
 }
 
-// TestMinimalUpdates lets an operator update an object of a user at random, as a Go type that rewrites what it reads:
-// the object gets the change and nothing else, and the operator owns what it changed and nothing else. Others write in
-// between: then a change is a conflict, and is done again. E2E_DURATION says for how long, E2E_SEED begins other
-// histories:
+// TestMinimalUpdates lets an operator make random updates to an object of a user, with a Go type that rewrites what it
+// reads. Only the change must be stored, and the operator must own only the fields that it has changed. If others write
+// in between, the update is a conflict. E2E_DURATION sets the duration, E2E_SEED selects other histories:
 //
 //	E2E_DURATION=30m go test ./test/e2e -run TestMinimalUpdates -v -timeout 1h    # over 100,000 steps
 func TestMinimalUpdates(t *testing.T) {
@@ -261,7 +260,7 @@ func TestMinimalUpdates(t *testing.T) {
 		p := &plant{}
 		require.NoError(t, w.Get(t.Context(), key, p))
 		before := stored()
-		if r.IntN(10) == 0 { // through the status
+		if r.IntN(10) == 0 { // update of the status
 			p.Status.Seen = fmt.Sprint(r.IntN(3))
 			want := before.DeepCopy()
 			require.NoError(t, unstructured.SetNestedField(want.Object, p.Status.Seen, "status", "seen"))
@@ -285,7 +284,7 @@ func TestMinimalUpdates(t *testing.T) {
 		case isOld && err != nil:
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 			conflicts++
-		case isOld: // there was no change
+		case isOld: // the update had no changes
 			require.NotEqual(t, p.ResourceVersion, stored().GetResourceVersion())
 		default:
 			require.NoError(t, err)
@@ -297,12 +296,12 @@ func TestMinimalUpdates(t *testing.T) {
 	require.Positive(t, conflicts)
 	require.Positive(t, results["patched"])
 	require.Positive(t, results["unchanged"])
-	// A JSON Patch of an old object may name items that are gone.
+	// A JSON Patch for an outdated object may contain items that no longer exist.
 	require.LessOrEqual(t, results["patch refused"], conflicts)
 	require.Equal(t, steps, results["patched"]+results["unchanged"]+results["patch refused"], "nothing else is whole: %v", results)
 }
 
-// requireChanged checks that an object is what it should be, and that the operator owns no other fields than these.
+// requireChanged checks that an object has the expected content, and that the operator owns only the given fields.
 func requireChanged(t *testing.T, want, got *unstructured.Unstructured, owned map[string]bool) {
 	t.Helper()
 	entries, err := managedfields.Read(got)

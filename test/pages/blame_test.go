@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "make README's picture again")
 
-// shopLive is the live object of README.
+// shopLive is the live object in README.
 const shopLive = "../../doc/examples/web-live.yaml"
 
 func TestBlame(t *testing.T) {
@@ -107,7 +107,7 @@ data: {a: `+quoted(evil)+`, b: y}
 	})
 }
 
-// printed returns what a program prints that ends with a status.
+// printed returns the output of a program that must end with a status.
 func printed(t *testing.T, status int, program string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(program, args...).Output()

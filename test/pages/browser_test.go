@@ -1,5 +1,5 @@
-// Package pages tests the page of the playground in headless Chromium. Tests are skipped where there
-// is none; Debian has it as the package chromium.
+// Package pages tests the pages of the playground and of tenure ui in headless Chromium. Tests skip if Chromium is not
+// installed; the Debian package is chromium.
 package pages
 
 import (
@@ -21,16 +21,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// start starts a browser for t and its subtests, or skips t where there is none.
+// start starts a browser for t and its subtests, or skips t if there is no browser.
 func start(t testing.TB) context.Context {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("no chromium in PATH: the page is not tested")
 	}
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], // headless, and quiet in the background
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], // headless, without background activity
 		chromedp.ExecPath(path),
-		chromedp.NoSandbox, // for root, which CI often is; it opens the test's own files only
+		chromedp.NoSandbox, // for root, as in many CI systems; the browser opens only the test's own pages
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
@@ -47,7 +47,7 @@ func start(t testing.TB) context.Context {
 	return ctx
 }
 
-// serve serves a folder, and returns its address.
+// serve serves a folder over HTTP, and returns its address.
 func serve(t *testing.T, dir string) string {
 	t.Helper()
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
@@ -55,7 +55,7 @@ func serve(t *testing.T, dir string) string {
 	return server.URL + "/"
 }
 
-// tab is a page in the browser, and what it complained about and asked for.
+// tab is a page in the browser, with its errors and its requests.
 type tab struct {
 	t   testing.TB
 	ctx context.Context
@@ -65,8 +65,8 @@ type tab struct {
 	requests   []string
 }
 
-// openPage opens the page of an address at a fragment in a tab of its own. At the end of the test it checks that the
-// page asked only where it came from, and complained about nothing.
+// openPage opens an address with a fragment in a new tab. At the end of the test, it checks that the page sent requests
+// only to its own server, and reported no errors.
 func openPage(t *testing.T, browser context.Context, address, fragment string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
@@ -80,7 +80,7 @@ func openPage(t *testing.T, browser context.Context, address, fragment string) *
 			b.requests = append(b.requests, e.Request.URL)
 		case *runtime.EventExceptionThrown:
 			b.complaints = append(b.complaints, e.ExceptionDetails.Text)
-		case *log.EventEntryAdded: // violations of the page's policy, for one
+		case *log.EventEntryAdded: // for example violations of the page's security policy
 			b.complaints = append(b.complaints, e.Entry.Text)
 		case *page.EventJavascriptDialogOpening:
 			b.complaints = append(b.complaints, "dialog: "+e.Message)
@@ -110,7 +110,7 @@ func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	require.NoError(b.t, chromedp.Do(b.ctx, actions...))
 }
 
-// eval returns the value of a JavaScript expression, or of what it promises.
+// eval returns the value of a JavaScript expression, or the result if that is a promise.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -118,13 +118,13 @@ func eval[T any](b *tab, expression string) T {
 	return out
 }
 
-// script runs JavaScript for what it does.
+// script runs JavaScript for its effect.
 func (b *tab) script(code string) {
 	b.t.Helper()
 	eval[chromedp.Void](b, code)
 }
 
-// texts returns the text of the elements that a selector finds.
+// texts returns the texts of the elements that match a selector.
 func (b *tab) texts(selector string) []string {
 	b.t.Helper()
 	return eval[[]string](b, `[...document.querySelectorAll(`+quoted(selector)+`)].map(e => e.textContent)`)

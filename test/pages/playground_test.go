@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// example is an example of the page.
+// example is an example in the playground.
 type example struct {
 	Name  string   `json:"name"`
 	Rules []string `json:"rules"`
@@ -26,7 +26,7 @@ type example struct {
 	} `json:"steps"`
 }
 
-// response is the part of a response that the page shows.
+// response is the part of the engine's response that the page shows.
 type response struct {
 	Steps []struct {
 		Outcome string `json:"outcome"`
@@ -42,13 +42,13 @@ type response struct {
 
 func quoted(text string) string {
 	data, err := json.Marshal(text)
-	if err != nil { // no string fails
+	if err != nil { // never: each string can be encoded
 		panic(err)
 	}
 	return string(data)
 }
 
-// conflicting is the example with a conflict that the page begins with.
+// conflicting is the first example of the page, which has a conflict.
 const conflicting = "5.1-conflict-force-and-sharing"
 
 func TestPlayground(t *testing.T) {
@@ -67,7 +67,7 @@ func TestPlayground(t *testing.T) {
 			require.NoError(t, err)
 			want := output(t, string(request), program, "run")
 			require.Equal(t, want, eval[string](b, `playground.run(`+quoted(string(request))+`)`), e.Name)
-			if strings.HasPrefix(e.Name, "5.1") { // what the engine returns is shown in the same way for all
+			if strings.HasPrefix(e.Name, "5.1") { // all examples are shown in the same way
 				checkShown(t, b, &e, want)
 			}
 		}
@@ -183,12 +183,12 @@ func TestPlayground(t *testing.T) {
 	})
 }
 
-// twoManagers is a state in which two managers are in conflict.
+// twoManagers is a state with a conflict between two managers.
 const twoManagers = `{"type": {"word": "builtin"}, "live": "", "steps": [
 	{"word": "apply", "manager": "alice", "body": "apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 3}\n"},
 	{"word": "apply", "manager": "bob", "body": "spec: {replicas: 5, paused: true}\n"}]}`
 
-// checkShown checks that the page shows an example as the response has it.
+// checkShown checks that the page shows an example as in the engine's response.
 func checkShown(t *testing.T, b *tab, e *example, answer string) {
 	t.Helper()
 	var want response
@@ -228,14 +228,14 @@ func checkShown(t *testing.T, b *tab, e *example, answer string) {
 	}
 }
 
-// sortedWords returns the words of a step's name in one order: the order of force and the others means nothing.
+// sortedWords sorts the words of a step's name, because the order of words such as force has no meaning.
 func sortedWords(name string) string {
 	words := strings.Fields(name)
 	slices.Sort(words)
 	return strings.Join(words, " ")
 }
 
-// linkOf returns the fragment of a state, as a page makes it.
+// linkOf returns the fragment that a page makes for a state.
 func linkOf(t *testing.T, chromium context.Context, address, state string) string {
 	t.Helper()
 	b := openPlayground(t, chromium, address, "")
@@ -254,7 +254,7 @@ func output(t *testing.T, stdin, program string, args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// openPlayground opens the page at a fragment, and waits until it shows something.
+// openPlayground opens the page with a fragment, and waits until it shows results.
 func openPlayground(t *testing.T, browser context.Context, address, fragment string) *tab {
 	t.Helper()
 	b := openPage(t, browser, address, fragment)
@@ -262,7 +262,7 @@ func openPlayground(t *testing.T, browser context.Context, address, fragment str
 	return b
 }
 
-// settle waits until the engine has run what the page shows.
+// settle waits until the engine has run the page's content.
 func (b *tab) settle() {
 	b.t.Helper()
 	require.Equal(b.t, "", eval[string](b, `new Promise(done => {
@@ -271,7 +271,7 @@ func (b *tab) settle() {
 	})`))
 }
 
-// visit goes to a fragment, without loading the page again.
+// visit changes the fragment without loading the page again.
 func (b *tab) visit(fragment string) {
 	b.t.Helper()
 	b.script(`playground.busy = true; location.hash = ` + quoted(fragment))

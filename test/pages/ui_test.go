@@ -34,7 +34,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// board is a server of the command tenure, and the page of tenure ui that follows it.
+// board is a server of the command tenure, and a page of tenure ui that shows it.
 type board struct {
 	t       testing.TB
 	dir     string
@@ -44,7 +44,7 @@ type board struct {
 	address string
 }
 
-// newBoard starts a server with the objects of some manifests, each applied by a manager.
+// newBoard starts an empty server.
 func newBoard(t testing.TB) *board {
 	dir := t.TempDir()
 	b := &board{t: t, dir: dir, program: filepath.Join(dir, "tenure")}
@@ -63,7 +63,7 @@ func newBoard(t testing.TB) *board {
 	return b
 }
 
-// start starts the program until the end of the test, and returns the first line that matches.
+// start runs the program until the test ends, and returns the first output line that matches.
 func (b *board) start(line *regexp.Regexp, args ...string) string {
 	command := exec.Command(b.program, args...)
 	command.Dir = b.dir
@@ -93,14 +93,14 @@ func (b *board) start(line *regexp.Regexp, args ...string) string {
 	return text
 }
 
-// serve starts the page.
+// serve starts tenure ui.
 func (b *board) serve(args ...string) {
-	b.t.Setenv("KUBECONFIG", b.config) // not a flag, which the commands on the page would have, too
+	b.t.Setenv("KUBECONFIG", b.config) // a flag would also be in the commands that the page shows
 	args = append([]string{"ui", "--no-browser", "--context", "tenure"}, args...)
 	b.address = b.start(regexp.MustCompile(`^http://127\.0\.0\.1:\d+/[A-Z2-7]{26}/$`), args...)
 }
 
-// apply has a manager apply an object by force.
+// apply applies an object as a manager, with force.
 func (b *board) apply(resource schema.GroupVersionResource, manager, text string) {
 	b.t.Helper()
 	var object struct {
@@ -122,10 +122,10 @@ var (
 	secretKinds = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
-// shopped is the manifest of the Deployment shop/web.
+// shopped is the path of the manifest of the Deployment shop/web.
 const shopped, webKey = "../../doc/examples/web.yaml", "#Deployment.apps%2Fshop%2Fweb"
 
-// patch has a manager update the Deployment shop/web, or a subresource of it.
+// patch updates the Deployment shop/web, or a subresource of it, as a manager.
 func (b *board) patch(manager, patch string, subresource ...string) {
 	b.t.Helper()
 	_, err := b.client.Resource(deployments).Namespace("shop").Patch(b.t.Context(), "web", types.StrategicMergePatchType,
@@ -133,7 +133,7 @@ func (b *board) patch(manager, patch string, subresource ...string) {
 	require.NoError(b.t, err)
 }
 
-// scale sets the replicas of shop/web as kubectl scale and autoscalers do.
+// scale sets the replicas of shop/web through the scale subresource, like kubectl scale and autoscalers.
 func (b *board) scale(manager string, replicas int) {
 	b.t.Helper()
 	_, err := b.client.Resource(deployments).Namespace("shop").Patch(b.t.Context(), "web", types.MergePatchType,
@@ -141,7 +141,7 @@ func (b *board) scale(manager string, replicas int) {
 	require.NoError(b.t, err)
 }
 
-// seed fills two namespaces.
+// seed creates objects in two namespaces.
 func (b *board) seed(manifest string) {
 	for _, name := range []string{"shop", "payments"} {
 		b.apply(namespaces, "flux", "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")
@@ -169,7 +169,7 @@ func (b *board) seed(manifest string) {
 	b.apply(secretKinds, "flux", "{apiVersion: v1, kind: Secret, metadata: {name: db, namespace: shop}, stringData: {password: m4rk3r}}")
 }
 
-// await waits until a condition of JavaScript holds.
+// await waits until a JavaScript condition is true.
 func (b *tab) await(condition string) {
 	b.t.Helper()
 	b.script(`new Promise(done => { const look = () => (` + condition + `) ? done() : setTimeout(look, 20); look(); })`)
@@ -235,7 +235,7 @@ func TestUI(t *testing.T) {
 		find("")
 		p.script(`document.querySelector("[data-facet=conflict]").click()`)
 		require.Equal(t, []string{"web"}, p.texts("#groups .row .name"))
-		// KeyEvent would send the letter as well, to what has the focus by then.
+		// KeyEvent would also send the letter to the element that has the focus by then.
 		p.script(`document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "/", bubbles: true}))`)
 		require.Equal(t, "find", eval[string](p, `document.activeElement.id`))
 		p.script(`document.querySelector("#groups summary").focus()`)
@@ -284,7 +284,7 @@ func TestUI(t *testing.T) {
 		p.script(`document.documentElement.dataset.theme = "light"; document.getElementById("list").scrollTop = 1e4`)
 		b.scale("hpa", 7)
 		p.await(replicas + `.textContent.includes("replicas: 7")`)
-		time.Sleep(2 * time.Second) // the flash ends
+		time.Sleep(2 * time.Second) // waits until the highlight ends
 		shot, err := chromedp.Call(p.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{})
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(picture, withText(shot.Data, source), 0o666))
@@ -313,10 +313,11 @@ func TestUI(t *testing.T) {
 	})
 }
 
-// picture is README's picture. What it was made of is in it, since browsers do not draw the same bytes.
+// picture is the picture in README. It contains a checksum of its sources, because browsers do not render the same
+// bytes.
 const picture = "../../doc/ui.png"
 
-// source returns a text that names the files of the page, for the picture.
+// source returns a checksum of the page's files, for the picture.
 func (b *board) source() string {
 	sum := sha256.New()
 	for _, name := range []string{"", "ui.css", "ui.js", "lines.js"} {
@@ -329,7 +330,7 @@ func (b *board) source() string {
 	return "Source\x00" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// withText returns a PNG with a text chunk behind its header (PNG specification, 11.3.4.3).
+// withText returns a PNG with a text chunk after its header (PNG specification, 11.3.4.3).
 func withText(png []byte, text string) []byte {
 	const header = 8 + 4 + 4 + 13 + 4
 	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
@@ -338,8 +339,8 @@ func withText(png []byte, text string) []byte {
 	return append(append(bytes.Clone(png[:header]), chunk...), png[header:]...)
 }
 
-// checkAccessible checks the tree that a screen reader gets: what can be used has a name, there is one main part, the
-// levels of headings have no gap, and nothing that can be used is in something else that can.
+// checkAccessible checks the accessibility tree: interactive elements have a name and are not nested, there is only one
+// main part, and heading levels have no gaps.
 func checkAccessible(t *testing.T, p *tab) {
 	t.Helper()
 	tree, err := chromedp.Call(p.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
@@ -382,8 +383,8 @@ func checkAccessible(t *testing.T, p *tab) {
 		.filter((id, i, all) => all.indexOf(id) !== i)`), "every id is there once")
 }
 
-// BenchmarkUI measures the page with 5,000 objects in Chromium: how long filters take until the list is drawn, and a
-// selection until the object is.
+// BenchmarkUI measures the page with 5,000 objects in Chromium: how long a filter takes until the list is drawn, and
+// how long a selection takes until the object is drawn.
 //
 //	go test ./test/pages -run '^$' -bench UI -benchtime 20x
 func BenchmarkUI(b *testing.B) {

@@ -1,10 +1,11 @@
-// Command record records traces again: it sends the requests of each trace in a folder to a new kube-apiserver, puts
-// the responses into the trace, and prints where they differ from those before.
+// Command record records traces again. It sends the requests of each trace in a folder to a new kube-apiserver,
+// replaces the responses in the trace, and prints the differences from the earlier responses.
 //
 //	go build -o SERVE ./hosts/kube-apiserver
 //	go run ./test/record --serve SERVE --server PATH testdata/traces
 //
-// SERVE starts the server at PATH and its etcd, for each trace. See apiserver/recorded for what a trace is.
+// For each trace, SERVE starts the kube-apiserver at PATH with its own etcd. Package apiserver/recorded describes
+// traces.
 package main
 
 import (
@@ -53,7 +54,7 @@ func (r *recorder) record(ctx context.Context, folders []string) error {
 	if err != nil {
 		return err
 	}
-	r.server = filepath.Join(dir, "kube-apiserver") // the name of the program is the name of its field manager
+	r.server = filepath.Join(dir, "kube-apiserver") // the name of the program becomes the name of its field manager
 	if err := os.Symlink(binary, r.server); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (r *recorder) record(ctx context.Context, folders []string) error {
 	return nil
 }
 
-// trace records a trace and writes it into its file, which is its name.
+// trace records a trace, and writes it to its file, whose path is the name of the trace.
 func (r *recorder) trace(ctx context.Context, trace *recorded.Trace) (err error) {
 	path := trace.Name
 	data, err := os.ReadFile(path)
@@ -78,7 +79,7 @@ func (r *recorder) trace(ctx context.Context, trace *recorded.Trace) (err error)
 	}
 	cmd := exec.CommandContext(ctx, r.serve, "serve", "--binary", r.server)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe() // the server ends with it
+	in, err := cmd.StdinPipe() // the server ends when this pipe is closed
 	if err != nil {
 		return err
 	}

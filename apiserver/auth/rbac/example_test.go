@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// The RBAC authorizer is both: an authorizer of k8s.io/apiserver, and a guard of this server.
+// An Authorizer is an authorizer of k8s.io/apiserver and an Observer of this server.
 var (
 	_ apiserver.Observer = (*rbac.Authorizer)(nil)
 )

@@ -38,17 +38,17 @@ type opened struct {
 	prefix string
 }
 
-// A list is all objects of a resource, by namespace and name. It is read once, and then updated object by object: what
-// this server wrote before the response to the write, what others wrote when the watch receives it.
+// A list contains all objects of a resource, by namespace and name. It reads them once, and then updates each object
+// that is written: before the response if this server wrote it, or else when the watch receives it.
 type list[T metav1.Object] struct {
 	ctx     context.Context
 	storage opened
 	kind    string
 
-	refreshing sync.Mutex // one object at a time, so that the last one that is read is the last one that is kept
+	refreshing sync.Mutex // held while an object is read and kept, so that an older read does not replace a newer one
 	lock       sync.Mutex
-	known      map[string]map[string]T // nil: to be read. Maps in it are not changed, but replaced
-	changes    int                     // while it was not known
+	known      map[string]map[string]T // nil: not read yet. Its maps are immutable; a change replaces them
+	changes    int                     // counts changes while known is nil
 	stop       func()                  // ends the watch
 }
 
@@ -108,7 +108,7 @@ func (o *opener) createOne(ctx context.Context, obj *unstructured.Unstructured) 
 	return nil
 }
 
-// forget makes the next get read the objects.
+// forget drops the known objects, so that the next get reads them.
 func (l *list[T]) forget() {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -119,7 +119,7 @@ func (l *list[T]) forget() {
 	l.changes++
 }
 
-// version returns the resourceVersion of a known object, and whether the objects are known.
+// version returns the resourceVersion of an object, or "" if it does not exist, and whether the objects are known.
 func (l *list[T]) version(namespace, name string) (version string, isKnown bool) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -129,7 +129,7 @@ func (l *list[T]) version(namespace, name string) (version string, isKnown bool)
 	return version, l.known != nil
 }
 
-// maxRefresh is how long it may take to read an object again.
+// maxRefresh is the timeout to read an object again.
 const maxRefresh = 10 * time.Second
 
 // refresh reads an object again after it was written or deleted.
@@ -207,7 +207,7 @@ func (l *list[T]) get(ctx context.Context) (map[string]map[string]T, error) {
 	return known, nil
 }
 
-// read reads the objects, and returns the revision at which it did.
+// read reads the objects, and returns the revision of the read.
 func (l *list[T]) read(ctx context.Context) (map[string]map[string]T, string, error) {
 	all, err := legacyscheme.Scheme.New(rbac.SchemeGroupVersion.WithKind(l.kind + "List"))
 	if err != nil {
@@ -237,8 +237,8 @@ func (l *list[T]) read(ctx context.Context) (map[string]map[string]T, string, er
 	return out, m.GetResourceVersion(), nil
 }
 
-// watch refreshes what is written, by this server or another, until forget is called. It returns false if there is no
-// watch.
+// watch refreshes each object that this server or another writes, until forget is called. It returns false if the watch
+// can't start.
 func (l *list[T]) watch(revision string) bool {
 	ctx, cancel := context.WithCancel(l.ctx)
 	w, err := l.storage.Watch(ctx, strings.TrimSuffix(l.storage.prefix, "/")+"/", storage.ListOptions{

@@ -5,14 +5,14 @@
 //	authorizer, err := rbac.New(ctx, store)
 //	server, err := apiserver.Start(ctx, apiserver.Options{Store: store, Authorizer: authorizer})
 //
-// Rules are evaluated by kube-apiserver's own authorizer. An apply needs the verb patch, and create if it creates the
-// object.
+// kube-apiserver's own authorizer evaluates the rules. An apply needs the verb patch, and also the verb create if it
+// creates the object.
 //
-// Writes of this server take effect before their response, writes of other servers on the same storage when the watch
-// receives them.
+// Writes of this server take effect before their response. Writes of other servers on the same storage take effect when
+// the watch receives them.
 //
-// A ClusterRole grants the rules that are stored in it. Those of a role with an aggregationRule are stored by the
-// server, as by the controller of a cluster: checks against escalation read them too.
+// A ClusterRole grants the rules that are stored in it. For a role with an aggregationRule, the server stores the
+// aggregated rules, as a controller does in a cluster, because checks for privilege escalation read them too.
 package rbac
 
 import (
@@ -32,8 +32,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// An Authorizer authorizes requests by the RBAC objects in a storage. The group system:masters may do everything. It is
-// safe for concurrent use.
+// An Authorizer authorizes requests by the RBAC objects in a storage. Users in group system:masters may do everything.
+// It is safe for concurrent use.
 type Authorizer struct {
 	authorizer.Authorizer
 	authorizer.RuleResolver
@@ -43,8 +43,8 @@ type Authorizer struct {
 	clusterRoleBindings *list[*rbacv1.ClusterRoleBinding]
 }
 
-// New returns an authorizer for the RBAC objects in store. It creates kube-apiserver's default
-// roles and bindings that do not exist. It watches the store until ctx ends or the store is closed.
+// New returns an authorizer for the RBAC objects in store. It creates those default roles and bindings of
+// kube-apiserver that do not exist. It watches the store until ctx ends or the store is closed.
 func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
 	a := &Authorizer{}
 	opened := opener{ctx: ctx, store: store}
@@ -87,7 +87,7 @@ func (a *Authorizer) Written(ctx context.Context, resource schema.GroupResource,
 	}
 }
 
-// GetRole is called for a binding. The error says that the role does not exist.
+// GetRole returns the role of a binding, or the error that the role does not exist.
 func (a *Authorizer) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
 	all, err := a.roles.get(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *Authorizer) ListRoleBindings(ctx context.Context, namespace string) (ou
 	return out, err
 }
 
-// ListClusterRoleBindings returns all of them.
+// ListClusterRoleBindings returns all ClusterRoleBindings.
 func (a *Authorizer) ListClusterRoleBindings(ctx context.Context) (out []*rbacv1.ClusterRoleBinding, err error) {
 	all, err := a.clusterRoleBindings.get(ctx)
 	for _, b := range all[""] {
@@ -117,7 +117,7 @@ func (a *Authorizer) ListClusterRoleBindings(ctx context.Context) (out []*rbacv1
 	return out, err
 }
 
-// GetClusterRole is called for a binding. The error says that the role does not exist.
+// GetClusterRole returns the role of a binding, or the error that the role does not exist.
 func (a *Authorizer) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
 	all, err := a.clusterRoles.get(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// objects are bound to users in every way there is.
+// objects bind roles to users in all possible ways.
 const objects = `
 {kind: ClusterRole, metadata: {name: reader}, rules: [{verbs: [get], apiGroups: [""], resources: [pods]}]}
 ---
@@ -57,7 +57,7 @@ const objects = `
  rules: [{verbs: [get], apiGroups: [example.com], resources: [things]}]}
 `
 
-// serve starts another server on a store, without authorization, and returns a client of it.
+// serve starts another server on a store, without authorization, and returns a client for it.
 func serve(t *testing.T, store storage.Store, documents string) *kubernetes.Clientset {
 	var objects []runtime.Object
 	for _, document := range strings.Split(documents, "\n---\n") {
@@ -88,7 +88,7 @@ func TestAuthorize(t *testing.T) {
 	store := open(t)
 	a, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
-	put(t, store, objects) // the server aggregates the default roles, too
+	put(t, store, objects) // the server aggregates the default roles too
 	pod := func(verb, namespace string) authorizer.AttributesRecord {
 		return authorizer.AttributesRecord{ResourceRequest: true, Verb: verb, Resource: "pods", Namespace: namespace,
 			Name: "p"}
@@ -136,7 +136,7 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestFollows holds that what another server writes comes to count.
+// TestFollows checks that writes of another server take effect.
 func TestFollows(t *testing.T) {
 	store := open(t)
 	a, err := rbac.New(t.Context(), store)
@@ -188,8 +188,8 @@ func (o countedObjects) GetList(ctx context.Context, key string, options apistor
 	return o.Interface.GetList(ctx, key, options, list)
 }
 
-// TestDeniedRequestsReadNothing holds that a write to another resource does not make the next request read the RBAC
-// objects, also if it is denied, for which all of them are needed.
+// TestDeniedRequestsReadNothing checks that, after a write to another resource, the next request does not read the RBAC
+// objects again, even if it is denied and so needs all of them.
 func TestDeniedRequestsReadNothing(t *testing.T) {
 	store := open(t)
 	put(t, store, objects)
@@ -218,7 +218,8 @@ func TestDeniedRequestsReadNothing(t *testing.T) {
 	require.Equal(t, before, count.lists.Load())
 }
 
-// TestWritesReadOneObject holds that after a write to a binding only that one is read, and counts at once.
+// TestWritesReadOneObject checks that, after a write to a binding, the authorizer reads only this binding, and uses it
+// at once.
 func TestWritesReadOneObject(t *testing.T) {
 	store := open(t)
 	count := &counted{Store: store}
@@ -259,8 +260,7 @@ func TestWritesReadOneObject(t *testing.T) {
 	require.Equal(t, before, count.lists.Load())
 }
 
-// TestDefaults holds that they are made once, and that what somebody made of them
-// stays.
+// TestDefaults checks that default roles are created once, and that later changes to them are kept.
 func TestDefaults(t *testing.T) {
 	store := open(t)
 	ctx, cancel := context.WithCancel(t.Context())

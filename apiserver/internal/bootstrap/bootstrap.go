@@ -1,5 +1,5 @@
-// Package bootstrap has the objects that kube-apiserver creates by itself, as hosts/record
-// recorded them: a line for each object, with its storage key, a tab, and its stored form.
+// Package bootstrap has the objects that kube-apiserver itself creates, as hosts/record recorded them. Each line of a
+// file is an object: its storage key, a tab, and its stored form.
 package bootstrap
 
 import (
@@ -16,11 +16,11 @@ import (
 //go:embed *.jsonl
 var files embed.FS
 
-// The sets of objects, each of them a file.
+// The sets of objects. Each set is a file.
 const (
 	// RBAC are ClusterRoles, Roles and their bindings.
 	RBAC = "rbac"
-	// PriorityClasses are the two PriorityClasses for what a cluster is made of.
+	// PriorityClasses are the two PriorityClasses for components of a cluster.
 	PriorityClasses = "priorityclasses"
 	// FlowControl are FlowSchemas and PriorityLevelConfigurations.
 	FlowControl = "flowcontrol"
@@ -28,17 +28,17 @@ const (
 	Service = "service"
 )
 
-// Placeholders in the recorded files, for values that each server has of its own.
+// Placeholders in the recorded files, for values that differ between servers.
 const (
 	anyAddress = `"192.0.2.1"`
-	anyPort    = `ort":6443` // of port and targetPort
+	anyPort    = `ort":6443` // matches port and targetPort
 	anyService = `"10.0.0.1"`
 )
 
-// Own is what each server has of its own.
+// Own has the values that differ between servers.
 type Own struct {
-	// Endpoint is the address of the server, for the set Service. If endpoints can't have it, there are none. The port may
-	// be 0: then it is the recorded one.
+	// Endpoint is the address of the server, for the set Service. If endpoints can't have this address, the set has no
+	// endpoints. If the port is 0, the set has the recorded port.
 	Endpoint netip.AddrPort
 	// ClusterIP is the cluster IP of the Service.
 	ClusterIP netip.Addr
@@ -70,7 +70,7 @@ func (o Own) Objects(set string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// fill returns the stored form of a record of this server.
+// fill returns the stored form of a recorded object, with the values of this server.
 func (o Own) fill(value []byte) []byte {
 	text := string(value)
 	text = strings.ReplaceAll(text, anyService, fmt.Sprintf("%q", o.ClusterIP))
@@ -85,15 +85,15 @@ func (o Own) fill(value []byte) []byte {
 	return []byte(text)
 }
 
-// hasEndpoint reports whether endpoints can have the address of the server, which validation requires, and which must
-// be of the Service's family.
+// hasEndpoint reports whether endpoints can have the address of the server: validation rejects some addresses, and the
+// address must have the IP family of the Service.
 func (o Own) hasEndpoint() bool {
 	a := o.Endpoint.Addr()
 	return a.IsValid() && a.Is4() == o.ClusterIP.Is4() && !a.IsUnspecified() && !a.IsLoopback() &&
 		!a.IsLinkLocalUnicast() && !a.IsLinkLocalMulticast()
 }
 
-// HasEndpoint reports whether an object has the address of the server, which changes.
+// HasEndpoint reports whether an object contains the address of the server.
 func HasEndpoint(obj *unstructured.Unstructured) bool {
 	return obj.GetKind() == "Endpoints" || obj.GetKind() == "EndpointSlice"
 }

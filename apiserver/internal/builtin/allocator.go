@@ -13,8 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/service/allocator"
 )
 
-// A bitmap is kube-apiserver's allocator of numbers in a range, such as node ports, kept in a RangeAllocation in the
-// storage, so that servers over one storage allocate each number once. It implements allocator.Interface.
+// A bitmap is kube-apiserver's allocator of numbers in a range, such as node ports. It keeps the numbers in a
+// RangeAllocation in the storage, so that servers that share a storage allocate each number once. It implements
+// allocator.Interface.
 type bitmap struct {
 	storage storage.Interface
 	key     string
@@ -22,7 +23,7 @@ type bitmap struct {
 
 	lock    sync.Mutex
 	numbers *allocator.AllocationBitmap
-	seen    string // the resourceVersion that numbers has
+	seen    string // the resourceVersion of the RangeAllocation that numbers equals
 }
 
 // newBitmap returns a factory of bitmaps that are stored under a key.
@@ -42,10 +43,10 @@ func (o *opener) newBitmap(g group, key string) allocator.AllocatorWithOffsetFac
 	}
 }
 
-// errTaken ends an update that changes nothing.
+// errTaken cancels an update that changes nothing.
 var errTaken = errors.New("the number is taken")
 
-// update changes the allocations, and stores them if change returns true.
+// update changes the allocations, and stores them if change returns true. It returns whether it has stored them.
 func (b *bitmap) update(change func() (bool, error)) (bool, error) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -59,7 +60,7 @@ func (b *bitmap) update(change func() (bool, error)) (bool, error) {
 			if ok, err := change(); err != nil || !ok {
 				return nil, errors.Join(errTaken, err)
 			}
-			b.seen = "" // until it is stored
+			b.seen = "" // numbers are not stored yet
 			r.Range, r.Data = b.numbers.Snapshot()
 			return r, nil
 		}), nil)
@@ -73,7 +74,7 @@ func (b *bitmap) update(change func() (bool, error)) (bool, error) {
 	return err == nil, err
 }
 
-// restore reads the stored allocations, if others wrote them.
+// restore copies the stored allocations to numbers, unless numbers equals them already.
 func (b *bitmap) restore(r *core.RangeAllocation) error {
 	if r.ResourceVersion != "" && r.ResourceVersion == b.seen {
 		return nil
@@ -106,9 +107,9 @@ func (b *bitmap) Release(number int) error {
 	return err
 }
 
-// read returns the numbers as they are stored now.
+// read returns the stored numbers.
 func (b *bitmap) read() *allocator.AllocationBitmap {
-	_, _ = b.update(func() (bool, error) { return false, nil }) // without the storage: the values of the last update
+	_, _ = b.update(func() (bool, error) { return false, nil }) // if the storage fails, the numbers of the last update
 	return b.numbers
 }
 

@@ -40,14 +40,14 @@ import (
 	accounts "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
 )
 
-// core opens the storages of the core group. kube-apiserver's provider of them starts informers and controllers for
-// addresses of Services; here allocations are in the storage alone.
+// core opens the storages of the core group. It does not use kube-apiserver's provider, which starts informers and
+// controllers for the addresses of Services: here, allocations are only in the storage.
 func (o *opener) core() (info genericapiserver.APIGroupInfo, err error) {
 	info = genericapiserver.NewDefaultAPIGroupInfo("", legacyscheme.Scheme, legacyscheme.ParameterCodec, Codecs())
 	out := map[string]rest.Storage{}
 	info.VersionedResourcesStorageMap["v1"] = out
 	g := o.group(legacyscheme.Scheme)
-	// add adds storages by alternating name and storage, unless one failed before.
+	// add adds storages, given as alternating names and values, unless an earlier one failed.
 	add := func(failed error, list ...any) {
 		if err == nil {
 			err = failed
@@ -100,7 +100,7 @@ func (o *opener) core() (info genericapiserver.APIGroupInfo, err error) {
 	return info, o.corePods(g, out)
 }
 
-// corePods opens the storages of Pods, and those that need them.
+// corePods opens the storages of Pods, and the storages that need them.
 func (o *opener) corePods(g group, out map[string]rest.Storage) error {
 	node, err := nodes.NewStorage(g, kubeletclient.KubeletClientConfig{
 		Port: 10250, ReadOnlyPort: 10255, PreferredAddressTypes: []string{"InternalIP"}, Lookup: lookup,
@@ -163,7 +163,7 @@ func (o *opener) corePods(g group, out map[string]rest.Storage) error {
 	return nil
 }
 
-// sliceGetter reads the EndpointSlices of a Service, for its subresource proxy.
+// sliceGetter reads the EndpointSlices of a Service, for the subresource services/proxy.
 type sliceGetter struct {
 	client discoveryclient.EndpointSlicesGetter
 }
@@ -197,8 +197,8 @@ func (o *opener) allocators(g group) (ipallocator.Interface, portallocator.Inter
 	return addresses, ports, nil
 }
 
-// unreachable is the transport to Pods, nodes and endpoints: there are none, and the addresses are in objects that
-// clients write. It fails as where nothing listens.
+// unreachable is the transport to Pods, nodes and endpoints. They do not exist, and clients write their addresses, so
+// it connects to none. It fails like a connection to a port on which nothing listens.
 type unreachable struct{}
 
 func (unreachable) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -214,7 +214,7 @@ func refuse(_ context.Context, network, address string) (net.Conn, error) {
 	return nil, fmt.Errorf("dial %s %s: connect: %w", network, address, syscall.ECONNREFUSED)
 }
 
-// lookup returns the dialer to nodes.
+// lookup returns the dialer for nodes, which fails.
 func lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return refuse, nil }
 
 // nodePorts is kube-apiserver's default range of node ports.

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// newCodecs returns the codecs of a scheme with all media types that are served.
+// newCodecs returns the codecs of a scheme for all served media types.
 func newCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON(),
 		serializer.WithStreamingCollectionEncodingToProtobuf())
@@ -34,7 +34,7 @@ func (o *opener) endpoint(
 	if err != nil {
 		return nil, fmt.Errorf("%s/%s: %w", r.GroupResource(), subresource, err)
 	}
-	tables, _ := storage.(rest.TableConvertor) // others have no Table
+	tables, _ := storage.(rest.TableConvertor) // nil for storages without a Table
 	accepts, _ := storage.(rest.GroupVersionAcceptor)
 	defaults := defaulter{scheme, o.options.Default}
 	serializers := Codecs()

@@ -1,10 +1,10 @@
-// Package builtin serves the API resources that every Kubernetes API server has, by kube-apiserver's own REST storages.
+// Package builtin serves the API resources of every Kubernetes API server, with kube-apiserver's own REST storages.
 //
-// Which resources there are is generated from the discovery documents of a kube-apiserver (resources.json, gen).
+// The list of resources is generated from the discovery documents of a kube-apiserver (resources.json, gen).
 //
 //	groups.go     the API groups and resources
-//	storages.go   kube-apiserver's storages, opened group by group when a request first needs one
-//	core.go       those of the core group
+//	storages.go   kube-apiserver's storages, which open with the first request to a group
+//	core.go       the storages of the core group
 //	endpoint.go   request scopes
 //	options.go    how storages are opened: codecs, storage versions, defaults
 //	allocator.go  cluster IPs and node ports
@@ -39,9 +39,9 @@ var resourcesJSON []byte
 type Options struct {
 	// Open opens the storage of a resource.
 	Open Opener
-	// Default, if not nil, sets more defaults in objects, at any version, in place.
+	// Default, if not nil, sets further defaults in objects at any version, in place.
 	Default func(runtime.Object)
-	// Tables have all resources that are served.
+	// Tables have all served resources.
 	Tables *resources.Current
 	// Client is a client of this server.
 	Client        *restclient.Config
@@ -51,13 +51,13 @@ type Options struct {
 	Issuer    serviceaccount.TokenGenerator
 	Audiences authenticator.Audiences
 	Now       func() time.Time
-	// ServiceClusterIPRange is the range of the cluster IPs that Services get.
+	// ServiceClusterIPRange is the range of the cluster IPs of Services.
 	ServiceClusterIPRange netip.Prefix
 	// MaxBody limits the bodies of requests, in bytes.
 	MaxBody int64
 }
 
-// DefaultServiceClusterIPRange is the range that kubeadm sets.
+// DefaultServiceClusterIPRange is kubeadm's default range.
 var DefaultServiceClusterIPRange = netip.MustParsePrefix("10.96.0.0/12")
 
 // Groups returns the built-in API groups, the core group first. Each call returns new resources.
@@ -92,8 +92,7 @@ func openers(options Options) []*opener {
 	return out
 }
 
-// storageVersions are the storage versions of kinds that are stored in another version, or in another group, than they
-// are served.
+// storageVersions are the storage versions of kinds whose storage version or storage group differs from the served one.
 var storageVersions = map[schema.GroupVersionKind]schema.GroupVersionKind{
 	{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}: {Group: "autoscaling", Version: "v2",
 		Kind: "HorizontalPodAutoscaler"},
@@ -128,7 +127,7 @@ func complete(r *resources.Resource) {
 type opener struct {
 	options Options
 	served  resources.Group
-	names   map[schema.GroupVersionResource]bool // what is served
+	names   map[schema.GroupVersionResource]bool // the served resources
 	info    func() (genericapiserver.APIGroupInfo, error)
 }
 
@@ -170,7 +169,7 @@ func (o *opener) ResourceEnabled(r schema.GroupVersionResource) bool { return o.
 // ResourceExplicitlyEnabled returns false: resources are served by default.
 func (o *opener) ResourceExplicitlyEnabled(schema.GroupVersionResource) bool { return false }
 
-// VersionExplicitlyEnabled returns false for the same reason.
+// VersionExplicitlyEnabled returns false, because versions are served by default too.
 func (o *opener) VersionExplicitlyEnabled(schema.GroupVersion) bool { return false }
 
 // AnyResourceForGroupEnabled returns true: a group is opened for one of its resources.

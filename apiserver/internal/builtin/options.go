@@ -30,11 +30,11 @@ type Opener struct {
 	// Open opens the storage of a resource.
 	Open func(config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object) (
 		storage.Interface, factory.DestroyFunc, error)
-	// GarbageCollection says that controllers remove the finalizers of deletions with a propagation policy.
+	// GarbageCollection is true if controllers remove the finalizers of deletions with a propagation policy.
 	GarbageCollection bool
 }
 
-// RESTOptions returns the options of a storage whose objects have a codec.
+// RESTOptions returns the options of a storage that encodes its objects with codec.
 func (open Opener) RESTOptions(resource schema.GroupResource, codec runtime.Codec) generic.RESTOptions {
 	return generic.RESTOptions{
 		StorageConfig: &storagebackend.ConfigForResource{
@@ -50,7 +50,7 @@ func (open Opener) RESTOptions(resource schema.GroupResource, codec runtime.Code
 	}
 }
 
-// A group is what the storages and scopes of a group share.
+// A group has what the storages and scopes of an API group share.
 type group struct {
 	scheme    *runtime.Scheme
 	open      Opener
@@ -81,7 +81,7 @@ func (g group) GetRESTOptions(resource schema.GroupResource, example runtime.Obj
 		return generic.RESTOptions{}, fmt.Errorf("%s: no version of group %q", resource, resource.Group)
 	}
 	stored := versions[0]
-	for _, v := range versions { // the first that has the kind
+	for _, v := range versions { // the first version that has the kind
 		if g.scheme.Recognizes(v.WithKind(kinds[0].Kind)) {
 			stored = v
 			break
@@ -91,13 +91,14 @@ func (g group) GetRESTOptions(resource schema.GroupResource, example runtime.Obj
 	return g.open.RESTOptions(resource, g.codec(stored, hub)), nil
 }
 
-// codec returns the codec of stored objects, which are internal ones in memory.
+// codec returns the codec of stored objects, which are internal objects in memory.
 func (g group) codec(stored, hub schema.GroupVersion) runtime.Codec {
 	return StorageCodec(g.scheme, g.defaulter, stored, hub)
 }
 
-// StorageCodec returns the codec of objects with a version in the storage and another one in memory. As in
-// kube-apiserver they are stored as protobuf, for which an empty list is none, and CustomResourceDefinitions as JSON.
+// StorageCodec returns the codec of objects with one version in the storage and another version in memory. As in
+// kube-apiserver, CustomResourceDefinitions are stored as JSON, and all other objects as protobuf, which does not
+// distinguish an empty list from no list.
 func StorageCodec(
 	scheme *runtime.Scheme, defaults runtime.ObjectDefaulter, stored, memory schema.GroupVersion,
 ) runtime.Codec {
@@ -123,7 +124,8 @@ func (c codecs) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersio
 		c.group.defaulter, nil, gv, "tenure")
 }
 
-// DefinitionScheme has the kinds of apiextensions.k8s.io, as that API server's scheme, whose package has much more.
+// DefinitionScheme has the kinds of apiextensions.k8s.io. It equals the scheme of that API server, whose package has
+// many more dependencies.
 var DefinitionScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	apiextensionsinstall.Install(scheme)

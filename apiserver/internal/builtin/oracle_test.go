@@ -27,17 +27,17 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// The oracle: for random objects of every built-in kind, package strategy and k8s.io/kubernetes have the same
-// defaults.
+// These tests use k8s.io/kubernetes as the oracle: for random objects of each built-in kind, package strategy must set
+// the same defaults.
 //
 //	SEEDS=1000:200000 go test ./apiserver/internal/builtin -run TestOracle
 //
-// SEEDS, in the form FIRST:NUMBER, names others.
+// SEEDS, in the form FIRST:NUMBER, selects other seeds.
 
 // now is the time of all fields of random objects.
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// fuzz calls compare for each seed of a run: those that SEEDS names, or some for CI.
+// fuzz calls compare for each seed of a run: the seeds of SEEDS, or a few in CI.
 func fuzz(t *testing.T, number int64, compare func(seed int64)) {
 	first := int64(0)
 	if text := os.Getenv("SEEDS"); text != "" {
@@ -52,7 +52,7 @@ func fuzz(t *testing.T, number int64, compare func(seed int64)) {
 // subject is a built-in kind at one version.
 type subject struct{ *resources.Resource }
 
-// subjects returns the kinds that package strategy knows, but for those that a conversion changes.
+// subjects returns the kinds that package strategy has, except kinds that a conversion changes.
 func subjects(t *testing.T) (out []subject) {
 	for _, g := range builtin.Groups(builtin.Options{}) {
 		for _, v := range g.Versions {
@@ -74,7 +74,7 @@ func (s subject) zero(t *testing.T) admission.Object {
 	return obj.(admission.Object)
 }
 
-// words are strings that defaults and strategies look at, and others.
+// words are strings that defaults and strategies compare with, and others.
 var words = strings.Fields(`a b ClusterIP NodePort LoadBalancer ExternalName None RollingUpdate Recreate OnDelete
 	Always Never IfNotPresent TCP UDP HTTP HTTPS Local Cluster ClientIP Container Pod PersistentVolumeClaim Resource Pods
 	External Object ContainerResource Utilization Indexed NonIndexed User Group ServiceAccount ExactCount All Filesystem
@@ -84,7 +84,7 @@ var words = strings.Fields(`a b ClusterIP NodePort LoadBalancer ExternalName Non
 	example.com:80/a/b:latest i@sha256:0123456789012345678901234567890123456789012345678901234567890123
 	i:latest@sha256:0123456789012345678901234567890123456789012345678901234567890123`)
 
-// quantities are spellings of quantities.
+// quantities are different spellings of quantities.
 var quantities = strings.Fields("0 1 1m 0.5 0.0005 0.1m 100n 1Gi 1.5Gi 1e3 2k 1000m 0.3 123456789u -1 -0.0005")
 
 var resourceNames = []corev1.ResourceName{"cpu", "memory", "storage", "ephemeral-storage", "hugepages-2Mi", "pods",
@@ -152,9 +152,9 @@ func (s subject) random(t *testing.T, seed int64) runtime.Object {
 	return out
 }
 
-// vary replaces all strings of types with names of their own by words, since a filler makes them of any letters. It
-// clears pointers, since a filler calls functions for pointers too and leaves none of them nil. It keeps times: a
-// server sets one that is missing to the time of the request.
+// vary replaces all strings of named types by words, because a filler sets them to random letters. It sets some
+// pointers to nil, because a filler function sets all of them. It keeps times, because a server sets a missing time to
+// the time of the request.
 func vary(v reflect.Value, r *rand.Rand) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -166,7 +166,7 @@ func vary(v reflect.Value, r *rand.Rand) {
 		}
 	case reflect.Struct:
 		if strings.HasPrefix(v.Type().Name(), "RollingUpdate") {
-			return // kube-apiserver's conversion sets fields of strategies of other types, which its validation refuses
+			return // kube-apiserver's conversion sets fields of strategies of other types, which its validation rejects
 		}
 		for i := range v.NumField() {
 			vary(v.Field(i), r)
@@ -182,7 +182,7 @@ func vary(v reflect.Value, r *rand.Rand) {
 	}
 }
 
-// decoded returns what kube-apiserver decodes an object to, at the version of the object.
+// decoded returns the result of kube-apiserver decoding an object, at the version of the object.
 func (s subject) decoded(t *testing.T, obj runtime.Object) runtime.Object {
 	obj = obj.DeepCopyObject()
 	scheme := builtin.SchemeOf(s.Group)

@@ -22,8 +22,8 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// Routes returns the routes of kube-apiserver for the built-in resources, for their OpenAPI documents: its own
-// installer makes them. They must not be called, as their storages store nothing.
+// Routes returns kube-apiserver's routes of the built-in resources, for their OpenAPI documents. kube-apiserver's own
+// installer creates them. They must not be called, because their storages store nothing.
 func Routes() (*restful.Container, error) {
 	out := restful.NewContainer()
 	options := Options{

@@ -21,7 +21,8 @@ import (
 	apiservicerest "k8s.io/kube-aggregator/pkg/registry/apiservice/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
-	// The kinds of all groups, with their conversions and defaults. Two groups are not served; OpenAPI names them.
+	// These packages register the kinds of all groups, with their conversions and defaults. Two of these groups are not
+	// served, but OpenAPI documents name them.
 	_ "k8s.io/kubernetes/pkg/apis/admission/install"
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	_ "k8s.io/kubernetes/pkg/apis/apiserverinternal/install"
@@ -67,10 +68,10 @@ import (
 	storagemigrationrest "k8s.io/kubernetes/pkg/registry/storagemigration/rest"
 )
 
-// eventTTL is how long Events stay, as kube-apiserver's flag --event-ttl has it by default.
+// eventTTL is how long Events are kept: the default of kube-apiserver's flag --event-ttl.
 const eventTTL = time.Hour
 
-// maxTokenLife is how long tokens of ServiceAccounts are valid at most.
+// maxTokenLife is the maximum lifetime of ServiceAccount tokens.
 const maxTokenLife = 24 * time.Hour
 
 // A provider opens the storages of a group.
@@ -78,7 +79,7 @@ type provider interface {
 	NewRESTStorage(serverstorage.APIResourceConfigSource, generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error)
 }
 
-// provider returns kube-apiserver's provider of a group; nil for the groups that others serve.
+// provider returns kube-apiserver's provider of a group, or nil for groups that other functions open.
 func (o *opener) provider(name string) (provider, error) {
 	c := o.options
 	switch name {
@@ -116,7 +117,7 @@ func (o *opener) provider(name string) (provider, error) {
 	case "policy":
 		return policyrest.RESTStorageProvider{}, nil
 	case "rbac.authorization.k8s.io":
-		// Its storages (pkg/registry/rbac/clusterrole/policybased and the like) refuse to grant more than the user has.
+		// These storages (pkg/registry/rbac/clusterrole/policybased and the like) reject grants of more than the user has.
 		return rbacrest.RESTStorageProvider{Authorizer: c.Authorizer}, nil
 	case "resource.k8s.io":
 		client, err := clientcorev1.NewForConfig(c.Client)

@@ -16,15 +16,16 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// aggregationManager is the field manager of aggregated rules, as of a cluster's controller.
+// aggregationManager is the field manager of aggregated rules, the same as for the controller in a cluster.
 const aggregationManager = "clusterrole-aggregation-controller"
 
 // AggregateClusterRoles stores in each ClusterRole with an aggregationRule the rules of the ClusterRoles that it
-// selects, as kube-controller-manager does, unless that runs. It runs after each write of a ClusterRole, before the
-// response.
+// selects, as kube-controller-manager does. If a controller manager runs, AggregateClusterRoles does nothing. It runs
+// after each write of a ClusterRole, before the response.
 //
-// Several servers of a store may do so at a time. Each write needs the resourceVersion at which the role was listed
-// with the others. So of two servers, the one that listed a role that the other did not is the one whose write counts.
+// Several servers of a store may aggregate at the same time. Each apply has the resourceVersion that its role had in
+// the list. So of two servers that apply, the second gets a conflict and lists the roles again: rules from an outdated
+// list never remain.
 func (c *Controllers) AggregateClusterRoles(ctx context.Context) error {
 	if c.options.External {
 		return nil
@@ -42,7 +43,8 @@ func (c *Controllers) AggregateClusterRoles(ctx context.Context) error {
 		for i, obj := range list {
 			roles[i] = obj.(*rbacv1.ClusterRole)
 		}
-		// Rules go from role to role. In roles that select each other their order may change for ever.
+		// A role may select a role with an aggregationRule, so its rules may need several rounds. If roles select each other,
+		// the order of their rules may never become stable, so the number of rounds is limited.
 		for range roles {
 			isStable := true
 			for i, role := range roles {
@@ -55,7 +57,7 @@ func (c *Controllers) AggregateClusterRoles(ctx context.Context) error {
 					return fmt.Errorf("aggregated rules of ClusterRole %s: %w", role.Name, err)
 				}
 				roles[i] = obj.(*rbacv1.ClusterRole)
-				isStable = isStable && roles[i].ResourceVersion == role.ResourceVersion // no rules leave others' rules
+				isStable = isStable && roles[i].ResourceVersion == role.ResourceVersion // an empty intent leaves rules of others
 			}
 			if isStable {
 				break
@@ -65,7 +67,7 @@ func (c *Controllers) AggregateClusterRoles(ctx context.Context) error {
 	})
 }
 
-// intentOfRules returns the applied configuration that sets the rules of a role at its resourceVersion.
+// intentOfRules returns the applied configuration that sets the rules of a role, with the role's resourceVersion.
 func intentOfRules(role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
 	intent.SetAPIVersion(rbacv1.SchemeGroupVersion.String())
@@ -86,8 +88,8 @@ func intentOfRules(role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) *unstruc
 	return intent
 }
 
-// aggregatedRules returns the different rules of the other roles that a role selects, selector by selector; ok is false
-// for a role without an aggregationRule, or with one that is invalid.
+// aggregatedRules returns the rules of the other roles that a role selects, selector by selector and without
+// duplicates. ok is false if the role has no valid aggregationRule.
 func aggregatedRules(roles []*rbacv1.ClusterRole, role *rbacv1.ClusterRole) (rules []rbacv1.PolicyRule, ok bool) {
 	if role.AggregationRule == nil {
 		return nil, false
@@ -112,7 +114,7 @@ func aggregatedRules(roles []*rbacv1.ClusterRole, role *rbacv1.ClusterRole) (rul
 	return rules, true
 }
 
-// handleClusterRoleWrite aggregates the rules of ClusterRoles after one was written, or later if that fails.
+// handleClusterRoleWrite aggregates the rules of ClusterRoles after a write. If that fails, it adds a task to retry.
 func (c *Controllers) handleClusterRoleWrite(ctx context.Context) {
 	if c.AggregateClusterRoles(ctx) != nil {
 		c.queue.Add(task{do: taskAggregateClusterRoles})

@@ -1,6 +1,6 @@
-// Package controllers is what a server does beside serving requests. Three controllers do what storing objects needs:
-// they delete the contents of deleted Namespaces and the objects of deleted CustomResourceDefinitions, and they store
-// the rules that ClusterRoles aggregate. Followers keep a server up to date with what other servers of its store write.
+// Package controllers runs the background work of a server. Three controllers do work that stored objects need: they
+// delete the contents of deleted Namespaces, delete the objects of deleted CustomResourceDefinitions, and store the
+// rules that ClusterRoles aggregate. Followers keep a server up to date with the writes of other servers of its store.
 package controllers
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// Options say what the controllers work on, and which of them run.
+// Options configure the controllers.
 type Options struct {
 	Tables      *resources.Current
 	Definitions *custom.Controller
-	// Plugins have the configurations of admission; nil if these have no effect.
+	// Plugins have the admission configurations. It is nil if these have no effect.
 	Plugins *plugins.Plugins
-	// Admission validates the deletion of what is in a Namespace.
+	// Admission validates the deletes of a Namespace's contents.
 	Admission admission.Interface
-	// External says that a controller manager empties Namespaces and aggregates ClusterRoles.
+	// External is true if a controller manager deletes the contents of Namespaces and aggregates ClusterRoles.
 	External bool
-	// KeepContents says that the objects in a deleted Namespace are not deleted.
+	// KeepContents is true if the contents of a deleted Namespace are not deleted.
 	KeepContents bool
 }
 
@@ -39,9 +39,9 @@ type Options struct {
 type Controllers struct {
 	options     Options
 	queue       taskQueue
-	aggregation sync.Mutex // of ClusterRoles
+	aggregation sync.Mutex // held while ClusterRoles are aggregated
 
-	running context.Context // ends them
+	running context.Context // ends the controllers and followers
 	stop    func()
 	tasks   sync.WaitGroup
 }
@@ -54,7 +54,7 @@ func New(options Options) *Controllers {
 	return c
 }
 
-// Start loads what the followers follow, one after the other, and starts the background work.
+// Start loads the resources of the followers, one after the other, and starts the background work.
 func (c *Controllers) Start(ctx context.Context) error {
 	for _, f := range c.followers() {
 		if err := c.follow(ctx, f); err != nil {
@@ -72,22 +72,23 @@ func (c *Controllers) Close() {
 	c.tasks.Wait()
 }
 
-// Storage prefixes whose writes change what the server does.
+// Storage prefixes of objects whose writes change what the server does.
 var (
 	namespacePrefix = resources.PrefixOf(schema.GroupResource{Resource: "namespaces"})
 	pluginsPrefix   = resources.PrefixOf(schema.GroupResource{Group: admissionregistrationv1.GroupName})
 	rolesPrefix     = resources.PrefixOf(schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterroles"})
 )
 
-// HandleWrite does what the write of an object needs, before the response: it is called after every write to the
-// storage with this prefix, and of the object with this name. So a custom resource is served when the client gets the
-// response for its definition.
+// HandleWrite does the work that a write of an object needs before the response. It is called after each write to the
+// storage with this prefix; name is the name of the object. So, for example, a custom resource is served when the
+// client gets the response for its definition.
 func (c *Controllers) HandleWrite(ctx context.Context, prefix, name string) {
 	dir, plural := path.Split(prefix)
 	switch {
 	case resources.IsOwn(ctx):
 	case prefix == custom.Prefix:
-		// The status of the definition reports what is wrong with it. If the storage fails, the follower tries again.
+		// The status of the definition reports what is wrong with the definition. If the storage fails, the follower tries
+		// again.
 		_ = c.options.Definitions.Reload(ctx, name)
 	case dir == pluginsPrefix && c.options.Plugins != nil:
 		// If the storage fails, the follower tries again.
@@ -99,16 +100,16 @@ func (c *Controllers) HandleWrite(ctx context.Context, prefix, name string) {
 	}
 }
 
-// A follower keeps the server up to date with the stored objects of a resource. It is how a server learns what other
-// servers of the store write, and what was stored before it started.
+// A follower keeps the server up to date with the stored objects of a resource: objects that other servers of the store
+// write, and objects that were stored before this server started.
 type follower struct {
 	resource schema.GroupVersionResource
 	load     func(ctx context.Context) error // reads all objects
 	reload   func(ctx context.Context, o metav1.Object) error
 }
 
-// followers returns the followers of the server, in the order in which they load: CustomResourceDefinitions,
-// configurations of admission, and Namespaces.
+// followers returns the followers of the server in the order in which they load: CustomResourceDefinitions, admission
+// configurations, and Namespaces.
 func (c *Controllers) followers() []follower {
 	out := []follower{{
 		resource: custom.Plural, reload: c.options.Definitions.ReloadUnseen,

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// follow loads the objects of a resource, and calls reload for those that are written, by this server or others, until
-// the server ends.
+// follow loads the objects of a resource. Until the server ends, it calls reload for each object that this server or
+// another writes.
 func (c *Controllers) follow(ctx context.Context, f follower) error {
 	w, err := c.loadAndWatch(ctx, f)
 	if err != nil {
@@ -24,7 +24,7 @@ func (c *Controllers) follow(ctx context.Context, f follower) error {
 	return nil
 }
 
-// loadAndWatch starts a watch, and then loads, so that no write is missed in between.
+// loadAndWatch starts a watch before it loads the objects, so that it misses no write.
 func (c *Controllers) loadAndWatch(ctx context.Context, f follower) (watch.Interface, error) {
 	w, err := c.options.Tables.Table().Resource(f.resource).Watch(c.running)
 	if err != nil {
@@ -37,7 +37,8 @@ func (c *Controllers) loadAndWatch(ctx context.Context, f follower) (watch.Inter
 	return w, nil
 }
 
-// reloadEach calls reload for the events of a watch, until it ends or reload fails. All must be loaded again then.
+// reloadEach calls reload for the events of a watch, until the watch ends or reload fails. Then all objects must be
+// loaded again.
 func (f follower) reloadEach(ctx context.Context, w watch.Interface) {
 	defer w.Stop()
 	for event := range w.ResultChan() {

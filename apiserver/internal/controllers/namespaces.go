@@ -17,12 +17,12 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// namespaceController is the user that deletes the contents of Namespaces in a cluster, as
-// admission plugins see it.
+// namespaceController is the user, as admission plugins see it, that deletes the contents of Namespaces. It is the same
+// as in a cluster.
 var namespaceController = serviceaccount.UserInfo("kube-system", "namespace-controller", "")
 
-// finalizeNamespace deletes the contents of a Namespace that is being deleted, and then
-// removes its finalizer. It returns an error, and must be called again, while objects remain.
+// finalizeNamespace deletes the contents of a Namespace that is being deleted, and then removes its finalizer. While
+// objects remain, it returns an error and must be called again.
 func (c *Controllers) finalizeNamespace(ctx context.Context, name string) error {
 	namespaces := c.namespaces()
 	obj, err := namespaces.Get(ctx, "", name)
@@ -38,7 +38,7 @@ func (c *Controllers) finalizeNamespace(ctx context.Context, name string) error 
 		}
 	}
 	if len(obj.(*corev1.Namespace).Spec.Finalizers) == 0 {
-		return nil // metadata.finalizers keep it
+		return nil // metadata.finalizers delay its deletion
 	}
 	_, err = namespaces.Modify(ctx, "", name, "finalize", "kube-apiserver", func(obj runtime.Object) error {
 		n := obj.(*corev1.Namespace)
@@ -53,7 +53,7 @@ func (c *Controllers) finalizeNamespace(ctx context.Context, name string) error 
 	return err
 }
 
-// emptyNamespace deletes the contents of a namespace. Validating admission sees the deletes.
+// emptyNamespace deletes the contents of a Namespace. It calls validating admission for the deletes.
 func (c *Controllers) emptyNamespace(ctx context.Context, name string) error {
 	var errs []error
 	for _, r := range c.options.Tables.Table().Stored() {
@@ -76,12 +76,12 @@ func (c *Controllers) namespaces() *resources.Resource {
 	return c.options.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 }
 
-// handleNamespaceWrite continues the deletion of a Namespace that was written.
+// handleNamespaceWrite continues the deletion of a Namespace after a write to the Namespace.
 func (c *Controllers) handleNamespaceWrite(ctx context.Context, name string) {
 	switch {
 	case c.options.External:
 	case c.options.KeepContents:
-		_ = c.finalizeNamespace(ctx, name) // it only removes the finalizer
+		_ = c.finalizeNamespace(ctx, name) // which only removes the finalizer here
 	default:
 		c.queue.Add(task{taskFinalizeNamespace, name})
 	}
@@ -92,7 +92,7 @@ func (c *Controllers) emptiesNamespaces() bool {
 	return !c.options.KeepContents && !c.options.External
 }
 
-// resumeNamespaces continues the deletion of Namespaces, which another server may have begun.
+// resumeNamespaces continues the deletion of all Namespaces that are being deleted: another server may have begun it.
 func (c *Controllers) resumeNamespaces(ctx context.Context) error {
 	list, err := c.namespaces().Objects(ctx, "")
 	for _, obj := range list {

@@ -7,13 +7,13 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// task is work of the server itself, which is retried until it succeeds.
+// A task is background work of the server. It is retried until it succeeds.
 type task struct {
 	do   string // see runTask
-	name string // of the object; empty for a task that is not about one
+	name string // name of the object; empty for a task without an object
 }
 
-// What tasks do.
+// Values of task.do.
 const (
 	taskFinalizeNamespace     = "finalize Namespace"
 	taskFinalizeDefinition    = "finalize CustomResourceDefinition"
@@ -22,8 +22,8 @@ const (
 
 type taskQueue = workqueue.TypedRateLimitingInterface[task]
 
-// Delays before a failed task is retried: they double up to a limit. Tasks may wait for a
-// finalizer that a controller removes.
+// Delays before a failed task is retried. They double up to a limit. A task may fail because it waits for a controller
+// to remove a finalizer.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = time.Second

@@ -19,16 +19,16 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 )
 
-// schemas are the structural schemas of a kind, by version, and what follows from them when objects are decoded.
+// schemas are the structural schemas of a kind, by version, and other data for decoding.
 type schemas struct {
 	kind       schema.GroupKind
 	byVersion  map[string]*structuralschema.Structural
 	defaulters map[string]*defaulter
-	preserve   bool // unknown fields
+	preserve   bool // whether to keep unknown fields
 	hook       func(runtime.Object)
 }
 
-// has reports whether an object is of the kind: options of requests are decoded by the same codecs.
+// has reports whether an object is of the kind. Options of requests are not, but the same codecs decode them.
 func (s *schemas) has(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == s.kind
 }
@@ -48,7 +48,7 @@ func (s *schemas) Default(obj runtime.Object) {
 	}
 }
 
-// Check returns an error if the defaults of an object are too large, so that Default does not set them.
+// Check returns an error if the defaults of an object are too large. Default then does not set them.
 func (s *schemas) Check(obj runtime.Object) error {
 	if u, ok := obj.(*unstructured.Unstructured); ok && s.has(u) {
 		return s.defaulters[u.GroupVersionKind().Version].check(u.Object)
@@ -56,15 +56,15 @@ func (s *schemas) Check(obj runtime.Object) error {
 	return nil
 }
 
-// coerceOptions say how objects are coerced.
+// coerceOptions configure coerce.
 type coerceOptions struct {
-	strict bool // return the paths of unknown fields
-	// stored objects lose metadata of the wrong type, so that objects that were stored under another schema can be read.
+	strict bool // whether to return the paths of unknown fields
+	// stored drops metadata of the wrong type, so that objects that were stored under another schema can be read.
 	stored bool
 }
 
-// coerce does what decoding into a Go type does: it coerces metadata to its type, and prunes fields that the schema
-// does not declare and nulls that it does not allow. It returns the unknown fields.
+// coerce makes an object valid in the way that decoding into a Go type would: it converts metadata to its type, and
+// prunes unknown fields and nulls that the schema does not allow. It returns the unknown fields.
 func (s *schemas) coerce(u *unstructured.Unstructured, o coerceOptions) ([]string, error) {
 	gvk := u.GroupVersionKind()
 	meta, found, unknown, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object, schemaobjectmeta.ObjectMetaOptions{
@@ -102,7 +102,7 @@ func (s *schemas) coerce(u *unstructured.Unstructured, o coerceOptions) ([]strin
 	return unknown, nil
 }
 
-// decoder coerces what another decoder decodes.
+// decoder coerces the objects that another decoder decodes.
 type decoder struct {
 	runtime.Decoder
 	schemas *schemas
@@ -135,7 +135,7 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return obj, gvk, nil
 }
 
-// coercer coerces what another converter converts.
+// coercer coerces the objects that another converter converts.
 type coercer struct {
 	runtime.ObjectConvertor
 	schemas *schemas
@@ -157,7 +157,7 @@ func (c coercer) Convert(in, out, context any) error {
 	return err
 }
 
-// storedCodec returns the codec of stored objects, which have a version in the storage and another one in memory.
+// storedCodec returns the codec of objects with one version in the storage and another version in memory.
 func (s *schemas) storedCodec(converter runtime.ObjectConvertor, stored, memory schema.GroupVersion) runtime.Codec {
 	json := unstructured.UnstructuredJSONScheme
 	return versioning.NewCodec(json, decoder{json, s, coerceOptions{stored: true}}, coercer{converter, s}, creater{},
@@ -171,7 +171,7 @@ type codecs struct {
 	media     []runtime.SerializerInfo
 }
 
-// newCodecs returns codecs. Protobuf is for options and responses that have a Go type.
+// newCodecs returns codecs. Protobuf is only for options and responses that have a Go type.
 func newCodecs(s *schemas, converter runtime.ObjectConvertor, typer runtime.ObjectTyper) codecs {
 	with := func(o json.SerializerOptions) *json.Serializer {
 		return json.NewSerializerWithOptions(json.DefaultMetaFactory, creater{}, typer, o)
@@ -204,7 +204,7 @@ func newCodecs(s *schemas, converter runtime.ObjectConvertor, typer runtime.Obje
 
 func (c codecs) SupportedMediaTypes() []runtime.SerializerInfo { return c.media }
 
-// standard returns the media types of custom resources themselves.
+// standard returns the media types of the custom resources themselves.
 func (c codecs) standard() (out []runtime.SerializerInfo) {
 	for _, info := range c.media {
 		if info.MediaType != runtime.ContentTypeProtobuf {

@@ -37,16 +37,16 @@ var Prefix = resources.PrefixOf(Plural.GroupResource())
 type Controller struct {
 	builtin []resources.Group
 	options Options
-	// OnTerminating, unless nil, is called for definitions that are being deleted. Finalize deletes them.
+	// OnTerminating, if not nil, is called for each definition that is being deleted. Its caller then calls Finalize.
 	OnTerminating func(name string)
 
 	lock   sync.Mutex
-	served map[string]*Definition // the stored ones, by name
-	added  map[string]*Definition // those that are not stored, by name; see Add
-	seen   map[string]string      // the resourceVersions of the stored definitions, by name
+	served map[string]*Definition // the definitions in the store, by name
+	added  map[string]*Definition // the definitions that are not in the store, by name; see Add
+	seen   map[string]string      // the resourceVersions of the definitions in the store, by name
 }
 
-// NewController returns a controller. It replaces options.Tables, which have the built-in groups.
+// NewController returns a controller. It updates options.Tables, which must contain the built-in groups.
 func NewController(builtin []resources.Group, options Options) *Controller {
 	return &Controller{
 		builtin: builtin, options: options, served: map[string]*Definition{}, added: map[string]*Definition{},
@@ -59,7 +59,7 @@ func (c *Controller) resource() *resources.Resource { return c.options.Tables.Ta
 
 // Load serves all definitions in storage, and the definitions of [Controller.Add].
 func (c *Controller) Load(ctx context.Context) error {
-	removed := c.servedDefinitions() // those in storage are taken out
+	removed := c.servedDefinitions() // Load deletes the stored ones from this map
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	var ended []*Definition
@@ -78,7 +78,7 @@ func (c *Controller) Load(ctx context.Context) error {
 			load(name, nil)
 		}
 	}
-	c.publish(ended...) // what was read, even if an error ended it
+	c.publish(ended...) // publishes what was read before an error too
 	return errors.Join(append(errs, err)...)
 }
 
@@ -88,7 +88,7 @@ func (c *Controller) servedDefinitions() map[string]*Definition {
 	return maps.Clone(c.served)
 }
 
-// Reload reads a definition, and updates its status and what is served of it.
+// Reload reads a definition, and updates its status and its resources.
 func (c *Controller) Reload(ctx context.Context, name string) error {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -104,7 +104,8 @@ func (c *Controller) Reload(ctx context.Context, name string) error {
 	return err
 }
 
-// ReloadUnseen is Reload for a definition that a watch sent, unless this version of it was seen already.
+// ReloadUnseen is Reload for a definition from a watch. It does nothing if this version of the definition is already
+// known.
 func (c *Controller) ReloadUnseen(ctx context.Context, crd metav1.Object) error {
 	c.lock.Lock()
 	isSeen := c.seen[crd.GetName()] == crd.GetResourceVersion()
@@ -115,8 +116,8 @@ func (c *Controller) ReloadUnseen(ctx context.Context, crd metav1.Object) error 
 	return c.Reload(ctx, crd.GetName())
 }
 
-// setServed updates the status of a definition, and what is served of it; crd is nil if it was deleted. It returns the
-// definition that is no longer served, which the caller passes to publish.
+// setServed updates the status and the resources of a definition; crd is nil if the definition was deleted. It returns
+// the replaced or deleted definition, which the caller must pass to publish.
 func (c *Controller) setServed(
 	ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition,
 ) (ended *Definition, err error) {
@@ -143,7 +144,7 @@ func (c *Controller) setServed(
 	return before, nil
 }
 
-// newDefinition returns the definition of a stored CustomResourceDefinition.
+// newDefinition returns the Definition of a stored CustomResourceDefinition.
 func (c *Controller) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) *Definition {
 	read := func() (*apiextensionsv1.CustomResourceDefinition, error) {
 		now, err := c.read(context.Background(), crd.Name)
@@ -155,8 +156,8 @@ func (c *Controller) newDefinition(crd *apiextensionsv1.CustomResourceDefinition
 	return NewDefinition(crd, read, c.options)
 }
 
-// isBuiltin reports whether a group is built in. Definitions in such a group are established but not served, as in
-// kube-apiserver: otherwise they could replace built-in resources.
+// isBuiltin reports whether a group is built in. As in kube-apiserver, a definition in a built-in group gets the
+// condition Established but is not served: otherwise it could replace a built-in resource.
 func (c *Controller) isBuiltin(group string) bool {
 	return slices.ContainsFunc(c.builtin, func(g resources.Group) bool { return g.Name == group })
 }
@@ -164,7 +165,7 @@ func (c *Controller) isBuiltin(group string) bool {
 // servesAs reports whether d serves the resources that crd defines.
 func (d *Definition) servesAs(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.crd.UID == crd.UID && (d.crd.DeletionTimestamp == nil) == (crd.DeletionTimestamp == nil) &&
-		d.crd.Generation == crd.Generation && // it counts the changes of the spec
+		d.crd.Generation == crd.Generation && // the generation counts changes of the spec
 		apiequality.Semantic.DeepEqual(d.crd.Status.AcceptedNames, crd.Status.AcceptedNames)
 }
 
@@ -180,8 +181,8 @@ func (c *Controller) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
 
-// publish replaces the resource table, and then ends the watches of definitions that are no longer in it. It skips nil
-// ones. Clients that watch again get the new resources.
+// publish replaces the resource table, and then ends the watches of definitions that the table no longer has. It skips
+// nil definitions. Clients that watch again get the new resources.
 func (c *Controller) publish(ended ...*Definition) {
 	all := maps.Clone(c.served)
 	maps.Copy(all, c.added)
@@ -194,9 +195,8 @@ func (c *Controller) publish(ended ...*Definition) {
 	}
 }
 
-// Add serves a definition that is not in the store, in place of a stored one of the same
-// name. types, if not nil, are the types of its kind. The definition needs no status. The
-// error reports what is wrong with it.
+// Add serves a definition without storing it. It replaces a stored definition of the same name. types, if not nil, are
+// the types of its kind. The definition needs no status. The error reports what is wrong with the definition.
 func (c *Controller) Add(
 	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry,
 ) error {
@@ -220,7 +220,7 @@ func (c *Controller) Add(
 	return nil
 }
 
-// prepare returns a definition with its defaults, if it is valid.
+// prepare validates a definition, and returns it with its defaults.
 func (c *Controller) prepare(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (
 	*apiextensionsv1.CustomResourceDefinition, error) {
 	scheme := builtin.DefinitionScheme()

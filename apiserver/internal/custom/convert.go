@@ -12,8 +12,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// converters returns kube-apiserver's converters between the versions of a definition, which call its webhook if it has
-// one. The host's hook, if there is one, replaces the webhook. The unsafe converter may change its input.
+// converters returns kube-apiserver's converters between the versions of a definition, which call the definition's
+// conversion webhook. If the host has a hook, they call the hook in place of the webhook. The unsafe converter may
+// change its input.
 func (d *Definition) converters() (safe, unsafe runtime.ObjectConvertor, err error) {
 	factory, err := d.options.Converters()
 	if err != nil {
@@ -33,7 +34,7 @@ func (d *Definition) converters() (safe, unsafe runtime.ObjectConvertor, err err
 	return safe, unsafe, err
 }
 
-// A hookConverter converts by the host's hook. Its ObjectConvertor checks versions, and converts Scales.
+// A hookConverter calls the host's hook. Its ObjectConvertor checks versions, and converts Scales.
 type hookConverter struct {
 	runtime.ObjectConvertor
 	crd  *apiextensionsv1.CustomResourceDefinition
@@ -48,7 +49,7 @@ func (c hookConverter) ConvertToVersion(in runtime.Object, to runtime.GroupVersi
 		return c.ObjectConvertor.ConvertToVersion(in, to)
 	}
 	if _, err := c.ObjectConvertor.ConvertToVersion(u.DeepCopy(), to); err != nil {
-		return nil, err // of a version that the definition does not have
+		return nil, err // the definition does not have this version
 	}
 	wanted := target.GroupVersion().String()
 	out, err := c.hook.Convert(c.crd, []*unstructured.Unstructured{u.DeepCopy()}, wanted)

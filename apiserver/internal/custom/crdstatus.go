@@ -19,14 +19,14 @@ import (
 // manager is the field manager of status updates.
 const manager = "kube-apiserver"
 
-// approvals are the reasons of the condition KubernetesAPIApprovalPolicyConformant.
+// approvals maps approval states to the reasons of the condition KubernetesAPIApprovalPolicyConformant.
 var approvals = map[apihelpers.APIApprovalState]string{
 	apihelpers.APIApprovalInvalid: "InvalidAnnotation", apihelpers.APIApprovalMissing: "MissingAnnotation",
 	apihelpers.APIApproved: "ApprovedAnnotation", apihelpers.APIApprovalBypassed: "UnapprovedAnnotation",
 }
 
-// setStatus sets status.acceptedNames and the conditions NamesAccepted, Established and, in a group of Kubernetes,
-// KubernetesAPIApprovalPolicyConformant.
+// setStatus sets status.acceptedNames and the conditions NamesAccepted and Established. In a group of Kubernetes, it
+// also sets KubernetesAPIApprovalPolicyConformant.
 func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	names, conflict := c.acceptedNames(crd)
 	now := metav1.NewTime(c.options.Now()).Rfc3339Copy()
@@ -87,11 +87,11 @@ func (c *Controller) updateStatus(
 	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
 
-// conflict describes a name that another definition has.
+// conflict describes a name that another definition already uses.
 type conflict struct{ reason, message string }
 
-// acceptedNames returns the names that crd can have. A name that another resource of the group
-// has is a conflict: the previously accepted name stays.
+// acceptedNames returns the accepted names of crd. If another definition of the group already uses a name, that is a
+// conflict, and the previously accepted name is kept.
 func (c *Controller) acceptedNames(
 	crd *apiextensionsv1.CustomResourceDefinition,
 ) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
@@ -138,8 +138,8 @@ func (c *Controller) acceptedNames(
 	return out, nil
 }
 
-// Finalize deletes the objects of a definition that is being deleted, and then removes its
-// finalizer. It returns an error, and must be called again, while objects remain.
+// Finalize deletes the objects of a definition that is being deleted, and then removes the definition's finalizer.
+// While objects remain, it returns an error and must be called again.
 func (c *Controller) Finalize(ctx context.Context, name string) error {
 	crd, err := c.read(ctx, name)
 	if err != nil || crd == nil || crd.DeletionTimestamp == nil {
@@ -164,7 +164,7 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 // deleteObjects deletes all objects of a definition.
 func (c *Controller) deleteObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	r := c.newDefinition(crd).Stored()
-	if r == nil || r.Plural == "" || c.isBuiltin(crd.Spec.Group) { // it was never served
+	if r == nil || r.Plural == "" || c.isBuiltin(crd.Spec.Group) { // the definition was never served
 		return nil
 	}
 	return r.RemoveAll(ctx, "", nil)

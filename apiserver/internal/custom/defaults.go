@@ -9,21 +9,21 @@ import (
 
 // A defaulter sets the defaults of a structural schema, up to a size limit.
 //
-// A small body can request a huge object: if items of a list have a default of 100 KB, each
-// "{}" in the list adds 100 KB. So check counts the bytes that the defaults need before they are
-// set, and stops counting at the limit. Both passes skip parts of the schema without defaults:
-// they cost time proportional to the object and to the defaults, not to the schema.
+// A small body can request a huge object: if the items of a list have a default of 100 KB, each "{}" in the list adds
+// 100 KB. So check counts the bytes of the missing defaults before they are set, and stops at the limit. Both passes
+// skip parts of the schema without defaults: their cost depends on the size of the object and the defaults, not on the
+// size of the schema.
 type defaulter struct {
-	schema *structuralschema.Structural // the parts that contain defaults; nil if there are none
-	limit  int64                        // on the defaults of one object, in bytes
+	schema *structuralschema.Structural // the parts that contain defaults; nil if no part does
+	limit  int64                        // maximum size of the defaults of one object, in bytes
 }
 
 func newDefaulter(s *structuralschema.Structural, limit int64) *defaulter {
 	return &defaulter{onlyDefaults(s), limit}
 }
 
-// check returns a *resources.TooLargeError, with the path of the first default that does not fit, if the defaults of an
-// object exceed the limit.
+// check returns a *resources.TooLargeError if the defaults of an object exceed the limit. The error has the path of the
+// first default that does not fit.
 func (d *defaulter) check(tree map[string]any) error {
 	if d == nil || d.schema == nil {
 		return nil
@@ -35,8 +35,8 @@ func (d *defaulter) check(tree map[string]any) error {
 	return nil
 }
 
-// onlyDefaults returns the parts of a schema that contain defaults, with their parents, or
-// nil. The result shares memory with s.
+// onlyDefaults returns the parts of a schema that contain defaults, with their parents, or nil if no part does. The
+// result shares memory with s.
 func onlyDefaults(s *structuralschema.Structural) *structuralschema.Structural {
 	if s == nil {
 		return nil
@@ -67,9 +67,9 @@ func onlyDefaults(s *structuralschema.Structural) *structuralschema.Structural {
 	return &out
 }
 
-// maxSteps limits how many properties are looked up in the maps of an object. A property
-// without a default that only has defaults below it does not count towards the byte limit. An
-// object of the maximum size has at most half a million maps; this allows 128 lookups in each.
+// maxSteps limits how many properties are looked up in the maps of an object. The lookup of a property that has no
+// default itself, but contains properties with defaults, is not limited by bytes. An object of the maximum size has at
+// most half a million maps; this allows 128 lookups in each.
 const maxSteps = 1 << 26
 
 // A counter counts the bytes of defaults.
@@ -79,13 +79,13 @@ type counter struct {
 	trail []any // the path at which counting stopped, in reverse order
 }
 
-// add counts a default and the defaults within it.
+// add adds the size of a default and of the defaults within it.
 func (c *counter) add(v any, s *structuralschema.Structural) bool {
 	c.left -= resources.Size(v, c.left)
 	return c.left >= 0 && c.count(v, s)
 }
 
-// count counts the defaults that a value lacks. It returns false if they exceed the limit.
+// count adds the sizes of the defaults that are missing in a value. It returns false if they exceed the limit.
 func (c *counter) count(v any, s *structuralschema.Structural) bool {
 	if s == nil {
 		return true

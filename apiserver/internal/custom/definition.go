@@ -1,6 +1,6 @@
 // Package custom implements custom resources and the lifecycle of CustomResourceDefinitions.
 //
-// A [Definition] is a CustomResourceDefinition that is served, and returns a resource for each of its versions. The
+// A [Definition] is a CustomResourceDefinition that is served; it returns a resource for each of its versions. The
 // [Controller] keeps the served definitions up to date with the storage. k8s.io/apiextensions-apiserver implements
 // schemas, CEL rules, defaulting, pruning and webhook conversion.
 package custom
@@ -37,20 +37,19 @@ type Options struct {
 	Open   builtin.Opener
 	Tables *resources.Current
 	Now    func() time.Time
-	// Default, if not nil, sets more defaults in objects, in place.
+	// Default, if not nil, sets further defaults in objects, in place.
 	Default    func(runtime.Object)
 	Authorizer authorizer.Authorizer
-	Convert    admission.Converter // nil: webhooks
+	Convert    admission.Converter // nil: the conversion webhooks are called
 	Converters Converters
-	// MaxObject limits what defaults add to an object, and MaxBody the bodies of requests, in bytes.
+	// MaxObject limits the size of the defaults of an object, and MaxBody the size of a request's body, in bytes.
 	MaxObject, MaxBody int64
-	// Types are the types of the kind, in place of those that the definition's schemas
-	// compile to, if not nil.
+	// Types, if not nil, are the types of the kind, in place of the types that the definition's schemas define.
 	Types *openapi.Registry
 }
 
-// A Definition is a CustomResourceDefinition that is served. It is immutable. Its schemas, which are nearly all of it,
-// are not kept: they are read and compiled when the first request of the kind comes.
+// A Definition is a CustomResourceDefinition that is served. It is immutable. It does not keep the definition's
+// schemas, which take most of its memory: the first request for the kind reads and compiles them.
 type Definition struct {
 	crd     *apiextensionsv1.CustomResourceDefinition // without schemas
 	read    func() (*apiextensionsv1.CustomResourceDefinition, error)
@@ -67,8 +66,8 @@ type Definition struct {
 // End ends the watches of the resources.
 func (d *Definition) End() { d.end() }
 
-// NewDefinition returns the definition of a valid CustomResourceDefinition. read returns it with its schemas; what it
-// returns may be newer. With a nil read, the definition keeps crd.
+// NewDefinition returns the Definition of a valid CustomResourceDefinition. read returns the CustomResourceDefinition,
+// which may be newer, with its schemas. If read is nil, the Definition keeps crd.
 func NewDefinition(
 	crd *apiextensionsv1.CustomResourceDefinition, read func() (*apiextensionsv1.CustomResourceDefinition, error),
 	options Options,
@@ -88,7 +87,7 @@ func NewDefinition(
 	return d
 }
 
-// withoutSchemas returns a definition that shares nothing but its metadata with crd.
+// withoutSchemas returns a deep copy of a definition without its schemas.
 func withoutSchemas(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	out := *crd
 	out.Spec.Versions = slices.Clone(crd.Spec.Versions)
@@ -98,7 +97,7 @@ func withoutSchemas(crd *apiextensionsv1.CustomResourceDefinition) *apiextension
 	return out.DeepCopy()
 }
 
-// compileTypes returns the types of a definition.
+// compileTypes returns the types of a definition's kind.
 func (d *Definition) compileTypes(crd *apiextensionsv1.CustomResourceDefinition) (*openapi.Registry, error) {
 	if d.options.Types != nil {
 		return d.options.Types, nil
@@ -110,7 +109,7 @@ func (d *Definition) compileTypes(crd *apiextensionsv1.CustomResourceDefinition)
 	return openapi.CompileCRD(data)
 }
 
-// compileSchemas returns the schemas of a definition.
+// compileSchemas returns the compiled schemas of a definition.
 func (d *Definition) compileSchemas(crd *apiextensionsv1.CustomResourceDefinition) (*schemas, error) {
 	out := &schemas{
 		kind:      schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Status.AcceptedNames.Kind},
@@ -134,7 +133,7 @@ func (d *Definition) compileSchemas(crd *apiextensionsv1.CustomResourceDefinitio
 			return nil, fmt.Errorf("%s: version %s: %w", crd.Name, v.Name, err)
 		}
 		if !crd.Spec.PreserveUnknownFields {
-			s = s.DeepCopy() // the structural schema shares memory with the definition
+			s = s.DeepCopy() // a copy, because the structural schema shares memory with the definition
 			if err := structuraldefaulting.PruneDefaults(s); err != nil {
 				return nil, fmt.Errorf("%s: version %s: defaults: %w", crd.Name, v.Name, err)
 			}
@@ -144,7 +143,7 @@ func (d *Definition) compileSchemas(crd *apiextensionsv1.CustomResourceDefinitio
 	return out, nil
 }
 
-// internalSchema converts the schema of a version to the internal type; nil if it has none.
+// internalSchema converts the schema of a version to the internal type. It returns nil if the version has no schema.
 func internalSchema(v *apiextensionsv1.CustomResourceDefinitionVersion) (*apiextensions.JSONSchemaProps, error) {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 		return nil, nil
@@ -160,8 +159,8 @@ var (
 	subresourceVerbs = []string{"get", "patch", "update"}
 )
 
-// Resources returns a resource for each served version. Each call returns the same resources,
-// so that documents made of them can be reused for the next table.
+// Resources returns a resource for each served version. Each call returns the same resources, so that documents that
+// were computed from them can be reused for the next table.
 func (d *Definition) Resources() []*resources.Resource { return d.served() }
 
 func (d *Definition) newResources() []*resources.Resource {
@@ -174,7 +173,7 @@ func (d *Definition) newResources() []*resources.Resource {
 	return out
 }
 
-// Stored returns the resource at the storage version, served or not.
+// Stored returns the resource at the storage version, even if this version is not served.
 func (d *Definition) Stored() *resources.Resource {
 	for i := range d.crd.Spec.Versions {
 		if v := &d.crd.Spec.Versions[i]; v.Name == d.storage {

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// TestResourcesStay shows that a definition which did not change is the same in the
-// next table: its kinds are not opened again because another one came.
+// TestResourcesStay checks that an unchanged definition has the same resources in the next table, so that a new
+// definition does not open its storages again.
 func TestResourcesStay(t *testing.T) {
 	define := func(plural, kind string) *Definition {
 		crd := &apiextensionsv1.CustomResourceDefinition{}

@@ -34,8 +34,8 @@ type storages struct {
 	byVersion    map[string]customresource.CustomResourceStorage
 }
 
-// open returns the storages of a definition, which it opens unless an earlier request did. An error is for this request
-// alone: the next one may be able to read the definition.
+// open returns the storages of a definition, and opens them if no earlier request did. An error is not kept: the next
+// request tries again, because it may be able to read the definition.
 func (d *Definition) open() (*storages, error) {
 	d.opened.Lock()
 	defer d.opened.Unlock()
@@ -74,7 +74,7 @@ func (d *Definition) openStorages() (*storages, error) {
 	return out, nil
 }
 
-// getter implements generic.RESTOptionsGetter for a version.
+// getter implements generic.RESTOptionsGetter for a version of a definition.
 type getter struct {
 	definition *Definition
 	storages   *storages
@@ -121,7 +121,7 @@ func (d *Definition) openVersion(
 			LabelSelectorPath: sub.Scale.LabelSelectorPath,
 		}
 	}
-	// A column whose path can't be parsed is an error that a definition can have; the others are shown.
+	// A definition may have columns whose paths can't be parsed. The table shows the other columns.
 	table, _ := tableconvertor.New(columnsOf(v))
 	strategy := customresource.NewStrategy(newTyper(kind.GroupVersion()),
 		d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped, kind, validator, statusValidator, s.schemas.byVersion[v.Name],
@@ -149,7 +149,7 @@ func (d *Definition) replicasPaths() managedfields.ResourcePathMappings {
 	return out
 }
 
-// creationColumn is the column of kinds that define none.
+// creationColumn is the column of kinds that define no columns.
 var creationColumn = apiextensionsv1.CustomResourceColumnDefinition{
 	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
 	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
@@ -205,7 +205,7 @@ func (d *Definition) endpoints(v *apiextensionsv1.CustomResourceDefinitionVersio
 	return out, err
 }
 
-// statusStorage is the storage of a status subresource, which resets fields at all versions.
+// statusStorage is the storage of a status subresource. It resets the status fields of all versions.
 type statusStorage struct {
 	*customresource.StatusREST
 	storages *storages
@@ -237,7 +237,7 @@ func scaleScope(scope handlers.RequestScope, v *apiextensionsv1.CustomResourceDe
 	if v.Subresources.Scale.StatusReplicasPath != "" {
 		columns = append(columns, column("Available", "Number of actual replicas", ".status.replicas"))
 	}
-	scope.TableConvertor, _ = tableconvertor.New(append(columns, creationColumn)) // their paths can be parsed
+	scope.TableConvertor, _ = tableconvertor.New(append(columns, creationColumn)) // the paths of these columns are valid
 	scope.Kind, scope.HubGroupVersion = resources.ScaleKind, resources.ScaleKind.GroupVersion()
 	scope.Serializer = serializer.NewCodecFactory(scale.NewScaleConverter().Scheme())
 	scope.StandardSerializers = nil

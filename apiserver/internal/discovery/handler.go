@@ -8,7 +8,7 @@
 //	/apis/GROUP             one group
 //	/apis/GROUP/VERSION     resources of one version
 //
-// Documents describe the current resource table. Aggregated ones are kept until the table changes.
+// Documents describe the current resource table. Aggregated documents are cached until the table changes.
 package discovery
 
 import (
@@ -39,7 +39,7 @@ import (
 type Handler struct {
 	tables      *resources.Current
 	others      []string
-	core, named http.Handler // /api and /apis
+	core, named http.Handler // serve /api and /apis
 }
 
 // New returns a handler for the resources of tables. others are the other paths of the server.
@@ -83,7 +83,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	document.ServeHTTP(w, r)
 }
 
-// document returns what serves the document at a path; ok is false if there is none.
+// document returns the handler of the document at a path; ok is false if no document has this path.
 func (h *Handler) document(path []string) (_ http.Handler, ok bool) {
 	table := h.tables.Table()
 	if path[0] == "api" {
@@ -110,10 +110,10 @@ func (h *Handler) document(path []string) (_ http.Handler, ok bool) {
 	return nil, false
 }
 
-// core returns the core group.
+// core reports whether g is the core group.
 func core(g resources.Group) bool { return g.Name == "" }
 
-// named returns all groups but the core group.
+// named reports whether g is not the core group.
 func named(g resources.Group) bool { return g.Name != "" }
 
 // paths returns all paths, sorted.
@@ -134,7 +134,8 @@ func paths(table *resources.Table, others []string) []string {
 	return out
 }
 
-// serveVersions responds with the APIVersions of the core group, with the address at which the request arrived.
+// serveVersions responds with the APIVersions of the core group, which contain the address at which the request
+// arrived.
 func serveVersions(w http.ResponseWriter, r *http.Request) {
 	address := r.Host
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
@@ -144,7 +145,8 @@ func serveVersions(w http.ResponseWriter, r *http.Request) {
 	upstream.NewLegacyRootAPIHandler(addresses, response.Codecs(), "/api").ServeHTTP(w, r)
 }
 
-// serveGroups responds with all groups but the core group. Upstream's handler would add the server's addresses to each.
+// serveGroups responds with all groups except the core group. Upstream's handler would add the server's addresses to
+// each group.
 func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request) {
 	out := &metav1.APIGroupList{Groups: []metav1.APIGroup{}}
 	for _, g := range h.tables.Table().Groups() {
@@ -168,10 +170,10 @@ func group(g resources.Group) metav1.APIGroup {
 	return out
 }
 
-// A list are the resources of a version.
+// A list contains the resources of a version.
 type list []*resources.Resource
 
-// ListAPIResources returns the resources. Subresources follow their resource.
+// ListAPIResources returns the resources, each followed by its subresources.
 func (l list) ListAPIResources() []metav1.APIResource {
 	out := []metav1.APIResource{}
 	for _, r := range l {
@@ -202,7 +204,7 @@ func (l list) ListAPIResources() []metav1.APIResource {
 // ComponentStatuses are not.
 func isStored(r *resources.Resource) bool { return r.Allows("get", "") && r.Allows("create", "") }
 
-// aggregates serve the aggregated document of groups.
+// aggregates is the handler of the aggregated document of some groups.
 type aggregates struct {
 	tables *resources.Current
 	groups func(resources.Group) bool
@@ -227,7 +229,7 @@ func (a *aggregates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.made.Store(made)
 	}
-	list := made.list // an encoder writes its kind into it
+	list := made.list // a copy, because an encoder sets its kind
 	aggregated.ServeHTTPWithETag(&list, made.hash, apidiscovery.SchemeGroupVersion, response.Codecs(), w, r)
 }
 
@@ -254,8 +256,8 @@ func (a *aggregates) make(table *resources.Table) (*aggregate, error) {
 	return out, err
 }
 
-// inFull returns the resources as aggregated documents have them: custom resources name the group and the version of
-// their kind, built-in ones omit those that equal the resource's.
+// inFull returns the resources in the form of aggregated documents: a custom resource always names the group and the
+// version of its kind, a built-in one omits them if they equal the resource's.
 func (l list) inFull() (out []metav1.APIResource) {
 	for _, r := range l {
 		resources := list{r}.ListAPIResources()

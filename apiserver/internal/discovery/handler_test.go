@@ -17,7 +17,7 @@ import (
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// widgets are a custom resource as definitions make them.
+// widgets returns a custom resource as a definition defines it.
 func widgets(version string) *resources.Resource {
 	r := &resources.Resource{
 		Group: "example.dev", Version: version, Plural: "widgets", Singular: "widget", Kind: "Widget", Custom: true,
@@ -116,8 +116,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestChange shows that a new table is seen at once, and that what clients keep by
-// its hash is renewed then and only then.
+// TestChange checks that a new table takes effect at once, and that the hash with which clients cache documents
+// changes only with a new table.
 func TestChange(t *testing.T) {
 	tables := current(resources.NewTable(builtin.Groups(builtin.Options{}), 1))
 	h := serve(tables)
@@ -140,7 +140,7 @@ func TestChange(t *testing.T) {
 	require.Equal(t, 404, ask(h, "GET", "/apis/example.dev/v1", nil).Code)
 }
 
-// TestRecordedHash compares the hash of the core group with that of a real server.
+// TestRecordedHash compares the hash of the core group with a kube-apiserver's.
 func TestRecordedHash(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/rest/discovery-health.json")
 	require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestRecordedHash(t *testing.T) {
 	require.Equal(t, 1, compared)
 }
 
-// current returns tables that have a table.
+// current returns a Current with a table.
 func current(t *resources.Table) *resources.Current {
 	tables := &resources.Current{}
 	tables.Replace(t)

@@ -30,7 +30,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 )
 
-// What kube-apiserver configures for its documents.
+// kube-apiserver's configuration of its documents.
 var (
 	definitions = utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generated.GetOpenAPIDefinitions)
 	namer       = sync.OnceValue(func() *apinames.DefinitionNamer {
@@ -48,8 +48,7 @@ func info() *spec.Info {
 	}}
 }
 
-// builtinV3 returns the OpenAPI 3 documents of paths without custom resources, by name. All servers of the process
-// share them.
+// builtinV3 returns the OpenAPI 3 documents without custom resources, by path. All servers of the process share them.
 var builtinV3 = sync.OnceValues(func() (map[string]*document, error) {
 	container, err := builtin.Routes()
 	if err != nil {
@@ -65,7 +64,7 @@ var builtinV3 = sync.OnceValues(func() (map[string]*document, error) {
 	}
 	out := map[string]*document{}
 	for _, s := range container.RegisteredWebServices() {
-		// One service for each, as a service computes one JSON at a time.
+		// Each document has its own service, because a service computes one document at a time.
 		single := restful.NewContainer()
 		single.Add(s)
 		service := routes.OpenAPI{V3Config: config}.InstallV3(single, mux.NewPathRecorderMux("openapi"))
@@ -81,7 +80,7 @@ var builtinV3 = sync.OnceValues(func() (map[string]*document, error) {
 	return out, nil
 })
 
-// builtinV2 returns what OpenAPI 2 describes without custom resources. Callers must not change it.
+// builtinV2 returns the OpenAPI 2 document without custom resources. Callers must not change it.
 var builtinV2 = sync.OnceValues(func() (*spec.Swagger, error) {
 	container, err := builtin.Routes()
 	if err != nil {

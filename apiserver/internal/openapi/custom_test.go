@@ -20,8 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// definitions are CustomResourceDefinitions with all that schemas may have, by what
-// is special about them.
+// definitions are the specs of CustomResourceDefinitions with all features of schemas, by what is special in each.
 var definitions = map[string]string{
 	"namespaced": `
 group: example.dev
@@ -89,7 +88,7 @@ func definition(t testing.TB, spec string) *apiextensionsv1.CustomResourceDefini
 	return crd
 }
 
-// table returns what is served with some definitions.
+// table returns a table with the built-in resources and some definitions.
 func table(generation int64, crds ...*apiextensionsv1.CustomResourceDefinition) *resources.Table {
 	var list []*custom.Definition
 	for _, crd := range crds {
@@ -132,7 +131,7 @@ func encode(t *testing.T, v any) []byte {
 	return data
 }
 
-// sharedKinds are models whose kinds in version 2 are those of all groups.
+// sharedKinds are models of OpenAPI 2 that list the kinds of all groups.
 var sharedKinds = []string{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
 	"io.k8s.api.autoscaling.v1.Scale",
@@ -146,8 +145,8 @@ func withoutKinds(schemas map[string]any) {
 	}
 }
 
-// TestCustomAgainstUpstream requires of a definition the document of version 3 that kube-apiserver has, byte for byte,
-// and everything that version 2 says of it.
+// TestCustomAgainstUpstream checks that a definition has the same OpenAPI 3 document as in kube-apiserver, byte for
+// byte, and that the OpenAPI 2 document describes it like kube-apiserver's.
 func TestCustomAgainstUpstream(t *testing.T) {
 	for name, spec := range definitions {
 		t.Run(name, func(t *testing.T) {
@@ -187,8 +186,7 @@ func TestSharedVersion(t *testing.T) {
 	}
 }
 
-// TestUndescribable shows that a definition which can't be described keeps nobody
-// from the others.
+// TestUndescribable checks that a definition that can't be described does not affect the documents of others.
 func TestUndescribable(t *testing.T) {
 	broken := &resources.Resource{
 		Group: "broken.dev", Version: "v1", Plural: "things", Kind: "Thing", Custom: true, Verbs: []string{"get"},

@@ -19,14 +19,14 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// A document is computed at its first use.
+// A document is computed when it is first requested.
 type document struct {
 	json     func() (content, error)
 	protobuf func() ([]byte, error)
-	custom   []*resources.Resource // the resources of a group version
+	custom   []*resources.Resource // the custom resources of a group version
 }
 
-// newDocument returns the document whose JSON compute returns. toProtobuf converts it.
+// newDocument returns a document whose JSON compute returns. toProtobuf converts the JSON.
 func newDocument(compute func() (content, error), toProtobuf func([]byte) ([]byte, error)) *document {
 	d := &document{json: sync.OnceValues(compute)}
 	d.protobuf = sync.OnceValues(func() ([]byte, error) {
@@ -86,7 +86,7 @@ func nameOf(gv schema.GroupVersion) string {
 	return "apis/" + gv.String()
 }
 
-// describe is how the controllers of k8s.io/apiextensions-apiserver describe definitions.
+// describe are the options with which the controllers of k8s.io/apiextensions-apiserver describe definitions.
 var describe = builder.Options{IncludeSelectableFields: true}
 
 // makeV3 computes the document of the custom resources of a group version.
@@ -107,12 +107,12 @@ func makeV3(custom []*resources.Resource) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	data, err := json.Marshal(merged) // as kube-apiserver, whose hashes are of this
+	data, err := json.Marshal(merged) // as in kube-apiserver, whose hashes are of this JSON
 	return contentOf(data), err
 }
 
-// makeIndex computes the URLs of the documents, which contain their hashes. It omits CustomResourceDefinitions
-// that can't be described, so that clients get the others.
+// makeIndex computes the URLs of the documents, which contain their hashes. It omits documents of
+// CustomResourceDefinitions that can't be described, so that clients can still read the others.
 func (d *documents) makeIndex() (content, error) {
 	names := slices.Collect(maps.Keys(d.v3))
 	contents, errs := make([]content, len(names)), make([]error, len(names))
@@ -128,7 +128,7 @@ func (d *documents) makeIndex() (content, error) {
 	return marshalIndex(hashes)
 }
 
-// inParallel calls compute with the numbers below n, with few at a time, as each call may hold a large schema.
+// inParallel calls compute with the numbers below n. It runs few calls at a time, because each may hold a large schema.
 func inParallel(n int, compute func(i int)) {
 	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), n, compute)
 }
@@ -152,7 +152,7 @@ func makeV2(custom []*resources.Resource) (content, error) {
 	return contentOf(data), err
 }
 
-// describeV2 returns what OpenAPI 2 describes of a custom resource, without the models that shared has, such as
+// describeV2 returns the OpenAPI 2 description of a custom resource, without models that are in shared, such as
 // ObjectMeta.
 func describeV2(r *resources.Resource, shared spec.Definitions) (*spec.Swagger, error) {
 	crd, err := r.Definition()

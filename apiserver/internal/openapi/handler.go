@@ -1,14 +1,14 @@
 // Package openapi serves the OpenAPI 2 and 3 documents of API resources.
 //
 //	/openapi/v2              everything
-//	/openapi/v3              where to find the documents of version 3, with hashes
-//	/openapi/v3/PATH         what is below /PATH: a group version, or a path of its own
+//	/openapi/v3              the URLs of the OpenAPI 3 documents, with hashes
+//	/openapi/v3/PATH         what /PATH serves: a group version, or a path without resources
 //
-// Documents are computed from the current resource table at their first request, by upstream's code. The document of a
-// group version is cached while its resources do not change, a built-in one for the lifetime of the process.
+// Upstream's code computes documents from the current resource table when they are first requested. The document of a
+// group version is cached until its resources change, a built-in one for the lifetime of the process.
 //
 //	builtin.go    the documents of built-in resources
-//	documents.go  the documents of a table: those, and of custom resources
+//	documents.go  the documents of a table: built-in resources and custom resources
 //	handler.go    requests
 package openapi
 
@@ -90,8 +90,8 @@ func (h *Handler) V3(gv schema.GroupVersion) ([]byte, error) {
 	return content.data, err
 }
 
-// serveIndex responds with the URLs of the OpenAPI 3 documents. The URLs contain their hashes,
-// so the hash of the index changes with any of them.
+// serveIndex responds with the URLs of the OpenAPI 3 documents. The URLs contain the documents' hashes, so the hash of
+// the index changes when a document changes.
 func (d *documents) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	index, err := d.index()
 	if err != nil {
@@ -103,8 +103,8 @@ func (d *documents) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// serveV3 responds with an OpenAPI 3 document. A request with the current hash gets a response
-// that can be cached forever; one with another hash is redirected.
+// serveV3 responds with an OpenAPI 3 document. If the request has the current hash, clients can cache the response
+// forever; if it has another hash, serveV3 redirects to the current one.
 func (d *documents) serveV3(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("path")
 	if name == "" {
@@ -133,8 +133,8 @@ func (d *documents) serveV2(w http.ResponseWriter, r *http.Request) error {
 	return deliver(w, r, d.v2, "v2", func(string) bool { return true })
 }
 
-// deliver responds with a document of a version of OpenAPI, such as "v3", as JSON or as protobuf, if proceed returns
-// true for its hash.
+// deliver responds with a document in JSON or protobuf, if proceed returns true for the document's hash. version is the
+// version of OpenAPI, such as "v3".
 func deliver(
 	w http.ResponseWriter, r *http.Request, doc *document, version string, proceed func(hash string) bool,
 ) error {
@@ -163,7 +163,7 @@ func deliver(
 	return nil
 }
 
-// serve writes a document, or 304 if the client has it, compressed if the client accepts gzip.
+// serve responds with a document, compressed if the client accepts gzip, or with 304 if the client has the document.
 func serve(w http.ResponseWriter, r *http.Request, data []byte) {
 	header := w.Header()
 	etag := header.Get("ETag")
@@ -177,8 +177,7 @@ func serve(w http.ResponseWriter, r *http.Request, data []byte) {
 	response.Bytes(w, r, header.Get("Content-Type"), data)
 }
 
-// accept negotiates the media type: JSON, or protobuf under one of two names. The response has
-// the first name.
+// accept negotiates the media type: JSON, or protobuf under one of two names. A protobuf response has the first name.
 func accept(r *http.Request, version string) (mediaType string, binary, ok bool) {
 	protobuf := "com.github.proto-openapi.spec." + version + ".v1.0+protobuf"
 	header := r.Header.Get("Accept")

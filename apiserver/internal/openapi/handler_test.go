@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// index returns where documents are.
+// index returns the URLs of the documents.
 func index(t *testing.T, w []byte) map[string]string {
 	var list struct {
 		Paths map[string]struct {
@@ -46,8 +46,7 @@ func TestIndex(t *testing.T) {
 	require.Equal(t, 304, ask(h, "/openapi/v3", map[string]string{"If-None-Match": w.Header().Get("ETag")}).Code)
 }
 
-// TestHashes shows that a changed definition changes the hash of its document, and
-// of no other.
+// TestHashes checks that a changed definition changes the hash of its own document, and no other hash.
 func TestHashes(t *testing.T) {
 	widgets, indexes := definition(t, definitions["namespaced"]), definition(t, definitions["cluster-scoped"])
 	tables := current(table(1))
@@ -119,7 +118,7 @@ func TestRepresentations(t *testing.T) {
 	}
 }
 
-// TestProtobuf reads documents as clients do that want protobuf.
+// TestProtobuf reads documents like clients that ask for protobuf.
 func TestProtobuf(t *testing.T) {
 	h := serve(current(table(1, definition(t, definitions["namespaced"]))))
 	w := ask(h, "/openapi/v2", map[string]string{"Accept": "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"})
@@ -148,7 +147,7 @@ func dig(t *testing.T, v any, path ...string) any {
 	return v
 }
 
-// current returns tables that have a table.
+// current returns a Current with a table.
 func current(t *resources.Table) *resources.Current {
 	tables := &resources.Current{}
 	tables.Replace(t)

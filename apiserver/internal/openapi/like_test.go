@@ -30,12 +30,12 @@ type tree = map[string]any
 // recordedDigests has a line for each document of kube-apiserver: the SHA-256 of its canonical JSON, and its name.
 const recordedDigests = "testdata/kube-apiserver.txt"
 
-// notServed are documents of kube-apiserver about paths that this server does not serve (difference 561).
+// notServed are documents that kube-apiserver has and this server does not (difference 561).
 var notServed = []string{".well-known/openid-configuration", "openid/v1/jwks"}
 
-// TestLikeKubeAPIServer requires that all documents are those of kube-apiserver: the same JSON, but for the order of
-// keys. With the URL of a new kube-apiserver that takes the token "loopback" it says where they differ, and with
-// -update it records them:
+// TestLikeKubeAPIServer checks that all documents equal kube-apiserver's: the same JSON, except for the order of keys.
+// With the URL of a new kube-apiserver that accepts the token "loopback", it reports the differences and, with -update,
+// records the documents:
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 go test ./apiserver/internal/openapi -run TestLikeKubeAPIServer -update
 func TestLikeKubeAPIServer(t *testing.T) {
@@ -97,7 +97,7 @@ func decoded(t *testing.T, data []byte) (out any) {
 // fetchDocuments returns the decoded documents of a kube-apiserver, by name.
 func fetchDocuments(t *testing.T, url string) map[string]any {
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // its certificate is its own
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // its certificate is self-signed
 	}}
 	get := func(path string) any {
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
@@ -140,7 +140,7 @@ func recordDigests(t *testing.T, documents map[string]any) {
 	require.NoError(t, os.WriteFile(recordedDigests, []byte(out.String()), 0o644))
 }
 
-// differences returns a line for each place in which two values differ.
+// differences appends a line for each path at which two values differ.
 func differences(path string, got, want any, out []string) []string {
 	g, gotMap := got.(tree)
 	w, wantMap := want.(tree)

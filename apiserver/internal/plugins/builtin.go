@@ -21,16 +21,16 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
 )
 
-// A compiled is a plugin that is compiled into kube-apiserver.
+// A compiled is an admission plugin that is compiled into kube-apiserver.
 type compiled struct {
 	name     string
 	register func(*admission.Plugins)
-	// resources are those that the plugin looks at, as "group/plural" or "group/plural/subresource"; nil means all.
+	// resources are the resources that the plugin handles, as "group/plural" or "group/plural/subresource"; nil means all.
 	resources []string
 }
 
-// compiledPlugins are those that kube-apiserver calls by default, in its order. ServiceAccount, LimitRanger and
-// ResourceQuota are missing: they need controllers beside the server.
+// compiledPlugins are the plugins that kube-apiserver calls by default, in its order. ServiceAccount, LimitRanger and
+// ResourceQuota are missing, because they need controllers beside the server.
 var compiledPlugins = []compiled{
 	{lifecycle.PluginName, lifecycle.Register, nil},
 	{nodetaint.PluginName, nodetaint.Register, []string{"/nodes"}},

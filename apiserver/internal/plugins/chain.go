@@ -15,11 +15,11 @@ import (
 type Chain struct {
 	plugins *Plugins
 	lock    sync.RWMutex
-	made    map[string]admission.Interface // the compiled plugins, by name
-	chains  map[string]pluginChain         // for a resource, by "group/plural/subresource"
+	made    map[string]admission.Interface // the compiled plugins that exist, by name
+	chains  map[string]pluginChain         // the compiled plugins of a resource, by "group/plural/subresource"
 }
 
-// A pluginChain is compiled plugins, one after the other.
+// A pluginChain calls compiled plugins one after the other.
 type pluginChain interface {
 	admission.MutationInterface
 	admission.ValidationInterface
@@ -34,8 +34,8 @@ func (p *Plugins) Admission() admission.Interface {
 // Handles returns true: hooks see all operations.
 func (c *Chain) Handles(admission.Operation) bool { return true }
 
-// Admit calls all that may mutate the object of a write, and all again if a webhook or a policy asks for it, by its
-// reinvocationPolicy.
+// Admit calls everything that may mutate the object of a write. It calls all a second time if the reinvocationPolicy of
+// a webhook or policy requires that.
 func (c *Chain) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if err := c.admit(ctx, a, o); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *Chain) admit(ctx context.Context, a admission.Attributes, o admission.O
 	return c.plugins.mutate(ctx, a, o)
 }
 
-// Validate calls all that may reject a write.
+// Validate calls everything that may reject a write.
 func (c *Chain) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	compiled, err := c.compiled(a)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Chain) Validate(ctx context.Context, a admission.Attributes, o admissio
 	return c.plugins.validate(ctx, a, o)
 }
 
-// compiled returns the compiled plugins for a write. They are made by the first write that needs them.
+// compiled returns the compiled plugins for a write. The first write that needs a plugin creates it.
 func (c *Chain) compiled(a admission.Attributes) (pluginChain, error) {
 	r := a.GetResource()
 	key := strings.TrimSuffix(r.Group+"/"+r.Resource+"/"+a.GetSubresource(), "/")

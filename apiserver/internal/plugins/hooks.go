@@ -51,7 +51,7 @@ func (p *Plugins) validateByHook(ctx context.Context, a admission.Attributes, o 
 	return nil
 }
 
-// hookWrite returns what hooks get of a write.
+// hookWrite returns the Write that hooks get.
 func hookWrite(a admission.Attributes, o admission.ObjectInterfaces) (*hooks.Write, error) {
 	w := &hooks.Write{
 		Operation: hooks.Operation(a.GetOperation()), Resource: a.GetResource(), Kind: a.GetKind(),
@@ -70,7 +70,7 @@ func hookWrite(a admission.Attributes, o admission.ObjectInterfaces) (*hooks.Wri
 	return w, nil
 }
 
-// rejected returns what the client gets for an error of a hook.
+// rejected returns the API error for an error of a hook.
 func rejected(a admission.Attributes, err error) error {
 	if _, ok := err.(apierrors.APIStatus); ok {
 		return err
@@ -81,7 +81,7 @@ func rejected(a admission.Attributes, err error) error {
 	return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(), err)
 }
 
-// fieldErrors returns the list that an error is made of, or nil if it has other errors.
+// fieldErrors returns the field errors in an error, or nil if it contains any other error.
 func fieldErrors(err error) (list field.ErrorList) {
 	if single, ok := err.(*field.Error); ok {
 		return field.ErrorList{single}

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// An informer is a SharedIndexInformer that has no goroutine: Plugins writes the objects to
-// its store, and its handlers have been called when a write returns.
+// An informer is a SharedIndexInformer without a goroutine: Plugins writes the objects to its store. When set returns,
+// its handlers have been called.
 type informer struct {
 	cache.SharedIndexInformer // never run
 	handlers                  []cache.ResourceEventHandler
@@ -27,7 +27,7 @@ func newInformer(obj runtime.Object) *informer {
 	return &informer{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, obj, 0, cache.Indexers{})}
 }
 
-// newInformers returns the informers of the configurations, by plural name.
+// newInformers returns the informers of the admission configurations, by plural name.
 func newInformers() map[string]*informer {
 	return map[string]*informer{
 		"mutatingwebhookconfigurations":   newInformer(&admissionregistrationv1.MutatingWebhookConfiguration{}),
@@ -40,8 +40,8 @@ func newInformers() map[string]*informer {
 	}
 }
 
-// set replaces the object of a name; nil deletes it. It does nothing for the revision that the
-// informer has.
+// set replaces the object with a name; a nil obj deletes it. If the informer already has this resourceVersion of the
+// object, set does nothing.
 func (i *informer) set(name string, obj metav1.Object) error {
 	before, exists, err := i.GetStore().GetByKey(name)
 	if err != nil {
@@ -85,24 +85,25 @@ func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.Resource
 // HasSynced returns true: Load has read the objects.
 func (i *informer) HasSynced() bool { return true }
 
-// synced is the registration of a handler that has been called for all objects.
+// synced is the registration of a handler that has already been called for all objects.
 type synced struct {
 	cache.ResourceEventHandlerRegistration
 }
 
 func (synced) HasSynced() bool { return true }
 
-// factory is the SharedInformerFactory that kube-apiserver's plugins get. It has the informers of the configurations;
-// its informers of all other kinds read the storage. Plugins use the groups that it has.
+// factory is the SharedInformerFactory for kube-apiserver's plugins. It has the informers of the admission
+// configurations; its informers of all other kinds read the storage. Plugins use only the groups for which factory has
+// a method.
 type factory struct {
 	informers.SharedInformerFactory // nil
 	plugins                         *Plugins
 }
 
-// Start has nothing to do.
+// Start does nothing: informers have no goroutine.
 func (f *factory) Start(<-chan struct{}) {}
 
-// InformerName returns nil: there are no metrics.
+// InformerName returns nil: informers have no metrics.
 func (f *factory) InformerName() *cache.InformerName { return nil }
 
 func (f *factory) Admissionregistration() admissionregistration.Interface {
@@ -119,7 +120,7 @@ func (f *factory) Storage() storage.Interface       { return storage.New(f, "", 
 func (f *factory) InformerFor(obj runtime.Object, _ internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
-		return newInformer(obj) // of a kind that this server does not have
+		return newInformer(obj) // a kind that this server does not have
 	}
 	r := f.plugins.options.Tables.Table().ResourceOf(kinds[0])
 	switch {

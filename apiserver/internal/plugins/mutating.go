@@ -33,7 +33,7 @@ func (p *policyPlugins) mutate(ctx context.Context, a admission.Attributes, o ad
 	return p.mutating.Dispatch(ctx, a, o, hooks)
 }
 
-// compileMutatingPolicy compiles the expressions of a policy. Errors in expressions are reported by their evaluation.
+// compileMutatingPolicy compiles the expressions of a policy. Their evaluation reports errors in the expressions.
 func compileMutatingPolicy(policy *mutating.Policy) mutating.PolicyEvaluator {
 	spec := &policy.Spec
 	declarations := cel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}
@@ -65,21 +65,21 @@ func compileMutatingPolicy(policy *mutating.Policy) mutating.PolicyEvaluator {
 	return out
 }
 
-// typeConverters returns the types by which apply configurations of policies are merged, from the server's OpenAPI
-// documents. It implements patch.TypeConverterManager; kube-apiserver's implementation fetches changed documents once a
+// typeConverters returns the types with which apply configurations of policies are merged, from the server's OpenAPI
+// documents. It implements patch.TypeConverterManager. kube-apiserver's implementation fetches changed documents once a
 // minute.
 type typeConverters struct {
 	plugins *Plugins
 
 	lock  sync.Mutex
-	table int64 // generation of the table of resources that made belongs to
+	table int64 // generation of the resource table from which made was made
 	made  map[schema.GroupVersion]managedfields.TypeConverter
 }
 
-// Run has nothing to do.
+// Run does nothing: documents are read when they are needed.
 func (t *typeConverters) Run(context.Context) {}
 
-// GetTypeConverter returns nil if the server has no such kind.
+// GetTypeConverter returns the types of a kind, or nil if the server does not have the kind.
 func (t *typeConverters) GetTypeConverter(gvk schema.GroupVersionKind) managedfields.TypeConverter {
 	t.lock.Lock()
 	defer t.lock.Unlock()

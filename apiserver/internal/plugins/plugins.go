@@ -1,12 +1,13 @@
 // Package plugins is the admission of a server ([Chain]): plugins that are compiled into kube-apiserver (builtin.go),
 // hooks of the host (hooks.go), and kube-apiserver's plugins for policies (policies.go) and webhooks (webhooks.go).
 //
-// kube-apiserver follows the configurations with informers: a configuration takes effect a moment after it is written.
-// [Plugins] reads them from the storage when they are written, before the response ([Plugins.Reload]), so that it
-// takes effect with the next request. All other objects that plugins read come from the storage, too.
+// kube-apiserver watches admission configurations with informers, so a configuration takes effect a moment after it is
+// written. Here, [Plugins] reads a configuration from the storage after it is written and before the response
+// ([Plugins.Reload]), so that the configuration takes effect from the next request on. Plugins read all other objects
+// from the storage too.
 //
-// Without configurations a write costs one atomic load. The plugins and their CEL environments are made by the first
-// write that needs them.
+// Without configurations, a write costs one atomic load. The first write that needs a plugin creates it, with its CEL
+// environment.
 package plugins
 
 import (
@@ -40,11 +41,11 @@ type Options struct {
 	Client *restclient.Config
 	// Hooks are the admission hooks of the host.
 	Hooks hooks.Hooks
-	// Authorizer answers the variable authorizer of CEL expressions.
+	// Authorizer is the variable authorizer of CEL expressions.
 	Authorizer authorizer.Authorizer
 	// OpenAPI returns the OpenAPI 3 document of a group version of this server, in JSON.
 	OpenAPI func(schema.GroupVersion) ([]byte, error)
-	// Webhooks limits calls of webhooks, Services resolves the Services that they name.
+	// Webhooks limit the calls of webhooks, Services resolve the Services that webhooks name.
 	Webhooks webhooks.Limits
 	Services webhooks.Services
 	// Disabled are the names of compiled plugins that are not called.
@@ -55,9 +56,9 @@ type Options struct {
 type Plugins struct {
 	options Options
 
-	lock      sync.Mutex // of changes
+	lock      sync.Mutex // held during changes
 	informers map[string]*informer
-	// configured are the plural names of the resources that have an object.
+	// configured are the plural names of the configuration resources that have objects.
 	configured atomic.Pointer[map[string]bool]
 	// version counts the changes of configurations.
 	version atomic.Int64
@@ -77,14 +78,14 @@ func New(options Options) *Plugins {
 	return p
 }
 
-// initializer sets up plugins with what they want.
+// initializer passes clients, informers and the authorizer to plugins.
 func (p *Plugins) initializer() (admission.PluginInitializer, error) {
 	client, err := p.client()
 	return initializer.New(client, nil, &factory{plugins: p}, p.options.Authorizer, utilfeature.DefaultFeatureGate,
 		compatibility.DefaultBuildEffectiveVersion(), nil, nil), err
 }
 
-// Load reads all configurations of a resource.
+// Load reads all configurations of one resource.
 func (p *Plugins) Load(ctx context.Context, plural string) error {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -112,15 +113,15 @@ func (p *Plugins) Load(ctx context.Context, plural string) error {
 	return nil
 }
 
-// Configurations are the plural names of the resources of configurations.
+// Configurations returns the plural names of the configuration resources.
 func (p *Plugins) Configurations() []string { return slices.Sorted(maps.Keys(p.informers)) }
 
-// resource returns the resource of configurations with a plural name.
+// resource returns the configuration resource with a plural name.
 func (p *Plugins) resource(plural string) *resources.Resource {
 	return p.options.Tables.Table().Resource(admissionregistrationv1.SchemeGroupVersion.WithResource(plural))
 }
 
-// Reload reads a configuration. Writes that start after it returned see the configuration.
+// Reload reads a configuration. Writes that start after Reload has returned see the configuration.
 func (p *Plugins) Reload(ctx context.Context, plural, name string) error {
 	i := p.informers[plural]
 	if i == nil {
@@ -139,7 +140,7 @@ func (p *Plugins) Reload(ctx context.Context, plural, name string) error {
 	return err
 }
 
-// noteConfigured notes which resources have an object. The lock is held.
+// noteConfigured sets configured. The caller holds the lock.
 func (p *Plugins) noteConfigured() {
 	configured := map[string]bool{}
 	for plural, i := range p.informers {
@@ -149,10 +150,10 @@ func (p *Plugins) noteConfigured() {
 	p.version.Add(1)
 }
 
-// has reports whether there is an object of a resource.
+// has reports whether objects of a resource exist.
 func (p *Plugins) has(plural string) bool { return (*p.configured.Load())[plural] }
 
-// mutate calls the policies and webhooks that mutate, which [Chain] calls last.
+// mutate calls the mutating policies and webhooks, which [Chain] calls last.
 func (p *Plugins) mutate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if p.has("mutatingadmissionpolicybindings") {
 		policies, err := p.policies()
@@ -173,7 +174,7 @@ func (p *Plugins) mutate(ctx context.Context, a admission.Attributes, o admissio
 	return plugins.mutating.Admit(ctx, a, o)
 }
 
-// validate calls the policies and webhooks that validate.
+// validate calls the validating policies and webhooks.
 func (p *Plugins) validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if p.has("validatingadmissionpolicybindings") {
 		policies, err := p.policies()
@@ -194,7 +195,8 @@ func (p *Plugins) validate(ctx context.Context, a admission.Attributes, o admiss
 	return plugins.validating.Validate(ctx, a, o)
 }
 
-// excluded are resources that webhooks and policies don't get, as in kube-apiserver: a cluster could lock itself out.
+// excluded are the resources that webhooks and policies do not get, as in kube-apiserver: they could lock a cluster
+// out.
 var excluded = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},

@@ -32,7 +32,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// A world has plugins over the built-in resources of a store in memory.
+// A world has plugins for the built-in resources of a store in memory.
 type world struct {
 	*Plugins
 	t *testing.T
@@ -42,7 +42,7 @@ func newWorld(t *testing.T, options Options) *world {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	options.Tables, options.Authorizer = &resources.Current{}, authorizerfactory.NewAlwaysAllowAuthorizer()
-	options.Client = &restclient.Config{Host: "http://127.0.0.1:1"} // which nobody asks
+	options.Client = &restclient.Config{Host: "http://127.0.0.1:1"} // no plugin calls it
 	options.OpenAPI = func(schema.GroupVersion) ([]byte, error) { return []byte(podDocument), nil }
 	groups := builtin.Groups(builtin.Options{
 		Open: builtin.Opener{Open: store.Open}, Tables: options.Tables, Client: options.Client,
@@ -54,12 +54,12 @@ func newWorld(t *testing.T, options Options) *world {
 	return w
 }
 
-// podDocument is an OpenAPI document that has the kind Pod, with any field.
+// podDocument is an OpenAPI document of the kind Pod with arbitrary fields.
 const podDocument = `{"openapi":"3.0.0","components":{"schemas":{"Pod":{"type":"object",
 	"x-kubernetes-preserve-unknown-fields":true,
 	"x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"Pod"}]}}}}`
 
-// endpoint returns the endpoint of the kind of a Go struct, and the object with its defaults at the hub version.
+// endpoint returns the resource and the endpoint of a Go struct, and the struct at the hub version, with defaults.
 func (w *world) endpoint(obj runtime.Object) (*resources.Resource, *resources.Endpoint, runtime.Object) {
 	kinds, _, err := builtin.SchemeOf("").ObjectKinds(obj)
 	require.NoError(w.t, err)
@@ -75,7 +75,7 @@ func (w *world) endpoint(obj runtime.Object) (*resources.Resource, *resources.En
 	return r, e, hub
 }
 
-// store creates an object, and reloads a configuration.
+// store creates an object and, if the object is a configuration, reloads it.
 func (w *world) store(obj metav1.Object) {
 	r, e, hub := w.endpoint(obj.(runtime.Object))
 	ctx := r.Context(w.t.Context(), "create", obj.GetNamespace())
@@ -95,7 +95,7 @@ func (w *world) remove(obj metav1.Object) {
 	require.NoError(w.t, w.Reload(w.t.Context(), r.Plural, obj.GetName()))
 }
 
-// admit has admission mutate and validate the create of an object, and returns what it made of the object.
+// admit mutates and validates the create of an object, and returns the mutated object.
 func (w *world) admit(obj metav1.Object) (runtime.Object, error) {
 	r, e, hub := w.endpoint(obj.(runtime.Object))
 	a := admission.NewAttributesRecord(hub, nil, r.GVK(), obj.GetNamespace(), obj.GetName(), r.GVR(), "",
@@ -124,7 +124,7 @@ var everything = &admissionregistrationv1.MatchResources{
 	}},
 }
 
-// policy refuses what an expression is false for.
+// policy returns a policy that rejects writes for which an expression is false.
 func policy(expression string) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "v"},
@@ -142,8 +142,7 @@ var binding = &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 	},
 }
 
-// TestOrder: compiled plugins come before hooks, hooks before policies, and everything that mutates before what
-// validates.
+// TestOrder checks that compiled plugins come before hooks, hooks before policies, and all mutation before validation.
 func TestOrder(t *testing.T) {
 	var seen []string
 	w := newWorld(t, Options{Hooks: hooks.Hooks{
@@ -186,7 +185,7 @@ func TestOrder(t *testing.T) {
 		"the hook is called again because the policy changed the object")
 }
 
-// TestDisabled: a plugin that is disabled is not called.
+// TestDisabled checks that a disabled plugin is not called.
 func TestDisabled(t *testing.T) {
 	for name, want := range map[string]*int32{"Priority": nil, "other": ptr.To[int32](0)} {
 		obj, err := newWorld(t, Options{Disabled: map[string]bool{name: true}}).admit(pod)
@@ -195,8 +194,8 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-// TestReload: a configuration has an effect from the write after it on, and has none after it was deleted. Load finds
-// both, too.
+// TestReload checks that a configuration takes effect from the next write on, and no longer after it is deleted. Load
+// finds both changes too.
 func TestReload(t *testing.T) {
 	w := newWorld(t, Options{})
 	refused := policy("false")
@@ -214,7 +213,7 @@ func TestReload(t *testing.T) {
 	require.NoError(t, err)
 
 	w.store(binding)
-	other := &world{New(w.options), t} // another server of the store
+	other := &world{New(w.options), t} // another server on the store
 	_, err = other.admit(pod)
 	require.NoError(t, err, "it has not read the store")
 	for _, plural := range other.Configurations() {
@@ -229,7 +228,8 @@ func TestReload(t *testing.T) {
 	require.NoError(t, w.Reload(t.Context(), "pods", "p"), "no configuration")
 }
 
-// TestParams: a policy whose params are of a kind that is not served refuses, and one with params reads them.
+// TestParams checks that a policy rejects writes if the kind of its params is not served, and reads its params
+// otherwise.
 func TestParams(t *testing.T) {
 	const unknown = "failed to find resource referenced by paramKind"
 	for kind, says := range map[string]string{"ConfigMap": "", "Unknown": unknown} {
@@ -251,8 +251,8 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// TestInformers: handlers are called for what changes, before set returns. A handler that is added later gets all
-// objects.
+// TestInformers checks that set calls the handlers for a change before it returns, and that a handler that is added
+// later gets all objects.
 func TestInformers(t *testing.T) {
 	i := newInformer(&corev1.ConfigMap{})
 	var seen []string
@@ -286,7 +286,7 @@ func TestInformers(t *testing.T) {
 	require.Equal(t, []string{"add"}, seen)
 }
 
-// TestLive: what plugins read of other kinds comes from the store.
+// TestLive checks that plugins read objects of other kinds from the store.
 func TestLive(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.store(&corev1.ConfigMap{ObjectMeta: named("a")})
@@ -306,7 +306,7 @@ func TestLive(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestRejected: which error a client gets for an error of a hook.
+// TestRejected checks the API errors for errors of hooks.
 func TestRejected(t *testing.T) {
 	a := admission.NewAttributesRecord(nil, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "default", "p",
 		corev1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, nil, false, nil)

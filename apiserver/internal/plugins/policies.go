@@ -25,8 +25,8 @@ import (
 	hooks "github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// policyPlugins are kube-apiserver's dispatchers of policies. Its plugins compile policies
-// once a second; here a policySource lists the policies when a write needs them.
+// policyPlugins are kube-apiserver's dispatchers of policies. kube-apiserver's plugins compile policies once a second;
+// here, a policySource compiles changed policies when a write needs them.
 type policyPlugins struct {
 	mutating   generic.Dispatcher[mutating.PolicyHook]
 	validating generic.Dispatcher[validating.PolicyHook]
@@ -59,7 +59,7 @@ func (p *Plugins) newPolicyPlugins() (*policyPlugins, error) {
 	}, nil
 }
 
-// exempt are the resources of policies: a policy must not prevent its own removal.
+// exempt are the resources of policies. Policies do not apply to them, so that a policy can't prevent its own deletion.
 var exempt = []string{
 	"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies",
 	"mutatingadmissionpolicybindings",
@@ -81,7 +81,7 @@ type policySource[P, B hooks.Object, E any] struct {
 	compile            func(P) E
 
 	lock sync.Mutex
-	// hooks is the list at a version of the configurations and of the table
+	// hooks was made from this version of the configurations and this generation of the table.
 	hooks          []generic.PolicyHook[P, B, E]
 	version, table int64
 	compiled       map[string]compiledPolicy[E] // by name
@@ -92,7 +92,7 @@ type compiledPolicy[E any] struct {
 	E       E
 }
 
-// list returns the hooks, sorted by the names of policies and bindings.
+// list returns the policies, sorted by name, with their bindings, sorted by name.
 func (s *policySource[P, B, E]) list() []generic.PolicyHook[P, B, E] {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -135,8 +135,7 @@ func listObjects[T hooks.Object](i *informer) []T {
 	return out
 }
 
-// params returns the informer and the scope of the params of a policy; the informer is nil if
-// it has none.
+// params returns the informer and the scope of a policy's params; the informer is nil for a policy without params.
 func (p *Plugins) params(
 	table *resources.Table, kind *admissionregistrationv1.ParamKind,
 ) (informers.GenericInformer, meta.RESTScope, error) {
@@ -198,7 +197,7 @@ func newConditions(
 		failure, "policy", "validate", policy)
 }
 
-// compileValidatingPolicy compiles the expressions of a policy. Errors in expressions are reported by their evaluation.
+// compileValidatingPolicy compiles the expressions of a policy. Their evaluation reports errors in the expressions.
 func compileValidatingPolicy(policy *validating.Policy) validating.Validator {
 	spec := &policy.Spec
 	declarations := cel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}
@@ -206,7 +205,7 @@ func compileValidatingPolicy(policy *validating.Policy) validating.Validator {
 	if err != nil {
 		return validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)
 	}
-	// messages has one element for each validation, nil without a messageExpression.
+	// messages has an element for each validation; it is nil if the validation has no messageExpression.
 	var validations, messages, annotations []cel.ExpressionAccessor
 	for _, v := range spec.Validations {
 		validations = append(validations,

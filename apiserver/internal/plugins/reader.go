@@ -14,14 +14,14 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// A live is the Indexer of an informer without a cache: it reads the storage each time, so that plugins see what was
-// written before their request. Listers use three of its methods.
+// A live is the Indexer of an informer without a cache. It reads the storage each time, so that plugins see all objects
+// that were written before their request. Listers use only three of its methods.
 type live struct {
 	cache.Indexer // nil
 	resource      *resources.Resource
 }
 
-// GetByKey returns an object by "name" or "namespace/name".
+// GetByKey returns an object by its key: "name" or "namespace/name".
 func (l *live) GetByKey(key string) (any, bool, error) {
 	namespace, name, ok := strings.Cut(key, "/")
 	if !ok {
@@ -40,7 +40,7 @@ func (l *live) GetByKey(key string) (any, bool, error) {
 // List returns all objects.
 func (l *live) List() []any { return l.in("") }
 
-// Index returns the objects in the namespace of another.
+// Index returns the objects in the namespace of the object like.
 func (l *live) Index(_ string, like any) ([]any, error) {
 	o, err := meta.Accessor(like)
 	if err != nil {
@@ -49,7 +49,8 @@ func (l *live) Index(_ string, like any) ([]any, error) {
 	return l.in(o.GetNamespace()), nil
 }
 
-// in returns the objects in a namespace. An Indexer has no error: without the storage it has no objects.
+// in returns the objects in a namespace. If the storage fails, it returns none, because an Indexer can't return an
+// error.
 func (l *live) in(namespace string) (out []any) {
 	list, _ := l.resource.Objects(context.Background(), namespace)
 	for _, obj := range list {
@@ -83,7 +84,7 @@ func (p *params) List(selector labels.Selector) (out []runtime.Object, err error
 	return out, err
 }
 
-// withoutKind returns an object as informers have it: a Go struct has no apiVersion and kind.
+// withoutKind returns an object in the form of informers: a Go struct without apiVersion and kind.
 func withoutKind(obj runtime.Object) runtime.Object {
 	if _, ok := obj.(runtime.Unstructured); !ok && obj != nil {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
@@ -94,7 +95,7 @@ func withoutKind(obj runtime.Object) runtime.Object {
 // paramInformer reads the params of policies.
 type paramInformer struct {
 	resource *resources.Resource
-	synced   *informer // tells that it has synced
+	synced   *informer // reports that the informer has synced
 }
 
 func (i *paramInformer) Informer() cache.SharedIndexInformer { return i.synced }

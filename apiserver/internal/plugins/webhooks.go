@@ -15,8 +15,7 @@ type webhookPlugins struct {
 	validating *validating.Plugin
 }
 
-// newWebhookPlugins makes the plugins. It takes the lock: the plugins add handlers to the
-// informers.
+// newWebhookPlugins creates the plugins. It takes the lock, because the plugins add handlers to the informers.
 func (p *Plugins) newWebhookPlugins() (*webhookPlugins, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -54,7 +53,7 @@ type webhookPlugin interface {
 	SetAuthenticationInfoResolverWrapper(webhook.AuthenticationInfoResolverWrapper)
 }
 
-// excluder is implemented by plugins that exclude resources. Those of webhooks do since 1.37.
+// excluder is implemented by plugins that exclude resources, such as the webhook plugins of Kubernetes 1.37 and later.
 type excluder interface {
 	SetExcludedAdmissionResources([]schema.GroupResource)
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/tenure-ssa/tenure/internal/expansion"
 )
 
-// Limits limit a request body.
+// Limits limit the body of a request.
 type Limits struct {
 	Bytes   int64
-	Nesting int // of lists and maps
+	Nesting int // maximum depth of lists and maps
 }
 
-// Body reads the body of a request that is decoded into a target.
+// Body reads the body of a request. target is the type into which the body will be decoded.
 func Body(r *http.Request, limits Limits, target Target) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
@@ -46,13 +46,13 @@ func Body(r *http.Request, limits Limits, target Target) ([]byte, error) {
 	return data, limits.check(strings.ToLower(strings.TrimSpace(contentType)), data, target)
 }
 
-// check returns an error if a body is nested too deep or becomes too much memory. Decoding, conversion, comparison and
-// encoding are recursive, and not all of them have a limit.
+// check returns an error if a body is nested too deep or would take too much memory. Nesting is limited because
+// decoding, conversion, comparison and encoding are recursive, and not all of them have their own limit.
 func (l Limits) check(mediaType string, data []byte, target Target) error {
 	if mediaType == runtime.ContentTypeProtobuf {
 		return target.checkProto(data, l.Nesting)
 	}
-	// An applied configuration that is JSON is decoded as such.
+	// An applied configuration in JSON is decoded as JSON.
 	if strings.HasSuffix(mediaType, "yaml") && !(strings.HasSuffix(mediaType, "patch+yaml") && json.Valid(data)) {
 		var err error
 		if data, err = l.CheckYAML(data); err != nil {
@@ -67,15 +67,15 @@ func (l Limits) check(mediaType string, data []byte, target Target) error {
 const tooDeep = "the body of the request is nested too deep: expected at most %d levels"
 
 // minIndicators is how many indicators any YAML may have. A body may have one more for each bytesPerIndicator of its
-// bytes: a parser takes up to 400 bytes for what an indicator begins. Objects in block style have about one in 12
-// bytes, and what is denser can be sent as JSON.
+// bytes: a parser takes up to 400 bytes for the value that an indicator begins. Objects in block style have one
+// indicator in about 12 bytes. Clients can send denser objects as JSON.
 const (
 	minIndicators     = 64 << 10
 	bytesPerIndicator = 4
 )
 
-// CheckYAML returns the outline of YAML, see package expansion, or an error if parsing it takes too much memory, or
-// what its aliases become.
+// CheckYAML returns the outline of YAML; see package expansion. It returns an error if the YAML would take too much
+// memory when it is parsed, or when its aliases are expanded.
 func (l Limits) CheckYAML(data []byte) ([]byte, error) {
 	if limit := minIndicators + len(data)/bytesPerIndicator; indicators(data) > limit {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
@@ -92,13 +92,13 @@ func (l Limits) CheckYAML(data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// indicators returns how many bytes in YAML may begin a value. A value is at most two nodes of a parser.
+// indicators returns how many bytes in YAML may begin a value. A parser makes at most two nodes of a value.
 func indicators(data []byte) (n int) {
 	for i, c := range data {
 		switch c {
 		case ',', '[', '{':
 			n++
-		case '-', ':', '?': // before a blank or a line break; some are not ASCII
+		case '-', ':', '?': // if followed by a blank or a line break, which may be non-ASCII
 			if i+1 == len(data) || data[i+1] <= ' ' || data[i+1] >= utf8.RuneSelf {
 				n++
 			}
@@ -107,8 +107,8 @@ func indicators(data []byte) (n int) {
 	return n
 }
 
-// nesting returns how deep JSON is nested, and the size of all its lists and maps with what is in them. For invalid
-// JSON it may return anything.
+// nesting returns the maximum depth of lists and maps in JSON, and the sum of the sizes of all lists and maps, nested
+// ones included. For invalid JSON the results are undefined.
 func nesting(data []byte) (deepest, size int) {
 	depth, inText := 0, false
 	for i := 0; i < len(data); i++ {
@@ -129,7 +129,7 @@ func nesting(data []byte) (deepest, size int) {
 	return deepest, size
 }
 
-// NestedSize returns the size of all lists and maps in JSON, with what is in them.
+// NestedSize returns the sum of the sizes of all lists and maps in JSON, nested ones included.
 func NestedSize(data []byte) int {
 	_, size := nesting(data)
 	return size
@@ -138,8 +138,8 @@ func NestedSize(data []byte) int {
 // envelope is the prefix of Kubernetes' protobuf encoding.
 var envelope = []byte("k8s\x00")
 
-// varint reads a varint of at most ten bytes and returns the rest, which is empty if it is
-// invalid.
+// varint reads a varint of at most ten bytes, and returns the rest of the data. For an invalid varint the rest is
+// empty.
 func varint(data []byte) (uint64, []byte) {
 	var v uint64
 	for i := range min(10, len(data)) {

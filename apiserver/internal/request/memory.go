@@ -17,28 +17,30 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 )
 
-// A body is decoded only if the Go structs that it becomes take at most minMemory, and memoryPerByte for each of its
-// bytes (spec rule 12.9). An empty container is 2 bytes in protobuf, 3 in a list in JSON, and a struct of 600: objects
-// that people and controllers write have far more text in each struct. The dense ones are definitions, with 35 bytes of
-// structs for each byte. Maps and lists of any, which custom resources become, need no limit: they take about as much.
+// A body is decoded only if the resulting Go structs take at most minMemory, plus memoryPerByte for each of its bytes
+// (spec rule 12.9). An empty container takes 2 bytes in protobuf or 3 bytes in a JSON list, but 600 bytes as a struct.
+// Objects of people and controllers have far more text for each struct; definitions are the densest, with 35 bytes of
+// structs for each byte. Custom resources become maps and lists of any, which need no limit, because they take about as
+// much as the densest objects.
 const (
 	minMemory     = 4 << 20
 	memoryPerByte = 40
-	// maxValue is what a value takes at most: no struct has 2 KiB, and a list has twice the size of its items.
+	// maxValue is the most memory that a value takes: no struct has 2 KiB, and a list may take twice the size of its
+	// items.
 	maxValue = 4 << 10
 )
 
-// mapEntry is what an entry of a map takes besides its value.
+// mapEntry is the memory of a map entry without its value.
 const mapEntry = 64
 
-// A Target returns the type that a body is decoded into if it names a kind, which may have empty fields. The type is
-// nil for a body that becomes no Go struct.
+// A Target returns the type into which a body is decoded, given the kind that the body names, whose fields may be
+// empty. The type is nil if the body is not decoded into a Go struct.
 type Target func(named schema.GroupVersionKind) reflect.Type
 
-// As is the Target for a type, whatever a body names.
+// As is the Target that always returns the type t.
 func As(t reflect.Type) Target { return func(schema.GroupVersionKind) reflect.Type { return t } }
 
-// Kinds is the Target for the kinds of a creater. kind is the kind of a body that names none.
+// Kinds is the Target for the kinds of a creater. kind completes the kind that a body names.
 func Kinds(creater runtime.ObjectCreater, kind schema.GroupVersionKind) Target {
 	return func(named schema.GroupVersionKind) reflect.Type {
 		if named.Version == "" {
@@ -46,19 +48,19 @@ func Kinds(creater runtime.ObjectCreater, kind schema.GroupVersionKind) Target {
 		}
 		named.Kind = cmp.Or(named.Kind, kind.Kind)
 		obj, err := creater.New(named)
-		if _, ok := obj.(runtime.Unstructured); ok || err != nil { // the decoder rejects an unknown kind
+		if _, ok := obj.(runtime.Unstructured); ok || err != nil { // the decoder reports an unknown kind
 			return nil
 		}
 		return reflect.TypeOf(obj)
 	}
 }
 
-// CheckJSON returns an error if what JSON becomes takes too much memory.
+// CheckJSON returns an error if JSON would take too much memory when it is decoded.
 func (t Target) CheckJSON(data []byte) error {
 	w := newWeight(len(data))
 	values := bytes.Count(data, []byte(",")) + bytes.Count(data, []byte("{")) + bytes.Count(data, []byte("["))
 	if values*maxValue < w.limit {
-		return nil // most bodies
+		return nil // true for most bodies
 	}
 	var named schema.GroupVersionKind
 	if found, err := kubejson.DefaultMetaFactory.Interpret(data); err == nil {
@@ -72,11 +74,11 @@ func (t Target) CheckJSON(data []byte) error {
 	return w.err()
 }
 
-// checkProto is CheckJSON for protobuf. It also limits how deep messages are nested.
+// checkProto is CheckJSON for protobuf. It also limits the depth of nested messages.
 func (t Target) checkProto(data []byte, nesting int) error {
 	var body runtime.Unknown
 	if err := body.Unmarshal(bytes.TrimPrefix(data, envelope)); err != nil {
-		return nil // the decoder reports it
+		return nil // the decoder reports this error
 	}
 	w := newWeight(len(data))
 	if !w.proto(body.Raw, t(body.GroupVersionKind()), nesting) {
@@ -85,7 +87,7 @@ func (t Target) checkProto(data []byte, nesting int) error {
 	return w.err()
 }
 
-// weight is how much memory may still be taken.
+// weight counts the memory that values take: left is what remains of limit.
 type weight struct{ left, limit int }
 
 func newWeight(size int) *weight {
@@ -101,7 +103,8 @@ func (w *weight) err() error {
 		"the body of the request would take more than %d bytes of memory", w.limit))
 }
 
-// pointee adds what a pointer points to, and returns its type. It returns other types as they are.
+// pointee subtracts the memory of the value to which a pointer points, and returns its type. It returns other types
+// unchanged.
 func (w *weight) pointee(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -110,7 +113,7 @@ func (w *weight) pointee(t reflect.Type) reflect.Type {
 	return t
 }
 
-// item adds an item of a list or an entry of a map, and returns its type. While a list grows, it takes up to twice the
+// item subtracts the memory of a list item or a map entry, and returns its type. A growing list takes up to twice the
 // size of its items.
 func (w *weight) item(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Map {
@@ -123,8 +126,8 @@ func (w *weight) item(t reflect.Type) reflect.Type {
 
 // fields are the types of the fields of a struct.
 type fields struct {
-	byName   map[string]reflect.Type // in JSON
-	byNumber map[uint64]reflect.Type // in protobuf
+	byName   map[string]reflect.Type // by name in JSON
+	byNumber map[uint64]reflect.Type // by number in protobuf
 }
 
 var known sync.Map // reflect.Type to fields
@@ -152,8 +155,8 @@ func fieldsOf(t reflect.Type) fields {
 	return out
 }
 
-// json adds the next value of a decoder, which becomes a type, or no Go type if that is nil. It returns false if there
-// is none.
+// json subtracts the memory of the next value of a decoder. t is the type into which the value is decoded, or nil if
+// that is not a Go type. It returns false if there is no valid value.
 func (w *weight) json(d *json.Decoder, t reflect.Type) bool {
 	token, err := d.Token()
 	first, ok := token.(json.Delim)
@@ -186,8 +189,8 @@ func (w *weight) json(d *json.Decoder, t reflect.Type) bool {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// decoded returns the type that has the members or items of a value. It is another one if the type decodes itself, such
-// as JSONSchemaPropsOrArray: then it is a field's type.
+// decoded returns the type that the members or items of a value are decoded into. A type that decodes itself, such as
+// JSONSchemaPropsOrArray, decodes into one of its fields, so decoded returns the type of that field.
 func (w *weight) decoded(t reflect.Type, first json.Delim) reflect.Type {
 	if t = w.pointee(t); t == nil || !reflect.PointerTo(t).Implements(unmarshaler) {
 		return t
@@ -203,10 +206,10 @@ func (w *weight) decoded(t reflect.Type, first json.Delim) reflect.Type {
 	return nil
 }
 
-// proto adds the values of a protobuf message that becomes a type, and reports whether messages are nested no deeper
-// than some levels. What has no type may be a message as well: texts that happen to parse as one go a few levels deep
-// at most. It accepts everything that the decoders of k8s.io/api accept, such as varints that are not canonical and
-// groups without an end, and reads each byte once.
+// proto subtracts the memory of the values in a protobuf message that is decoded into type t, and reports whether
+// messages are nested no deeper than levels. Values without a type may be messages too: a text that happens to parse as
+// a message is nested only a few levels deep. Like the decoders of k8s.io/api, proto accepts non-canonical varints and
+// groups without an end. It reads each byte once.
 func (w *weight) proto(data []byte, t reflect.Type, levels int) bool {
 	var numbers map[uint64]reflect.Type
 	if t = w.pointee(t); t != nil && t.Kind() != reflect.Struct {
@@ -234,7 +237,8 @@ func (w *weight) proto(data []byte, t reflect.Type, levels int) bool {
 	})
 }
 
-// eachField calls do for each field of a protobuf message with a value of several bytes. It returns false once do does.
+// eachField calls do for each length-delimited field of a protobuf message. If do returns false, it stops and returns
+// false.
 func eachField(data []byte, do func(number uint64, value []byte) bool) bool {
 	for len(data) > 0 {
 		var tag, length uint64

@@ -14,10 +14,10 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
-// An Endpoint serves a resource or a subresource: kube-apiserver's storage and request scope, and Tenure's field
-// manager in the place of the scope's.
+// An Endpoint serves a resource or a subresource. It has kube-apiserver's storage and request scope, and uses Tenure's
+// field manager instead of the scope's.
 type Endpoint struct {
-	// Storage implements the interfaces of registry/rest for its verbs.
+	// Storage implements the interfaces of registry/rest that the endpoint's verbs need.
 	Storage Storage
 	Scope   *handlers.RequestScope
 	Fields  *apimachinery.FieldManager
@@ -25,13 +25,13 @@ type Endpoint struct {
 	Custom bool
 }
 
-// Storage is what all storages of registry/rest have.
+// Storage has the methods of all storages of registry/rest.
 type Storage interface {
 	New() runtime.Object
 }
 
-// NewEndpoint returns the endpoint of a scope, whose field manager uses types and clock. Of custom resources the hub is
-// the group and version of the scope.
+// NewEndpoint returns the endpoint of a scope. The endpoint's field manager uses types and clock. For custom resources,
+// the hub version is the group version of the scope.
 func NewEndpoint(
 	storage Storage, scope *handlers.RequestScope, types fieldmanager.Types, clock func() time.Time, custom bool,
 ) (*Endpoint, error) {

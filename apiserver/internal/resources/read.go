@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// The server itself reads like a client that may do everything.
+// The server itself reads like a client with all permissions.
 
 // Get returns an object at the version of the resource.
 func (r *Resource) Get(ctx context.Context, namespace, name string) (runtime.Object, error) {
@@ -31,16 +31,17 @@ func (r *Resource) Get(ctx context.Context, namespace, name string) (runtime.Obj
 	return e.Scope.Convertor.ConvertToVersion(obj, r.GroupVersion())
 }
 
-// Objects returns the objects in a namespace, or in all if it is empty, at the version of the resource.
+// Objects returns the objects in a namespace, or in all namespaces if it is empty, at the version of the resource.
 func (r *Resource) Objects(ctx context.Context, namespace string) (out []runtime.Object, err error) {
 	err = r.EachObject(ctx, namespace, func(obj runtime.Object) { out = append(out, obj) })
 	return out, err
 }
 
-// pageSize is how many objects EachObject reads at a time: objects of some kinds are large.
+// pageSize is how many objects EachObject reads at a time. It is small because objects of some kinds are large.
 const pageSize = 50
 
-// EachObject calls f for the objects in a namespace, or in all if it is empty, at the version of the resource.
+// EachObject calls f for each object in a namespace, or in all namespaces if it is empty, at the version of the
+// resource.
 func (r *Resource) EachObject(ctx context.Context, namespace string, f func(runtime.Object)) error {
 	e, err := r.Endpoint("")
 	if err != nil {
@@ -72,7 +73,7 @@ func (r *Resource) EachObject(ctx context.Context, namespace string, f func(runt
 	}
 }
 
-// Watch watches the objects in all namespaces, from now on. They are at the hub version.
+// Watch watches the objects in all namespaces, from the current revision on. The objects are at the hub version.
 func (r *Resource) Watch(ctx context.Context) (watch.Interface, error) {
 	e, err := r.Endpoint("")
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package resources describes the API resources that a server serves: their groups,
 // versions, names, verbs and subresources, and the [Endpoint] of each.
 //
-// A [Table] is an immutable snapshot of all resources. [Current] holds the latest table;
-// it is replaced when a CustomResourceDefinition changes. A request loads the table once,
-// at its start, so that it sees the same resources until it ends.
+// A [Table] is an immutable snapshot of all resources. [Current] holds the latest table, which is replaced when a
+// CustomResourceDefinition changes. A request loads the table once, at its start, so that it sees the same resources
+// until it ends.
 package resources
 
 import (
@@ -40,15 +40,15 @@ type Resource struct {
 	Custom bool `json:"-"`
 	// Deprecated is the warning for clients of a deprecated version; empty for others.
 	Deprecated string `json:"-"`
-	// Open opens the endpoints of the resource (under "") and its subresources. The first request that needs them calls
-	// it, and after an error the next one.
+	// Open opens the endpoints of the resource (under "") and of its subresources. The first request that needs them calls
+	// it. If it returns an error, the next request calls it again.
 	Open func() (map[string]*Endpoint, error) `json:"-"`
 	// Ended ends when a custom resource is no longer served as it was, which ends its watches. It is nil for others.
 	Ended context.Context `json:"-"`
 	// Terminating is true while the definition is being deleted: creates are forbidden.
 	Terminating bool `json:"-"`
 
-	// Definition reads the CustomResourceDefinition of a custom resource. What it returns may be newer than the resource.
+	// Definition reads the CustomResourceDefinition of a custom resource. The definition may be newer than the resource.
 	Definition func() (*apiextensionsv1.CustomResourceDefinition, error) `json:"-"`
 
 	routing sync.Once
@@ -60,7 +60,7 @@ type Resource struct {
 // A Subresource is a subresource such as status or scale.
 type Subresource struct {
 	Name  string                  `json:"name"`
-	Kind  schema.GroupVersionKind `json:"kind"` // of the bodies; default group and version: the resource's
+	Kind  schema.GroupVersionKind `json:"kind"` // kind of the bodies; its group and version default to the resource's
 	Verbs []string                `json:"verbs"`
 }
 
@@ -107,8 +107,7 @@ func (r *Resource) KindOf(subresource string) schema.GroupVersionKind {
 	return r.GVK()
 }
 
-// Allows reports whether the resource supports a verb; if subresource is not empty,
-// whether the subresource does.
+// Allows reports whether the resource or, if subresource is not empty, the subresource supports a verb.
 func (r *Resource) Allows(verb, subresource string) bool {
 	if subresource == "" {
 		return slices.Contains(r.Verbs, verb)
@@ -117,8 +116,9 @@ func (r *Resource) Allows(verb, subresource string) bool {
 	return ok && slices.Contains(s.Verbs, verb)
 }
 
-// Endpoint returns the endpoint of the resource or, if subresource is not empty, of the subresource; nil if there is
-// none. The first call opens the storage, which may be slow: it compiles the schema of a custom resource.
+// Endpoint returns the endpoint of the resource or, if subresource is not empty, of the subresource. It returns nil if
+// the subresource does not exist. The first call opens the storage, which may be slow, because it compiles the schema
+// of a custom resource.
 func (r *Resource) Endpoint(subresource string) (*Endpoint, error) {
 	if r.opened.Load() == nil {
 		r.opening.Lock()

@@ -10,24 +10,24 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// A Route is what a server does at the paths of one form, such as /api/v1/namespaces/NAMESPACE/pods/NAME/log.
+// A Route handles requests to paths of one form, such as /api/v1/namespaces/NAMESPACE/pods/NAME/log.
 //
 // The resource, subresource, namespace and name of a request always equal its RequestInfo, which is authorized: a path
-// has a route only if its RequestInfo was read from a path of this form. So a storage is called with what was
-// authorized. The exceptions are kube-apiserver's:
+// has a route only if its RequestInfo was read from a path of this form. So a request to the storage is always the
+// request that was authorized. The exceptions are kube-apiserver's:
 //
-//   - a Namespace is its own namespace: its RequestInfo has the name as both;
+//   - a Namespace is its own namespace: its RequestInfo has the Namespace's name as namespace and as name;
 //   - the body of a create names the object, unless the path does;
 //   - the body of a Binding names the Pod; the name of an eviction, a binding or a token is the name of its parent.
 type Route struct {
 	*Resource
 	Subresource string
 
-	// verbs are the verbs by method; for a custom resource, by the verb of the RequestInfo, which is the same one.
+	// verbs are the verbs of a built-in resource by method, and of a custom resource by the verb of the RequestInfo.
 	verbs map[string]string
 }
 
-// Verb returns the verb of a request, which is empty if the route does not have the method, and for no route.
+// Verb returns the verb of a request. It is empty if the route does not have the method, or if r is nil.
 func (r *Route) Verb(method string, info *apirequest.RequestInfo) string {
 	switch {
 	case r == nil:
@@ -43,7 +43,7 @@ func (r *Route) Verb(method string, info *apirequest.RequestInfo) string {
 //	[watch/ | proxy/] [namespaces/NAMESPACE/] resource [/NAME [/subresource [/MORE]]]
 type form struct {
 	prefix      string // "watch", "proxy" or empty
-	isIn        bool   // whether the path has the prefix of a namespace
+	isIn        bool   // whether the path names a namespace
 	resource    string
 	isNamed     bool
 	subresource string
@@ -59,7 +59,7 @@ func formOf(info *apirequest.RequestInfo, isCustom bool) form {
 	}
 	segments := strings.Split(strings.Trim(info.Path, "/"), "/")[2:]
 	if info.APIPrefix != "api" {
-		segments = segments[1:] // the group
+		segments = segments[1:] // skip the group
 	}
 	if segments[0] == "watch" || segments[0] == "proxy" {
 		f.prefix, segments = segments[0], segments[1:]
@@ -71,7 +71,7 @@ func formOf(info *apirequest.RequestInfo, isCustom bool) form {
 	return f
 }
 
-// Methods of a collection, an object and a subresource, with the verbs that a resource must have for them.
+// Methods of a collection, an object and a subresource. Each maps to the verb that the resource must support.
 var (
 	collectionVerbs = map[string]string{
 		http.MethodGet: "list", http.MethodPost: "create", http.MethodDelete: "deletecollection",
@@ -85,7 +85,7 @@ var (
 	}
 )
 
-// proxied is the name of subresources that have all methods, also at any path below them.
+// proxied is the name of subresources that support all methods, also at any path below them.
 const proxied = "proxy"
 
 // newRoutes returns the routes of a resource.
@@ -127,8 +127,9 @@ func (r *Resource) newRoutes() map[form]*Route {
 	return out
 }
 
-// addCustom adds the routes of a custom resource, as kube-apiserver's handler of them decides: it knows the verb of a
-// RequestInfo and not the method, so a watch may have any. An update without a name has a route, and its own error.
+// addCustom adds the routes of a custom resource. Like kube-apiserver's handler, they depend on the verb of the
+// RequestInfo and not on the method, so a watch may have any method. An update without a name has a route, because its
+// error is a different one.
 func (r *Resource) addCustom(add func(f form, verbs map[string]string)) {
 	allow := func(verbs ...string) map[string]string {
 		out := map[string]string{}
@@ -143,13 +144,13 @@ func (r *Resource) addCustom(add func(f form, verbs map[string]string)) {
 		add(form{isIn: r.Namespaced, isNamed: true, subresource: s.Name}, allow(s.Verbs...))
 	}
 	add(form{prefix: "watch", isIn: r.Namespaced}, allow("watch"))
-	if r.Namespaced { // across namespaces
+	if r.Namespaced { // paths for all namespaces
 		add(form{}, allow("list", "watch"))
 		add(form{prefix: "watch"}, allow("watch"))
 	}
 }
 
-// Route returns the route of a request, and the resource that its path names; each is nil if there is none.
+// Route returns the route of a request, and the resource that its path names. Each is nil if it does not exist.
 func (t *Table) Route(info *apirequest.RequestInfo) (*Route, *Resource) {
 	r := t.Resource(schema.GroupVersionResource{
 		Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,

@@ -14,10 +14,10 @@ import (
 // default limit on the size of a request.
 const MaxObject = 3 << 19
 
-// A TooLargeError reports an object that is too large. Clients get it as a 413.
+// A TooLargeError reports an object that is too large. Clients get a 413.
 type TooLargeError struct {
 	Path  string // the smallest field that takes more than half of the size; empty if none does
-	What  string // what was measured
+	What  string // what was measured, for the message
 	Size  int64  // in bytes; 0 if counting stopped at Limit
 	Limit int64  // in bytes
 }
@@ -43,8 +43,7 @@ func (e *TooLargeError) Status() metav1.Status {
 	}
 }
 
-// CheckSize returns a *TooLargeError if a stored object is larger than limit bytes. data is
-// its JSON.
+// CheckSize returns a *TooLargeError if a stored object is larger than limit bytes. data is the object's JSON.
 func CheckSize(data []byte, limit int64) error {
 	if int64(len(data)) <= limit {
 		return nil
@@ -57,8 +56,8 @@ func CheckSize(data []byte, limit int64) error {
 	return err
 }
 
-// Size returns a lower bound of the size of a value's JSON, in bytes: a number has one byte in it. It stops counting
-// soon after limit.
+// Size returns a lower bound for the size of a value's JSON, in bytes: it adds one byte for each number. It stops soon
+// after limit.
 func Size(v any, limit int64) int64 {
 	size := int64(1)
 	switch t := v.(type) {
@@ -122,7 +121,7 @@ func heaviest(v any) string {
 // maxName is the number of bytes of a field's name that an error path shows.
 const maxName = 100
 
-// Child returns the path of a field. It shortens long names: they are the client's.
+// Child returns the path of a field. It shortens a long name, because names may come from clients.
 func Child(path *field.Path, name string) *field.Path {
 	if len(name) > maxName {
 		name = strings.ToValidUTF8(name[:maxName], "") + "…"

@@ -106,7 +106,7 @@ func (c *Current) Table() *Table { return c.table.Load() }
 // Replace makes t the current table.
 func (c *Current) Replace(t *Table) { c.table.Store(t) }
 
-// EquivalentResourcesFor returns the versions of a resource, and of others that are stored with it.
+// EquivalentResourcesFor returns the versions of a resource, and of other resources with the same storage prefix.
 func (c *Current) EquivalentResourcesFor(resource schema.GroupVersionResource, subresource string) (
 	out []schema.GroupVersionResource) {
 	r := c.Table().Resource(resource)
@@ -125,7 +125,7 @@ func (c *Current) EquivalentResourcesFor(resource schema.GroupVersionResource, s
 	return out
 }
 
-// KindFor returns the kind of a resource or subresource; it is empty if there is none.
+// KindFor returns the kind of a resource or subresource, or the empty kind if it does not exist.
 func (c *Current) KindFor(resource schema.GroupVersionResource, subresource string) schema.GroupVersionKind {
 	r := c.Table().Resource(resource)
 	if r == nil {

@@ -18,8 +18,8 @@ import (
 
 // The server itself writes without admission: a webhook that is down must not stop the server's own controllers.
 
-// Modify updates an existing object as a field manager, through a subresource. change gets a copy of the live object,
-// at the version of the resource, and is called again after a conflict.
+// Modify updates an existing object through a subresource, as a field manager. change gets a copy of the live object at
+// the version of the resource. After a conflict, change is called again.
 func (r *Resource) Modify(
 	ctx context.Context, namespace, name, subresource, manager string, change func(runtime.Object) error,
 ) (runtime.Object, error) {
@@ -40,8 +40,8 @@ func (r *Resource) Modify(
 	})
 }
 
-// Apply applies an intent to an existing object, with force. If the intent has the resourceVersion of an older version
-// of the object, the error is a conflict.
+// Apply applies an intent to an existing object, with force. If the intent has an outdated resourceVersion, Apply
+// returns a conflict.
 func (r *Resource) Apply(
 	ctx context.Context, intent *unstructured.Unstructured, manager string,
 ) (runtime.Object, error) {
@@ -51,7 +51,7 @@ func (r *Resource) Apply(
 		})
 }
 
-// update stores what change returns for the live object, both at the hub version.
+// update stores the object that change returns for the live object. change works at the hub version.
 func (r *Resource) update(
 	ctx context.Context, namespace, name, subresource string,
 	change func(e *Endpoint, live runtime.Object) (runtime.Object, error),
@@ -73,13 +73,13 @@ func (r *Resource) update(
 	return e.Scope.Convertor.ConvertToVersion(obj, r.GroupVersion())
 }
 
-// self is the user of the server's own requests, as of kube-apiserver's.
+// self is the user of the server's own requests, the same as in kube-apiserver.
 var self = &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
 
 type ownKey struct{}
 
-// Own returns the context of a write by a controller of the server: the server is its user, and no controller of the
-// server is told of it.
+// Own returns the context for a write by a controller of the server. Its user is the server, and the write does not
+// trigger the server's controllers.
 func Own(ctx context.Context) context.Context {
 	return context.WithValue(apirequest.WithUser(ctx, self), ownKey{}, true)
 }
@@ -102,9 +102,9 @@ func (r *Resource) Context(ctx context.Context, verb, namespace string) context.
 // ErrStays reports objects that are not removed yet because they have finalizers.
 var ErrStays = errors.New("objects wait for their finalizers")
 
-// RemoveAll deletes the objects in a namespace, or all if it is empty, with grace period 0: there is no kubelet that
-// ends it. validate, if not nil, is called for each. If objects have finalizers the error is ErrStays, joined with
-// others.
+// RemoveAll deletes the objects in a namespace, or in all namespaces if it is empty. The grace period is 0, because no
+// kubelet would end it. If validate is not nil, RemoveAll calls it for each object. If objects with finalizers remain,
+// the error contains ErrStays.
 func (r *Resource) RemoveAll(ctx context.Context, namespace string, validate rest.ValidateObjectFunc) error {
 	e, err := r.Endpoint("")
 	if err != nil {

@@ -27,7 +27,8 @@ var Codecs = sync.OnceValue(func() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme)
 })
 
-// Error responds with an error as a Status object, in the representation that the client accepts, or else in JSON.
+// Error responds with an error as a Status object, in a media type that the client accepts, or in JSON if there is
+// none.
 func Error(w http.ResponseWriter, r *http.Request, err error) {
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {
@@ -61,11 +62,11 @@ func generic(code int, reason metav1.StatusReason, message string) error {
 	}}
 }
 
-// builtinTypes are the media types of the responses of built-in resources, as a 406 lists them.
+// builtinTypes are the media types of responses for built-in resources, as a 406 lists them.
 var builtinTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
 
-// CheckAccept returns a 406 if a client accepts no media type of a built-in resource, whatever it wants it to be
-// converted to. The log of a Pod is text, too.
+// CheckAccept returns a 406 if a client accepts no media type of built-in resources, even if it asks for a conversion,
+// for example to a Table. For the log of a Pod, text is accepted too.
 func CheckAccept(r *http.Request, isLog bool) error {
 	header := r.Header.Get("Accept")
 	if header == "" {
@@ -86,12 +87,10 @@ func CheckAccept(r *http.Request, isLog bool) error {
 		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(known, ", "))
 }
 
-// gzipFrom is the minimum size of responses that are compressed. Compressing smaller ones
-// costs more than it saves.
+// gzipFrom is the minimum size of compressed responses: compressing smaller responses costs more than it saves.
 const gzipFrom = 128 << 10
 
-// Bytes writes an encoded response of status 200. It compresses it if it is large enough and the client
-// accepts gzip.
+// Bytes writes an encoded response with status 200. It compresses a large response if the client accepts gzip.
 func Bytes(w http.ResponseWriter, r *http.Request, contentType string, data []byte) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
@@ -102,7 +101,7 @@ func Bytes(w http.ResponseWriter, r *http.Request, contentType string, data []by
 		if err != nil {
 			return
 		}
-		// An error means that the connection is broken: nobody can be informed.
+		// An error means that the connection is broken, so it can't be reported to the client.
 		_, _ = z.Write(data)
 		_ = z.Close()
 		return

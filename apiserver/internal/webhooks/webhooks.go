@@ -1,6 +1,6 @@
-// Package webhooks has what conversion webhooks and admission webhooks share: limits of their
-// clients, and the URLs of the Services that their configurations name. It calls no webhook:
-// packages plugins (webhooks.go) and custom (convert.go) have kube-apiserver's code call them.
+// Package webhooks has what conversion webhooks and admission webhooks share: limits of their clients, and the URLs of
+// the Services that their configurations name. It calls no webhooks: kube-apiserver's code does, through packages
+// plugins (webhooks.go) and custom (convert.go).
 package webhooks
 
 import (
@@ -22,11 +22,11 @@ import (
 
 // Limits limit calls of webhooks.
 type Limits struct {
-	Timeout  time.Duration // of a call; a configuration may have a shorter one
-	Response int64         // in bytes
+	Timeout  time.Duration // maximum duration of a call; a configuration may set a shorter timeout
+	Response int64         // maximum size of a response, in bytes
 }
 
-// Wrap limits the clients of a resolver.
+// Wrap limits the clients that a resolver returns.
 func (l Limits) Wrap(next webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 	return &webhook.AuthenticationInfoResolverDelegator{
 		ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
@@ -71,8 +71,8 @@ type Services struct {
 	Tables  *resources.Current
 }
 
-// ResolveEndpoint calls the host's resolver. Without one, only Services of type ExternalName have
-// a URL, because there is no cluster network to the Pods of others.
+// ResolveEndpoint calls the host's resolver. Without a resolver, only Services of type ExternalName have a URL, because
+// no cluster network leads to the Pods of other Services.
 func (s Services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	if s.Resolve != nil {
 		return s.Resolve(namespace, name, port)

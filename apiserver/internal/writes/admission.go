@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// attributes returns what admission sees of a write.
+// attributes returns the attributes of a write for admission.
 func (c *call) attributes(
 	obj, old runtime.Object, name string, operation admission.Operation, options runtime.Object, dryRun []string,
 ) admission.Attributes {
@@ -20,7 +20,7 @@ func (c *call) attributes(
 		options, len(dryRun) > 0, c.user)
 }
 
-// mutate calls mutating admission: plugins, hooks, policies and webhooks, by Admit of plugins.Chain.
+// mutate calls mutating admission through plugins.Chain.Admit: plugins, hooks, policies and webhooks.
 func (c *call) mutate(ctx context.Context, a admission.Attributes) error {
 	m, ok := c.admit.(admission.MutationInterface)
 	if !ok || !m.Handles(a.GetOperation()) {
@@ -29,8 +29,8 @@ func (c *call) mutate(ctx context.Context, a admission.Attributes) error {
 	return m.Admit(ctx, a, c.Scope)
 }
 
-// authorized returns a validation that first authorizes a create, for an update or an apply of an object that does not
-// exist.
+// authorized wraps the validation of a new object: it first authorizes a create, because an update or an apply may
+// create the object.
 func (c *call) authorized(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		s := c.Scope

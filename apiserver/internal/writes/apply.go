@@ -19,7 +19,7 @@ import (
 // An intent is the applied configuration of an apply.
 type intent struct {
 	*unstructured.Unstructured
-	duplicates error // the fields that the body has twice
+	duplicates error // error about duplicate fields in the body
 }
 
 // apply merges the applied configuration into live.
@@ -56,7 +56,7 @@ func (p *patcher) apply(ctx context.Context, live runtime.Object) (runtime.Objec
 	return obj, nil
 }
 
-// A checker is a defaulter that sets no defaults in an object for which they are too large.
+// A checker is a defaulter that sets no defaults in an object if they are too large. Check returns the error.
 type checker interface {
 	Check(obj runtime.Object) error
 }
@@ -68,11 +68,11 @@ func (p *patcher) decodeIntent() (*intent, error) {
 	if strict, err := kjson.UnmarshalStrict(p.body, &tree); err == nil && len(strict) == 0 && tree != nil {
 		wholeNumbers(tree) // most bodies are JSON, which needs no YAML parser
 	} else {
-		if _, err := p.Limits.CheckYAML(p.body); err != nil { // it may be JSON with duplicate keys
+		if _, err := p.Limits.CheckYAML(p.body); err != nil { // the body may be JSON with duplicate keys
 			return nil, err
 		}
 		tree = map[string]any{}
-		data, err := yaml.YAMLToJSON(p.body) // its decoder keeps integers as int64
+		data, err := yaml.YAMLToJSON(p.body) // YAMLToJSON keeps integers as int64
 		if err == nil {
 			err = kjson.UnmarshalCaseSensitivePreserveInts(data, &tree)
 		}
@@ -90,8 +90,8 @@ func (p *patcher) decodeIntent() (*intent, error) {
 	return out, nil
 }
 
-// wholeNumbers converts floats that are whole numbers, such as 2.0, to integers: YAML does not
-// distinguish them.
+// wholeNumbers converts floats that are whole numbers, such as 2.0, to integers, because YAML does not distinguish
+// them.
 func wholeNumbers(v any) {
 	switch t := v.(type) {
 	case map[string]any:
@@ -120,8 +120,8 @@ func whole(n float64) any {
 	return n
 }
 
-// applyError returns the API error for a failed apply. Conflicts stay as they are. An invalid applied configuration is
-// a 400, where kube-apiserver responds with 500.
+// applyError returns the API error for a failed apply. It does not change conflicts. For an invalid applied
+// configuration it returns a 400, where kube-apiserver responds with 500.
 func (p *patcher) applyError(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

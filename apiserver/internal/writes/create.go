@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// Create handles a create of an object or, of a subresource such as an eviction, of one with the name of its parent.
+// Create handles a create of an object or of a subresource, such as an eviction, which has the name of its parent.
 func (h *Handler) Create(e *resources.Endpoint, w http.ResponseWriter, r *http.Request) {
 	h.serve(e, w, r, (*call).create)
 }
@@ -37,10 +37,10 @@ func (c *call) create(ctx context.Context) (runtime.Object, error) {
 	}
 	name := c.name
 	if name == "" {
-		_, name, _ = c.Scope.Namer.ObjectName(obj) // empty for a generated one
+		_, name, _ = c.Scope.Namer.ObjectName(obj) // empty for a generated name
 	}
 	if c.Scope.Resource == namespaces {
-		c.namespace = name // a Namespace is in itself
+		c.namespace = name // a Namespace is its own namespace
 		ctx = apirequest.WithNamespace(ctx, name)
 	}
 	if o, err := meta.Accessor(obj); err == nil {
@@ -78,10 +78,10 @@ func (c *call) create(ctx context.Context) (runtime.Object, error) {
 // namespaces is the resource of Namespaces.
 var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
 
-// maxGenerated is the longest generateName that is not cut.
+// maxGenerated is the maximum length of a generateName that is not shortened.
 const maxGenerated = 63 - 5
 
-// generateName sets a generated name by the host's suffix.
+// generateName sets a generated name with the suffix of the host.
 func (c *call) generateName(obj runtime.Object) {
 	o, err := meta.Accessor(obj)
 	if err != nil || c.Suffix == nil || o.GetName() != "" || o.GetGenerateName() == "" {

@@ -56,7 +56,7 @@ func (c *call) decode(validation string, into runtime.Object) (runtime.Object, e
 	return obj, c.matchNamespace(obj)
 }
 
-// decodingError returns the 400 for a body that can't be decoded. got is the kind that it names, if it is known.
+// decodingError returns the 400 for a body that can't be decoded. got is the kind that the body names, if it is known.
 func (c *call) decodingError(err error, into runtime.Object, got *schema.GroupVersionKind, body []byte) error {
 	wanted, _, unknown := c.Scope.Typer.ObjectKinds(into)
 	var tooLarge *resources.TooLargeError
@@ -73,7 +73,7 @@ func (c *call) decodingError(err error, into runtime.Object, got *schema.GroupVe
 		wanted[0].Kind, err, summary(body)))
 }
 
-// maxSummary is how much of a body its error shows.
+// maxSummary is how many bytes of a body an error shows.
 const maxSummary = 30
 
 func summary(body []byte) string {
@@ -91,7 +91,7 @@ func summary(body []byte) string {
 	return fmt.Sprintf("%x", body)
 }
 
-// Prefixes of errors of the YAML decoder, which has several in one text.
+// Prefixes of errors of the YAML decoder, which combines several errors in one text.
 const (
 	yamlErrors       = "yaml: unmarshal errors:\n"
 	yamlToJSONErrors = "error converting YAML to JSON: " + yamlErrors
@@ -114,11 +114,11 @@ func warnStrict(ctx context.Context, errs []error) {
 	}
 }
 
-// dropDuplicateOwners removes duplicate owner references, and warns of them with a message of this format.
+// dropDuplicateOwners removes duplicate owner references, and adds a warning with the given format.
 func dropDuplicateOwners(ctx context.Context, obj runtime.Object, format string) {
 	o, err := meta.Accessor(obj)
 	if err != nil {
-		return // without metadata
+		return // an object without metadata
 	}
 	seen := map[string]bool{}
 	var kept []metav1.OwnerReference
@@ -138,7 +138,7 @@ func dropDuplicateOwners(ctx context.Context, obj runtime.Object, format string)
 	}
 }
 
-// checkName rejects an object that is not the one in the path of the request.
+// checkName rejects an object that is not the object in the path of the request.
 func (c *call) checkName(obj runtime.Object) error {
 	namespace, name, err := c.Scope.Namer.ObjectName(obj)
 	switch {

@@ -33,14 +33,14 @@ import (
 
 // Limits of patches.
 const (
-	maxOperations = 10_000 // of a JSON Patch
-	// maxPatchItems is how many items a list in a strategic merge patch may have: merging takes their number times the
-	// number of live items.
+	maxOperations = 10_000 // in a JSON Patch
+	// maxPatchItems limits the length of a list in a strategic merge patch, because a merge takes time proportional to
+	// this length times the number of live items.
 	maxPatchItems = 1_000
 )
 
-// maxCopied is how many bytes the operations "copy" of a JSON Patch may add, as in kube-apiserver. The library has one
-// variable for the process.
+// maxCopied limits how many bytes the operations "copy" of a JSON Patch may add, as in kube-apiserver. The library has
+// one variable for the whole process.
 const maxCopied = 3 << 20
 
 func init() {
@@ -54,15 +54,15 @@ func (h *Handler) Patch(e *resources.Endpoint, w http.ResponseWriter, r *http.Re
 	h.serve(e, w, r, (*call).patch)
 }
 
-// A patcher is a patch.
+// A patcher handles one patch.
 type patcher struct {
 	*call
 	patchType  types.PatchType
 	body       []byte
 	options    *metav1.PatchOptions
 	validation string
-	intent     *intent // of an apply
-	live       version // of the object that is patched
+	intent     *intent // only for an apply
+	live       version // version of the live object
 }
 
 func (c *call) patch(ctx context.Context) (runtime.Object, error) {
@@ -71,7 +71,7 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 		return nil, err
 	}
 	p := &patcher{call: c, patchType: patchType, options: &metav1.PatchOptions{}}
-	// A patch has a part of an object of the kind, whatever kind it names.
+	// A patch has the type of the endpoint's kind, even if it names another kind.
 	target := request.As(request.Kinds(c.Scope.Creater, c.Scope.Kind)(schema.GroupVersionKind{}))
 	if patchType == types.JSONPatchType {
 		target = request.As(reflect.TypeFor[[]operation]())
@@ -114,7 +114,8 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 	return update(ctx)
 }
 
-// auditedPatch returns a patch as JSON, for audit events. A patch that is no JSON, or no YAML for an apply, is a 400.
+// auditedPatch returns a patch as JSON, for audit events. It returns a 400 for a patch that is not JSON or, for an
+// apply, not YAML.
 func auditedPatch(body []byte, patchType types.PatchType) ([]byte, error) {
 	if json.Valid(body) {
 		return body, nil
@@ -133,7 +134,7 @@ func auditedPatch(body []byte, patchType types.PatchType) ([]byte, error) {
 var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType,
 	types.ApplyYAMLPatchType}
 
-// patchType returns the type of a patch, or a 415.
+// patchType returns the type of a patch, or a 415 if the media type is not supported.
 func (c *call) patchType() (types.PatchType, error) {
 	contentType, _, _ := strings.Cut(c.request.Header.Get("Content-Type"), ";")
 	var known []string
@@ -152,7 +153,7 @@ func (c *call) patchType() (types.PatchType, error) {
 	return "", negotiation.NewUnsupportedMediaTypeError(known)
 }
 
-// check rejects a patched object that is not the one in the path of the request.
+// check rejects a patched object that is not the object in the path of the request.
 func (p *patcher) check(obj, live runtime.Object) error {
 	if o, err := meta.Accessor(obj); err == nil && o.GetUID() != "" && !exists(live) {
 		return apierrors.NewConflict(p.Scope.Resource.GroupResource(), p.name, fmt.Errorf(
@@ -207,7 +208,7 @@ func (p *patcher) patchEncoded(ctx context.Context, live runtime.Object) (runtim
 	return obj, p.handleStrict(ctx, string(after), faults)
 }
 
-// patchJSON returns patched JSON, and the unknown and duplicate fields of the patch.
+// patchJSON returns the patched JSON, and errors for unknown and duplicate fields of the patch.
 func (p *patcher) patchJSON(before []byte) (after []byte, faults []error, err error) {
 	var tree any = &map[string]any{}
 	if p.patchType == types.JSONPatchType {
@@ -249,15 +250,15 @@ func (p *patcher) patchJSON(before []byte) (after []byte, faults []error, err er
 	return after, faults, nil
 }
 
-// The library keeps a copy of each value that it looks into, so that a text is copied for each level that it is nested.
-// These limit how many bytes a patch copies, besides maxCopied, by the size of the object and the patch.
+// The JSON Patch library keeps a copy of each value on a path, so it copies a text once for each level above the text.
+// Besides maxCopied, these constants limit how many bytes a patch copies, by the size of the object and the patch.
 const (
 	minUnfolded     = 16 << 20
 	unfoldedPerByte = 32
 )
 
-// checkPaths rejects operations whose paths are too long for an object and a patch of a size. Those that move or copy
-// nest values deeper.
+// checkPaths rejects operations whose paths are too long for the size of the object and the patch. Paths of moves and
+// copies are added, because these operations may nest values deeper.
 func checkPaths(patch jsonpatch.Patch, size int) error {
 	longest, nested := 0, 0
 	for _, op := range patch {
@@ -279,17 +280,17 @@ func checkUnfolded(unfolded, size int) error {
 	return nil
 }
 
-// applyOperations is patch.Apply, with an error in the place of a panic.
+// applyOperations is patch.Apply, but returns an error where patch.Apply would panic.
 func applyOperations(patch jsonpatch.Patch, before []byte) (after []byte, err error) {
 	for _, op := range patch {
 		if _, ok := op["value"]; op != nil && !ok {
 			if path, err := op.Path(); err == nil && path == "" {
-				op["value"] = nil // as null: the library has an error for a null document
+				op["value"] = nil // a missing value is null, which the library reports as an error
 			}
 		}
 	}
-	// What else it does not expect depends on what the operations before have done: null in a list that it compares, and
-	// paths into a copy of null.
+	// Other panics depend on the results of earlier operations: the library panics when it compares a list that contains
+	// null, and for a path into a copy of null.
 	defer func() {
 		if p := recover(); p != nil {
 			after, err = nil, errors.New("the JSON patch can't be applied to null")
@@ -311,13 +312,13 @@ func unprocessable(err error) error {
 		0, false)
 }
 
-// invalidPatch returns the 422 for a patch whose result is no object of the kind.
+// invalidPatch returns the 422 for a patch whose result is not an object of the kind.
 func invalidPatch(what string, err error) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "",
 		field.ErrorList{field.Invalid(field.NewPath("patch"), what, err.Error())})
 }
 
-// handleStrict handles unknown and duplicate fields as the request demands.
+// handleStrict handles unknown and duplicate fields as the field validation of the request requires.
 func (p *patcher) handleStrict(ctx context.Context, what string, faults []error) error {
 	switch {
 	case len(faults) == 0 || p.validation == metav1.FieldValidationIgnore:
@@ -377,8 +378,8 @@ func (p *patcher) patchStrategically(ctx context.Context, live runtime.Object) (
 	return s.UnsafeConvertor.ConvertToVersion(out, s.HubGroupVersion)
 }
 
-// mergeStrategically is strategicpatch.StrategicMergeMapPatch, with the errors of clients, and with an error in the
-// place of a panic, such as for null in a list.
+// mergeStrategically is strategicpatch.StrategicMergeMapPatch, but returns API errors, also where that function would
+// panic, such as for null in a list.
 func mergeStrategically(before, patch map[string]any, like runtime.Object) (after map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// randomValue returns JSON.
+// randomValue returns a random JSON value.
 func randomValue(r *rand.Rand) string {
 	values := []string{`null`, `1`, `-0`, `1e400`, `""`, `"a"`, `true`, `{}`, `[]`, `[null]`, `[1]`, `["a"]`, `{"a":null}`,
 		`{"a":1}`, `{"a":{"b":[null,{"a":1}]}}`, `[[1],[null]]`, `[{"a":null},1,"x"]`, `{"":1}`, `{"a/b":{"c~d":1}}`}
@@ -32,7 +32,7 @@ func randomPath(r *rand.Rand) string {
 	return out.String()
 }
 
-// randomPatch returns operations, of which some have members missing, null or of another type.
+// randomPatch returns random operations. Some have members that are missing, null or of a wrong type.
 func randomPatch(r *rand.Rand) string {
 	var ops []string
 	for range 1 + r.IntN(5) {
@@ -59,7 +59,7 @@ func randomPatch(r *rand.Rand) string {
 	return "[" + strings.Join(ops, ",") + "]"
 }
 
-// applyAsUpstream is what kube-apiserver does, with a recover.
+// applyAsUpstream applies a patch as kube-apiserver does, and recovers from panics.
 func applyAsUpstream(patch, before []byte) (after []byte, panicked bool, err error) {
 	defer func() {
 		if recover() != nil {
@@ -73,7 +73,7 @@ func applyAsUpstream(patch, before []byte) (after []byte, panicked bool, err err
 	return after, false, err
 }
 
-// checkPatch requires the result or the error of kube-apiserver, and an error where that panics.
+// checkPatch checks that a patch gives kube-apiserver's result or error, or an error if kube-apiserver panics.
 func checkPatch(t *testing.T, body, before []byte) (panicked bool) {
 	t.Helper()
 	want, panicked, wantErr := applyAsUpstream(body, before)
@@ -96,7 +96,7 @@ func checkPatch(t *testing.T, body, before []byte) (panicked bool) {
 
 const patched = `{"a":{"a":1,"b":[1,null,{"a":null}]},"b":null,"list":[null,"a",[null]],"a/b":{"c~d":1}}`
 
-// FuzzJSONPatch applies patches, to compare with the library as kube-apiserver calls it.
+// FuzzJSONPatch compares the results of patches with the library, as kube-apiserver calls it.
 func FuzzJSONPatch(f *testing.F) {
 	for _, body := range []string{
 		`[{"op":"replace","path":""},{"op":"add","path":"/","value":null}]`, `[{"op":"test","path":""}]`,
@@ -124,7 +124,7 @@ func TestRandomJSONPatches(t *testing.T) {
 	require.NotZero(t, panics, "patches that the library can't take")
 }
 
-// TestPatchOfWholeDocument: a value that is missing is null, of which the library has an error.
+// TestPatchOfWholeDocument checks that a missing value is treated as null, for which the library has an error.
 func TestPatchOfWholeDocument(t *testing.T) {
 	for op, want := range map[string]string{
 		"replace": "replace operation value must be object or array: %!w(<nil>)",
@@ -137,7 +137,8 @@ func TestPatchOfWholeDocument(t *testing.T) {
 	}
 }
 
-// TestPathsOfPatches: a long path into a large object would take a copy of it for each level.
+// TestPathsOfPatches checks that a long path into a large object is rejected: it would copy the object once for each
+// level.
 func TestPathsOfPatches(t *testing.T) {
 	large := `{"x":"` + strings.Repeat("x", 1<<20) + `"}`
 	for levels, refused := range map[int]bool{25: false, 900: true} {

@@ -17,10 +17,11 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// MaxUnchanged is how many applies a cache for [Handler.Unchanged] should have room for, at some 300 bytes each.
+// MaxUnchanged is the recommended size of a cache for [Handler.Unchanged], in applies. Each takes about 300 bytes.
 const MaxUnchanged = 1 << 14
 
-// A digest tells requests apart that may have different responses.
+// A digest identifies a request: requests with equal digests get equal responses, if the object and admission do not
+// change.
 type digest [sha256.Size]byte
 
 func (p *patcher) digest() digest {
@@ -30,7 +31,7 @@ func (p *patcher) digest() digest {
 	return sha256.Sum256(append([]byte(head), p.body...))
 }
 
-// version is a version of an object; it is zero if there is none.
+// version identifies a version of an object. The zero version means that no object exists.
 type version struct {
 	uid             types.UID
 	resourceVersion string
@@ -43,9 +44,9 @@ func versionOf(obj runtime.Object) version {
 	return version{}
 }
 
-// unlessUnchanged calls apply, unless the same request was applied to the same version of the object before, without a
-// change and without a warning. The response is the same then, unless admission changed: so that is called again. apply
-// sets p.live.
+// unlessUnchanged skips apply if the same request was already applied to the same version of the object, and changed
+// nothing and caused no warning. The response is then the same, unless admission has changed, so unlessUnchanged calls
+// admission again. apply sets p.live.
 func (p *patcher) unlessUnchanged(
 	ctx context.Context, options *metav1.UpdateOptions, apply func(context.Context) (runtime.Object, error),
 ) (runtime.Object, error) {
@@ -64,8 +65,8 @@ func (p *patcher) unlessUnchanged(
 	return obj, err
 }
 
-// admitUnchanged returns the live object if it has the given version and admission accepts it without a change, and nil
-// if the apply must run.
+// admitUnchanged returns the live object if it has the known version and admission accepts it unchanged. It returns nil
+// if apply must run.
 func (c *call) admitUnchanged(
 	ctx context.Context, known version, options *metav1.UpdateOptions,
 ) (runtime.Object, error) {
@@ -85,7 +86,7 @@ func (c *call) admitUnchanged(
 	return live, rest.AdmissionToValidateObjectUpdateFunc(c.admit, a, c.Scope)(ctx, obj, live)
 }
 
-// A warningObserver sends warnings on to a client.
+// A warningObserver forwards warnings to a client, and records whether there were any.
 type warningObserver struct {
 	client context.Context
 	any    atomic.Bool

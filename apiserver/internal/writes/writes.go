@@ -1,9 +1,10 @@
-// Package writes handles creates, updates and patches with Tenure as the field manager, which the handlers of
-// k8s.io/apiserver have no place for. Those handlers serve all other verbs.
+// Package writes handles creates, updates and patches with Tenure as the field manager. The handlers of
+// k8s.io/apiserver can't use another field manager, so they serve only the other verbs.
 //
-// A write does what k8s.io/apiserver's handler does, in the same order: it reads the options and the body, computes the
-// new object ([call.put], create.go, patch.go, apply.go), tracks its managed fields, calls mutating admission
-// (admission.go), and hands it to the storage, which calls the strategy, validation and validating admission.
+// A write has the same steps as in k8s.io/apiserver's handlers, in the same order. It reads the options and the body,
+// computes the new object ([call.put], create.go, patch.go, apply.go), tracks its managed fields, calls mutating
+// admission (admission.go), and passes the object to the storage. The storage calls the strategy, validation and
+// validating admission.
 package writes
 
 import (
@@ -39,10 +40,10 @@ type Handler struct {
 	// Admission is called for each write; it may implement admission.MutationInterface and ValidationInterface.
 	Admission admission.Interface
 	Limits    request.Limits
-	// Unchanged remembers applies of built-in kinds that changed nothing, see unchanged.go. It is nil if decoding the
-	// same object may give different results.
+	// Unchanged remembers no-op applies of built-in kinds; see unchanged.go. It must be nil if decoding the same object
+	// may give different results.
 	Unchanged *lru.Cache
-	// Suffix returns the suffix of generated names; nil leaves them to the storage.
+	// Suffix returns the suffix of generated names. If it is nil, the storage generates names.
 	Suffix func() string
 }
 
@@ -54,8 +55,8 @@ type call struct {
 	admit     admission.Interface
 	user      user.Info
 	namespace string
-	name      string      // empty for a create
-	created   atomic.Bool // atomic because a write may go on after its request timed out
+	name      string      // empty for a create, except of a subresource
+	created   atomic.Bool // atomic because a write may continue after its request has timed out
 }
 
 // serve calls write, and responds with the object that it returns, in the media type that the client accepts.
@@ -72,11 +73,11 @@ func (h *Handler) serve(
 	handlers.GetResource(get, &scope)(get, r)
 }
 
-// An asGet is a write in the form of a get. k8s.io/apiserver exports what a response takes, such as media types, Tables
-// and errors, only as handlers.GetResource. That calls, in this order:
+// An asGet presents a write as a get. k8s.io/apiserver exports the code that writes responses, with media types, Tables
+// and errors, only as handlers.GetResource. This function calls, in this order:
 //
 //   - Name, which does not require a name, because a create has none;
-//   - Get, which writes, and returns the object that the response has;
+//   - Get, which does the write, and returns the object for the response;
 //   - WriteHeader, which responds with 201 if the write created the object.
 type asGet struct {
 	http.ResponseWriter
@@ -132,18 +133,19 @@ func (c *call) manager(requested string) string {
 	return managedfields.ManagerFromUserAgent(c.request.UserAgent())
 }
 
-// matchNamespace sets the namespace of the request if the object has none, and rejects any other.
+// matchNamespace sets the namespace of the request in an object without a namespace, and rejects an object with
+// another.
 func (c *call) matchNamespace(obj runtime.Object) error {
 	o, err := meta.Accessor(obj)
 	if err != nil {
-		return nil // without metadata
+		return nil // an object without metadata
 	}
 	return rest.EnsureObjectNamespaceMatchesRequestNamespace(
 		rest.ExpectedNamespaceForResource(c.namespace, c.Scope.Resource), o)
 }
 
-// update asks the storage to update an object, which the steps compute from the live object. If mayCreate is set, it
-// creates an object that does not exist. The last step calls mutating admission.
+// update asks the storage to update an object. steps compute the new object from the live object; then mutating
+// admission is called. If mayCreate is true and the object does not exist, update creates it.
 func (c *call) update(
 	ctx context.Context, given runtime.Object, options *metav1.UpdateOptions, mayCreate bool, steps ...rest.TransformFunc,
 ) (runtime.Object, error) {
@@ -173,7 +175,7 @@ func (c *call) update(
 	})
 }
 
-// exists reports whether an object is a stored one.
+// exists reports whether an object is stored.
 func exists(obj runtime.Object) bool {
 	if obj == nil {
 		return false

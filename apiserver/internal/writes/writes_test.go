@@ -34,17 +34,17 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// A world is a Handler for built-in resources over a store in memory. It is their admission, too.
+// A world is a Handler for built-in resources in a memory store. It also implements their admission.
 type world struct {
 	*Handler
 	t         *testing.T
 	tables    *resources.Current
-	forbidden string // the verb that nobody may use
+	forbidden string // the verb that is denied to all users
 	mode      mode
-	seen      []string // what admission saw
+	seen      []string // operations that admission has seen
 }
 
-// A mode is what admission does.
+// A mode is the behaviour of admission.
 type mode int
 
 const (
@@ -114,7 +114,7 @@ const (
 	strategicPatch = "application/strategic-merge-patch+json"
 )
 
-// send sends a request. The body is JSON without a media type.
+// send sends a request. If mediaType is empty, the body is JSON.
 func (w *world) send(method, path, mediaType, body string) *httptest.ResponseRecorder {
 	w.t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -147,19 +147,19 @@ const (
 	pods       = "/api/v1/namespaces/default/pods"
 )
 
-// configMap returns a ConfigMap in JSON with more fields of metadata.
+// configMap returns a ConfigMap in JSON, with fields added to its metadata.
 func configMap(metadata, data string) string {
 	return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{` + metadata + `},"data":{` + data + `}}`
 }
 
-// writeRow is a request, on a world with the ConfigMap live.
+// writeRow is a request to a world in which the ConfigMap is live.
 type writeRow struct {
 	why, method, path, mediaType, body string
 	code                               int
-	says                               string // in the body or a warning
+	says                               string // contained in the body or in a warning
 }
 
-// TestCreates: a body is decoded, checked and completed as kube-apiserver does.
+// TestCreates checks that a body is decoded, checked and completed as in kube-apiserver.
 func TestCreates(t *testing.T) {
 	const owner = `{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}`
 	for _, row := range []writeRow{
@@ -210,7 +210,7 @@ func (row writeRow) check(t *testing.T) {
 	})
 }
 
-// TestUpdates: an update is of the object in the path, at its version, and never creates one.
+// TestUpdates checks that an update changes the object in the path at its resourceVersion, and never creates an object.
 func TestUpdates(t *testing.T) {
 	for _, row := range []writeRow{
 		{"the object", "", "/live", "", configMap(`"name":"live"`, `"k":"w"`), 200, `"data":{"k":"w"}`},
@@ -226,7 +226,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// TestPatches: each media type, and what is refused before and after a patch is applied.
+// TestPatches checks patches of each media type, and the errors before and after a patch is applied.
 func TestPatches(t *testing.T) {
 	longList := `{"spec":{"containers":[` + strings.Repeat(`{"name":"c"},`, maxPatchItems) + `{"name":"c"}]}}`
 	for _, row := range []writeRow{
@@ -287,7 +287,8 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// TestAuthorizationOfCreates: an apply that creates is authorized as a create, other applies are not.
+// TestAuthorizationOfCreates checks that an apply that creates an object is also authorized for create, and others are
+// not.
 func TestAuthorizationOfCreates(t *testing.T) {
 	w := newWorld(t)
 	apply := func(name, data string) *httptest.ResponseRecorder {
@@ -302,8 +303,8 @@ func TestAuthorizationOfCreates(t *testing.T) {
 	require.Contains(t, out.Body.String(), `User \"ann\" cannot create resource`)
 }
 
-// TestAdmissionOfWrites: mutating admission gets the operation that a write turns out to be, and its changes are
-// stored.
+// TestAdmissionOfWrites checks that mutating admission gets the actual operation of a write, create or update, and that
+// its changes are stored.
 func TestAdmissionOfWrites(t *testing.T) {
 	w := newWorld(t)
 	w.mode = annotates
@@ -318,7 +319,8 @@ func TestAdmissionOfWrites(t *testing.T) {
 		"it is not stored")
 }
 
-// TestWholeNumbers: YAML has one kind of numbers, so that a float without a fraction is an integer in an intent.
+// TestWholeNumbers checks that a float without a fraction is an integer in an intent, because YAML has one type of
+// numbers.
 func TestWholeNumbers(t *testing.T) {
 	for text, want := range map[string]any{
 		`{"a": 2.0, "b": [3e0, 1.5]}`: map[string]any{"a": int64(2), "b": []any{int64(3), 1.5}},
@@ -332,8 +334,8 @@ func TestWholeNumbers(t *testing.T) {
 	}
 }
 
-// TestUnchangedIsExact sends random requests to two handlers, one of which remembers the applies that changed nothing:
-// their responses are the same, whatever admission does in between.
+// TestUnchangedIsExact sends random requests to two handlers, one of which remembers no-op applies. The responses must
+// be equal, even if admission changes in between.
 func TestUnchangedIsExact(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -364,10 +366,10 @@ func TestUnchangedIsExact(t *testing.T) {
 	}
 }
 
-// generated is what a store generates.
+// generated matches values that a store generates.
 var generated = regexp.MustCompile(`"(uid|creationTimestamp)":"[^"]*",`)
 
-// randomWrite returns one of a few requests, most of which are applies, about one of two objects.
+// randomWrite returns one of a few requests for one of two objects. Most are applies.
 func randomWrite(r *rand.Rand) (method, path, kind, body string) {
 	name := []string{"a", "b"}[r.IntN(2)]
 	path = configMaps + "/" + name
@@ -381,7 +383,7 @@ func randomWrite(r *rand.Rand) (method, path, kind, body string) {
 		return http.MethodPatch, path + "?fieldManager=c", mergePatch, `{"metadata":{"annotations":null}}`
 	case 3:
 		return http.MethodPatch, path + "?fieldManager=a&dryRun=All", applyPatch, data
-	case 4, 5, 6: // a duplicate is a warning
+	case 4, 5, 6: // the duplicate field causes a warning
 		return http.MethodPatch, path + "?fieldManager=a", applyPatch, "kind: ConfigMap\napiVersion: v1\n" +
 			"metadata: {name: " + name + "}\ndata: {x: '0', x: '1'}\n"
 	}

@@ -5,10 +5,11 @@
 //	defer store.Close()
 //
 // A write is synced to disk before it is acknowledged. Concurrent writes share a sync. One process at a time can open
-// the file, or several to read it.
+// the file for writing, or several processes can open it read-only.
 //
-// The file has the objects, not the history: after it is opened, watches and continue tokens from before get 410
-// Expired, and clients list again. The keys are in memory; objects are read from the file when they are needed.
+// The file has the objects, but not their history. After the file is opened, watches from earlier revisions and earlier
+// continue tokens get 410 Expired, and clients list again. The keys are in memory; objects are read from the file when
+// they are needed.
 package bbolt
 
 import (
@@ -30,7 +31,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/internal/objects"
 )
 
-// The file is a bbolt database. In it:
+// The file is a bbolt database with this layout:
 //
 //	bucket "tenure"   "format"  "3": this layout
 //	bucket "objects"  key       8 bytes: the revision
@@ -50,11 +51,11 @@ const (
 	header = 8 + 8
 )
 
-// DefaultTimeout is the default of Options.Timeout.
+// DefaultTimeout is the default value of Options.Timeout.
 const DefaultTimeout = 5 * time.Second
 
-// ErrInUse reports a file that another process has open, ErrFormat a file with another layout, ErrReadOnly a write to
-// a store that was opened to be read.
+// ErrInUse reports a file that another process has open, ErrFormat a file with another layout, and ErrReadOnly a write
+// to a store that was opened read-only.
 var (
 	ErrInUse    = errors.New("another process has it open")
 	ErrFormat   = errors.New("it has another format")
@@ -65,16 +66,16 @@ var (
 
 // Options are the options of Open. The zero value is valid.
 type Options struct {
-	// Timeout is how long to wait for a file that another process has open; 0 means DefaultTimeout.
+	// Timeout is how long Open waits for a file that another process has open; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// ReadOnly opens the file to be read: it must exist. Writes fail with ErrReadOnly.
+	// ReadOnly opens an existing file read-only. Writes fail with ErrReadOnly.
 	ReadOnly bool
-	// MustExist makes a file that does not exist an error, fs.ErrNotExist, in place of creating it.
+	// MustExist makes Open return fs.ErrNotExist if the file does not exist. By default Open creates it.
 	MustExist bool
-	// HistoryBytes and HistoryRevisions bound the events that can be watched and the old revisions that can be
-	// listed; 0 means 64 MiB and 50,000. An event has the size of an object and the object before it.
+	// HistoryBytes and HistoryRevisions limit the events that can be watched and the old revisions that can be listed; 0
+	// means 64 MiB and 50,000. The size of an event is the size of its object and of the previous object.
 	HistoryBytes, HistoryRevisions int64
-	// CacheBytes bounds the decoded objects that are kept; 0 means 64 MiB.
+	// CacheBytes limits the size of cached decoded objects; 0 means 64 MiB.
 	CacheBytes int64
 }
 
@@ -86,7 +87,7 @@ type Store struct {
 
 var _ storage.Store = (*Store)(nil)
 
-// Open opens the store in a file. It creates the file with mode 0600 if necessary. Errors contain the file's name.
+// Open opens the store in a file. It creates the file, with mode 0600, if necessary. Errors contain the file's name.
 func Open(path string, options Options) (*Store, error) {
 	if options.Timeout <= 0 {
 		options.Timeout = DefaultTimeout
@@ -100,9 +101,9 @@ func Open(path string, options Options) (*Store, error) {
 	return &Store{objects.New(kv.New(history, f, revision, versions), options.CacheBytes), f}, nil
 }
 
-// Discard closes the store and removes its file: what is in it is lost. The file is removed before its lock is
-// released, so that no other process can have written to it; a process that waits for the lock then opens another file.
-// Where an open file can't be removed, as on Windows, it stays.
+// Discard closes the store and deletes its file with all objects. It removes the file before it releases the lock, so
+// that no other process can have written to the file; a process that waits for the lock then opens a new file. On
+// systems where an open file can't be removed, such as Windows, the file is kept.
 func (s *Store) Discard() error {
 	_ = os.Remove(s.file.path)
 	return s.Close()
@@ -114,7 +115,7 @@ type file struct {
 	db   *bolt.DB
 }
 
-// open opens the file and returns its revision and its versions, in the order of their keys.
+// open opens the file. It returns the file's revision, and its versions in the order of their keys.
 func (f *file) open(options Options) (revision int64, versions []*kv.Version, err error) {
 	isNew, err := f.openLocked(options)
 	if err != nil {
@@ -125,7 +126,7 @@ func (f *file) open(options Options) (revision int64, versions []*kv.Version, er
 			_ = f.db.Close()
 		}
 	}()
-	isEmpty := false // as after a process was killed just after it created the file
+	isEmpty := false // true if a process was killed just after it created the file
 	err = guard(func() error {
 		return f.db.View(func(tx *bolt.Tx) error {
 			first, _ := tx.Cursor().First()
@@ -153,8 +154,8 @@ func (f *file) open(options Options) (revision int64, versions []*kv.Version, er
 	return revision, versions, err
 }
 
-// syncFolder makes the creation of a file in a folder durable. Windows can't sync a folder, and makes the creation
-// durable with the file.
+// syncFolder makes the creation of a file in a folder durable. Windows can't sync a folder; there, syncing the file is
+// enough.
 func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -167,14 +168,14 @@ func syncFolder(path string) error {
 	return folder.Sync()
 }
 
-// IsShared reports whether others than its owner may open a file. It is false on Windows, where the access control list
-// of the file says that, not its mode.
+// IsShared reports whether users other than the owner may open a file. On Windows it returns false, because there the
+// file's access control list decides that, not its mode.
 func IsShared(info os.FileInfo) bool {
 	return runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
 }
 
-// openLocked opens the file and locks it. A file that another process removed meanwhile is opened, or created, again:
-// what is written to a removed file is lost.
+// openLocked opens the file and locks it. If another process removes the file in the meantime, openLocked opens or
+// creates it again, because writes to a removed file would be lost.
 func (f *file) openLocked(options Options) (isNew bool, err error) {
 	for end := time.Now().Add(options.Timeout); ; {
 		info, err := os.Stat(f.path)
@@ -192,7 +193,7 @@ func (f *file) openLocked(options Options) (isNew bool, err error) {
 			return isNew, nil
 		case err == nil:
 			err = db.Close()
-		case !isNew && errors.Is(err, fs.ErrNotExist): // it was removed after Stat
+		case !isNew && errors.Is(err, fs.ErrNotExist): // the file was removed after Stat
 			err = nil
 		}
 		if err != nil {
@@ -204,7 +205,7 @@ func (f *file) openLocked(options Options) (isNew bool, err error) {
 	}
 }
 
-// isAt reports whether an open file is the one at a path.
+// isAt reports whether an open file is the file at a path.
 func isAt(path string, opened *os.File) bool {
 	locked, err := opened.Stat()
 	if err != nil {
@@ -214,7 +215,7 @@ func isAt(path string, opened *os.File) bool {
 	return err == nil && os.SameFile(now, locked)
 }
 
-// openDB opens and locks a file. It creates the file only if it is new.
+// openDB opens and locks a file. It creates the file only if isNew is true.
 func openDB(path string, options Options, isNew bool) (db *bolt.DB, opened *os.File, err error) {
 	err = guard(func() error {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{
@@ -232,7 +233,7 @@ func openDB(path string, options Options, isNew bool) (db *bolt.DB, opened *os.F
 		return err
 	})
 	if err != nil && opened != nil {
-		_ = opened.Close() // bbolt keeps the lock if its Close fails
+		_ = opened.Close() // bbolt keeps the lock if its own Close fails
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
@@ -260,7 +261,7 @@ func create(tx *bolt.Tx) error {
 	return stored.SetSequence(kv.FirstRevision)
 }
 
-// load checks the layout of the file and returns its content.
+// load checks the layout of the file, and returns the file's revision and versions.
 func load(tx *bolt.Tx) (revision int64, versions []*kv.Version, err error) {
 	about := tx.Bucket(aboutBucket)
 	if about == nil {
@@ -342,14 +343,14 @@ func (f *file) Read(key string, revision int64) (value []byte, ok bool, err erro
 		}
 		written, _, found, err := decode(data)
 		if ok = err == nil && written == revision; ok {
-			value = append([]byte{}, found...) // the file may change after the transaction
+			value = append([]byte{}, found...) // a copy, because the file may change after the transaction
 		}
 		return err
 	})
 	return value, ok, err
 }
 
-// view reads the objects in a transaction.
+// view calls do with the objects in a transaction.
 func (f *file) view(do func(stored *bolt.Bucket) error) error {
 	err := guard(func() error {
 		return f.db.View(func(tx *bolt.Tx) error { return do(tx.Bucket(objectsBucket)) })
@@ -368,7 +369,7 @@ func (f *file) Close() error {
 	return nil
 }
 
-// guard converts a panic to an error. bbolt trusts the file that it maps into memory: a damaged file causes an index
+// guard converts panics to errors. bbolt trusts the file that it maps into memory, so a damaged file causes an index
 // out of range or a memory fault.
 func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

@@ -60,7 +60,8 @@ func get(t *testing.T, s storage.Interface, name string) *corev1.ConfigMap {
 	return out
 }
 
-// TestReopen: objects, resourceVersions and times to live survive, old revisions do not.
+// TestReopen checks that objects, resourceVersions and times to live are kept when a file is reopened, and old
+// revisions are not.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s, maps := openAt(t, path, Options{})
@@ -88,7 +89,7 @@ func TestReopen(t *testing.T) {
 	_, open := <-w.ResultChan()
 	require.False(t, open)
 
-	// The value before an update is in the file only.
+	// Only the file has the value before an update.
 	opts.ResourceVersion = ""
 	w, err = maps.Watch(t.Context(), "/configmaps", opts)
 	require.NoError(t, err)
@@ -114,7 +115,7 @@ func TestInUseAndReadOnly(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	require.NoError(t, os.Chmod(path, 0o400))
-	for range 2 { // several may read it
+	for range 2 { // several stores may read it
 		_, maps = openAt(t, path, Options{ReadOnly: true})
 		require.Equal(t, a, get(t, maps, "a"))
 		_, err = put(t.Context(), maps, "a", "2", 0)
@@ -164,7 +165,8 @@ func TestOpenWhatIsNoStore(t *testing.T) {
 	}
 }
 
-// TestNoRoom: on a full disk a write fails; what was acknowledged stays, and when there is room again, writes go on.
+// TestNoRoom checks that a write to a full disk fails and does not affect acknowledged writes, and that later writes
+// succeed when the disk has room again.
 func TestNoRoom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	f := &file{path: path}
@@ -188,7 +190,8 @@ func TestNoRoom(t *testing.T) {
 	require.Equal(t, first.Revision+1, second.Revision)
 }
 
-// TestDamaged opens files with bytes changed anywhere: the answer may be wrong, but it is an answer or an error.
+// TestDamaged opens files in which random bytes are changed. The store may return wrong objects, but it must return
+// objects or an error.
 func TestDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s, maps := openAt(t, path, Options{})
@@ -225,7 +228,8 @@ func TestDamaged(t *testing.T) {
 	require.Positive(t, failed)
 }
 
-// A store that waits for a file which its owner removes is in a file of the same path, not in the removed one.
+// TestOpenWhileDiscarded checks that a store that waits for a file that its owner removes opens a new file at the path,
+// not the removed file.
 func TestOpenWhileDiscarded(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("an open file can't be removed")
@@ -252,7 +256,7 @@ func TestOpenWhileDiscarded(t *testing.T) {
 	require.FileExists(t, path)
 }
 
-// A file that must exist is not created.
+// TestMustExist checks that Open does not create a file that must exist.
 func TestMustExist(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	_, err := Open(path, Options{MustExist: true})

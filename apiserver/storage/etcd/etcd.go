@@ -4,12 +4,12 @@
 //	...
 //	defer store.Close()
 //
-// It is k8s.io/apiserver's etcd3 storage, with one client for all resources. The etcd key of an object is the prefix of
-// the store followed by its key. resourceVersions are etcd's revisions, so other writes to the same etcd increase them
-// too. All reads are linearizable.
+// It uses k8s.io/apiserver's etcd3 storage, with one client for all resources. The etcd key of an object is the prefix
+// of the store followed by the object's key. resourceVersions are etcd's revisions, so other writes to the same etcd
+// increase them too. All reads are linearizable.
 //
-// One watch of etcd reads all writes, and the watches of clients share its events: a history of up to 64 MiB and 50,000
-// revisions, which begins with Open. Watches from before get 410 Expired, and clients list again.
+// One etcd watch reads all writes, and the watches of clients share its events: a history of up to 64 MiB and 50,000
+// revisions, which begins with Open. Watches from earlier revisions get 410 Expired, and clients list again.
 package etcd
 
 import (
@@ -47,17 +47,17 @@ var ErrUnavailable = errors.New("etcd is unavailable")
 
 // Options configure the store.
 type Options struct {
-	// Config configures the etcd client: endpoints, TLS, user. The store sets DialTimeout, keep-alives and a no-op
-	// Logger if they are not set.
+	// Config configures the etcd client: endpoints, TLS, user. If DialTimeout, the keep-alives or the Logger are not set,
+	// the store sets them; its Logger discards all messages.
 	Config clientv3.Config
 	// Prefix is the prefix of the etcd keys; "" means DefaultPrefix. Servers that share a store must have the same
 	// prefix.
 	Prefix string
-	// Timeout is how long Open and Ready wait for etcd; 0 means DefaultTimeout. Other calls wait as long as their
-	// contexts.
+	// Timeout is how long Open and Ready wait for etcd; 0 means DefaultTimeout. Other calls wait until their context ends.
 	Timeout time.Duration
-	// CompactEvery is how often the history of etcd is compacted, up to the revision of the time before; 0 means
-	// DefaultCompactEvery, a negative duration never. Several servers may do so: one at a time does.
+	// CompactEvery is the interval at which the store compacts etcd's history, each time up to the revision of the time
+	// before. 0 means DefaultCompactEvery; a negative duration disables compaction. Several servers may have this option:
+	// only one of them compacts at a time.
 	CompactEvery time.Duration
 }
 
@@ -77,7 +77,7 @@ type compactor interface {
 
 var _ stores.Store = (*Store)(nil)
 
-// Open connects to etcd. The error is ErrUnavailable if etcd does not respond.
+// Open connects to etcd. It returns ErrUnavailable if etcd does not respond.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	options.Prefix = cmp.Or(options.Prefix, DefaultPrefix)
 	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startTimeout is how long etcd may take to start on a busy machine.
+// startTimeout is how long etcd may take to start, even on a busy machine.
 const startTimeout = 30 * time.Second
 
 // Etcd is a single-member etcd for a test, on a loopback port, with its own data directory.
@@ -34,9 +34,8 @@ type Etcd struct {
 	log []string // the last lines
 }
 
-// Start starts the etcd in PATH and stops it with the test. It skips the test if there is
-// none. settings are environment variables of etcd without ETCD_, such as
-// "AUTO_COMPACTION_RETENTION=1h".
+// Start starts the etcd in PATH, and stops it when the test ends. It skips the test if PATH has no etcd. settings are
+// environment variables of etcd without the prefix ETCD_, such as "AUTO_COMPACTION_RETENTION=1h".
 func Start(t testing.TB, settings ...string) *Etcd {
 	t.Helper()
 	if _, err := exec.LookPath("etcd"); err != nil {
@@ -49,7 +48,7 @@ func Start(t testing.TB, settings ...string) *Etcd {
 			t.Logf("the end of etcd's log:\n%s", strings.Join(e.log, "\n"))
 		}
 	})
-	// Another process may take the port before etcd does: try again.
+	// If another process takes the port before etcd does, try again.
 	for try := 0; ; try++ {
 		client, peer := freeURL(t), freeURL(t)
 		e.Endpoint = client
@@ -89,7 +88,7 @@ func (e *Etcd) Restart() {
 	require.NoError(e.t, e.start())
 }
 
-// Stop kills etcd. If it does not run it does nothing.
+// Stop kills etcd. It does nothing if etcd does not run.
 func (e *Etcd) Stop() {
 	if e.process == nil {
 		return
@@ -99,7 +98,7 @@ func (e *Etcd) Stop() {
 	e.process = nil
 }
 
-// start returns when etcd logs that it serves.
+// start starts etcd, and returns when etcd logs that it is ready.
 func (e *Etcd) start() error {
 	e.process = exec.Command("etcd")
 	e.process.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
@@ -135,7 +134,7 @@ func (e *Etcd) start() error {
 	return err
 }
 
-// follow keeps the end of the log and calls ready at the line that says that etcd serves.
+// follow reads etcd's log and keeps the last lines. It calls ready when a line shows that etcd is ready.
 func (e *Etcd) follow(out io.Reader, ready func()) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)

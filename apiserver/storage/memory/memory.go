@@ -12,10 +12,10 @@ import (
 
 // Options are the options of New. The zero value is valid.
 type Options struct {
-	// HistoryBytes and HistoryRevisions bound the events that can be watched and the old revisions that can be
-	// listed; 0 means 64 MiB and 50,000. An event has the size of an object and the object before it.
+	// HistoryBytes and HistoryRevisions limit the events that can be watched and the old revisions that can be listed; 0
+	// means 64 MiB and 50,000. The size of an event is the size of its object and of the previous object.
 	HistoryBytes, HistoryRevisions int64
-	// CacheBytes bounds the decoded objects that are kept; 0 means 64 MiB.
+	// CacheBytes limits the size of cached decoded objects; 0 means 64 MiB.
 	CacheBytes int64
 }
 

@@ -1,9 +1,10 @@
-// Package controllers tests a cluster on which a kube-controller-manager runs beside the API
-// server: what its controllers do there, and that they come to an end.
+// Package controllers tests a cluster in which a kube-controller-manager runs beside the API server: it checks the work
+// of the controllers, and that the controllers finish their work.
 //
 //	go run ./hosts/run-all --only controllers
 //
-// The tests need a cluster without nodes, of the kubeconfig in KUBECONFIG_OF_CONTROLLERS. They skip without it.
+// The tests need a cluster without nodes. KUBECONFIG_OF_CONTROLLERS is the path of its kubeconfig; without it, the
+// tests skip.
 package controllers
 
 import (
@@ -25,8 +26,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// TestNamespace: a Namespace gets its default ServiceAccount and the ConfigMap with the cluster's CA, and its deletion
-// finishes, with everything in it.
+// TestNamespace checks that a Namespace gets its default ServiceAccount and the ConfigMap with the cluster's CA, and
+// that its deletion finishes, with all its contents.
 func TestNamespace(t *testing.T) {
 	s := newSpace(t)
 	await(t, "there is the default ServiceAccount", func() (bool, error) {
@@ -53,7 +54,7 @@ func TestNamespace(t *testing.T) {
 	require.Empty(t, pods.Items)
 }
 
-// TestEndpoints: a Service gets Endpoints and an EndpointSlice of its ready Pods.
+// TestEndpoints checks that a Service gets Endpoints and an EndpointSlice with its ready Pods.
 func TestEndpoints(t *testing.T) {
 	s := newSpace(t)
 	_, err := s.CoreV1().Services(s.name).Create(t.Context(), &corev1.Service{
@@ -84,7 +85,8 @@ func TestEndpoints(t *testing.T) {
 	})
 }
 
-// TestGarbageCollection: dependents are removed with their owner, before it, or stay, as the propagation policy says.
+// TestGarbageCollection checks that dependents are deleted after their owner, before it, or not at all, depending on
+// the propagation policy.
 func TestGarbageCollection(t *testing.T) {
 	for _, policy := range []metav1.DeletionPropagation{
 		metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
@@ -121,7 +123,8 @@ func (s space) testGarbageCollection(t *testing.T, policy metav1.DeletionPropaga
 	}
 }
 
-// TestGarbageCollectionOfCustomResources: the collector finds kinds of CustomResourceDefinitions by discovery.
+// TestGarbageCollectionOfCustomResources checks that the garbage collector finds the kinds of CustomResourceDefinitions
+// by discovery.
 func TestGarbageCollectionOfCustomResources(t *testing.T) {
 	s := newSpace(t)
 	client, err := dynamic.NewForConfig(s.config)
@@ -143,7 +146,8 @@ func TestGarbageCollectionOfCustomResources(t *testing.T) {
 	})
 }
 
-// TestVolumes: a claim is bound to a volume. Both are protected while they are in use, and their deletion finishes.
+// TestVolumes checks that a claim is bound to a volume, that both are protected while they are in use, and that their
+// deletion finishes.
 func TestVolumes(t *testing.T) {
 	s := newSpace(t)
 	volumes, claims := s.CoreV1().PersistentVolumes(), s.CoreV1().PersistentVolumeClaims(s.name)
@@ -189,7 +193,8 @@ func claim(class string) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// TestQuota: the status of a ResourceQuota counts what is in the Namespace. What comes later is counted by admission.
+// TestQuota checks that the status of a ResourceQuota counts the existing objects of a Namespace. Admission counts new
+// objects.
 func TestQuota(t *testing.T) {
 	s := newSpace(t)
 	quotas := s.CoreV1().ResourceQuotas(s.name)
@@ -208,7 +213,7 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestAggregatedRole: the controller fills in an aggregated ClusterRole by server-side apply.
+// TestAggregatedRole checks that the controller sets the rules of an aggregated ClusterRole by server-side apply.
 func TestAggregatedRole(t *testing.T) {
 	s := newSpace(t)
 	roles := s.RbacV1().ClusterRoles()
@@ -237,7 +242,7 @@ func TestAggregatedRole(t *testing.T) {
 	require.Equal(t, metav1.ManagedFieldsOperationApply, r.ManagedFields[0].Operation)
 }
 
-// TestCertificate: a CertificateSigningRequest that is approved gets its certificate.
+// TestCertificate checks that an approved CertificateSigningRequest gets its certificate.
 func TestCertificate(t *testing.T) {
 	s := newSpace(t)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -266,7 +271,7 @@ func TestCertificate(t *testing.T) {
 	})
 }
 
-// TestTokenSecret: a Secret of a ServiceAccount gets its token.
+// TestTokenSecret checks that a Secret for a ServiceAccount gets its token.
 func TestTokenSecret(t *testing.T) {
 	s := newSpace(t)
 	await(t, "there is the default ServiceAccount", func() (bool, error) {

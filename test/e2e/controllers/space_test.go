@@ -23,13 +23,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kubeconfigVariable has the path of the cluster's kubeconfig.
+// kubeconfigVariable is the environment variable with the path of the cluster's kubeconfig.
 const kubeconfigVariable = "KUBECONFIG_OF_CONTROLLERS"
 
-// patience is how long a test waits for what controllers do.
+// patience is how long a test waits for controllers.
 const patience = 3 * time.Minute
 
-// space is a Namespace for a test.
+// space is the Namespace of a test.
 type space struct {
 	kubernetes.Interface
 	config *rest.Config
@@ -55,7 +55,7 @@ func newSpace(t *testing.T) space {
 	return s
 }
 
-// createNode creates a Node of the space's name, for the time of the test.
+// createNode creates a Node with the space's name, until the test ends.
 func (s space) createNode(t *testing.T) {
 	t.Helper()
 	nodes := s.CoreV1().Nodes()
@@ -66,7 +66,7 @@ func (s space) createNode(t *testing.T) {
 	t.Cleanup(func() { _ = nodes.Delete(context.Background(), s.name, metav1.DeleteOptions{}) })
 }
 
-// await waits until done returns true, or fails the test with its last error.
+// await waits until done returns true. On a timeout, it fails the test with the last error.
 func await(t *testing.T, what string, done func() (bool, error)) {
 	t.Helper()
 	var last error
@@ -81,7 +81,7 @@ func await(t *testing.T, what string, done func() (bool, error)) {
 	require.Fail(t, "it did not happen within "+patience.String(), what)
 }
 
-// waitForPods waits until there are as many Pods, and returns them by name.
+// waitForPods waits until n Pods exist, and returns them sorted by name.
 func (s space) waitForPods(t *testing.T, n int) []corev1.Pod {
 	t.Helper()
 	var pods *corev1.PodList
@@ -93,7 +93,7 @@ func (s space) waitForPods(t *testing.T, n int) []corev1.Pod {
 	return pods.Items
 }
 
-// bindPods does what the scheduler does: the Pods are on the node of the space.
+// bindPods does the work of the scheduler: it binds the Pods to the Node of the space.
 func (s space) bindPods(t *testing.T) {
 	t.Helper()
 	pods, err := s.CoreV1().Pods(s.name).List(t.Context(), metav1.ListOptions{})
@@ -105,7 +105,7 @@ func (s space) bindPods(t *testing.T) {
 	}
 }
 
-// makePodsReady does what kubelets do for Pods: they run and are ready.
+// makePodsReady does the work of kubelets: it sets the Pods running and ready.
 func (s space) makePodsReady(t *testing.T) {
 	t.Helper()
 	pods, err := s.CoreV1().Pods(s.name).List(t.Context(), metav1.ListOptions{})
@@ -129,12 +129,12 @@ func (s space) setPhase(t *testing.T, phase corev1.PodPhase) {
 	require.NoError(t, err)
 	for _, p := range pods.Items {
 		p.Status.Phase = phase
-		// The controller may change the Pod at the same time: the next call tries again.
+		// If the controller changes the Pod at the same time, the update fails and the next call tries again.
 		_, _ = s.CoreV1().Pods(s.name).UpdateStatus(t.Context(), &p, metav1.UpdateOptions{})
 	}
 }
 
-// finishDeletedPods does what kubelets do at the end of a grace period.
+// finishDeletedPods does the work of kubelets at the end of a grace period.
 func (s space) finishDeletedPods(t *testing.T) {
 	t.Helper()
 	pods, err := s.CoreV1().Pods(s.name).List(t.Context(), metav1.ListOptions{})
@@ -190,7 +190,7 @@ spec:
     schema: {openAPIV3Schema: {type: object}}
 `
 
-// newCustomResource creates a Shop, and its definition if there is none.
+// newCustomResource creates a Shop, and its CustomResourceDefinition unless it exists.
 func (s space) newCustomResource(t *testing.T, client dynamic.Interface) *unstructured.Unstructured {
 	t.Helper()
 	crd := &unstructured.Unstructured{}

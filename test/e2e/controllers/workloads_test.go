@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TestDeployment: a Deployment gets a ReplicaSet and Pods, a changed template the next ReplicaSet. The revisions are
-// numbered, and its status follows that of the Pods.
+// TestDeployment checks that a Deployment gets a ReplicaSet and Pods, and another ReplicaSet when its template changes.
+// The revisions are numbered, and the status of the Deployment depends on the status of its Pods.
 func TestDeployment(t *testing.T) {
 	s := newSpace(t)
 	deployments := s.AppsV1().Deployments(s.name)
@@ -49,7 +49,7 @@ func TestDeployment(t *testing.T) {
 	})
 }
 
-// TestJob: a Job gets its Pods, one after the other, completes with them, and is deleted after its time.
+// TestJob checks that a Job gets its Pods one after the other, completes with them, and is deleted after its TTL.
 func TestJob(t *testing.T) {
 	s := newSpace(t)
 	jobs, now := s.BatchV1().Jobs(s.name), int32(0)
@@ -88,7 +88,8 @@ func TestJob(t *testing.T) {
 	})
 }
 
-// TestCronJob: a suspended CronJob starts nothing; one of the past starts a Job.
+// TestCronJob checks that a suspended CronJob starts no Job, and that a CronJob whose scheduled time has passed starts
+// one.
 func TestCronJob(t *testing.T) {
 	s := newSpace(t)
 	c, err := s.BatchV1().CronJobs(s.name).Create(t.Context(), &batchv1.CronJob{
@@ -100,7 +101,7 @@ func TestCronJob(t *testing.T) {
 		}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	// The schedule counts from the last time on.
+	// The schedule starts at the last schedule time.
 	c.Status.LastScheduleTime = &metav1.Time{Time: time.Now().Add(-90 * time.Second)}
 	_, err = s.BatchV1().CronJobs(s.name).UpdateStatus(t.Context(), c, metav1.UpdateOptions{})
 	require.NoError(t, err)
@@ -110,7 +111,7 @@ func TestCronJob(t *testing.T) {
 	})
 }
 
-// TestStatefulSet: Pods come in order, with their claims and a ControllerRevision.
+// TestStatefulSet checks that Pods are created in order, with their claims and a ControllerRevision.
 func TestStatefulSet(t *testing.T) {
 	s := newSpace(t)
 	_, err := s.AppsV1().StatefulSets(s.name).Create(t.Context(), &appsv1.StatefulSet{
@@ -133,7 +134,8 @@ func TestStatefulSet(t *testing.T) {
 	require.Len(t, revisions.Items, 1)
 }
 
-// TestDaemonSet: a node gets a Pod of a DaemonSet that selects it, and loses it with the label.
+// TestDaemonSet checks that a node gets a Pod of a DaemonSet that selects it, and loses the Pod when it loses the
+// label.
 func TestDaemonSet(t *testing.T) {
 	s := newSpace(t)
 	s.createNode(t)
@@ -157,7 +159,8 @@ func TestDaemonSet(t *testing.T) {
 	})
 }
 
-// TestReplicationController: it replaces a Pod that is deleted, and releases one that it no longer selects.
+// TestReplicationController checks that a controller replaces a deleted Pod, and releases a Pod that it no longer
+// selects.
 func TestReplicationController(t *testing.T) {
 	s := newSpace(t)
 	pods := s.CoreV1().Pods(s.name)
@@ -183,7 +186,7 @@ func TestReplicationController(t *testing.T) {
 	require.Empty(t, released.OwnerReferences)
 }
 
-// TestPodDisruptionBudget: the controller computes what an eviction may do.
+// TestPodDisruptionBudget checks that the controller computes how many evictions are allowed.
 func TestPodDisruptionBudget(t *testing.T) {
 	s := newSpace(t)
 	_, err := s.AppsV1().Deployments(s.name).Create(t.Context(), deployment(2), metav1.CreateOptions{})

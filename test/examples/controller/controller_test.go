@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestInProcess runs the controller against Tenure's API server in this process: no binaries.
+// TestInProcess runs the controller with Tenure's API server in the test's process. It needs no binaries.
 func TestInProcess(t *testing.T) {
 	s, err := apiserver.Start(t.Context(), apiserver.Options{})
 	require.NoError(t, err)
@@ -38,8 +38,8 @@ func TestInProcess(t *testing.T) {
 	testController(t, s.Config())
 }
 
-// TestCluster runs it against the cluster of the kubeconfig that SITES_KUBECONFIG names, such as a
-// kube-apiserver that hosts/kube-apiserver built.
+// TestCluster runs the controller with the cluster of the kubeconfig in SITES_KUBECONFIG, for example a kube-apiserver
+// that hosts/kube-apiserver built.
 func TestCluster(t *testing.T) {
 	path := os.Getenv("SITES_KUBECONFIG")
 	if path == "" {
@@ -55,13 +55,13 @@ const (
 	patience  = 30 * time.Second
 )
 
-// testController makes a Site and writes to what the controller made of it.
+// testController creates a Site, and changes the objects that the controller creates for it.
 func testController(t *testing.T, config *rest.Config) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c, err := client.New(config, client.Options{Scheme: newScheme()})
 	require.NoError(t, err)
 	defineSites(t, c)
-	// Tests of one process have a controller each, of the same name.
+	// Each test starts a controller with the same name.
 	skip := true
 	counted, writes := rest.CopyConfig(config), new(atomic.Int64)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, writes} })
@@ -101,14 +101,14 @@ func testController(t *testing.T, config *rest.Config) {
 		return c.Get(ctx, key, site) == nil && site.Status.ObservedGeneration == site.Generation
 	}, "the status tells what was seen")
 
-	// An autoscaler takes the replicas, and keeps them; the rest of the Site still goes through.
+	// An autoscaler takes over the replicas and keeps them. Other changes of the Site are still applied.
 	scaled := appsv1apply.Deployment("s", namespace).WithSpec(appsv1apply.DeploymentSpec().WithReplicas(5))
 	require.NoError(t, c.Apply(ctx, scaled, client.FieldOwner("autoscaler"), client.ForceOwnership))
 	site.Spec.Image = "site:2"
 	require.NoError(t, c.Update(ctx, site))
 	eventually(deployed(5, "site:2"), "the image is the Site's and the replicas are the autoscaler's")
 
-	// What somebody edits is put right.
+	// The controller reverts manual edits.
 	var d appsv1.Deployment
 	require.NoError(t, c.Get(ctx, key, &d))
 	before := d.DeepCopy()
@@ -119,7 +119,7 @@ func testController(t *testing.T, config *rest.Config) {
 	requireQuiet(t, r, writes)
 }
 
-// counter counts the writes that a client sends.
+// counter counts the writes of a client.
 type counter struct {
 	http.RoundTripper
 	writes *atomic.Int64
@@ -132,7 +132,7 @@ func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// requireQuiet checks that reconciling what is as it should be sends nothing.
+// requireQuiet checks that reconciling objects that are up to date sends no requests.
 func requireQuiet(t *testing.T, r *reconciler, writes *atomic.Int64) {
 	t.Helper()
 	request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: "s"}}
@@ -144,7 +144,7 @@ func requireQuiet(t *testing.T, r *reconciler, writes *atomic.Int64) {
 	require.Positive(t, writes.Load())
 }
 
-// defineSites applies the definition, and waits until Sites are served.
+// defineSites applies the CustomResourceDefinition, and waits until Sites are served.
 func defineSites(t *testing.T, c client.Client) {
 	t.Helper()
 	crd := &unstructured.Unstructured{}

@@ -20,8 +20,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestFake runs the reconciler against controller-runtime's fake client, on a tracker of
-// controllerruntime/fake: no server, and no manager that calls Reconcile.
+// TestFake runs the reconciler with controller-runtime's fake client, on a tracker of controllerruntime/fake. It needs
+// no server, and no manager calls Reconcile.
 func TestFake(t *testing.T) {
 	ctx := t.Context()
 	crd := &unstructured.Unstructured{}
@@ -51,7 +51,7 @@ func TestFake(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	reconcile() // a Site that is gone is no error
+	reconcile() // reconciling a deleted Site is not an error
 	site := &Site{Spec: SiteSpec{Image: "site:1", Replicas: 2, Port: 8080}}
 	site.Name, site.Namespace = "s", namespace
 	require.NoError(t, c.Create(ctx, site))
@@ -63,14 +63,14 @@ func TestFake(t *testing.T) {
 	require.Equal(t, "site:1", d.Spec.Template.Spec.Containers[0].Image)
 	require.NoError(t, c.Get(ctx, key, &corev1.Service{}))
 
-	// The status tells of the Deployment's.
+	// The status of the Site contains the Deployment's ready replicas.
 	d.Status.ReadyReplicas = 1
 	require.NoError(t, c.Status().Update(ctx, &d))
 	reconcile()
 	require.NoError(t, c.Get(ctx, key, site))
 	require.Equal(t, int32(1), site.Status.ReadyReplicas)
 
-	// An autoscaler takes the replicas, and keeps them; the rest of the Site still goes through.
+	// An autoscaler takes over the replicas and keeps them. Other changes of the Site are still applied.
 	scaled := appsv1apply.Deployment("s", namespace).WithSpec(appsv1apply.DeploymentSpec().WithReplicas(5))
 	require.NoError(t, c.Apply(ctx, scaled, client.FieldOwner("autoscaler"), client.ForceOwnership))
 	site.Spec.Image = "site:2"
@@ -80,8 +80,8 @@ func TestFake(t *testing.T) {
 	require.Equal(t, int32(5), *d.Spec.Replicas)
 	require.Equal(t, "site:2", d.Spec.Template.Spec.Containers[0].Image)
 
-	// To reconcile again changes nothing but the time of an entry. The requests are sent, because a fake client has no
-	// cache; and they are stored, with another resourceVersion.
+	// Reconciling again changes only the times of entries. The requests are sent, because a fake client has no cache. They
+	// are stored with a new resourceVersion.
 	before := d.DeepCopy()
 	reconcile()
 	require.NoError(t, c.Get(ctx, key, &d))

@@ -1,10 +1,10 @@
-// Command controller is an example of a controller that applies with Tenure: it makes a Deployment and a Service of
-// each Site, leaves the replicas to an autoscaler, and sends no request that would change nothing.
+// Command controller is an example of a controller that applies with Tenure. It creates a Deployment and a Service for
+// each Site, leaves the replicas to an autoscaler, and sends no requests that would change nothing.
 //
 //	kubectl apply -f site.yaml
 //	go run . --metrics-bind-address :8080
 //
-// The metric tenure_applies_total tells how many applies it skipped and sent.
+// The metric tenure_applies_total counts the applies that the controller skipped and sent.
 package main
 
 import (
@@ -47,7 +47,7 @@ func run(address string) error {
 	return m.Start(ctrl.SetupSignalHandler())
 }
 
-// newManager returns a manager with the reconciler set up.
+// newManager returns a manager with the reconciler.
 func newManager(
 	config *rest.Config, options ctrl.Options, counted prometheus.Registerer,
 ) (ctrl.Manager, *reconciler, error) {
@@ -66,11 +66,11 @@ func newManager(
 	return m, r, r.setUp(m)
 }
 
-// newScheme has the built-in kinds and Site.
+// newScheme returns a scheme with the built-in kinds and Site.
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	if err := scheme.AddToScheme(s); err != nil {
-		panic(err) // a bug of the generated code
+		panic(err) // only for a bug in generated code
 	}
 	addToScheme(s)
 	return s

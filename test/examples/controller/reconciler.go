@@ -20,15 +20,15 @@ import (
 
 const owner = client.FieldOwner("sites")
 
-// rules leave the replicas to an autoscaler, or to whoever else took them, and insist on
-// everything else.
+// rules leave the replicas to an autoscaler, or to any other manager that has taken them over, and force all other
+// fields.
 var rules = policy.Policy{Rules: []policy.Rule{
 	{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp},
 	{Decision: conflicts.Force},
 }}
 
-// reconciler makes a Deployment and a Service of each Site. It applies the same intents whenever
-// something happened, and only those that would change something reach the server.
+// reconciler creates a Deployment and a Service for each Site. It applies the same intents after each event; the client
+// sends only those that would change something.
 type reconciler struct {
 	client client.Client
 }
@@ -40,14 +40,14 @@ func (r *reconciler) setUp(m ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile is controller-runtime's.
+// Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var site Site
 	if err := r.client.Get(ctx, request.NamespacedName, &site); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if site.DeletionTimestamp != nil {
-		return ctrl.Result{}, nil // the garbage collector deletes what it owns
+		return ctrl.Result{}, nil // the garbage collector deletes the Deployment and the Service
 	}
 	deployment, service := deploymentOf(&site), serviceOf(&site)
 	for _, intent := range []runtime.ApplyConfiguration{deployment, service} {
@@ -56,7 +56,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 	}
 	var ready int32
-	if s := deployment.Status; s != nil && s.ReadyReplicas != nil { // an intent gets the stored object
+	if s := deployment.Status; s != nil && s.ReadyReplicas != nil { // Apply has written the stored object into the intent
 		ready = *s.ReadyReplicas
 	}
 	return ctrl.Result{}, r.client.Status().Apply(ctx, statusOf(&site, ready), owner)
@@ -86,7 +86,8 @@ func serviceOf(site *Site) *corev1apply.ServiceApplyConfiguration {
 			WithPorts(corev1apply.ServicePort().WithName("http").WithPort(80).WithTargetPort(intstr.FromString("http"))))
 }
 
-// statusOf is the intent for the status of a Site, which has no generated apply configuration.
+// statusOf returns the intent for the status of a Site. It is unstructured, because Site has no generated apply
+// configuration.
 func statusOf(site *Site, ready int32) runtime.ApplyConfiguration {
 	return client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": siteKind.GroupVersion().String(), "kind": siteKind.Kind,

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// siteDefinition is the CustomResourceDefinition of Site: kubectl apply -f site.yaml.
+// siteDefinition is the CustomResourceDefinition of Site. To install it: kubectl apply -f site.yaml.
 //
 //go:embed site.yaml
 var siteDefinition []byte
 
 var siteKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Site"}
 
-// Site is a web site: a Deployment and a Service of its name.
+// Site is a web site. The controller creates a Deployment and a Service with its name.
 type Site struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -24,20 +24,20 @@ type Site struct {
 	Status SiteStatus `json:"status,omitempty"`
 }
 
-// SiteSpec is what a user asks for.
+// SiteSpec is the desired state of a Site.
 type SiteSpec struct {
 	Image    string `json:"image,omitempty"`
 	Replicas int32  `json:"replicas,omitempty"`
 	Port     int32  `json:"port,omitempty"`
 }
 
-// SiteStatus is what the controller saw.
+// SiteStatus is the observed state of a Site.
 type SiteStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	ReadyReplicas      int32 `json:"readyReplicas,omitempty"`
 }
 
-// DeepCopyObject is runtime.Object's.
+// DeepCopyObject implements runtime.Object.
 func (s *Site) DeepCopyObject() runtime.Object {
 	out := &Site{TypeMeta: s.TypeMeta, Spec: s.Spec, Status: s.Status}
 	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -52,7 +52,7 @@ type SiteList struct {
 	Items []Site `json:"items"`
 }
 
-// DeepCopyObject is runtime.Object's.
+// DeepCopyObject implements runtime.Object.
 func (l *SiteList) DeepCopyObject() runtime.Object {
 	out := &SiteList{TypeMeta: l.TypeMeta, Items: make([]Site, len(l.Items))}
 	l.ListMeta.DeepCopyInto(&out.ListMeta)

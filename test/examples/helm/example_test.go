@@ -1,4 +1,4 @@
-// Package helm_test shows package helm with the SDK of Helm 4.
+// Package helm_test shows how to use package helm with the SDK of Helm 4.
 package helm_test
 
 import (
@@ -29,7 +29,7 @@ var rules = &policy.Policy{Rules: []policy.Rule{
 	{Managers: []string{"kubectl-*"}, Decision: conflicts.Force, Reason: "what people change has to be in the chart"},
 }}
 
-// upgrade upgrades the release shop to a chart, with the conflicts decided by rules.
+// upgrade upgrades the release shop to a chart. rules decide conflicts.
 func upgrade(
 	ctx context.Context, actions *action.Configuration, config *rest.Config, to *chart.Chart,
 ) (*helm.Operation, error) {
@@ -45,7 +45,7 @@ func upgrade(
 }
 
 // An autoscaler and a person change an object of a release. The next upgrade leaves the size to the autoscaler, and
-// takes the color back. With Helm alone it would fail, or with ForceConflicts take both.
+// takes the color back. Helm alone would fail or, with ForceConflicts, take both.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -88,7 +88,7 @@ func Example() {
 	// map[color:blue currency:EUR size:5]
 }
 
-// shop is a chart of one ConfigMap.
+// shop returns a chart with one ConfigMap.
 func shop(data string) *chart.Chart {
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop}\ndata: " + data
 	return &chart.Chart{

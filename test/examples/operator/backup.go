@@ -1,6 +1,6 @@
 // Package operator has a reconciler that reads objects of its users, adds a finalizer, sets a label, removes an
-// annotation, and updates them. Its Go type writes durations and quantities in another way than users do, and does not
-// know all fields. With controllerruntime.Options.MinimalUpdates, it owns what it changed and nothing else.
+// annotation, and updates the objects. Its Go type formats durations and quantities differently from users, and lacks
+// some fields. With controllerruntime.Options.MinimalUpdates, the reconciler owns only the fields that it has changed.
 package operator
 
 import (
@@ -19,7 +19,7 @@ var backupDefinition []byte
 
 var backupKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Backup"}
 
-// Backup is what users apply.
+// Backup is the kind of the objects that users apply.
 type Backup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -27,14 +27,14 @@ type Backup struct {
 	Spec BackupSpec `json:"spec,omitempty"`
 }
 
-// BackupSpec is older than the definition, which has spec.compression too.
+// BackupSpec is older than the CustomResourceDefinition: it lacks spec.compression.
 type BackupSpec struct {
 	Every    metav1.Duration   `json:"every"`
 	Space    resource.Quantity `json:"space"`
 	Parallel int32             `json:"parallel"`
 }
 
-// DeepCopyObject is runtime.Object's.
+// DeepCopyObject implements runtime.Object.
 func (b *Backup) DeepCopyObject() runtime.Object {
 	out := *b
 	b.ObjectMeta.DeepCopyInto(&out.ObjectMeta)

@@ -26,7 +26,7 @@ import (
 	"github.com/tenure-ssa/tenure/controllerruntime"
 )
 
-// release is the template of the user's chart.
+// release is the template in the user's chart.
 const release = `
 apiVersion: example.com/v1
 kind: Backup
@@ -37,13 +37,13 @@ metadata:
 spec: {every: 60s, space: 1000m, compression: zstd}
 `
 
-// permissions are what the operator means to own.
+// permissions are the fields that the operator is meant to own.
 var permissions = &policy.Policy{Permissions: []policy.Permission{{
 	Managers: []string{"backups"}, Fields: []string{".metadata.finalizers", `.metadata.labels["` + label + `"]`},
 }}}
 
-// TestUpgrade upgrades a release with Helm 4, which applies without force, after the operator has reconciled its object.
-// It runs on Tenure's API server, and on the cluster of the kubeconfig that BACKUPS_KUBECONFIG names.
+// TestUpgrade upgrades a release with Helm 4 after the operator has reconciled its object. Helm applies without force.
+// The test runs on Tenure's API server and, if BACKUPS_KUBECONFIG names a kubeconfig, on its cluster.
 func TestUpgrade(t *testing.T) {
 	kubeconfigs := map[string]string{"in process": filepath.Join(t.TempDir(), "kubeconfig")}
 	s, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: kubeconfigs["in process"]})
@@ -87,11 +87,11 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// user is who owns the object: its release is called nightly.
+// user owns the object, through a Helm release with the name nightly.
 type user struct{ actions *action.Configuration }
 
 func newUser(t *testing.T, kubeconfig string) *user {
-	kube.ManagedFieldsManager = "helm" // and not the name of the test
+	kube.ManagedFieldsManager = "helm" // the default is the name of the test binary
 	settings := cli.New()
 	settings.KubeConfig = kubeconfig
 	actions := action.NewConfiguration()
@@ -124,7 +124,7 @@ func chartOf(template string) *chart.Chart {
 	}
 }
 
-// reconcile installs the release again, and reconciles with a client.
+// reconcile installs the release again, and runs the reconciler with the client with.
 func reconcile(t *testing.T, user *user, c, with client.Client) {
 	t.Helper()
 	backup := &unstructured.Unstructured{}
@@ -148,7 +148,7 @@ func stored(t *testing.T, c client.Client) *unstructured.Unstructured {
 	return live
 }
 
-// newClient returns a client for a server with the definition.
+// newClient returns a client for a server, and applies the CustomResourceDefinition.
 func newClient(t *testing.T, config *rest.Config) client.WithWatch {
 	c, err := client.NewWithWatch(config, client.Options{Scheme: newScheme()})
 	require.NoError(t, err)

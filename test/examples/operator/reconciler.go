@@ -18,7 +18,7 @@ const (
 // Reconciler marks Backups as scheduled.
 type Reconciler struct{ client client.Client }
 
-// Reconcile is controller-runtime's.
+// Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var backup Backup
 	if err := r.client.Get(ctx, request.NamespacedName, &backup); err != nil {

@@ -19,14 +19,14 @@ func (s span) has(key string) bool {
 	return key == s.key
 }
 
-// An Event is a write.
+// An Event is a write with the version before it.
 type Event struct {
 	*Version
 	Previous *Version // nil: the key did not exist
 }
 
-// A Cursor reads the writes of a key or prefix, each once and in order. It has no queue, only the revision up to which
-// it has read: a slow cursor costs writers nothing, and fails if writes that it has not read are compacted.
+// A Cursor reads the writes of a key or prefix, in order and without duplicates. It has no queue, only the revision up
+// to which it has read. So a slow cursor does not affect writers, but it fails if unread writes are compacted.
 //
 //	unread == 0: every write up to store.revision has been read
 //	unread > 0:  every write before the revision unread has been read
@@ -40,12 +40,12 @@ type Cursor struct {
 	wake   chan struct{} // holds one signal
 }
 
-// Watch returns a cursor for the writes of a key, or of a prefix, after a revision. Revision 0 is the current one.
-// It returns the revision. Close the cursor after use.
+// Watch returns a cursor for the writes of a key, or of a prefix, after a revision, and this revision. Revision 0 means
+// the current one. Close the cursor after use.
 func (s *Store) Watch(key string, isPrefix bool, after int64) (*Cursor, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if after <= s.revision { // otherwise it waits for it
+	if after <= s.revision { // otherwise the cursor waits for this revision
 		var err error
 		if after, err = s.resolve(after); err != nil {
 			return nil, 0, err
@@ -62,7 +62,7 @@ func (s *Store) Watch(key string, isPrefix bool, after int64) (*Cursor, int64, e
 	return c, after, nil
 }
 
-// publish wakes the cursors that read a version. The caller holds mu.
+// publish wakes the cursors that have to read a version. The caller holds mu.
 func (s *Store) publish(v *Version) {
 	for span, group := range s.cursors {
 		if !span.has(v.Key) {
@@ -77,8 +77,9 @@ func (s *Store) publish(v *Version) {
 	}
 }
 
-// Next returns the next writes, at most limit and after the first only up to about size bytes, and the revision up to
-// which all are returned. more is false when nothing is left to read: wait for Wake then.
+// Next returns the next writes, and the revision up to which it has returned all writes. It returns at most limit
+// writes, and after the first one stops at about size bytes. If more is false, there is nothing left to read: wait for
+// Wake.
 func (c *Cursor) Next(limit int, size int64) (events []Event, revision int64, more bool, err error) {
 	s := c.store
 	s.mu.RLock()
@@ -104,14 +105,14 @@ func (c *Cursor) Next(limit int, size int64) (events []Event, revision int64, mo
 	return events, s.revision, true, nil
 }
 
-// Wake returns a channel that is sent a value when there may be more writes to read.
+// Wake returns a channel that receives a value when there may be more writes to read.
 func (c *Cursor) Wake() <-chan struct{} { return c.wake }
 
 // Rouse sends a value on the channel of Wake.
 func (c *Cursor) Rouse() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // it has a signal already
+	default: // the channel already holds a signal
 	}
 }
 

@@ -1,9 +1,9 @@
-// Package kv implements an ordered key-value store with revisions, a bounded history and expiring keys, as etcd has
-// them. It is in memory; a File makes it durable.
+// Package kv implements an ordered key-value store in memory. Like etcd, it has revisions, a bounded history and
+// expiring keys. A File makes it durable.
 //
-// Every write gets the next revision. A write states the revision of the key that it expects, 0 for none. Old revisions
-// can be read and watched until they are compacted, which happens when the history exceeds its bounds. Errors for
-// revisions that can't be read are etcd's rpctypes.ErrCompacted and ErrFutureRev.
+// Each write gets the next revision. A write has the expected revision of its key, or 0 if the key must not exist. Old
+// revisions can be read and watched until they are compacted, which happens when the history exceeds its limits. Errors
+// for revisions that can't be read are etcd's rpctypes.ErrCompacted and ErrFutureRev.
 package kv
 
 import (
@@ -24,7 +24,7 @@ const (
 	DefaultHistoryRevisions = 50_000
 )
 
-// FirstRevision is the revision of a store without any write.
+// FirstRevision is the revision of a store before its first write.
 const FirstRevision = 1
 
 // maxKey is the maximum length of a key. It is bbolt's limit.
@@ -33,22 +33,22 @@ const maxKey = 32768
 // ErrClosed reports the use of a store after Close.
 var ErrClosed = errors.New("the store is closed")
 
-// Options bound the history. The zero value has the defaults.
+// Options limit the history. A field that is 0 has its default.
 type Options struct {
-	// HistoryBytes bounds the size of the events that can be watched: each is a key, its value and its previous
-	// value.
+	// HistoryBytes limits the total size of the events that can be watched. The size of an event is the size of its key,
+	// value and previous value.
 	HistoryBytes int64
-	// HistoryRevisions bounds their number.
+	// HistoryRevisions limits the number of revisions that can be watched.
 	HistoryRevisions int64
 }
 
-// A File keeps the current values, not the history. Its methods are called by one goroutine at a time, but for Read.
+// A File keeps the current values, but not the history. Its methods are called by one goroutine at a time, except Read.
 type File interface {
-	// Write makes versions with their values durable: all or none.
+	// Write makes versions and their values durable: either all of them or none.
 	Write(versions []*Version, values [][]byte) error
-	// Revision returns the last revision in the file. It tells whether a Write that failed was done.
+	// Revision returns the last revision in the file. After a failed Write, it shows whether the file has the versions.
 	Revision() (int64, error)
-	// Read returns the value of a key; ok is false if it is of another revision.
+	// Read returns the value of a key; ok is false if the file has another revision of the key.
 	Read(key string, revision int64) (value []byte, ok bool, err error)
 	Close() error
 }
@@ -59,21 +59,21 @@ type Version struct {
 	Revision int64
 	Expires  int64 // in nanoseconds since 1970; 0: never
 	Deleted  bool
-	Size     int // of the value in bytes
+	Size     int // of the value, in bytes
 
-	value    atomic.Pointer[[]byte]  // nil: it is in the File
+	value    atomic.Pointer[[]byte]  // nil: the value is in the File
 	previous atomic.Pointer[Version] // nil: none, or compacted
-	event    int64                   // size of the event in the history
+	event    int64                   // size of the event in the history, in bytes
 	timer    *time.Timer             // expires the key
 }
 
-// NewVersion returns a version whose value is in a File.
+// NewVersion returns a version whose value is in the File.
 func NewVersion(key string, revision, expires int64, size int) *Version {
 	return &Version{Key: key, Revision: revision, Expires: expires, Size: size}
 }
 
-// NewEvent returns a version for Append. A value of nil deletes the key; a previous one of nil says that it did not
-// exist.
+// NewEvent returns a version for Append. If value is nil, the write deleted the key; if previous is nil, the key did
+// not exist before.
 func NewEvent(key string, revision int64, value, previous []byte) *Version {
 	v := &Version{Key: key, Revision: revision, Deleted: value == nil, Size: len(value)}
 	v.value.Store(&value)
@@ -84,7 +84,7 @@ func NewEvent(key string, revision int64, value, previous []byte) *Version {
 	return v
 }
 
-// at returns the version at a revision, nil if the key did not exist.
+// at returns the version at a revision, or nil if the key did not exist then.
 func (v *Version) at(revision int64) *Version {
 	for v != nil && v.Revision > revision {
 		v = v.previous.Load()
@@ -99,21 +99,21 @@ func (v *Version) live() *Version {
 	return v
 }
 
-// Store is the key-value store.
+// Store is the key-value store. It has these invariants:
 //
-//	compacted < log[i].Revision <= log[i+1].Revision <= revision; each once, unless Append filled the log
+//	compacted < log[i].Revision <= log[i+1].Revision <= revision; revisions are unique, unless Append filled the log
 //	historySize == sum of log[i].event
 //
-// latest has the last version of each key, including deletions that are not compacted. Each version links to the
-// previous one while it can be read. With a File, values are in memory as long as they are in the history.
+// latest has the last version of each key, including deletions that are not yet compacted. Each version links to the
+// previous version until that is compacted. With a File, the values in the history are in memory too.
 type Store struct {
 	options Options
-	file    File // nil: none
+	file    File // nil: no file
 
 	queueMu sync.Mutex
-	queue   []*write   // not yet committed
+	queue   []*write   // writes that are not committed yet
 	writeMu sync.Mutex // held during a commit
-	failed  error      // why nothing can be written any more; guarded by writeMu
+	failed  error      // the reason why writes are no longer possible; guarded by writeMu
 
 	mu          sync.RWMutex
 	latest      btree.Map[string, *Version]
@@ -125,7 +125,7 @@ type Store struct {
 	closed      bool
 }
 
-// New returns a store with the versions of a file, which may be nil, at its revision.
+// New returns a store with the versions of a file and its revision. The file may be nil.
 func New(options Options, file File, revision int64, versions []*Version) *Store {
 	if options.HistoryBytes <= 0 {
 		options.HistoryBytes = DefaultHistoryBytes
@@ -137,7 +137,7 @@ func New(options Options, file File, revision int64, versions []*Version) *Store
 		options: options, file: file, revision: revision, compacted: revision,
 		cursors: map[span]map[*Cursor]struct{}{},
 	}
-	s.mu.Lock() // timers may fire at once
+	s.mu.Lock() // timers may fire immediately
 	defer s.mu.Unlock()
 	for _, v := range versions {
 		s.latest.Load(v.Key, v)
@@ -146,7 +146,7 @@ func New(options Options, file File, revision int64, versions []*Version) *Store
 	return s
 }
 
-// resolve returns the revision to read, which is the current one for 0. The caller holds mu.
+// resolve returns the revision to read: the current revision for 0. The caller holds mu.
 func (s *Store) resolve(revision int64) (int64, error) {
 	switch {
 	case s.closed:
@@ -161,8 +161,8 @@ func (s *Store) resolve(revision int64) (int64, error) {
 	return revision, nil
 }
 
-// Get returns the version of a key at a revision, nil if it did not exist, and the revision that was read. Revision
-// 0 is the current one.
+// Get returns the version of a key at a revision, or nil if the key did not exist, and the revision that was read.
+// Revision 0 means the current revision.
 func (s *Store) Get(key string, revision int64) (*Version, int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -174,8 +174,9 @@ func (s *Store) Get(key string, revision int64) (*Version, int64, error) {
 	return v.at(revision), revision, nil
 }
 
-// List returns the versions of the keys from start to before end at a revision, in the order of the keys: at most
-// limit if that is not 0. It returns the number of all of them and the revision that was read.
+// List returns the versions of the keys in [start, end) at a revision, in the order of the keys. It returns at most
+// limit versions, or all if limit is 0. It also returns the number of all versions in the range, and the revision that
+// was read.
 func (s *Store) List(start, end string, revision, limit int64) (
 	versions []*Version, count, readRevision int64, err error,
 ) {
@@ -194,7 +195,7 @@ func (s *Store) List(start, end string, revision, limit int64) (
 	return versions, count, readRevision, nil
 }
 
-// Page returns the first versions of what List returns: at most limit, and after the first only up to about size bytes.
+// Page returns the first versions of List: at most limit, and after the first one it stops at about size bytes.
 func (s *Store) Page(start, end string, revision int64, limit int, size int64) (versions []*Version, err error) {
 	_, err = s.ascend(start, end, revision, func(v *Version) bool {
 		versions = append(versions, v)
@@ -204,9 +205,9 @@ func (s *Store) Page(start, end string, revision int64, limit int, size int64) (
 	return versions, err
 }
 
-// ascend calls next with the versions of List until it returns false. It returns the revision that was read.
+// ascend calls next with each version of List until next returns false. It returns the revision that was read.
 func (s *Store) ascend(start, end string, revision int64, next func(*Version) bool) (int64, error) {
-	s.mu.Lock() // because Copy writes
+	s.mu.Lock() // not RLock, because Copy writes
 	resolved, err := s.resolve(revision)
 	if err != nil {
 		s.mu.Unlock()
@@ -221,7 +222,7 @@ func (s *Store) ascend(start, end string, revision int64, next func(*Version) bo
 		v = v.at(resolved)
 		return v == nil || next(v)
 	})
-	// A compaction may have removed versions before they were read.
+	// The versions may have been compacted before they were read.
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if revision != 0 && revision < s.compacted {
@@ -242,7 +243,7 @@ func (s *Store) Value(v *Version) ([]byte, error) {
 	if ok {
 		return value, nil
 	}
-	// It was overwritten since the first line: the value is in memory now, and stays.
+	// After the first Load, a write has replaced the version in the file. Before it did, it put the value into memory.
 	if value := v.value.Load(); value != nil {
 		return *value, nil
 	}
@@ -256,7 +257,8 @@ func (s *Store) Revision() int64 {
 	return s.revision
 }
 
-// Compacted returns the revision that is compacted, which is the oldest one that can be read, or 0 if none was.
+// Compacted returns the compacted revision, which is the oldest revision that can be read, or 0 if nothing was
+// compacted.
 func (s *Store) Compacted() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -266,7 +268,7 @@ func (s *Store) Compacted() int64 {
 	return s.compacted
 }
 
-// Close ends all cursors and closes the file.
+// Close ends all cursors, and closes the file.
 func (s *Store) Close() error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()

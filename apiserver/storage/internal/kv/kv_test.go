@@ -21,7 +21,7 @@ func newStore(t *testing.T, options Options) *Store {
 	return s
 }
 
-// modelWrite is a write of the model: the list of all writes, which is the slow, simple twin of a store.
+// modelWrite is a write of the model. The model is a list of all writes: the slow, simple twin of a store.
 type modelWrite struct {
 	key, value string
 	revision   int64
@@ -107,7 +107,7 @@ func TestRandom(t *testing.T) {
 	}
 	for range 20_000 {
 		switch n := r.IntN(100); {
-		case n < 50: // a write, mostly with the right revision
+		case n < 50: // a write, usually with the expected revision
 			w := modelWrite{key: pick(keys), deleted: r.IntN(3) == 0}
 			current, expected := m.get(w.key, m.revision()), int64(0)
 			if current != nil {
@@ -170,7 +170,7 @@ func TestRandom(t *testing.T) {
 			asked := someRevision()
 			prefix := pick(prefixes)
 			c, after, err := s.Watch(prefix, true, asked)
-			if at, want := m.resolve(asked); want != rpctypes.ErrFutureRev { // that waits
+			if at, want := m.resolve(asked); want != rpctypes.ErrFutureRev { // a watch waits for such a revision
 				require.Equal(t, want, err)
 				if err == nil {
 					require.Equal(t, at, after)
@@ -186,7 +186,7 @@ func TestRandom(t *testing.T) {
 		case n < 97:
 			catchUp()
 		default:
-			catchUp() // a watch that lags behind would miss what is compacted
+			catchUp() // a watch that lags behind would miss compacted writes
 			asked := someRevision()
 			at, want := m.resolve(asked)
 			require.Equal(t, want, s.Compact(asked))
@@ -208,12 +208,12 @@ func describe(t *testing.T, s *Store, v *Version) modelWrite {
 	return w
 }
 
-// TestHistoryIsBounded: 1,500 updates of a value of 1 MB would keep 1.6 GB.
+// TestHistoryIsBounded makes 1,500 updates of a value of 1 MiB, which would take 1.6 GB without limits.
 func TestHistoryIsBounded(t *testing.T) {
 	s := newStore(t, Options{HistoryBytes: 64 << 20})
 	slow, first, err := s.Watch("/", true, 0)
 	require.NoError(t, err)
-	value := make([]byte, 1<<20) // one for all, so that the test is cheap
+	value := make([]byte, 1<<20) // one value for all updates, so that the test needs little memory
 	last := int64(0)
 	for range 1500 {
 		result, err := s.Put("/a", value, 0, last)
@@ -271,12 +271,12 @@ func TestExpires(t *testing.T) {
 		_, err = s.Put("/never", nil, in(2*time.Hour), 0)
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
-		time.Sleep(3 * time.Hour) // the timer is stopped: no write after Close
+		time.Sleep(3 * time.Hour) // Close has stopped the timer, so nothing is written
 	})
 }
 
-// TestSkip: a cursor that has read everything before the writes that Skip leaves out fails, as one that lags behind
-// does. One that waits for later revisions reads on.
+// TestSkip checks that a cursor that has read all writes before the skipped ones fails like a cursor that lags behind,
+// and that a cursor that waits for later revisions continues.
 func TestSkip(t *testing.T) {
 	s := newStore(t, Options{})
 	s.Append([]*Version{NewEvent("/a", 5, []byte("1"), nil)}, 7)
@@ -305,7 +305,8 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// TestSameRevision: another writer of etcd may write several keys in one transaction. All are read, despite limits.
+// TestSameRevision checks that a cursor reads all writes of a revision, despite limits: another client of etcd may
+// write several keys in one transaction.
 func TestSameRevision(t *testing.T) {
 	s := newStore(t, Options{})
 	c, _, err := s.Watch("/", true, 0)
@@ -331,7 +332,7 @@ func TestSameRevision(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// duringWrite is a file of one value that calls do before each Write.
+// duringWrite is a File with one value that calls do before each Write.
 type duringWrite struct {
 	do       func()
 	value    []byte
@@ -349,7 +350,8 @@ func (f *duringWrite) Read(_ string, revision int64) ([]byte, bool, error) {
 }
 func (f *duringWrite) Close() error { return nil }
 
-// A compaction does not drop a value that a write keeps for the history, because the file is about to lose it.
+// TestCompactionDuringWrite checks that a compaction does not drop a value that a concurrent write keeps in memory for
+// the history, because the file no longer has it.
 func TestCompactionDuringWrite(t *testing.T) {
 	f := &duringWrite{do: func() {}}
 	s := New(Options{}, f, FirstRevision, nil)
@@ -359,7 +361,7 @@ func TestCompactionDuringWrite(t *testing.T) {
 	f.do = func() {
 		go func() { compacted <- s.Compact(first.Revision) }()
 		for range 1000 {
-			runtime.Gosched() // it may run now, and must not wait for the write if it does
+			runtime.Gosched() // lets the compaction run, if it does not wait for the write
 		}
 	}
 	_, err = s.Put("/a", []byte("two"), 0, first.Revision)

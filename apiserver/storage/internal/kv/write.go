@@ -9,9 +9,9 @@ import (
 
 // Result is the result of a write.
 type Result struct {
-	Done     bool     // the revision was the expected one
-	Revision int64    // of the write or, if it was not done, the current one
-	Current  *Version // if it was not done: what is stored, nil if nothing is
+	Done     bool     // whether the key had the expected revision
+	Revision int64    // of the write or, if Done is false, the current revision
+	Current  *Version // if Done is false: the stored version, or nil if the key does not exist
 }
 
 // write is a write in the queue.
@@ -19,27 +19,27 @@ type write struct {
 	version  *Version
 	expected int64
 
-	// Set by commit.
+	// The following fields are set by commit.
 	committed bool
 	result    Result
 	err       error
 }
 
-// Put sets the value of a key, which must not change any more. expires is when to delete it, in nanoseconds since
-// 1970; 0 is never. If it returns an error, it may be unknown whether the write was done.
+// Put sets the value of a key. The caller must not change value afterwards. The key expires at expires, in nanoseconds
+// since 1970; 0 means never. If Put returns an error, the write may or may not have been done.
 func (s *Store) Put(key string, value []byte, expires, expected int64) (Result, error) {
 	v := &Version{Key: key, Size: len(value), Expires: expires}
 	v.value.Store(&value)
 	return s.write(v, expected)
 }
 
-// Delete deletes a key.
+// Delete deletes a key that has the expected revision.
 func (s *Store) Delete(key string, expected int64) (Result, error) {
 	return s.write(&Version{Key: key, Deleted: true}, expected)
 }
 
-// write commits a write. Concurrent writes share a commit: the first one commits all that are in the queue, and
-// while a file syncs that, the next ones gather.
+// write commits a write. Concurrent writes share a commit: the first writer commits all writes in the queue, and during
+// the sync of the file, further writes enter the queue.
 func (s *Store) write(v *Version, expected int64) (Result, error) {
 	if len(v.Key) > maxKey {
 		return Result{}, fmt.Errorf("key %.64q…: expected at most %d bytes, got %d", v.Key, maxKey, len(v.Key))
@@ -86,7 +86,7 @@ func (s *Store) commit(batch []*write) error {
 	return err
 }
 
-// check returns the versions to write, of the writes that expect the right revision.
+// check returns the versions of the writes that have the right expected revision, and sets the results of all writes.
 func (s *Store) check(batch []*write) (versions []*Version, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -124,7 +124,7 @@ func (s *Store) check(batch []*write) (versions []*Version, err error) {
 	return versions, nil
 }
 
-// errApplied reports a commit that failed although its writes are in the file, as when the last sync fails.
+// errApplied reports a commit that failed although the file has its writes, for example because the last sync failed.
 var errApplied = errors.New("the writes are in the file, but may not be durable")
 
 // writeFile makes versions durable.
@@ -134,7 +134,7 @@ func (s *Store) writeFile(versions []*Version) error {
 		if !v.Deleted {
 			values[i] = *v.value.Load()
 		}
-		// The history needs what the file loses.
+		// The file loses the previous value, but the history needs it.
 		if previous := v.previous.Load().live(); previous != nil {
 			value, err := s.Value(previous)
 			if err != nil {
@@ -169,7 +169,7 @@ func (s *Store) apply(versions []*Version) {
 	s.record(versions, s.revision+int64(len(versions)))
 }
 
-// Append adds versions of another store, up to a revision, to the history of a store that has nothing else.
+// Append adds versions of another store, up to a revision, to the history. The store must have no other writes.
 func (s *Store) Append(versions []*Version, revision int64) {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -178,7 +178,8 @@ func (s *Store) Append(versions []*Version, revision int64) {
 	s.record(versions, max(revision, s.revision))
 }
 
-// Skip starts the history again after a later revision. Cursors that have not read up to it fail with ErrCompacted.
+// Skip restarts the history after a later revision. Cursors that have not read up to this revision fail with
+// ErrCompacted.
 func (s *Store) Skip(revision int64) {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -196,7 +197,8 @@ func (s *Store) Skip(revision int64) {
 	s.forget(revision)
 }
 
-// record adds versions, up to a revision, to the history, and keeps its bounds. The caller holds writeMu and mu.
+// record adds versions, up to a revision, to the history, and compacts what exceeds the limits. The caller holds
+// writeMu and mu.
 func (s *Store) record(versions []*Version, revision int64) {
 	for _, v := range versions {
 		s.log = append(s.log, v)
@@ -216,13 +218,13 @@ func (s *Store) record(versions []*Version, revision int64) {
 	s.forget(upto)
 }
 
-// after returns the index in the log of the first version after a revision. The caller holds mu.
+// after returns the index in the log of the first version that is later than a revision. The caller holds mu.
 func (s *Store) after(revision int64) int {
 	return sort.Search(len(s.log), func(i int) bool { return s.log[i].Revision > revision })
 }
 
-// Compact removes the history up to a revision: older ones can't be read any more. It waits for a commit, which keeps
-// values in memory that the file is about to lose.
+// Compact compacts the history up to a revision: earlier revisions can't be read any more. It waits for a running
+// commit, which keeps values in memory that the file is about to lose.
 func (s *Store) Compact(revision int64) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -235,7 +237,7 @@ func (s *Store) Compact(revision int64) error {
 	return err
 }
 
-// forget compacts up to a revision. It visits each version once. The caller holds writeMu and mu.
+// forget compacts the history up to a revision. It visits each version once. The caller holds writeMu and mu.
 func (s *Store) forget(upto int64) {
 	removed := s.log[:s.after(upto)]
 	s.log = s.log[len(removed):]
@@ -254,10 +256,10 @@ func (s *Store) forget(upto int64) {
 	}
 }
 
-// retryExpiry is when an expired key is deleted again after an error.
+// retryExpiry is the delay before the deletion of an expired key is retried after an error.
 const retryExpiry = time.Minute
 
-// expireLater sets the timer of a version. The caller holds mu, which the deletion waits for.
+// expireLater starts the timer that deletes an expired version. The caller holds mu, so the deletion waits for it.
 func (s *Store) expireLater(v *Version) {
 	if v.Expires == 0 {
 		return

@@ -18,39 +18,40 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3"
 )
 
-// About how many bytes an entry of the cache takes for each byte of the value: the object and, when watches send it,
-// its encodings. The Go struct of a schema has 40 fields; a schema sets two or three.
+// The approximate size of a cache entry for each byte of its value: the decoded object and, for watches, its encodings.
+// In CustomResourceDefinitions it is larger: the Go struct of a schema has 40 fields, but a schema sets two or three.
 const (
 	expansion       = 5
 	schemaExpansion = 20
 )
 
-// size returns about how many bytes an entry takes.
+// size returns the approximate size of an entry, in bytes.
 func (e *entry) size() int64 { return int64(len(e.value)) * e.expansion }
 
-// cache has the decoded objects of all resources: those that somebody uses, such as a watch that waits for its client,
-// so that there is only one copy of each; and those that were used most recently, bounded in bytes.
+// cache has decoded objects of all resources. It has the objects that are in use, for example by a watch that waits for
+// its client, so that each object exists only once. It also keeps the most recently used objects, up to a size in
+// bytes.
 type cache struct {
 	mu      sync.Mutex
 	free    int64
 	entries map[cacheKey]weak.Pointer[entry]
-	recent  list.List // of *entry; the most recently used first
+	recent  list.List // of *entry, the most recently used first
 }
 
-// cacheKey identifies the object of a revision. previous tells it from the object before it, which an event of the
-// revision can hold.
+// cacheKey identifies the object of a revision. previous is true for the previous object: an event of the revision may
+// need both.
 type cacheKey struct {
 	decoder  *decoder
 	revision int64
 	previous bool
 }
 
-// entry is an object that is decoded once. Nobody changes it.
+// entry is an object that is decoded once. It is immutable.
 type entry struct {
 	key       cacheKey
 	value     []byte
 	expansion int64
-	element   *list.Element // of cache.recent; nil if others were used more recently. Guarded by cache.mu
+	element   *list.Element // in cache.recent; nil if the entry is not in the list. Guarded by cache.mu
 
 	once   sync.Once
 	object runtime.Object
@@ -64,7 +65,7 @@ func newCache(size int64) *cache {
 	return &cache{free: size, entries: map[cacheKey]weak.Pointer[entry]{}}
 }
 
-// get returns the entry of a value. Its object may not be decoded yet.
+// get returns the entry of a value. The object of the entry may not be decoded yet.
 func (c *cache) get(key cacheKey, value []byte) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +75,7 @@ func (c *cache) get(key cacheKey, value []byte) *entry {
 		e = &entry{key: key, value: value, expansion: key.decoder.expansion}
 		c.entries[key] = weak.Make(e)
 		goruntime.AddCleanup(e, c.forget, key)
-	case !bytes.Equal(e.value, value): // as after a change of the transformer
+	case !bytes.Equal(e.value, value): // after a change of the transformer
 		return &entry{value: value}
 	}
 	if e.element != nil {
@@ -89,14 +90,14 @@ func (c *cache) get(key cacheKey, value []byte) *entry {
 	return e
 }
 
-// drop removes an entry from those that were used most recently. The caller holds mu.
+// drop removes an entry from the most recently used ones. The caller holds mu.
 func (c *cache) drop(e *entry) {
 	c.recent.Remove(e.element)
 	c.free += e.size()
 	e.element = nil
 }
 
-// forget removes the key of an entry that is gone.
+// forget removes the key of an entry that was garbage-collected.
 func (c *cache) forget(key cacheKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,8 +134,8 @@ func newDecoder(inner etcd3.Decoder, new func() runtime.Object, cache *cache) *d
 	return d
 }
 
-// entry returns the decoded object of a value. An error is for those who wait for it alone: a conversion webhook may
-// respond the next time.
+// entry returns the entry of a value, with its decoded object. An error is not cached, because the next decoding may
+// succeed, for example when a conversion webhook responds again.
 func (d *decoder) entry(value []byte, revision int64, previous bool) (*entry, error) {
 	e := d.cache.get(cacheKey{d, revision, previous}, value)
 	e.once.Do(func() {
@@ -146,7 +147,7 @@ func (d *decoder) entry(value []byte, revision int64, previous bool) (*entry, er
 	return e, e.err
 }
 
-// Decode implements etcd3.Decoder. The caller may change the object: it is a copy.
+// Decode implements etcd3.Decoder. It returns a copy, which the caller may change.
 func (d *decoder) Decode(value []byte, into runtime.Object, revision int64) error {
 	e, err := d.entry(value, revision, false)
 	if err != nil {
@@ -159,8 +160,8 @@ func (d *decoder) Decode(value []byte, into runtime.Object, revision int64) erro
 	return nil
 }
 
-// DecodeListItem implements etcd3.Decoder. The object is shared with the cache; etcd3 copies only its top level: as in
-// lists of k8s.io/apiserver's cacher, callers must not change what items point to.
+// DecodeListItem implements etcd3.Decoder. It returns the cached object, of which etcd3 copies only the top level. As
+// with lists of k8s.io/apiserver's cacher, callers must not change what items point to.
 func (d *decoder) DecodeListItem(
 	ctx context.Context, value []byte, revision uint64, newItem func() runtime.Object,
 ) (runtime.Object, error) {
@@ -174,17 +175,17 @@ func (d *decoder) DecodeListItem(
 	return e.object, nil
 }
 
-// shared is the object of an event that watches share. It implements runtime.CacheableObject.
+// shared is the object of an event, which watches share. It implements runtime.CacheableObject.
 type shared struct {
 	*entry
-	taken chan<- struct{} // of the watch
+	taken chan<- struct{} // the channel of the watch
 }
 
-// take signals that the event was taken from the buffer of its watch.
+// take signals that a client has taken the event from the buffer of its watch.
 func (s shared) take() {
 	select {
 	case s.taken <- struct{}{}:
-	default: // it has a signal already
+	default: // the channel already holds a signal
 	}
 }
 
@@ -215,7 +216,7 @@ func (s shared) CacheEncode(id runtime.Identifier, encode func(runtime.Object, i
 	s.mu.Unlock()
 	e.once.Do(func() {
 		var out bytes.Buffer
-		e.err = encode(s.GetObject(), &out) // a copy, because encoders may set its kind
+		e.err = encode(s.GetObject(), &out) // GetObject copies, because encoders may set the kind
 		e.data = out.Bytes()
 	})
 	if e.err != nil {
@@ -226,7 +227,7 @@ func (s shared) CacheEncode(id runtime.Identifier, encode func(runtime.Object, i
 		return nil
 	}
 	_, err := w.Write(e.data)
-	goruntime.KeepAlive(s.entry) // as long as a client reads it, others get the same
+	goruntime.KeepAlive(s.entry) // other clients share the entry while one reads it
 	return err
 }
 
@@ -236,7 +237,7 @@ func (s shared) GetObject() runtime.Object {
 	return s.object.DeepCopyObject()
 }
 
-// GetObjectKind implements runtime.Object. It returns a copy.
+// GetObjectKind implements runtime.Object. It returns a copy of the kind.
 func (s shared) GetObjectKind() schema.ObjectKind {
 	kind := &metav1.TypeMeta{}
 	kind.SetGroupVersionKind(s.object.GetObjectKind().GroupVersionKind())
@@ -246,7 +247,7 @@ func (s shared) GetObjectKind() schema.ObjectKind {
 // DeepCopyObject implements runtime.Object.
 func (s shared) DeepCopyObject() runtime.Object { return s.GetObject() }
 
-// GetObjectMeta implements metav1.ObjectMetaAccessor. It returns a copy's metadata.
+// GetObjectMeta implements metav1.ObjectMetaAccessor. It returns the metadata of a copy.
 func (s shared) GetObjectMeta() metav1.Object {
 	object, err := meta.Accessor(s.GetObject())
 	if err != nil {

@@ -35,8 +35,8 @@ func (c *counting) List(
 	return out, err
 }
 
-// TestSmallPageOfNothing lists with limit 1 and a selector that matches nothing. Each list of the key-value store goes
-// over all keys that are left, so there must be few of them.
+// TestSmallPageOfNothing lists with limit 1 and a selector that matches nothing. Each list of the key-value store
+// visits all remaining keys, so etcd3 must make only a few lists.
 func TestSmallPageOfNothing(t *testing.T) {
 	s := New(kv.New(kv.Options{}, nil, kv.FirstRevision, nil), 0)
 	defer func() { require.NoError(t, s.Close()) }()

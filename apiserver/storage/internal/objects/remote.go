@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// retry is how long to wait after etcd ended a watch.
+	// retry is the delay before a new watch after etcd has ended one.
 	retry = time.Second
-	// listing is how many watches list objects at the same time.
+	// listing is how many watches may list objects at the same time.
 	listing = 2
 )
 
-// remote is where the objects of a store are, if they are in etcd. One watch reads all writes, from whichever server;
-// the watches of clients share its events, as with a store in this process.
+// remote is the etcd that has the objects of a store. One watch reads all writes, of all servers; the watches of
+// clients share its events, as with a store in this process.
 type remote struct {
-	root    string // of the keys
+	root    string // prefix of the keys
 	listing chan struct{}
 	stop    context.CancelFunc
 }
 
-// NewRemote returns a store of the objects in etcd with a prefix. Close leaves the client open. The history begins now,
-// like kube-apiserver's: etcd reads up to 1,000 earlier writes at once, of whatever size.
+// NewRemote returns a store for the objects in etcd with a prefix. Close does not close the client. The history begins
+// at the current revision, as in kube-apiserver, because etcd would read up to 1,000 earlier writes at once, whatever
+// their sizes.
 func NewRemote(
 	ctx context.Context, client *kubernetes.Client, compactor etcd3.Compactor, prefix string,
 ) (*Store, error) {
@@ -49,8 +50,8 @@ func NewRemote(
 	return s, nil
 }
 
-// follow appends the writes in etcd to the history until etcd ends the watch. The history starts again after writes
-// that etcd has compacted, and after a write whose previous value it has compacted.
+// follow appends the writes in etcd to the history until etcd ends the watch. If etcd has compacted writes, or the
+// previous value of a write, the history restarts after them.
 func (s *Store) follow(ctx context.Context) {
 	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
@@ -63,10 +64,10 @@ func (s *Store) follow(ctx context.Context) {
 		if r.Err() != nil {
 			break
 		}
-		revision := r.Header.Revision // up to which all was sent, if there are no events
+		revision := r.Header.Revision // without events: the revision up to which etcd has sent all writes
 		var versions []*kv.Version
 		for _, e := range r.Events {
-			// The header of a watch that etcd resumes has a later revision, and more events follow.
+			// If etcd resumes a watch, the header has a later revision than the events, and further events follow.
 			revision = e.Kv.ModRevision
 			var value, previous []byte
 			if e.Type == clientv3.EventTypePut {
@@ -89,7 +90,7 @@ func (s *Store) follow(ctx context.Context) {
 	}
 }
 
-// page returns the first versions of at most limit at a revision, after the first only up to about batchBytes.
+// page returns the first versions at a revision: at most limit, and after the first one it stops at about batchBytes.
 func (s *Store) page(ctx context.Context, start, end string, revision int64, limit int) ([]*kv.Version, error) {
 	if s.remote == nil {
 		return s.kv.Page(start, end, revision, limit, batchBytes)

@@ -1,8 +1,8 @@
 // Package objects stores API objects in a key-value store of this process, or in etcd.
 //
-// k8s.io/apiserver's etcd3 storage does the reads and writes, with a client that calls the key-value store instead of
-// etcd. So its preconditions, retries, continue tokens and errors are Kubernetes' own. Watches are not: etcd3 reads and
-// decodes an event for each watch, here watches share the decoded objects and, over HTTP, their encodings.
+// k8s.io/apiserver's etcd3 storage reads and writes, with a client that calls the key-value store instead of etcd. So
+// preconditions, retries, continue tokens and errors are Kubernetes' own. Watches are not: etcd3 reads and decodes each
+// event for each watch, but here watches share the decoded objects and, over HTTP, their encodings.
 package objects
 
 import (
@@ -29,12 +29,12 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/internal/kv"
 )
 
-// DefaultCacheBytes is the default bound of the decoded objects in memory.
+// DefaultCacheBytes is the default limit on the size of cached decoded objects.
 const DefaultCacheBytes = 64 << 20
 
 // Store implements storage.Store over a key-value store.
 type Store struct {
-	kv        *kv.Store // of the remote store: its recent history
+	kv        *kv.Store // with a remote store: its recent history
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
 	remote    *remote // nil: the objects are in kv
@@ -46,8 +46,8 @@ type Store struct {
 	closed  bool
 }
 
-// New returns a store over a key-value store, which it closes. cacheBytes bounds the decoded objects in memory; 0
-// means DefaultCacheBytes.
+// New returns a store over a key-value store, and closes that with the store. cacheBytes limits the size of cached
+// decoded objects; 0 means DefaultCacheBytes.
 func New(db *kv.Store, cacheBytes int64) *Store {
 	if cacheBytes <= 0 {
 		cacheBytes = DefaultCacheBytes
@@ -68,7 +68,7 @@ func (s *Store) Open(
 	config *storagebackend.ConfigForResource, resourcePrefix string, newFunc, newListFunc func() runtime.Object,
 ) (storage.Interface, factory.DestroyFunc, error) {
 	own := *config
-	own.Prefix, own.LeaseManagerConfig = "", etcd3.LeaseManagerConfig{} // keys as given, exact times to live
+	own.Prefix, own.LeaseManagerConfig = "", etcd3.LeaseManagerConfig{} // keys without prefix, exact times to live
 	if s.remote != nil {
 		own.Prefix, own.LeaseManagerConfig = s.remote.root, etcd3.NewDefaultLeaseManagerConfig()
 	}
@@ -85,9 +85,9 @@ func (s *Store) Open(
 	return &local{r}, factory.DestroyFunc(destroy), nil
 }
 
-// open returns k8s.io/apiserver's etcd3 storage of a resource, and the transformer of its values. It reads config's
-// Prefix, Codec, Transformer, GroupResource and LeaseManagerConfig. It does what storagebackend/factory does, with one
-// client for all resources.
+// open returns k8s.io/apiserver's etcd3 storage of a resource, and the transformer of its values. It reads the fields
+// Prefix, Codec, Transformer, GroupResource and LeaseManagerConfig of config. It does the same as
+// storagebackend/factory, but with one client for all resources.
 func open(
 	client *kubernetes.Client, compactor etcd3.Compactor, config *storagebackend.ConfigForResource,
 	resourcePrefix string, newFunc, newListFunc func() runtime.Object, decoder etcd3.Decoder,
@@ -135,8 +135,8 @@ func (s *Store) Close() error {
 // Compact removes the history up to a resourceVersion.
 func (s *Store) Compact(revision int64) error { return s.kv.Compact(revision) }
 
-// Each calls do for each stored object, in the order of the keys, with its value as it was encoded. do must not change
-// it. Each ends when do returns an error.
+// Each calls do for each stored object, in the order of the keys, with the encoded value. do must not change the value.
+// If do returns an error, Each stops and returns it.
 func (s *Store) Each(do func(key string, value []byte) error) error {
 	versions, _, _, err := s.kv.List("/", "0", 0, 0)
 	for _, v := range versions {
@@ -158,7 +158,7 @@ type resource struct {
 	prefix            string
 	transformer       value.Transformer
 	decoder           *decoder
-	ctx               context.Context // ended by DestroyFunc
+	ctx               context.Context // ends with DestroyFunc
 }
 
 // local is a resource whose objects are in this process.
@@ -179,10 +179,10 @@ func (r *local) Stats(context.Context) (stats storage.Stats, err error) {
 	return stats, nil
 }
 
-// EnableResourceSizeEstimation implements storage.Interface. There is nothing to estimate.
+// EnableResourceSizeEstimation implements storage.Interface. It does nothing, because the sizes of Stats are exact.
 func (r *local) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil }
 
-// adapter implements what etcd3 calls of etcd's client.
+// adapter implements the methods of etcd's client that etcd3 calls.
 type adapter struct{ kv *kv.Store }
 
 // Get implements kubernetes.Interface.
@@ -253,14 +253,14 @@ func (a adapter) keyValue(v *kv.Version) (*mvccpb.KeyValue, error) {
 	return &mvccpb.KeyValue{Key: []byte(v.Key), Value: value, ModRevision: v.Revision}, err
 }
 
-// noStreams makes etcd3 list page by page.
+// noStreams makes etcd3 list in pages instead of streams.
 type noStreams struct{ clientv3.KV }
 
 func (noStreams) GetStream(context.Context, string, ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
 	return nil, status.Error(codes.Unimplemented, "no streams")
 }
 
-// leases implements what etcd3 calls of etcd's leases: a lease is the time when its keys expire.
+// leases implements the methods of etcd's leases that etcd3 calls. A lease is the time when its keys expire.
 type leases struct{ clientv3.Lease }
 
 // Grant implements clientv3.Lease.

@@ -24,35 +24,36 @@ import (
 
 const (
 	resultBuffer = 10        // events
-	resultSize   = 16 << 10  // of the value of an event; a larger one waits until the buffer is empty
-	batch        = 100       // events that are read at once
-	batchBytes   = 256 << 10 // of the events that are read at once
+	resultSize   = 16 << 10  // of the value of an event, in bytes; a larger event waits until the buffer is empty
+	batch        = 100       // maximum number of events that are read at once
+	batchBytes   = 256 << 10 // maximum size of the events that are read at once, in bytes
 
-	// Bookmarks come as from k8s.io/apiserver's cacher: every minute, and shortly before the deadline of the watch.
+	// Bookmarks are sent as by k8s.io/apiserver's cacher: every minute, and shortly before the deadline of the watch.
 	bookmarkInterval = time.Minute
 	bookmarkMargin   = 2 * time.Second
-	// progressInterval is the interval of ProgressNotify, as kube-apiserver's etcd is configured.
+	// progressInterval is the interval of ProgressNotify, the same as in kube-apiserver's etcd.
 	progressInterval = 5 * time.Second
 )
 
-// watcher is a running watch. It has no queue besides the buffer of results: a slow one reads the history later, and
-// fails with 410 Expired if that has been compacted. apiserver/unread.go says what a slow client costs and gets.
+// watcher is a running watch. It has no queue except the buffer of results. A slow watch reads the history later, and
+// fails with 410 Expired if unread writes have been compacted. apiserver/unread.go explains what a slow client costs.
 type watcher struct {
 	resource *resource
 	key      string
 	opts     storage.ListOptions
-	initial  bool // whether to send the objects that exist
+	initial  bool // whether to send the existing objects
 	ctx      context.Context
 	cancel   context.CancelFunc
 	results  chan watch.Event
-	taken    chan struct{} // holds one signal: a result was taken
+	taken    chan struct{} // holds one signal: a result was taken from the buffer
 
 	cursor    *kv.Cursor
-	sent      int64       // a revision up to which all was sent, for bookmarks
+	sent      int64       // all writes up to this revision were sent; the revision of bookmarks
 	requested atomic.Bool // whether a bookmark was requested
 }
 
-// Watch implements storage.Interface. Except in bookmarks and errors, objects are a runtime.CacheableObject.
+// Watch implements storage.Interface. The objects of events are runtime.CacheableObjects, except in bookmarks and
+// errors.
 func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	key, err := storage.PrepareKey(r.prefix, key, opts.Recursive)
 	if err != nil {
@@ -75,11 +76,11 @@ func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptio
 	var failed error
 	if s := r.store; s.remote != nil {
 		w.key = s.remote.root + key
-		if from == 0 { // the history may lag behind
+		if from == 0 { // the local history may lag behind
 			var now kubernetes.GetResponse
 			now, failed = s.client.Kubernetes.Get(ctx, w.key, kubernetes.GetOptions{})
 			from = now.Revision
-		} else if from < s.compactor.CompactRevision() { // as etcd says, although the history may have more
+		} else if from < s.compactor.CompactRevision() { // like etcd, even if the local history still has the revision
 			failed = rpctypes.ErrCompacted
 		}
 	}
@@ -135,7 +136,7 @@ func (w *watcher) Stop() { w.cancel() }
 // ResultChan implements watch.Interface.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.results }
 
-// run sends the events until the watch ends. failed is why it ends at once.
+// run sends the events until the watch ends. If failed is not nil, the watch ends at once with this error.
 func (w *watcher) run(failed error) {
 	defer close(w.results)
 	defer w.cancel()
@@ -163,13 +164,14 @@ func (w *watcher) run(failed error) {
 	_ = w.send(watch.Event{Type: watch.Error, Object: &object})
 }
 
-// sendInitial sends the objects that exist and, if wanted, the bookmark after them.
+// sendInitial sends the existing objects and, if requested, the bookmark after them.
 func (w *watcher) sendInitial() error {
 	end := w.key + "\x00"
 	if w.opts.Recursive {
 		end = clientv3.GetPrefixRangeEnd(w.key)
 	}
-	// Pages grow while their objects are small: etcd reads as many as it is asked for, whatever their sizes.
+	// Pages start small and grow while their objects are small, because etcd reads as many objects as requested, whatever
+	// their sizes.
 	for start, limit := w.key, 1; ; limit = min(2*limit, batch) {
 		versions, err := w.resource.store.page(w.ctx, start, end, w.sent, limit)
 		if err != nil {
@@ -180,7 +182,7 @@ func (w *watcher) sendInitial() error {
 		}
 		start = versions[len(versions)-1].Key + "\x00"
 		for i, v := range versions {
-			versions[i] = nil // its value; the event that waits shares another
+			versions[i] = nil // frees the value of the page: the event shares another copy
 			if err := w.sendEvent(kv.Event{Version: v}); err != nil {
 				return err
 			}
@@ -193,7 +195,7 @@ func (w *watcher) sendInitial() error {
 	return nil
 }
 
-// sendWrites sends the events of the writes and, if wanted, bookmarks. It returns why the watch ends.
+// sendWrites sends the events of writes and, if requested, bookmarks. It returns the error that ends the watch.
 func (w *watcher) sendWrites() error {
 	var due <-chan time.Time
 	isDue := false
@@ -210,7 +212,7 @@ func (w *watcher) sendWrites() error {
 		if more {
 			continue
 		}
-		w.sent = max(w.sent, revision) // a history of etcd may lag behind
+		w.sent = max(w.sent, revision) // the local history of etcd may lag behind
 		if w.requested.Swap(false) || isDue {
 			if err := w.sendBookmark(nil); err != nil {
 				return err
@@ -229,7 +231,7 @@ func (w *watcher) sendWrites() error {
 	}
 }
 
-// nextBookmark returns a channel that receives when a bookmark is due, nil for never.
+// nextBookmark returns a channel that receives when a bookmark is due, or nil if bookmarks are not requested.
 func (w *watcher) nextBookmark() <-chan time.Time {
 	interval := bookmarkInterval
 	switch {
@@ -246,8 +248,8 @@ func (w *watcher) nextBookmark() <-chan time.Time {
 	return time.After(interval)
 }
 
-// sendEvent sends the event of a write as the predicate sees it: an object that begins to match is added, one that
-// matches no longer is deleted.
+// sendEvent sends the event of a write as the predicate sees it: ADDED if the object begins to match, DELETED if it no
+// longer matches.
 func (w *watcher) sendEvent(e kv.Event) error {
 	isMatch, current, err := w.match(e.Version, e.Revision)
 	wasMatch := e.Previous != nil
@@ -262,7 +264,7 @@ func (w *watcher) sendEvent(e kv.Event) error {
 		return w.sendEntry(watch.Modified, current)
 	case isMatch:
 		return w.sendEntry(watch.Added, current)
-	case wasMatch: // what was there, with the resourceVersion of the event
+	case wasMatch: // the previous object, with the resourceVersion of the event
 		previous, err := w.decode(e.Previous, e.Revision, true)
 		if err != nil {
 			return &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -275,7 +277,7 @@ func (w *watcher) sendEvent(e kv.Event) error {
 	return nil
 }
 
-// match returns the object of a version and whether it matches the predicate.
+// match returns the object of a version, and whether it matches the predicate.
 func (w *watcher) match(v *kv.Version, revision int64) (bool, *entry, error) {
 	if v.Deleted {
 		return false, nil, nil
@@ -285,7 +287,7 @@ func (w *watcher) match(v *kv.Version, revision int64) (bool, *entry, error) {
 		return false, nil, err
 	}
 	ok, err := w.opts.Predicate.Matches(e.object)
-	return ok && err == nil, e, nil // as in etcd3, what can't be matched does not match
+	return ok && err == nil, e, nil // as in etcd3, an object for which matching fails does not match
 }
 
 func (w *watcher) decode(v *kv.Version, revision int64, previous bool) (*entry, error) {
@@ -300,7 +302,7 @@ func (w *watcher) decode(v *kv.Version, revision int64, previous bool) (*entry, 
 	return w.resource.decoder.entry(data, revision, previous)
 }
 
-// sendBookmark sends a bookmark, after change has changed it, if not nil.
+// sendBookmark sends a bookmark. If change is not nil, it changes the bookmark before that.
 func (w *watcher) sendBookmark(change func(runtime.Object) error) error {
 	object := w.resource.decoder.new()
 	if err := w.resource.Versioner().UpdateObject(object, uint64(w.sent)); err != nil {
@@ -314,12 +316,12 @@ func (w *watcher) sendBookmark(change func(runtime.Object) error) error {
 	return w.send(watch.Event{Type: watch.Bookmark, Object: object})
 }
 
-// sendEntry sends an event that watches share. Large ones do not pile up in the buffer.
+// sendEntry sends an event that watches share. A large event waits until the buffer is empty.
 func (w *watcher) sendEntry(kind watch.EventType, e *entry) error {
 	for len(e.value) > resultSize && len(w.results) > 0 {
 		select {
 		case <-w.taken:
-		case <-time.After(time.Second): // who takes events need not look at their objects
+		case <-time.After(time.Second): // taken gets no signal from a client that ignores objects
 		case <-w.ctx.Done():
 			return w.ctx.Err()
 		}

@@ -1,4 +1,4 @@
-// Package v1 has the Stall of market.example.com, at the version that is stored.
+// Package v1 has the kind Stall of market.example.com, at the storage version.
 package v1
 
 import (
@@ -17,7 +17,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// A Stall sells something, in so many copies.
+// A Stall is a market stall that runs an image in some replicas.
 type Stall struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -26,20 +26,20 @@ type Stall struct {
 	Status StallStatus `json:"status,omitempty"`
 }
 
-// StallSpec is what a Stall should be.
+// StallSpec is the desired state of a Stall.
 type StallSpec struct {
-	// Image is what runs; the webhook sets a default.
+	// Image is the image of the containers; the webhook sets a default.
 	Image string `json:"image,omitempty"`
-	// Replicas is how many run.
+	// Replicas is the number of Pods.
 	Replicas int32 `json:"replicas,omitempty"`
 }
 
-// StallStatus is what a Stall is.
+// StallStatus is the observed state of a Stall.
 type StallStatus struct {
 	Ready int32 `json:"ready,omitempty"`
 }
 
-// Hub makes this version the one that others are converted to and from.
+// Hub marks this version as the hub of conversions.
 func (*Stall) Hub() {}
 
 // StallList is a list of Stalls.

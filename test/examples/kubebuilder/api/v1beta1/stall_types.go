@@ -1,4 +1,4 @@
-// Package v1beta1 has the Stall as it was before v1: spec.count was renamed spec.replicas.
+// Package v1beta1 has the kind Stall at the version before v1, in which spec.replicas was called spec.count.
 package v1beta1
 
 import (
@@ -22,7 +22,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// A Stall sells something, in so many copies.
+// A Stall is a market stall that runs an image in some replicas.
 type Stall struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -31,7 +31,7 @@ type Stall struct {
 	Status marketv1.StallStatus `json:"status,omitempty"`
 }
 
-// StallSpec is what a Stall should be.
+// StallSpec is the desired state of a Stall.
 type StallSpec struct {
 	Image string `json:"image,omitempty"`
 	Count int32  `json:"count,omitempty"`

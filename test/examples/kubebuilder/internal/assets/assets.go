@@ -1,4 +1,4 @@
-// Package assets finds the programs of envtest for the tests.
+// Package assets finds the programs that envtest needs in tests.
 package assets
 
 import (
@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Variable names the folder of kube-apiserver and etcd.
+// Variable is the environment variable with the folder of kube-apiserver and etcd.
 const Variable = "KUBEBUILDER_ASSETS"
 
-// Set sets the folder to the one of tenure envtest, unless it is set.
+// Set sets the variable to the folder of tenure envtest, unless it is already set.
 func Set() error {
 	if os.Getenv(Variable) != "" {
 		return nil

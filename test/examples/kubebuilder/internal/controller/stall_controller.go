@@ -14,10 +14,10 @@ import (
 	marketv1 "github.com/tenure-ssa/tenure/test/examples/kubebuilder/api/v1"
 )
 
-// StallReconciler makes a Deployment of a Stall, and reports how many Pods are ready.
+// StallReconciler creates a Deployment for each Stall, and reports how many of its Pods are ready.
 type StallReconciler struct{ client.Client }
 
-// Reconcile makes the Deployment as the Stall wants it.
+// Reconcile creates or updates the Deployment of a Stall.
 func (r *StallReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	stall := &marketv1.Stall{}
 	if err := r.Get(ctx, req.NamespacedName, stall); err != nil {

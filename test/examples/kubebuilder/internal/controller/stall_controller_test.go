@@ -44,7 +44,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-// testReconcile reconciles the Stall "fruit" of objects, with any client.
+// testReconcile reconciles the Stall "fruit", which exists, with any client.
 func testReconcile(t *testing.T, c client.Client) {
 	key := client.ObjectKey{Namespace: "default", Name: "fruit"}
 	r := &StallReconciler{Client: c}
@@ -63,7 +63,7 @@ func testReconcile(t *testing.T, c client.Client) {
 	require.EqualValues(t, 2, stall.Status.Ready)
 }
 
-// objects are those that a test begins with.
+// objects are the objects that exist when a test begins.
 func objects() []*marketv1.Stall {
 	return []*marketv1.Stall{{
 		ObjectMeta: metav1.ObjectMeta{Name: "fruit", Namespace: "default"},
@@ -72,14 +72,14 @@ func objects() []*marketv1.Stall {
 	}}
 }
 
-// TestFakeClient is the test with a fake client.
+// TestFakeClient runs testReconcile with a fake client.
 func TestFakeClient(t *testing.T) {
 	s := newScheme(t)
 	testReconcile(t, fake.NewClientBuilder().WithScheme(s).
 		WithObjects(objects()[0]).WithStatusSubresource(&marketv1.Stall{}).Build())
 }
 
-// TestServer is the same test with Tenure's server in this process.
+// TestServer runs testReconcile with Tenure's server in the test's process.
 func TestServer(t *testing.T) {
 	s := newScheme(t)
 	server, err := apiserver.Start(t.Context(), apiserver.Options{
@@ -92,7 +92,7 @@ func TestServer(t *testing.T) {
 	testReconcile(t, c)
 }
 
-// TestEnvtest is the same test with envtest, on the programs of KUBEBUILDER_ASSETS.
+// TestEnvtest runs testReconcile with envtest, on the programs of KUBEBUILDER_ASSETS.
 func TestEnvtest(t *testing.T) {
 	c := startEnvtest(t)
 	stall := objects()[0]
@@ -120,8 +120,8 @@ func readDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// The controller reconciles what it watches: a Stall, and the Deployment that it owns. A user
-// whom envtest adds may do what RBAC says.
+// TestManager checks that the controller reconciles when a Stall or its Deployment changes, and that RBAC decides what
+// a user that envtest adds may do.
 func TestManager(t *testing.T) {
 	environment := &envtest.Environment{CRDDirectoryPaths: []string{definitions}, ErrorIfCRDPathMissing: true}
 	config, err := environment.Start()

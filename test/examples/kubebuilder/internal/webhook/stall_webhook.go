@@ -1,4 +1,4 @@
-// Package webhook sets defaults of Stalls, validates them, and converts them.
+// Package webhook has the webhooks of Stalls for defaults, validation and conversion.
 package webhook
 
 import (
@@ -11,21 +11,21 @@ import (
 	marketv1 "github.com/tenure-ssa/tenure/test/examples/kubebuilder/api/v1"
 )
 
-// DefaultImage is the image of Stalls that name none.
+// DefaultImage is the image of Stalls without an image.
 const DefaultImage = "registry.example/stall:1"
 
-// most is how many replicas a Stall may have.
+// most is the maximum number of replicas of a Stall.
 const most = 5
 
-// SetupWithManager adds the webhooks to a manager. The conversion webhook comes with them,
-// because a type of another version converts to Stall.
+// SetupWithManager adds the webhooks to a manager. This includes the conversion webhook, because a type of another
+// version implements the conversion to Stall.
 func SetupWithManager(m ctrl.Manager) error {
 	return ctrl.NewWebhookManagedBy(m, &marketv1.Stall{}).WithDefaulter(defaulter{}).WithValidator(validator{}).Complete()
 }
 
 type defaulter struct{}
 
-// Default sets the image.
+// Default sets the image if it is empty.
 func (defaulter) Default(_ context.Context, s *marketv1.Stall) error {
 	if s.Spec.Image == "" {
 		s.Spec.Image = DefaultImage
@@ -35,7 +35,7 @@ func (defaulter) Default(_ context.Context, s *marketv1.Stall) error {
 
 type validator struct{}
 
-// ValidateCreate refuses too many replicas.
+// ValidateCreate rejects a Stall with too many replicas.
 func (validator) ValidateCreate(_ context.Context, s *marketv1.Stall) (admission.Warnings, error) {
 	if s.Spec.Replicas > most {
 		return nil, fmt.Errorf("spec.replicas: expected at most %d, got %d", most, s.Spec.Replicas)
@@ -43,12 +43,12 @@ func (validator) ValidateCreate(_ context.Context, s *marketv1.Stall) (admission
 	return nil, nil
 }
 
-// ValidateUpdate is ValidateCreate of the new object.
+// ValidateUpdate validates the new object like ValidateCreate.
 func (v validator) ValidateUpdate(ctx context.Context, _, s *marketv1.Stall) (admission.Warnings, error) {
 	return v.ValidateCreate(ctx, s)
 }
 
-// ValidateDelete allows all.
+// ValidateDelete allows all deletes.
 func (validator) ValidateDelete(context.Context, *marketv1.Stall) (admission.Warnings, error) {
 	return nil, nil
 }

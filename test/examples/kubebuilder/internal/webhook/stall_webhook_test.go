@@ -74,7 +74,7 @@ func start(t *testing.T) client.Client {
 	return c
 }
 
-// One control plane serves all tests: an envtest takes longer than they do.
+// TestWebhooks runs all tests of webhooks with one control plane, because starting envtest takes longer than the tests.
 func TestWebhooks(t *testing.T) {
 	c := start(t)
 	t.Run("conversion", func(t *testing.T) { testConversion(t, c) })
@@ -82,7 +82,7 @@ func TestWebhooks(t *testing.T) {
 	t.Run("validation", func(t *testing.T) { testValidation(t, c) })
 }
 
-// A Stall of one version is read at the other.
+// testConversion writes a Stall at one version and reads it at the other.
 func testConversion(t *testing.T, c client.Client) {
 	meta := metav1.ObjectMeta{Name: "old", Namespace: "default"}
 	require.NoError(t, c.Create(t.Context(),
