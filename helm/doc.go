@@ -1,5 +1,5 @@
-// Package helm decides conflicts by a policy for programs that embed Helm 4's SDK, in place of ForceConflicts. It needs
-// no module of Helm: an [Operation] is a postrenderer.PostRenderer by its method Run.
+// Package helm decides conflicts by a policy for programs that embed Helm 4's SDK, in place of ForceConflicts. It
+// does not import Helm: an [Operation] implements Helm's interface postrenderer.PostRenderer with its method Run.
 //
 //	op, err := helm.New(ctx, helm.Options{Config: config, Release: "shop", Namespace: "shop", Policy: rules})
 //	...
@@ -8,38 +8,41 @@
 //	_, err = upgrade.RunWithContext(ctx, "shop", chart, values)
 //	err = op.Finish(err)
 //
-// Helm renders the chart and calls Run. That is the only moment between a rendering and Helm's first write, so Run does
-// all that has to be done by then: it plans the objects, asks the server by dry runs, decides conflicts by the policy,
-// and moves what the policy forces to Helm's manager. If Helm applied an object client-side, as Helm 3 does, the
-// fields move to server-side apply. Helm applies and stores what Run returns.
+// Helm renders the chart and calls Run. Because there is no later hook before Helm's first write, Run does all work
+// that must precede it: it plans the objects, sends dry runs to the server, decides conflicts by the policy, and
+// moves forced fields to Helm's manager. For objects that Helm applied client-side, as Helm 3 does, it migrates the
+// fields to server-side apply. Helm applies and stores the manifests that Run returns.
 //
 // # Invariants
 //
-//   - An Operation is for one run of one action on one release. Helm may call Run once for hooks and once for the other
-//     templates (PostRenderStrategySeparate); hooks are returned as they are.
-//   - Run writes only after all objects are planned, no conflict is refused, and no object has changed since. If one is
-//     refused, its error has the [conflicts.Conflicts], and neither an object nor an owner has changed. With
-//     Options.DryRun it writes nothing at all; a dry run of an action needs that, because Helm does not tell Run.
-//   - A field that is given up is left out while another manager owns it, and keeps its value and its owners. A shared
-//     one has the live value. A forced one has moved, by a write of managed fields alone, which fails if the object has
-//     changed. So Helm applies without force: what others take after Run is a conflict.
-//   - Finish adds to an error of the action which objects had changed by then.
+//   - An Operation is for a single run of one action on one release. Helm may call Run twice, once for hooks and once
+//     for the other templates (PostRenderStrategySeparate). Run returns hooks unchanged.
+//   - Run writes only after all objects are planned, no conflict is refused, and no object has changed since it was
+//     planned. If a conflict is refused, the error contains the [conflicts.Conflicts], and neither values nor owners
+//     have changed. With Options.DryRun, Run writes nothing. Set it for a dry run of an action, because Helm does not
+//     tell Run.
+//   - A field that is given up is omitted from the manifest while another manager owns it, and keeps its value and
+//     its owners. A shared field gets the live value. A forced field has been moved to Helm's manager before, by a
+//     write that changes only managed fields and fails if the object has changed. Therefore Helm applies without force,
+//     and fields that other managers take after Run cause conflicts.
+//   - If the action fails, Finish adds to its error which objects had already changed.
 //
-// Set ServerSideApply, and not ForceConflicts. Other post-renderers run before this one. What Helm does not render is
-// not planned: the folder crds/, which Helm creates before the first revision is rendered, and the objects that it
-// deletes. Helm makes some checks after Run, such as whether an object is another release's. So no field moves of an
-// object that is not marked as the release's, unless with TakeOwnership.
+// Set ServerSideApply, and do not set ForceConflicts. Other post-renderers must run before this one. Objects that
+// Helm does not render are not planned: the objects in the folder crds/, which Helm creates before it renders the
+// first revision, and objects that Helm deletes. After Run, Helm makes further checks, such as whether an object
+// belongs to another release. Therefore Run moves no fields of objects without the marks of the release, unless
+// TakeOwnership is set.
 //
 // # Rollbacks
 //
-// action.Rollback has no post-renderer: it applies what is stored, with fields that others own by now, and fails. An
-// upgrade to the chart and the values of the revision does it, in which the operation returns what is stored in place
-// of what is rendered ([Options].Restore):
+// action.Rollback has no post-renderer. It applies the stored manifest, whose fields other managers may own by now,
+// and then fails. Instead, run an upgrade with the chart and the values of the revision, and set [Options].Restore,
+// so that the operation returns the stored manifest in place of the rendered one:
 //
 //	revision := ... // a *release.Release of Helm's storage
 //	op, err := helm.New(ctx, helm.Options{..., Restore: revision.Manifest})
 //	upgrade.ResetValues, upgrade.DisableHooks, upgrade.PostRenderer = true, true, op
 //	_, err = upgrade.RunWithContext(ctx, revision.Name, revision.Chart, revision.Config)
 //
-// That makes a new revision. The command `helm tenure` is built of the same parts.
+// The upgrade makes a new revision. The command `helm tenure` uses the same packages.
 package helm

@@ -23,58 +23,59 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/releases"
 )
 
-// Options say what an operation is about.
+// Options configure an operation.
 type Options struct {
-	// Config is the client configuration of the cluster, for the user of Helm's writes.
+	// Config is the client configuration of the cluster, for the same user as Helm's writes.
 	Config *rest.Config
-	// Policy decides conflicts. Without one, or without a rule for a conflict, it is refused.
+	// Policy decides conflicts. Conflicts without a rule are refused, and without a policy all conflicts.
 	Policy *policy.Policy
 	// Release is the name of the release, and Namespace its namespace. Objects may name other namespaces.
 	Release, Namespace string
-	// NewNamespace: the action creates the namespace, so it need not exist yet.
+	// NewNamespace is true if the action creates the namespace, which then need not exist yet.
 	NewNamespace bool
-	// Manager is Helm's field manager. If it is empty, it is the name of the program, as in Helm's package kube, whose
-	// ManagedFieldsManager sets another one.
+	// Manager is Helm's field manager. By default it is the name of the program, as in Helm's package kube, unless
+	// its ManagedFieldsManager is set.
 	Manager string
 	// DryRun is true if the action is a dry run, which must not write.
 	DryRun bool
-	// TakeOwnership is the action's option: objects that are not the release's may be applied.
+	// TakeOwnership is the action's option of the same name: objects outside of the release may be applied.
 	TakeOwnership bool
-	// Restore is the manifest of a revision, which is applied in place of what Helm renders. It may have the hooks of the
-	// revision too, each after a line "---" and a line "# Source: " with the path of the hook, as helm get all prints
-	// them: they are stored, and run by later actions. It needs PostRenderStrategyCombined, Helm's default.
+	// Restore is the stored manifest of a revision, which is applied in place of the rendered one. It may contain the
+	// hooks of the revision, in the format of helm get all: each after a line "---" and a line "# Source: " with the
+	// path of the hook. Hooks are stored, and run by later actions. Restore needs PostRenderStrategyCombined, Helm's
+	// default.
 	Restore string
-	// Failed are the manifests of revisions that failed since the one that is restored. Finish deletes the objects of the
-	// release that only they have: Helm deletes what the deployed revision has.
+	// Failed are the manifests of revisions that failed after the restored one. Finish deletes the objects of the
+	// release that are only in these manifests, as Helm deletes only objects of the deployed revision.
 	Failed []string
-	// Concurrency is how many requests are sent at the same time; 16 if it is 0.
+	// Concurrency is the number of concurrent requests; 16 if it is 0.
 	Concurrency int
 }
 
-// Object is what an operation does to one object.
+// Object describes the effect of an operation on one object.
 type Object struct {
-	Source          string // the file of the chart
+	Source          string // the chart's file
 	Kind            schema.GroupVersionKind
 	Namespace, Name string
-	// Plan is what the apply does after the policy has decided. It has no values of Secrets.
+	// Plan is the plan of the apply after the policy has decided. It contains no values of Secrets.
 	Plan *plans.Plan
-	// Decided are the conflicts and what the policy says of each.
+	// Decided are the conflicts, each with the decision of the policy.
 	Decided []Decided
 }
 
-// Decided is a conflict with the verdict of the policy.
+// Decided is a conflict with the decision of the policy.
 type Decided = planning.Decided
 
-// Operation is an upgrade, an install or a rollback of a release. See the comment of the package.
+// Operation is an upgrade, an install or a rollback of a release. See the package comment.
 type Operation struct {
-	ctx     context.Context // of the action, which does not pass it on
+	ctx     context.Context // the action's context; Helm passes none to Run
 	options Options
 	hasRun  bool
 	done    releases.Operation
 	deletes []*place.Target
 }
 
-// New returns an operation for one action with a context. It sends no requests.
+// New returns an operation for one action. ctx is the action's context. New sends no requests.
 func New(ctx context.Context, options Options) (*Operation, error) {
 	switch {
 	case options.Config == nil || options.Release == "" || options.Namespace == "":
@@ -83,7 +84,7 @@ func New(ctx context.Context, options Options) (*Operation, error) {
 		return nil, fmt.Errorf("expected a Concurrency of at least 0, got %d", options.Concurrency)
 	}
 	config := rest.CopyConfig(options.Config)
-	config.WarningHandlerWithContext = rest.NoWarnings{} // Helm gets the same ones
+	config.WarningHandlerWithContext = rest.NoWarnings{} // Helm prints the same warnings
 	client, err := cluster.ForConfig(config, options.Namespace)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func New(ctx context.Context, options Options) (*Operation, error) {
 	}}, nil
 }
 
-// Run implements postrenderer.PostRenderer of Helm.
+// Run implements Helm's postrenderer.PostRenderer.
 func (o *Operation) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	templates, err := releases.Parse(rendered.Bytes())
 	if err != nil {
@@ -134,7 +135,7 @@ func (o *Operation) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	return bytes.NewBuffer(text), err
 }
 
-// plan plans the templates. It is an error if one can't be applied.
+// plan plans the templates. It returns an error if one can't be applied.
 func (o *Operation) plan() error {
 	all, _ := planning.Documents(o.ctx, o.done.Place, o.done.Documents(), planning.Options{
 		Manager: o.done.Manager, MoveUpdates: true, Concurrency: o.done.Concurrency, Now: o.done.Now,
@@ -159,7 +160,7 @@ func (o *Operation) plan() error {
 	return errors.Join(errs...)
 }
 
-// findFailed finds the objects that only revisions have that failed.
+// findFailed finds the objects that are only in failed revisions.
 func (o *Operation) findFailed() error {
 	for _, manifest := range o.options.Failed {
 		older, err := releases.Parse([]byte(manifest))
@@ -175,7 +176,7 @@ func (o *Operation) findFailed() error {
 	return nil
 }
 
-// Objects returns what the operation does to each object that is no hook, after Run.
+// Objects returns the effect of the operation on each object except hooks. Call it after Run.
 func (o *Operation) Objects() (out []Object) {
 	for _, planned := range o.done.Planned {
 		object := Object{Source: planned.Where, Plan: planned.Plan, Decided: planned.Decided}
@@ -187,17 +188,18 @@ func (o *Operation) Objects() (out []Object) {
 	return out
 }
 
-// Moves returns, as text, what fields of each object moved to Helm's manager before it applied.
+// Moves returns, as text for each object, which fields were moved to Helm's manager before Helm applied.
 func (o *Operation) Moves() []string { return slices.Clone(o.done.Moves) }
 
-// Finish ends the operation with the error of the action. It returns that error with what had been written; without
-// one, it deletes what Options.Failed says, unless the action was a dry run.
+// Finish ends the operation, and must get the error of the action. If there is one, Finish returns it with the names
+// of the objects that had been written. Otherwise, and if it was no dry run, Finish deletes the objects that
+// Options.Failed describes.
 func (o *Operation) Finish(err error) error {
 	for i := 0; err == nil && !o.options.DryRun && i < len(o.deletes); i++ {
 		t := o.deletes[i]
 		err = o.done.Place.Delete(o.ctx, t, func(*place.Target) {})
 		if errors.Is(err, cluster.ErrNotFound) {
-			err = nil // Helm has deleted it
+			err = nil // Helm has already deleted the object
 		} else if err != nil {
 			err = fmt.Errorf("%s: %w", t.Title(), place.ServerError(err))
 		}

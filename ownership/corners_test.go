@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// clocked are options with the time of adoptions, in part of a second.
+// clocked returns options whose clock has a fraction of a second, as the time of adoptions.
 func clocked(schema.GroupVersionKind, string) fieldmanager.Options {
 	return fieldmanager.Options{Clock: func() time.Time { return time.Date(2026, 1, 2, 4, 9, 0, 500, time.UTC) }}
 }
@@ -96,7 +96,7 @@ func TestMoveErrors(t *testing.T) {
 	}
 }
 
-// An object of nothing but a name has no fields that could be adopted.
+// An object with nothing but a name has no fields to adopt.
 func TestAdoptOfNothing(t *testing.T) {
 	live := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
@@ -105,7 +105,7 @@ func TestAdoptOfNothing(t *testing.T) {
 	require.EqualError(t, err, "there is nothing to adopt")
 }
 
-// A key without an operation is restricted by its other fields.
+// In a key without an operation, the other fields still restrict the selection.
 func TestSelects(t *testing.T) {
 	status := managedfields.Key{Manager: "ctl", Subresource: "status"}
 	v1 := managedfields.Key{Manager: "ctl", APIVersion: "apps/v1"}
@@ -235,7 +235,8 @@ func TestPatch(t *testing.T) {
 	require.ErrorIs(t, err, managedfields.ErrNoResourceVersion)
 }
 
-// widget is a custom resource with two versions; the second has one more field, in a value that is atomic in the first.
+// widget is a custom resource with two versions. The second version has one more field, in a value that is atomic in
+// the first.
 const widget = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -294,8 +295,8 @@ func withEntries(t *testing.T, text string, entries ...string) *unstructured.Uns
 			strings.Join(list, ", ") + "]}\n" + text)
 }
 
-// TestVersions moves between entries of several versions: what is the same at both
-// can be moved, what is not can't.
+// TestVersions moves fields between entries of different versions: fields that are the same at both versions can be
+// moved, other fields can't.
 func TestVersions(t *testing.T) {
 	_, mover := widgets(t)
 	live := withEntries(t, "spec: {a: x, m: {k: v}}",
@@ -322,7 +323,7 @@ one Update example.dev/v1  never {"f:spec":{"f:m":{}}}`, owners(t, r.Object))
 	require.Equal(t, `two Update example.dev/v0  never {"f:spec":{"f:a":{}}}`, owners(t, r.Object))
 }
 
-// TestSeveralEntriesOfOneManager moves all entries of a name, or one of them.
+// TestSeveralEntriesOfOneManager moves fields of all entries with a manager's name, or of one of them.
 func TestSeveralEntriesOfOneManager(t *testing.T) {
 	_, mover := widgets(t)
 	live := withEntries(t, "spec: {a: x, free: {k: {x: 1a, y: 2b}}}",
@@ -366,7 +367,7 @@ one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x"
 	}())
 }
 
-// What is owned and not there any more moves as well: it may come back.
+// Owned fields that do not exist in the object move too, as they may be set again.
 func TestWhatIsNotThereMoves(t *testing.T) {
 	_, mover := widgets(t)
 	live := withEntries(t, "spec: {}",
@@ -377,8 +378,8 @@ func TestWhatIsNotThereMoves(t *testing.T) {
 		owners(t, r.Object))
 }
 
-// An entry that nothing was done to stays as it is on the wire, with what a later
-// version of the format may have written into it.
+// Entries that no move touches are written byte for byte as they were, including content of a later version of the
+// format.
 func TestOthersStayAsTheyAre(t *testing.T) {
 	_, mover := widgets(t)
 	live := withEntries(t, "spec: {a: x}", `one Update example.dev/v1 {"f:spec":{"f:a":{}}}`,
@@ -388,7 +389,7 @@ func TestOthersStayAsTheyAre(t *testing.T) {
 	require.Contains(t, owners(t, r.Object), "z:later")
 }
 
-// What can't be foretold says so, and stops no move.
+// If a next apply can't be predicted, Next has an error, and the move succeeds nevertheless.
 func TestNextThatCannotBeTold(t *testing.T) {
 	types, _ := widgets(t)
 	mover := ownership.Mover{Types: types}

@@ -1,5 +1,4 @@
-// Package ownership moves the ownership of fields between managers. It changes the managed fields of an object, and
-// nothing else.
+// Package ownership moves the ownership of fields between managers. It changes only the managed fields of an object.
 //
 //	mover := ownership.Mover{Types: types}
 //	result, err := mover.Do(ctx, live, ownership.Transfer{
@@ -20,21 +19,23 @@
 //
 // # Consequences
 //
-// What happens to the object depends on the next intents of the managers: a field that a manager owned and omits from
-// its next intent is removed, unless somebody else owns it (spec rule 6.1). For every manager whose fields changed,
-// [Result.Next] shows the result if it applies its last intent again, as far as that is known from what it owned.
+// Moves change no values, but the managers' next applies may: a field that a manager owned and omits from its next
+// intent is removed, unless another manager owns it (spec rule 6.1). For every applier whose fields changed,
+// [Result.Next] shows what happens if it applies its last intent again. The last intent is derived from the fields
+// that the applier owned.
 //
 // # Rules
 //
 // See spec rules 14.1, 14.2, 14.3 and 14.4. In short:
 //
-//   - An applier owns a closed set: every item and map entry around its fields, with the item's key fields. If a field
-//     moves out of an item in which the manager owns other fields, both own the item. With its last field, the item
-//     moves.
+//   - An applier owns a closed set: every item and map entry around its fields, with the item's key fields. If a
+//     field moves out of an item in which the manager owns other fields, both managers own the item. If it was the
+//     manager's last field there, the item moves too.
 //   - Atomic values move as a whole.
-//   - An applier never gets a declared container that has content, as an updater may: no intent owns one, and the next
-//     intent would remove it.
-//   - Entries are sorted, and empty ones are removed. A new entry has the time of its fields' old entry, an entry that
-//     gained fields the later of both times, a new entry of an adoption the time of the move.
+//   - An applier never becomes the owner of a declared container that has content, although an updater may own one:
+//     no intent owns such a container, and the next intent would remove it.
+//   - Entries are sorted, and empty ones are removed. A new entry has the time of the entry that the fields come
+//     from; an entry that gained fields has the later time of both entries; a new entry of an adoption has the time of
+//     the move.
 //   - Inputs are not changed.
 package ownership

@@ -24,17 +24,19 @@ import (
 type Mover struct {
 	Types fieldmanager.Types
 	// Options returns the server's options for a kind and a subresource ("" for the main resource): reset fields,
-	// converter and clock. It may be nil. Without a converter, fields of entries at other versions than live's can
-	// neither be moved nor planned.
+	// converter and clock. It may be nil. Without a converter, fields of entries at other versions than live's
+	// version can be neither moved nor planned.
 	Options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
-	// Plan is how [Next] and [Step] are planned: how the server compares values, and whether it sets defaults. By
-	// default values are compared as JSON, so 1 instead of 1000m looks like a change.
+	// Plan has the options for planning [Next] and [Step]: how the server compares values, and whether it sets
+	// defaults. By default values are compared as JSON, so that 1 instead of 1000m looks like a change.
 	Plan plans.Options
 }
 
-// Edit is an object whose managed fields are edited. All moves are made of it, also in package upgrade.
+// Edit is an object whose managed fields are being edited. All moves are implemented with it, also in package
+// upgrade.
 type Edit struct {
-	// Entries are the entries of the object, as they are edited. Entries that can't be decoded are kept or removed.
+	// Entries are the edited entries of the object. Entries that can't be decoded are either kept unchanged or
+	// removed.
 	Entries managedfields.Entries
 	// Kind is the kind of the object, at its version.
 	Kind schema.GroupVersionKind
@@ -44,11 +46,11 @@ type Edit struct {
 	live   runtime.Object
 	bare   runtime.Object // live without managed fields
 	before managedfields.Entries
-	// applied is what the appliers applied last, as far as it is known.
+	// applied has the last intent of each applier, as an entry, as far as it is known.
 	applied map[managedfields.Key]managedfields.Entry
 }
 
-// Edit starts an edit of an object. The object is not changed. ctx goes to the converters.
+// Edit starts an edit of an object, which it does not change. ctx is passed to the converters.
 func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 	if gostruct.IsNil(live) {
 		return nil, errors.New("no object")
@@ -77,7 +79,7 @@ func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 	return e, nil
 }
 
-// Manager returns the field manager of the object's kind for writes at a version.
+// Manager returns a field manager for writes of the object at a version.
 func (e *Edit) Manager(version, subresource string) (*fieldmanager.FieldManager, error) {
 	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {
@@ -92,7 +94,7 @@ func (e *Edit) Manager(version, subresource string) (*fieldmanager.FieldManager,
 	return fieldmanager.New(kind, e.mover.Types, options)
 }
 
-// Type returns the type of the object's kind at a version.
+// Type returns the object's type at a version.
 func (e *Edit) Type(version string) (*typed.Type, error) {
 	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {
@@ -104,7 +106,7 @@ func (e *Edit) Type(version string) (*typed.Type, error) {
 	return e.mover.Types.Type(gv.WithKind(e.Kind.Kind))
 }
 
-// Extract returns the intent with the fields of set, at a version.
+// Extract returns an intent at a version, with the fields of set and their live values.
 func (e *Edit) Extract(set *fieldpath.Set, version, subresource string) (*unstructured.Unstructured, error) {
 	m, err := e.Manager(version, subresource)
 	if err != nil {
@@ -113,9 +115,9 @@ func (e *Edit) Extract(set *fieldpath.Set, version, subresource string) (*unstru
 	return m.Extract(e.ctx, e.bare, set)
 }
 
-// closed returns the set that an intent with the fields of set would own: with the items and map entries around them,
-// and their key fields, and without declared containers that have content. Fields that are no longer in the object
-// are kept. intent is the part of the object with these fields, and t its type.
+// closed returns the set that an intent with the fields of set would own: it adds the items and map entries around
+// the fields, with their key fields, and removes declared containers that have content. Fields that no longer exist
+// in the object stay. intent is the part of the object with these fields, and t its type.
 func (e *Edit) closed(set *fieldpath.Set, version, subresource string) (
 	closed *fieldpath.Set, intent *unstructured.Unstructured, t *typed.Type, err error) {
 	m, err := e.Manager(version, subresource)
@@ -134,7 +136,7 @@ func (e *Edit) closed(set *fieldpath.Set, version, subresource string) (
 	}
 	lost := set.Difference(owned).Difference(t.Compare(map[string]any{}, intent.Object).Added)
 	var empty []fieldpath.Path
-	// A container that is empty now is in the intent as a whole, although only its content was owned.
+	// A container that is empty now is in the intent as a whole, even if only its former content was owned.
 	for p := range owned.Leaves().Difference(set).All() {
 		if !fieldsets.IsKeyField(p) {
 			empty = append(empty, slices.Clone(p))
@@ -143,8 +145,8 @@ func (e *Edit) closed(set *fieldpath.Set, version, subresource string) (
 	return owned.Difference(fieldpath.NewSet(empty...)).Union(lost), intent, t, nil
 }
 
-// Differ returns the paths at which the fields of set are not the same at two versions: an intent with them would own
-// something else, or have another value.
+// Differ returns the paths in set that are not equivalent at two versions: at the version to, an intent would own
+// other fields, or set other values.
 func (e *Edit) Differ(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
 	if from == to {
 		return nil, nil
@@ -162,8 +164,8 @@ func (e *Edit) Differ(set *fieldpath.Set, from, to, subresource string) (*fieldp
 	return differ.Difference(managedfields.Unowned()), nil
 }
 
-// Result returns the object with the edited entries, and what changed. An entry that owns the same again is written as
-// it was.
+// Result returns the object with the edited entries, and the changes of ownership. Entries whose fields have not
+// changed are written as they were.
 func (e *Edit) Result() (*Result, error) {
 	r := &Result{live: e.live, entries: e.Entries}
 	positions := e.Entries.Positions()

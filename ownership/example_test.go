@@ -37,8 +37,8 @@ metadata:
 spec: {replicas: 3, paused: false}
 `
 
-// alice hands the replicas over to bob. Nothing of the object changes; but what
-// comes next depends on what both apply.
+// alice transfers the replicas to bob. The object's values do not change. What happens next depends on the next
+// intents of both.
 func Example() {
 	live := manifest(nginx)
 	replicas, err := fieldpath.Parse([]byte(`{"f:spec": {"f:replicas": {}}}`))
@@ -72,7 +72,7 @@ func Example() {
 	// [{"op":"replace","path":"/metadata/managedFields","value":[{"manager":"alice","operation":"Apply","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:paused":{}}}},{"manager":"bob","operation":"Apply","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]
 }
 
-// alice's Deployment is to be scaled by an autoscaler.
+// An autoscaler is to scale alice's Deployment.
 func ExampleMover_Handover() {
 	live := manifest(nginx)
 	intent := manifest(`

@@ -13,27 +13,28 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Step is one apply of a handover.
+// Step is one apply in a handover.
 type Step struct {
 	// Manager applies Intent, without force.
 	Manager string
 	Intent  *unstructured.Unstructured
-	// Plan is what the apply does to the object of the step before.
+	// Plan is the plan of this apply to the object that the previous step results in.
 	Plan *plans.Plan
 }
 
-// Handover returns two applies after which manager no longer owns fields, so an autoscaler, or another updater, can
-// take them over. The object has the fields at all times, so they never get their defaults:
+// Handover returns two applies. After them, manager no longer owns fields, so that an autoscaler, or another updater,
+// can take them over. The fields exist in the object at all times, so that the server never sets their defaults:
 //
 //  1. temporary applies only the fields, with their live values, and owns them together with manager;
 //  2. manager applies its intent without the fields. They stay because temporary owns them.
 //
-// Then the first write of the autoscaler takes them from temporary, as every update does. If the autoscaler already
-// wrote them, it owns them together with temporary; use [Drop] to remove temporary. If managed fields can be patched,
-// a [Transfer] to any name that never applies does the same without a temporary manager.
+// Then the first write of the autoscaler takes the fields from temporary, as every update does. If the autoscaler has
+// written them before, it owns them together with temporary; use [Drop] to remove temporary. If you may patch managed
+// fields, a [Transfer] to a manager name that never applies has the same effect without temporary.
 //
-// applied is the current intent of manager, with or without the fields, whose values are ignored. live must have all
-// the fields, and manager must own them. The fields are chosen as in a [Move]. The applies are for the main resource.
+// applied is the current intent of manager; whether it contains the fields does not matter, as their values are
+// ignored. live must have all the fields, and manager must own them. The fields are selected as in a [Move]. The
+// applies are for the main resource.
 func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manager string, fields *fieldpath.Set,
 	temporary string) ([]Step, error) {
 	if temporary == manager {

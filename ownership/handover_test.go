@@ -26,9 +26,9 @@ func replicasOf(t *testing.T, obj *unstructured.Unstructured) int64 {
 	return n
 }
 
-// TestHandover hands a Deployment's replicas to a HorizontalPodAutoscaler, as the Kubernetes documentation does: the
-// field is never removed, so that it never gets the default of 1, and the user's later applies leave the autoscaler
-// alone.
+// TestHandover hands a Deployment's replicas over to a HorizontalPodAutoscaler, as described in the Kubernetes
+// documentation: the field is never removed, so that it never gets the default of 1, and later applies of the user do
+// not change it.
 func TestHandover(t *testing.T) {
 	intent := deployment("spec: {replicas: 3, paused: true}")
 	h := after(t, fieldmanagertest.Apply("alice", intent))
@@ -53,7 +53,7 @@ func TestHandover(t *testing.T) {
 	require.Equal(t, `handover-to-hpa Apply apps/v1  never {"f:spec":{"f:replicas":{}}}
 alice Apply apps/v1  00:00 {"f:spec":{"f:paused":{}}}`, owners(t, h.Live()))
 
-	// The autoscaler scales, through /scale; and alice applies again.
+	// The autoscaler scales through /scale, and alice applies again.
 	scaled := h.Do(fieldmanagertest.Patch("hpa", `spec: {replicas: 5}`).Through("scale"))
 	require.NoError(t, scaled.Err)
 	require.NotContains(t, owners(t, scaled.Object), "handover-to-hpa", "its entry is empty, and gone")
@@ -63,7 +63,8 @@ alice Apply apps/v1  00:00 {"f:spec":{"f:paused":{}}}`, owners(t, h.Live()))
 	require.Equal(t, int64(5), replicasOf(t, applied.Object))
 }
 
-// A field of an item, while another already scaled it: live's value counts.
+// TestHandoverOfAnItem hands over a field of a list item that another manager has changed already: the live value is
+// used.
 func TestHandoverOfAnItem(t *testing.T) {
 	h := started(t)
 	image := set(t, `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`)
@@ -121,8 +122,8 @@ func TestHandoverErrors(t *testing.T) {
 	}
 }
 
-// TestHandoverInOtherWords: an intent that says the same in other words changes nothing on
-// a server, and a preview with the server's options says so.
+// TestHandoverInOtherWords: an intent with other spellings of the same values changes nothing on a server, and
+// neither does the plan if it has the server's options.
 func TestHandoverInOtherWords(t *testing.T) {
 	const text = `spec: {replicas: 1, template: {spec: {containers: [{name: c, resources: {limits: {cpu: %s}}}]}}}`
 	live := after(t, fieldmanagertest.Apply("web", deployment(fmt.Sprintf(text, `"1"`)))).Live()

@@ -17,16 +17,16 @@ import (
 
 // Move is one move of ownership: Transfer, Release, Adopt, Drop or Rename.
 //
-// From selects entries. A Key that has only a Manager selects all entries of that name, with any operation, version
-// and subresource; Subresource and APIVersion restrict the selection. A Key with an Operation selects the entry of
-// that key; for an Update without an APIVersion, the entries of all versions. See [Selects].
+// From selects entries. A Key with only a Manager selects all entries of that manager; Subresource and APIVersion
+// restrict the selection. A Key with an Operation selects the one entry with that key, or for an Update without an
+// APIVersion, the entries of all versions. See [Selects].
 //
-// To is the key of an entry. Without an Operation it is an applier's; without either it has the subresource through
-// which that applier owns the fields: the main resource, unless it applies only through the subresource of the entry
-// that the fields come from, or that is status.
+// To is the key of an entry. Without an Operation, it is an Apply entry. If the Subresource is missing too, it is the
+// subresource through which the applier owns such fields: the main resource, except in two cases: status stays
+// status, and an applier that applies only through the subresource of the original entry gets the fields there.
 //
-// Fields are selected by paths, each with everything below it. There must be something to move at every path. An
-// empty selection is an error; set All to move everything.
+// Fields are selected by paths; each path selects everything below it too. At every path there must be fields to
+// move. An empty selection is an error; set All to move everything.
 type Move interface {
 	do(e *Edit) error
 }
@@ -38,20 +38,20 @@ type Transfer struct {
 	From, To managedfields.Key
 }
 
-// Release removes fields from a manager. A field that nobody else owns stays in the object without an owner, and no
-// apply removes it.
+// Release removes fields from the entries of a manager. A field without other owners stays in the object as an
+// unowned field, and no apply removes it.
 type Release struct {
 	Fields *fieldpath.Set
 	All    bool
 	From   managedfields.Key
 }
 
-// Adopt makes a manager an owner of fields that the object has, together with their owners.
+// Adopt makes a manager an owner of existing fields, in addition to their other owners.
 type Adopt struct {
 	Fields *fieldpath.Set
 	All    bool
 	To     managedfields.Key
-	// APIVersion is the group version of the manager's entry if it has none yet; live's if it is empty.
+	// APIVersion is the group version of a new entry of the manager; if it is empty, live's version is used.
 	APIVersion string
 }
 
@@ -60,18 +60,19 @@ type Drop struct {
 	From managedfields.Key
 }
 
-// Rename changes the manager of entries, for each operation. Entries of the new name are merged with them.
+// Rename changes the manager of entries, for each operation. Existing entries of the new manager are merged with
+// them.
 type Rename struct {
 	From managedfields.Key
 	To   string
 }
 
-// Do makes the moves on live, one after the other. It does not change live; the result shares memory with it.
+// Do makes the moves on live in order. It does not change live; the result shares memory with it.
 //
-// It returns an error, and moves nothing, if the managed fields of live are malformed; if a move names a manager
-// without an entry, a path at which there is nothing to move, or an invalid manager name; or if fields would move to
-// an entry of another API version at which they differ. The error has the position of the move, from 1, if there are
-// several. ctx goes to the converters.
+// Do returns an error, and moves nothing, if the managed fields of live are malformed; if a move names a manager
+// without an entry, a path without fields to move, or an invalid manager name; or if fields would move to an entry of
+// another API version at which they differ. If there are several moves, the error has the position of the move, from
+// 1. ctx is passed to the converters.
 func (m Mover) Do(ctx context.Context, live runtime.Object, moves ...Move) (*Result, error) {
 	e, err := m.Edit(ctx, live)
 	if err != nil {
@@ -130,7 +131,7 @@ func (r Rename) do(e *Edit) error {
 		if err := e.put(to, entry, entry.Owned()); err != nil {
 			return err
 		}
-		// The same program continues to apply, under the new name.
+		// The same program applies in the future, under the new name.
 		if last, ok := e.applied[entry.Key]; ok {
 			delete(e.applied, entry.Key)
 			other := e.applied[to]
@@ -141,7 +142,7 @@ func (r Rename) do(e *Edit) error {
 }
 
 func (a Adopt) do(e *Edit) error {
-	// An existing entry keeps its time, the one of its manager's last write.
+	// An existing entry keeps its time, the time of its manager's last write.
 	source := managedfields.Entry{APIVersion: cmp.Or(a.APIVersion, e.Kind.GroupVersion().String())}
 	to, err := e.target(a.To, source)
 	if err != nil {
@@ -174,8 +175,9 @@ func (a Adopt) do(e *Edit) error {
 	return e.give(to, source, owned)
 }
 
-// take removes fields from the entries that from selects, and gives what it removed from each to the entry of its
-// target; to nobody if to is nil. An entry that is its own target is skipped.
+// take removes fields from the entries that from selects, and adds the fields removed from each entry to the entry
+// that target returns for it. If to is nil, the fields get no new owner. Entries that are their own target are
+// skipped.
 func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to *managedfields.Key) error {
 	entries, err := e.readable(from)
 	if err != nil {
@@ -223,7 +225,7 @@ func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to 
 	return nil
 }
 
-// target returns the key that fields of source move to, if the To of a move is k.
+// target returns the key of the entry to which fields of source move, if the To of the move is k.
 func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedfields.Key, error) {
 	if err := checkName(k.Manager); err != nil {
 		return k, err
@@ -240,9 +242,9 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	return k, err
 }
 
-// appliesThrough returns the subresource through which an applier owns fields of an entry of some subresource. Status
-// is owned through status only. Everything else, such as replicas that kubectl scale set, is in an intent for the main
-// resource, unless the manager applies through that subresource alone: if it owned them through both, its next apply
+// appliesThrough returns the subresource through which an applier owns fields of an entry with the given subresource.
+// It owns status only through status. It owns other fields, such as replicas that kubectl scale set, through the main
+// resource, unless it applies only through the given subresource: if it owned the fields through both, its next apply
 // would conflict with itself.
 func (e *Edit) appliesThrough(manager, subresource string) string {
 	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
@@ -260,7 +262,8 @@ func checkName(manager string) error {
 	return managedfields.ValidateManager(manager)
 }
 
-// give adds fields of source to the entry of a key; for an applier, as the set that an intent would own.
+// give adds fields of source to the entry of a key. For an applier, it adds the set that an intent with the fields
+// would own.
 func (e *Edit) give(to managedfields.Key, source managedfields.Entry, fields *fieldpath.Set) error {
 	if to.Operation == metav1.ManagedFieldsOperationApply {
 		var err error
@@ -271,10 +274,10 @@ func (e *Edit) give(to managedfields.Key, source managedfields.Entry, fields *fi
 	return e.put(to, source, fields)
 }
 
-// put adds fields of source to the entry of a key. A new entry gets the version and time of source.
+// put adds fields of source to the entry of a key. A new entry gets the version and the time of source.
 func (e *Edit) put(to managedfields.Key, source managedfields.Entry, fields *fieldpath.Set) error {
 	if fields.IsEmpty() {
-		return nil // an updater may own what no intent does, such as an empty list
+		return nil // updaters may own fields that no intent owns, such as an empty list
 	}
 	version := cmp.Or(to.APIVersion, source.APIVersion)
 	into := e.Entries.Get(to)

@@ -32,8 +32,7 @@ func set(t testing.TB, fieldsV1 string) *fieldpath.Set {
 
 func manager(name string) managedfields.Key { return managedfields.Key{Manager: name} }
 
-// owners writes managed fields in lines: manager, operation, version, subresource,
-// time, fields.
+// owners returns the managed fields as lines of manager, operation, version, subresource, time and fields.
 func owners(t testing.TB, obj runtime.Object) string {
 	t.Helper()
 	var lines []string
@@ -63,8 +62,7 @@ spec:
       - {name: side, image: side:1}
 `
 
-// started is a Deployment that argocd applied, kubectl labelled and a controller
-// reports on.
+// started returns a Deployment that argocd has applied, kubectl has labelled, and a controller has set the status of.
 func started(t testing.TB) *fieldmanagertest.Harness {
 	t.Helper()
 	return after(t,
@@ -74,7 +72,7 @@ func started(t testing.TB) *fieldmanagertest.Harness {
 	)
 }
 
-// after is an object after some writes, one second after the other.
+// after returns an object after some writes, one second apart.
 func after(t testing.TB, writes ...fieldmanagertest.Write) *fieldmanagertest.Harness {
 	t.Helper()
 	h := fieldmanagertest.New(t)
@@ -90,8 +88,8 @@ const (
 	controlOwns = `controller Update apps/v1 status 00:02 {"f:status":{".":{},"f:replicas":{}}}`
 )
 
-// TestMoves makes each move on one Deployment, and shows its whole managed fields and
-// what comes next (spec rules 14.1, 14.2, 14.3 and 14.4).
+// TestMoves makes each move on the same Deployment, and shows the resulting managed fields and next applies
+// (spec rules 14.1, 14.2, 14.3 and 14.4).
 func TestMoves(t *testing.T) {
 	rest := kubectlOwns + "\n" + controlOwns
 	const container = `"f:spec":{"f:template":{"f:spec":{"f:containers":`
@@ -239,8 +237,8 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 	}
 }
 
-// accepted does with a patch what a server does, and requires that it stores the
-// result's managed fields as they are.
+// accepted handles a patch as a server does, and requires that the server stores the managed fields of the result
+// unchanged.
 func accepted(t *testing.T, h *fieldmanagertest.Harness, r *ownership.Result) {
 	t.Helper()
 	patch, err := r.Patch()
@@ -269,7 +267,7 @@ func accepted(t *testing.T, h *fieldmanagertest.Harness, r *ownership.Result) {
 	require.Equal(t, owners(t, r.Object), owners(t, ours.Object))
 }
 
-// upstream has apimachinery's own field manager track an update, as a real server does with the result of a patch.
+// upstream lets apimachinery's field manager track an update, as kube-apiserver does with the result of a patch.
 func upstream(t *testing.T, live, now *unstructured.Unstructured, manager string) (runtime.Object, error) {
 	t.Helper()
 	kind := now.GroupVersionKind()

@@ -13,47 +13,50 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Result is the result of moves. It must not be changed.
+// Result is the result of moves. Callers must not change it.
 type Result struct {
 	// Object is live with the new managed fields.
 	Object runtime.Object
-	// Changes are what each manager gains and loses, in the order of managedfields.Key. A move removes no field.
+	// Changes are the fields that each manager gains and loses, sorted by managedfields.Key. A move removes no fields
+	// from the object.
 	Changes []plans.OwnershipChange
-	// Next are the plans of all appliers among them, except for a name that a Rename gave up.
+	// Next are the plans for the next applies of all appliers in Changes, except for a name that a Rename gave up.
 	Next []Next
 
-	// Dropped are the entries that could not be decoded and were dropped. What they owned is unknown, and in no change.
+	// Dropped are the keys of dropped entries that could not be decoded. Their fields are not known, and not in
+	// Changes.
 	Dropped []managedfields.Key
 
 	live    runtime.Object
 	entries managedfields.Entries
 }
 
-// String says how much changes. It has no values of the object.
+// String summarizes the changes. It contains no values of the object.
 func (r Result) String() string {
 	return fmt.Sprintf("entries changed: %d, dropped: %d", len(r.Changes), len(r.Dropped))
 }
 
-// Next is the result if an applier applies its last intent again. The intent is what it owned before the moves. If it
-// owned nothing the intent is empty, and Deletes and Keeps are the fields that its first intent may omit.
+// Next is the result if an applier applies its last intent again. The last intent has the fields that the applier
+// owned before the moves. If it owned none, the intent is empty; then Deletes and Keeps are the fields that its first
+// intent may omit.
 type Next struct {
 	Manager managedfields.Key
-	// Intent is its last intent; at least the name of the object.
+	// Intent is the last intent. It has at least the name of the object.
 	Intent *unstructured.Unstructured
-	// Deletes are the fields that are removed from the object: the intent omits them and nobody else owns them.
+	// Deletes are the fields that the apply removes from the object: the intent omits them and nobody else owns them.
 	Deletes *fieldpath.Set
-	// Keeps are the fields that it loses and that stay, because others own them.
+	// Keeps are the fields that the applier loses and that stay in the object, because others own them.
 	Keeps *fieldpath.Set
-	// Regains are the fields that it owns again, because the intent has them.
+	// Regains are the fields that the applier owns again, because the intent contains them.
 	Regains *fieldpath.Set
-	// Plan is the whole plan; nil if Err is set.
+	// Plan is the complete plan; nil if Err is set.
 	Plan *plans.Plan
-	// Err is why there is no plan: the version of its entry is unknown, live can't be converted to it, or live has a
-	// value that no intent may have.
+	// Err is the reason why there is no plan: the version of the entry is unknown, live can't be converted to it, or
+	// live has a value that no intent may have.
 	Err error
 }
 
-// planAll plans the next applies of the appliers whose fields changed.
+// planAll plans the next applies of all appliers whose fields changed.
 func (e *Edit) planAll(r *Result) {
 	for _, c := range r.Changes {
 		last, applied := e.applied[c.Manager]
@@ -71,7 +74,7 @@ func (e *Edit) planAll(r *Result) {
 	}
 }
 
-// Next plans the apply of an intent, by the manager of an Apply entry, to the edited object.
+// Next plans the apply of an intent to the edited object, by the manager of an Apply entry.
 func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string, intent runtime.Object) Next {
 	n := Next{Manager: key}
 	m, err := e.Manager(version, key.Subresource)
@@ -93,9 +96,9 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 	return n
 }
 
-// Patch returns the moves as a JSON Patch (RFC 6902) for the server; nil if nothing changes. If the object was
-// written since, the server responds with 409 Conflict; then start again with the new object. The sender of the patch
-// gains no ownership, and only managed fields change.
+// Patch returns the moves as a JSON Patch (RFC 6902) for the server; nil if nothing changes. If the object has been
+// written in the meantime, the server responds with 409 Conflict; then repeat the moves on the new object. The sender
+// of the patch gains no ownership, and only managed fields change.
 func (r *Result) Patch() ([]byte, error) {
 	if len(r.Changes) == 0 && len(r.Dropped) == 0 {
 		return nil, nil

@@ -47,8 +47,7 @@ func (e *Edit) selected(from managedfields.Key) (out managedfields.Entries, err 
 	return nil, fmt.Errorf("manager %q has no entry%s", from.Manager, prefix)
 }
 
-// readable returns the entries that a move selects and that can be decoded. It is an error if there are none
-// (spec rule 14.5).
+// readable returns the selected entries that can be decoded. It returns an error if there are none (spec rule 14.5).
 func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err error) {
 	selected, err := e.selected(from)
 	if err != nil {
@@ -65,7 +64,7 @@ func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err 
 	return out, nil
 }
 
-// checkFields rejects an empty selection, and paths at which none of the sets has anything at or below.
+// checkFields returns an error for an empty selection, and for paths at or below which no set has a path.
 func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpath.Set) error {
 	switch {
 	case all && !fields.IsEmpty():

@@ -5,14 +5,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// split divides the closed set owned into the paths at or below paths of fields, and the rest. Both are closed: if both
-// have something in an item or map entry, both have it itself, with the item's key fields.
+// split divides the closed set owned into the paths at or below paths of fields, and the remaining paths. Both
+// results are closed: if both have paths in an item or map entry, both contain the item or entry itself, and the
+// item's key fields.
 //
 //	owned                         fields         taken            rest
 //	.a[name=x] .name .image .tag  .a[].image     .a[] .name .image  .a[] .name .tag
 //	.a[name=x] .name .image       .a[].image     all of it          nothing
 //
-// It costs O(owned).
+// The cost is O(owned).
 func split(owned, fields *fieldpath.Set) (taken, rest *fieldpath.Set) {
 	var t, r fieldsets.Builder
 	for e, entry := range owned.Level() {
@@ -32,7 +33,7 @@ func split(owned, fields *fieldpath.Set) (taken, rest *fieldpath.Set) {
 	return t.Set(), r.Set()
 }
 
-// keyFields returns the paths of set that are key fields of the item that e selects.
+// keyFields returns the paths of set that are key fields of the item selected by e.
 func keyFields(e fieldpath.Element, set *fieldpath.Set) *fieldpath.Set {
 	var fields []fieldpath.Path
 	key, _ := e.Key()

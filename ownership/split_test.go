@@ -11,8 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// closedSet makes a set as an intent owns it: fields, items with their key fields,
-// map entries.
+// closedSet returns a random set as an intent would own it: fields, items with their key fields, and map entries.
 func closedSet(r *rand.Rand, depth int) *fieldpath.Set {
 	var b fieldsets.Builder
 	for range 1 + r.IntN(3) {
@@ -32,8 +31,8 @@ func closedSet(r *rand.Rand, depth int) *fieldpath.Set {
 	return b.Set()
 }
 
-// closed reports whether every item and entry of a map that set has something in is
-// in set, items with their keys; all is a closed set that says which those are.
+// closed reports whether set contains every item and map entry that it has paths in, items with their key fields. all
+// is a closed set that shows which these are.
 func closed(set, all *fieldpath.Set) bool {
 	for e, entry := range set.Level() {
 		was, below := all.At(e)
@@ -44,7 +43,7 @@ func closed(set, all *fieldpath.Set) bool {
 	return true
 }
 
-// TestSplit checks what split promises, for random closed sets and choices.
+// TestSplit checks the guarantees of split for random closed sets and selections.
 func TestSplit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	moved, shared := 0, 0
@@ -67,7 +66,7 @@ func TestSplit(t *testing.T) {
 		require.True(t, closed(taken, owned), "owned\n%s\nfields\n%s\ntaken\n%s", owned, fields, taken)
 		require.True(t, closed(rest, owned), "owned\n%s\nfields\n%s\nrest\n%s", owned, fields, rest)
 		for p := range taken.Intersection(rest).All() {
-			// Only what holds something on both sides, and keys, are of both.
+			// Only items and entries with paths in both results, and key fields, are in both.
 			if !fieldsets.IsKeyField(p) {
 				_, a := at(taken, p)
 				_, b := at(rest, p)

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestUndecodableEntries: an entry that can't be decoded stops only what is about it, and
-// can be dropped (spec rule 14.5).
+// TestUndecodableEntries: an entry that can't be decoded blocks only moves of that entry, and can be dropped
+// (spec rule 14.5).
 func TestUndecodableEntries(t *testing.T) {
 	type m = map[string]any
 	entry := func(manager string, fields any, more ...string) m {

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// TestMain runs tenure where a test runs this program as a tenure.
+// TestMain runs the test binary as tenure if a test starts it as tenure.
 func TestMain(m *testing.M) {
 	if os.Getenv("RUN_TENURE") != "" {
 		env := process.Env{Name: "tenure", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// metadata is the part of action.yml that tests look at.
+// metadata has the parts of action.yml that the tests check.
 type metadata struct {
 	Name, Description string
 	Inputs            map[string]struct {
@@ -45,7 +45,8 @@ type metadata struct {
 	}
 }
 
-// What a user or a pull request wrote reaches scripts in variables only, never as code, and every input is used.
+// Text from users and pull requests reaches scripts only in environment variables, never as code. Every input is
+// used.
 func TestMetadata(t *testing.T) {
 	text, err := os.ReadFile("action.yml")
 	require.NoError(t, err)
@@ -76,11 +77,11 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// runner is a folder as a job has it.
+// runner is a folder like the one that a job of GitHub Actions gets.
 type runner struct {
 	t        *testing.T
 	dir      string
-	checkout string // the folder in it that scripts run in
+	checkout string // folder in which scripts run
 }
 
 func (r *runner) in(folder string) *runner { return &runner{r.t, r.dir, folder} }
@@ -109,7 +110,7 @@ func (r *runner) read(name string) string {
 	return string(text)
 }
 
-// script runs a script of the action, and returns what it printed.
+// script runs a script of the action, and returns its output.
 func (r *runner) script(name string, env ...string) (string, error) {
 	path, err := filepath.Abs(name)
 	require.NoError(r.t, err)
@@ -177,7 +178,8 @@ func TestPlan(t *testing.T) {
 	require.Contains(t, out, "::error::files")
 }
 
-// A pull request cannot show a file of the runner: what is read, once links are followed, is in the checkout.
+// A pull request can't make the action show a file of the runner: every file that is read is inside the checkout,
+// even after symbolic links are followed.
 func TestLinks(t *testing.T) {
 	r := newRunner(t)
 	outside := t.TempDir()
@@ -220,7 +222,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// commandsIn returns the lines of a log that are commands to the runner.
+// commandsIn returns the lines of a log that the runner would take as commands.
 func commandsIn(log string) (commands []string) {
 	stopped := ""
 	for line := range strings.Lines(log) {
@@ -239,7 +241,8 @@ func commandsIn(log string) (commands []string) {
 	return commands
 }
 
-// Output of any size and any bytes becomes a comment of valid text, and no line of it a command to the runner.
+// Output of any size, with any bytes, becomes a comment with valid text, and no line of it is a command for the
+// runner.
 func TestHostileOutput(t *testing.T) {
 	hostile := "::set-output name=status::0\n::error::x\n##[error]x\n::stop-commands::x\n::x::\n<!-- tenure plan: m -->\n" +
 		"```\n~~~\n\x1b[2J\x1b]0;title\x07\n${{ secrets.X }}\n$(touch pwned)\n"
@@ -270,7 +273,7 @@ func TestHostileOutput(t *testing.T) {
 	}
 }
 
-// One comment for each manager is written, and then changed.
+// For each manager, the first run creates a comment, and later runs change it.
 func TestComment(t *testing.T) {
 	r := newRunner(t)
 	r.write("tenure-plan.md", "### plan\n")
@@ -292,7 +295,7 @@ func TestComment(t *testing.T) {
 	require.Contains(t, calls[3], "--method PATCH repos/you/shop/issues/comments/17 --field body=@")
 }
 
-// Only a command with the right checksum gets into PATH.
+// Only a program with the right checksum gets into PATH.
 func TestInstall(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl in PATH")

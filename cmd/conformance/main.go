@@ -1,29 +1,30 @@
-// Conformance checks server-side apply of an API server by recorded writes to kube-apiserver.
+// Conformance checks an API server's server-side apply with recorded writes to kube-apiserver.
 //
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest --kubeconfig FILE
 //
-// It creates namespaces ssa-conformance-* and CustomResourceDefinitions of the groups trace.example.dev and
-// topology.example.dev, and deletes them in the end, or when it is interrupted. One that exists already is not touched.
-// It is meant for a server without controllers, which write to objects, too.
+// It creates namespaces ssa-conformance-* and CustomResourceDefinitions in the groups trace.example.dev and
+// topology.example.dev, and deletes them at the end, also when it is interrupted. It does not change existing
+// objects. Use it on a server without controllers, as controllers write to objects too.
 //
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest definitions DIR|FILE…|--kubeconfig FILE
 //
-// compares Tenure with upstream on the schemas of CustomResourceDefinitions, by random writes without a server. It
-// prints counts for each definition, and the shortest history that differs in a way that doc/differences.md does not
-// list.
+// compares Tenure with upstream for the schemas of CustomResourceDefinitions, by random writes without a server. It
+// prints counts for each definition, and the shortest history with a difference that is not listed in
+// doc/differences.md.
 //
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest resources --kubeconfig FILE GROUP|RESOURCE.GROUP…
 //
-// makes random objects from the OpenAPI document of any API server, writes them, and compares the responses with
-// upstream's engine in this process: objects, managed fields, conflicts and whether a write is refused. GROUP means its
-// namespaced resources, and core the group without a name. Name a cluster-scoped resource, because some of them change
-// how a cluster works. Objects are made in a new namespace, or in the one of --namespace.
+// creates random objects from the OpenAPI document of any API server, sends random writes for them, and compares the
+// responses with upstream's engine in this process: objects, managed fields, conflicts, and whether a write is
+// rejected. GROUP selects the group's namespaced resources; core is the group without a name. Cluster-scoped
+// resources must be named one by one, because some of them change how a cluster works. Objects are created in a new
+// namespace, or in the one that --namespace names.
 //
-// It prints what differs, by the rule of doc/spec.md that the server breaks, and writes the same as JUnit XML and as a
-// page.
+// It prints the differences, with the rules of doc/spec.md that the server breaks. It can also write them as JUnit
+// XML and as an HTML page.
 //
-// Exit status: 0 if nothing differs, 1 if anything does, 2 if the traces could not be run, or some of them, or not
-// everything could be deleted, or a definition could not be compared.
+// Exit status: 0 if there is no difference, 1 if there is one, 2 if some traces could not be run, something could not
+// be deleted, or a definition could not be compared.
 package main
 
 import (
@@ -50,7 +51,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process
 	failed, err := run(ctx, os.Args[1:], os.Stdout)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
@@ -62,7 +63,7 @@ func main() {
 	}
 }
 
-// run reports whether anything differed.
+// run runs the program. failed reports whether there was a difference.
 func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err error) {
 	if len(args) > 0 && args[0] == "definitions" {
 		return runDefinitions(ctx, args[1:], stdout)
@@ -104,7 +105,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err
 	return counts["failed"] > 0, err
 }
 
-// loader adds the flags of a kubeconfig.
+// loader adds the flags that select a kubeconfig.
 func loader(flags *pflag.FlagSet) func() clientcmd.ClientConfig {
 	loading := clientcmd.NewDefaultClientConfigLoadingRules()
 	flags.StringVar(&loading.ExplicitPath, "kubeconfig", "", "`FILE` of the server's kubeconfig")
@@ -115,7 +116,7 @@ func loader(flags *pflag.FlagSet) func() clientcmd.ClientConfig {
 	}
 }
 
-// runResources reports whether a server differed from upstream.
+// runResources compares a server with upstream. failed reports whether there was a difference.
 func runResources(ctx context.Context, args []string, stdout io.Writer) (failed bool, err error) {
 	flags := pflag.NewFlagSet("conformance resources", pflag.ContinueOnError)
 	load := loader(flags)
@@ -145,7 +146,8 @@ func runResources(ctx context.Context, args []string, stdout io.Writer) (failed 
 	return failed, errors.Join(err, failure, ctx.Err())
 }
 
-// runDefinitions reports whether anything differed that has no number in doc/differences.md.
+// runDefinitions compares the engines. failed reports whether there was a difference without a number in
+// doc/differences.md.
 func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (failed bool, err error) {
 	flags := pflag.NewFlagSet("conformance definitions", pflag.ContinueOnError)
 	var options conformance.DefinitionsOptions
@@ -175,10 +177,10 @@ func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (faile
 	definitions := conformance.NewDefinitions(documents)
 	definitions.Run(ctx, options)
 	failed, err = definitions.Write(stdout)
-	return failed, errors.Join(err, ctx.Err()) // what an interrupted run did is printed
+	return failed, errors.Join(err, ctx.Err()) // after an interrupt, the results so far are printed
 }
 
-// write writes a file, unless it has no name.
+// write writes a file; for an empty name it does nothing.
 func write(name string, to func(io.Writer) error) (err error) {
 	if name == "" {
 		return nil

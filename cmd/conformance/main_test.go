@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"conformance": main}) }
 
-// TestScripts has what is refused.
+// TestScripts runs scripts about inputs that the command refuses.
 func TestScripts(t *testing.T) {
 	definitions, err := filepath.Abs("../internal/conformance/testdata/definitions")
 	require.NoError(t, err)

@@ -1,4 +1,5 @@
-// Package golangci makes golangci-lint run the checks of tenure-vet. In .custom-gcl.yml, add the plugin:
+// Package golangci is a plugin that makes golangci-lint run the checks of tenure-vet. In .custom-gcl.yml, add the
+// plugin:
 //
 //	version: v2.15.0
 //	plugins:
@@ -17,7 +18,8 @@
 //	        type: module
 //	        description: finds writes of controllers that own more than they mean
 //
-// "golangci-lint custom" then builds ./custom-gcl, and "./custom-gcl run" runs it. With --fix, it applies the fixes.
+// "golangci-lint custom" then builds ./custom-gcl. "./custom-gcl run" runs the checks, and with --fix applies the
+// fixes.
 package golangci
 
 import (

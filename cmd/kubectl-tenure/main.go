@@ -1,4 +1,4 @@
-// Kubectl-tenure is the plugin of kubectl: the command tenure without an API server in it.
+// Kubectl-tenure is a kubectl plugin: the command tenure without an API server.
 //
 //	go install github.com/tenure-ssa/tenure/cmd/kubectl-tenure@latest
 //	kubectl tenure --help

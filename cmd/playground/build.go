@@ -21,8 +21,8 @@ import (
 //go:embed page
 var embedded embed.FS
 
-// build writes the files of the site into a folder: the page, its examples, which are the scenarios of the repository,
-// the engine, and the script of the Go distribution that runs it, which has to be the compiler's.
+// build writes the files of the site into a folder: the page, its examples, which are the repository's scenarios, the
+// engine, and the Go distribution's script that runs it. The script must have the compiler's version.
 func build(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -73,7 +73,7 @@ func build(dir string) error {
 	)
 }
 
-// buildEngine compiles the engine, and compresses it. Without inlining the result is smaller by a seventh.
+// buildEngine compiles and compresses the engine. Without inlining, the result is a seventh smaller.
 func buildEngine() ([]byte, error) {
 	scratch, err := os.MkdirTemp("", "playground")
 	if err != nil {

@@ -1,11 +1,11 @@
 //go:build !js
 
-// Command playground makes the playground: the engine in a web page, as WebAssembly.
+// Command playground builds the playground: a web page that runs the engine as WebAssembly.
 //
 //	go run ./cmd/playground build DIR       write the files of a static site; run in a clone of the repository
 //	go run ./cmd/playground run < REQUEST   run a request of the page, without the page
 //
-// Compiled for js/wasm, it is the engine of the page.
+// Compiled for js/wasm, this program is the page's engine.
 package main
 
 import (

@@ -27,22 +27,22 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// besideUpstream is the server of the traces of package hosts/shadow. They have one write to an object as it was found,
-// and what upstream's field manager returned: no server has validated it, or set what only a server sets.
+// besideUpstream is the server name in traces of package hosts/shadow. Such a trace has one write to an object, and
+// the result of upstream's field manager: no server has validated the object, or set fields that only servers set.
 const besideUpstream = "recorded beside upstream"
 
-// engine is a server for such a trace that does what a field manager does, and nothing else. All that is asked before,
-// such as for the version, succeeds. For the trace of a server it makes the metadata that every server makes.
+// engine is a server for such traces. It does only what a field manager does. Other requests before the write, such
+// as for the version, succeed. For traces of a server, it also sets the metadata that every server sets.
 type engine struct {
 	env     *process.Env
 	catalog *place.Catalog
 	place   place.Place
 	kind    schema.GroupVersionKind
-	found   map[string]any // nil for no object
-	served  bool           // the trace is one of a server
+	found   map[string]any // nil if there is no object
+	served  bool           // a server has recorded the trace
 }
 
-// isUnknown reports whether the server in this process does not have the kind of a trace.
+// isUnknown reports whether the server in this process does not serve the kind of a trace.
 func isUnknown(trace *recorded.Trace) (bool, error) {
 	for _, step := range trace.Steps {
 		if body, ok := step.Request.Body.(map[string]any); ok && body["kind"] != nil {
@@ -111,7 +111,7 @@ func (e *engine) write(q *http.Request, given map[string]any) (code int, _ map[s
 		return 0, nil, err
 	}
 	u := &unstructured.Unstructured{Object: maps.Clone(given)}
-	u.SetGroupVersionKind(e.kind) // the field manager says what is wrong with another version
+	u.SetGroupVersionKind(e.kind) // the field manager reports errors about other versions
 	t, _, err := e.place.Live(q.Context(), u.Object)
 	if err != nil {
 		return 0, nil, err
@@ -143,14 +143,14 @@ func (e *engine) write(q *http.Request, given map[string]any) (code int, _ map[s
 		return http.StatusCreated, object, e.store(q, object)
 	case managedfields.Equal(place.Wrap(t.Object), place.Wrap(object), true) &&
 		typed.Equal(managedfields.With(t.Object, nil), managedfields.With(object, nil)):
-		return http.StatusOK, t.Object, nil // a server writes nothing if only times differ
+		return http.StatusOK, t.Object, nil // servers do not store changes of times alone
 	}
 	u.Object = object
 	u.SetResourceVersion(u.GetResourceVersion() + "0")
 	return http.StatusOK, object, e.store(q, object)
 }
 
-// store keeps an object for the next step, with the metadata that a server makes.
+// store keeps an object for the next step, with metadata that a server sets.
 func (e *engine) store(q *http.Request, object map[string]any) (err error) {
 	if !e.served {
 		return nil
@@ -179,7 +179,7 @@ func (e *engine) store(q *http.Request, object map[string]any) (err error) {
 	return err
 }
 
-// withDefaults returns an object with its defaults, which Go code sets for a built-in kind.
+// withDefaults returns an object with its defaults. For a built-in kind, Go code sets these.
 func (e *engine) withDefaults(t *place.Target, obj runtime.Object) (map[string]any, error) {
 	u := obj.DeepCopyObject().(*unstructured.Unstructured)
 	u.Object, _ = t.Kind.Typ.Default(u.Object).(map[string]any)
@@ -189,7 +189,7 @@ func (e *engine) withDefaults(t *place.Target, obj runtime.Object) (map[string]a
 	return u.Object, nil
 }
 
-// statusOf returns an error as the Status of a response.
+// statusOf returns an error as the code and Status of a response.
 func statusOf(err error) (int, map[string]any, error) {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusBadRequest, Message: err.Error()}
 	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
@@ -200,7 +200,7 @@ func statusOf(err error) (int, map[string]any, error) {
 	return int(status.Code), tree, err
 }
 
-// planOnEngine makes the planner send its requests to the engine.
+// planOnEngine makes the planner use the engine.
 func (p *planner) planOnEngine(trace *recorded.Trace, schemas []string) error {
 	e, err := newEngine(p.env, trace, schemas)
 	if err != nil {

@@ -1,21 +1,21 @@
-// Replay replays recorded writes to kube-apiserver, and compares.
+// Replay replays recorded writes to kube-apiserver, and compares the responses.
 //
 //	go run ./cmd/replay [--verbose] [--schema FILE]… PATH…
 //
-// It sends the requests of each trace to a new server in this process, on the recorded clock, and compares the
-// responses with the recorded ones: status codes, warnings, whole objects with their managed fields, and errors, except
-// for generated values. Every apply is planned before it is sent, as tenure plan does without dry runs, on the object
-// that the server then has, and what the plan says compared with what the server did: created, changed, ownership only,
-// unchanged, conflict, precondition failed or refused. PATH is a trace, or a folder of traces.
+// It sends the requests of each trace to a new server in this process, with the recorded times, and compares the
+// responses with the recorded ones: status codes, warnings, complete objects with their managed fields, and errors,
+// except for generated values. Before each apply is sent, it is also planned on the server's current object, as
+// tenure plan does without dry runs, and the plan's outcome is compared with the server's: created, changed,
+// ownership only, unchanged, conflict, precondition failed or refused. PATH is a trace, or a folder with traces.
 //
 // It prints how many steps agreed, differed, were explained and were skipped, by kind of write; the reasons, such as
-// the difference of doc/differences.md by which kube-apiserver fails an apply; and every difference. A trace ends with
-// its first difference, since later steps depend on it.
+// the difference in doc/differences.md because of which kube-apiserver fails an apply; and every difference. A trace
+// ends with its first difference, because later steps depend on it.
 //
-// Defaults are as in the version of Kubernetes of the trace's server, by the feature gates of that version. A trace
-// that a server recorded beside upstream's field manager (doc/embedding.md) is replayed by the engine alone. So are the
-// applies to a kind that the server in this process does not have, whose OpenAPI v3 document or definition --schema
-// names.
+// Defaults are set as in the Kubernetes version of the trace's server, by that version's feature gates. A trace that
+// was recorded next to upstream's field manager (doc/embedding.md) is replayed by the engine alone. Applies to kinds
+// that the server in this process does not serve are too, if --schema names a file with the OpenAPI v3 document or
+// the definition of the kind.
 //
 // Exit status: 0 if no step differed, 1 if any did, or on any error.
 package main
@@ -35,7 +35,7 @@ import (
 )
 
 func main() {
-	klog.SetLogger(logr.Discard()) // the server logs what it allocates
+	klog.SetLogger(logr.Discard()) // the server logs allocations
 	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		os.Exit(1)

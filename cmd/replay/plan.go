@@ -26,24 +26,25 @@ import (
 	"github.com/tenure-ssa/tenure/strategy"
 )
 
-// What a server does with an apply, besides the outcomes of plans.
+// Outcomes of applies on a server that plans do not have.
 const (
 	created            = "created"
 	refused            = "refused"
 	preconditionFailed = "precondition failed"
-	// notValidated: the server refuses values, which plans do not validate.
+	// notValidated means that the server rejects values that plans do not validate.
 	notValidated = "not validated"
 )
 
-// Plan is the plan of an apply, and what the server then did.
+// Plan compares the plan of an apply with the server's outcome.
 type Plan struct {
 	// Planned and Served are outcomes, such as changed.
 	Planned, Served string
-	// err is why the plan says that the apply is refused.
+	// err is the reason why the plan refuses the apply.
 	err error
 }
 
-// Difference returns how the plan differs from what the server did; "" if it does not, can't be compared, or is nil.
+// Difference returns the difference between the plan and the server's outcome; "" if there is none, if they can't be
+// compared, or if p is nil.
 func (p *Plan) Difference() string {
 	if p == nil || p.Planned == p.Served || p.Served == notValidated {
 		return ""
@@ -51,15 +52,15 @@ func (p *Plan) Difference() string {
 	return fmt.Sprintf("the plan's outcome is %s, the server's %s; the plan's error: %v", p.Planned, p.Served, p.err)
 }
 
-// A planner plans each apply before it sends it, on the object that the server then has, as the command plan does
-// without dry runs.
+// planner plans each apply before it sends it, on the server's current object, as the command plan does without dry
+// runs.
 type planner struct {
 	env  *process.Env
 	next http.RoundTripper
-	// place returns where the objects of a namespace are, and kindOf the kind of a resource.
+	// place returns the place of the objects in a namespace; kindOf returns the kind of a resource.
 	place  func(namespace string) place.Place
 	kindOf func(target recorded.Target) (schema.GroupVersionKind, error)
-	// defined is called after a CustomResourceDefinition has changed.
+	// defined is called after a CustomResourceDefinition was changed.
 	defined func()
 	plans   []*Plan
 }
@@ -101,7 +102,7 @@ func (p *planner) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	var object map[string]any
-	_ = utiljson.Unmarshal(body, &object) // what is not JSON equals nothing
+	_ = utiljson.Unmarshal(body, &object) // if it is not JSON, object is nil
 	plan.Served = served(live, query.Has("dryRun"), response.StatusCode, object)
 	if response.StatusCode == http.StatusUnprocessableEntity && plan.Planned != refused {
 		plan.Served = notValidated
@@ -110,7 +111,7 @@ func (p *planner) RoundTrip(q *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// plan plans an apply. It returns the object or the Scale that it is for.
+// plan plans an apply. It returns the target of the apply, which is the object or its Scale.
 func (p *planner) plan(ctx context.Context, path string, query url.Values, body []byte) (
 	live *place.Target, _ *plans.Plan, err error) {
 	target, err := recorded.ParseTarget(path)
@@ -160,14 +161,14 @@ func (p *planner) plan(ctx context.Context, path string, query url.Values, body 
 		return nil, nil, err
 	}
 	options := live.PlanOptions(false)
-	force := strings.ToLower(query.Get("force")) // any value forces but these
+	force := strings.ToLower(query.Get("force")) // any other value means force
 	options.Manager, options.Force = patch.FieldManager, query.Has("force") && force != "false" && force != "0"
 	options.Validate = decodes(expected)
 	plan, err := plans.New(ctx, m, place.Wrap(live.Object), place.Wrap(intent), options)
 	return live, plan, err
 }
 
-// decodes returns the validation of a plan of a built-in kind: its Go type can hold the object.
+// decodes returns the validation for plans of a built-in kind: the object must be decodable into its Go type.
 func decodes(kind schema.GroupVersionKind) func(merged, live runtime.Object) error {
 	into, ok := strategy.NewObject(kind)
 	if !ok {
@@ -182,7 +183,7 @@ func decodes(kind schema.GroupVersionKind) func(merged, live runtime.Object) err
 	}
 }
 
-// served returns what a server did with an apply, by its response. live is nil if there is no plan.
+// served returns the outcome of an apply on a server, according to its response. live is nil if there is no plan.
 func served(live *place.Target, isDryRun bool, code int, body map[string]any) string {
 	switch {
 	case code == http.StatusConflict && strings.HasPrefix(fmt.Sprint(body["message"]), "Operation cannot be fulfilled"):
@@ -202,7 +203,7 @@ func served(live *place.Target, isDryRun bool, code int, body map[string]any) st
 		case version == document.TextAt(live.Object, "resourceVersion"):
 			outcome = plans.Unchanged
 		case outcome == plans.Unchanged:
-			outcome = plans.OwnershipOnly // the resourceVersion says that it was written
+			outcome = plans.OwnershipOnly // another resourceVersion: the object was written
 		}
 	}
 	return outcome.String()

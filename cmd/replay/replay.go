@@ -30,27 +30,27 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Result is the result of one step.
+// Result is the result of one step of a trace.
 type Result struct {
 	recorded.Result
-	// Trace is the name of the trace, and Step the position of the step, from 0.
+	// Trace is the name of the trace; Step is the position of the step, from 0.
 	Trace string
 	Step  int
-	// Kind is the kind of write: apply, update, create …
+	// Kind is the kind of write, such as apply, update or create.
 	Kind string
-	// Skipped is why the step was not sent.
+	// Skipped is the reason why the step was not sent.
 	Skipped string
-	// Plan is nil if the step is no apply.
+	// Plan is nil if the step is not an apply.
 	Plan *Plan
 }
 
-// replay replays a trace on a new server, or by the engine alone if only files of schemas have its kind. The error says
-// that it can't run.
+// replay replays a trace on a new server, or if its kind is only in files of schemas, with the engine alone. The
+// error is the reason why the trace can't be replayed.
 func replay(ctx context.Context, trace *recorded.Trace, schemas []string) ([]Result, error) {
 	return replayWith(ctx, trace, schemas, func(server http.RoundTripper) http.RoundTripper { return server })
 }
 
-// replayWith replays a trace on what change makes of a new server.
+// replayWith replays a trace on a new server that change has modified.
 func replayWith(
 	ctx context.Context, trace *recorded.Trace, schemas []string, change func(http.RoundTripper) http.RoundTripper,
 ) ([]Result, error) {
@@ -58,8 +58,8 @@ func replayWith(
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
 	clock := func() time.Time { return time.Unix(now.Load(), 0).UTC() }
 	env := &process.Env{Stderr: io.Discard, Context: ctx, Now: clock}
-	// The recorder takes the time from the newest change in the response, which may be older than the step before; a
-	// server's clock does not go back.
+	// The recorded time is the time of the newest change in the response, which may be older than the previous step.
+	// A server's clock does not go back.
 	setClock := func(date time.Time) { now.Store(max(now.Load(), date.Unix())) }
 	if err := emulate(trace.Server); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func replayWith(
 			return nil, err
 		}
 		undefined := *trace
-		undefined.CRD = nil // the engine has it
+		undefined.CRD = nil // the engine has the definition
 		trace = &undefined
 	} else {
 		server, err := apiserver.New(ctx, apiserver.Options{Now: clock, Log: slog.New(slog.DiscardHandler)})
@@ -99,7 +99,7 @@ func replayWith(
 	return results(trace, compared, p.plans, why), err
 }
 
-// results returns the results of all steps of a trace; the first ones were compared.
+// results returns the results of all steps of a trace. compared has the results of the first steps.
 func results(trace *recorded.Trace, compared []recorded.Result, plans []*Plan, why string) (out []Result) {
 	for i := range trace.Steps {
 		result := Result{Trace: trace.Name, Step: i, Kind: kindOf(&trace.Steps[i]), Skipped: why}
@@ -114,7 +114,7 @@ func results(trace *recorded.Trace, compared []recorded.Result, plans []*Plan, w
 	return out
 }
 
-// planOn makes the planner send its requests to a server, and read the objects there.
+// planOn makes the planner use a server for its requests and for the objects.
 func (p *planner) planOn(config *rest.Config) (err error) {
 	if p.next, err = rest.TransportFor(config); err != nil {
 		return err
@@ -133,8 +133,8 @@ func (p *planner) planOn(config *rest.Config) (err error) {
 	return nil
 }
 
-// emulate switches this process to the feature gates of a server such as "kube-apiserver v1.36.3", or of
-// openapi.KubernetesVersion if server names no version.
+// emulate sets the feature gates of this process to those of a server such as "kube-apiserver v1.36.3", or of
+// openapi.KubernetesVersion if server has no version.
 func emulate(server string) error {
 	_, text, _ := strings.Cut(server, " ")
 	v, err := version.ParseMajorMinor(text)
@@ -144,7 +144,7 @@ func emulate(server string) error {
 	return feature.DefaultMutableFeatureGate.SetEmulationVersion(v)
 }
 
-// kindOf returns the kind of write for the table of results.
+// kindOf returns the kind of write, for the table of results.
 func kindOf(s *recorded.Step) string {
 	kind := strings.ToLower(s.Request.Method)
 	switch s.Request.Method {
@@ -162,14 +162,14 @@ func kindOf(s *recorded.Step) string {
 			kind = "apply"
 		}
 	}
-	target, _ := s.Request.Target() // of no subresource if it is none
+	target, _ := s.Request.Target() // no subresource on errors
 	return strings.TrimSpace(kind + " " + target.Subresource)
 }
 
-// Report has the results of all steps of traces.
+// Report has the results of all steps of the traces.
 type Report []Result
 
-// outcome returns what became of a step.
+// outcome returns the outcome of a step.
 func (r *Result) outcome() string {
 	switch {
 	case r.Skipped != "":
@@ -182,7 +182,7 @@ func (r *Result) outcome() string {
 	return "differed"
 }
 
-// why returns the reason of a step that is skipped or explained; "" for others.
+// why returns the reason for which a step was skipped or explained; "" for other steps.
 func (r *Result) why() string {
 	if r.outcome() == "explained" {
 		return string(r.Exception)
@@ -190,7 +190,7 @@ func (r *Result) why() string {
 	return r.Skipped
 }
 
-// Count returns how many steps of a kind have an outcome; of all kinds for "".
+// Count returns the number of steps with a kind and an outcome; "" means all kinds.
 func (r Report) Count(kind, outcome string) (n int) {
 	for i := range r {
 		if (kind == "" || kind == r[i].Kind) && r[i].outcome() == outcome {
@@ -200,7 +200,7 @@ func (r Report) Count(kind, outcome string) (n int) {
 	return n
 }
 
-// Plans returns how many plans agree, differ, and are not compared.
+// Plans returns the number of plans that agree, that differ, and that can't be compared.
 func (r Report) Plans() (agree, differ, uncompared int) {
 	for _, result := range r {
 		switch plan := result.Plan; {
@@ -216,14 +216,14 @@ func (r Report) Plans() (agree, differ, uncompared int) {
 	return agree, differ, uncompared
 }
 
-// Write writes, in this order: a line for every step, if isVerbose; the differences; the outcomes by kind of write; the
-// reasons of what is explained or skipped; and the sums, in last lines of the fixed form
+// Write writes, in this order: a line for every step, if isVerbose; the differences; the outcomes by kind of write;
+// the reasons for explained and skipped steps; and the totals, in final lines of the form
 //
 //	plans: A agree, B differ
 //	plans: C not compared, as only a server validates values
 //	N steps: D agreed, E differed, F explained, G skipped
 //
-// The second exists if C is not 0. Steps are counted from 1.
+// The second line is omitted if C is 0. Steps are numbered from 1.
 func (r Report) Write(w io.Writer, isVerbose bool) error {
 	var out strings.Builder
 	kinds, reasons := map[string]bool{}, map[string]int{}
@@ -248,7 +248,7 @@ func (r Report) Write(w io.Writer, isVerbose bool) error {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", kind, r.Count(kind, "agreed"), r.Count(kind, "differed"),
 			r.Count(kind, "explained"), r.Count(kind, "skipped"))
 	}
-	_ = table.Flush() // into memory
+	_ = table.Flush() // memory, no error
 	fmt.Fprintln(&out)
 	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
 		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))

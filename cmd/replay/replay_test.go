@@ -18,8 +18,9 @@ func load(t *testing.T, folder string) []*recorded.Trace {
 	return traces
 }
 
-// TestTraces replays the recorded traces. No plan of an apply is left out: its outcome is the server's, or the server
-// refuses values. Each reason for which a response may differ is counted: another one wants somebody to look at it.
+// TestTraces replays the recorded traces. Every apply is planned; its outcome must equal the server's, unless the
+// server rejects values. For each reason that explains different responses, the number of steps is checked, so that a
+// new difference is noticed.
 func TestTraces(t *testing.T) {
 	for _, row := range []struct {
 		folder            string
@@ -61,8 +62,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
 
-// TestPlansDiffer shows that plans are compared: the server gets the last apply of each trace with another option than
-// was planned.
+// TestPlansDiffer checks that plans are compared: the last apply of each trace is sent with another option than it
+// was planned with.
 func TestPlansDiffer(t *testing.T) {
 	for option, row := range map[string]struct{ value, want string }{
 		"force":        {"false", "the plan's outcome is changed, the server's conflict"},

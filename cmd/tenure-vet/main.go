@@ -1,10 +1,10 @@
-// Command tenure-vet finds writes of controllers that own more than they mean:
+// Command tenure-vet finds writes in controllers that own more fields than intended:
 //
 //	go install github.com/tenure-ssa/tenure/cmd/tenure-vet@latest
 //	go vet -vettool=$(which tenure-vet) ./...
 //	tenure-vet -fix ./...    # applies the fixes, where there are any
 //
-// Package golangci makes it a plugin of golangci-lint.
+// Package golangci provides it as a plugin for golangci-lint.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Tenure applies Kubernetes-style objects as a server does, shows which manager owns which
-// field, and moves ownership: in a cluster, and without one. It contains an API server, which kubectl-tenure lacks.
+// Tenure applies Kubernetes objects as an API server does, shows which manager owns which field, and moves ownership,
+// in a cluster or without one. It contains an API server, which kubectl-tenure does not.
 //
 //	go install -tags grpcnotrace,kustomize_disable_go_plugin_support github.com/tenure-ssa/tenure/cmd/tenure@latest
 //	tenure --help

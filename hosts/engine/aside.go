@@ -5,13 +5,11 @@ import (
 	"time"
 )
 
-// WithoutManagedFields calls f with the managed fields of obj, an unstructured object, set
-// aside, and gives obj these managed fields afterwards. It is for functions that read and write
-// an object's metadata through Go structs: they encode and decode every FieldsV1 twice, and
-// what comes out is what went in. obj has its own metadata back when f fails.
+// WithoutManagedFields calls f with obj, an unstructured object, from which it has removed the managed fields, and
+// restores them afterwards. It is for functions that read and write metadata through Go structs: these would decode
+// and encode every FieldsV1 twice, without changing it. If f fails, obj gets back its original metadata.
 //
-// It only calls f in other modes than Tenure, and where a Go struct would not keep the managed
-// fields as they are.
+// In modes other than Tenure, and if a Go struct would change the managed fields, it only calls f.
 func WithoutManagedFields(obj map[string]any, f func() error) error {
 	if !answers() {
 		return f()
@@ -25,7 +23,7 @@ func withoutManagedFields(obj map[string]any, f func() error) error {
 	if !isKeptByStructs(entries) {
 		return f()
 	}
-	rest := maps.Clone(metadata) // somebody else may hold it
+	rest := maps.Clone(metadata) // the map may be shared
 	delete(rest, "managedFields")
 	obj["metadata"] = rest
 	if err := f(); err != nil {
@@ -38,8 +36,7 @@ func withoutManagedFields(obj map[string]any, f func() error) error {
 	return nil
 }
 
-// isKeptByStructs reports whether entries that are decoded into a Go struct and encoded again
-// are as they were.
+// isKeptByStructs reports whether decoding entries into Go structs and encoding them again does not change them.
 func isKeptByStructs(entries []any) bool {
 	for _, item := range entries {
 		entry, ok := item.(map[string]any)
@@ -60,8 +57,8 @@ func isKeptByStructs(entries []any) bool {
 	return len(entries) > 0
 }
 
-// isKeptText reports whether a field of an entry, other than fieldsV1, is as it was after it was decoded into a Go
-// struct and encoded again.
+// isKeptText reports whether decoding a field of an entry, other than fieldsV1, into a Go struct and encoding it
+// again does not change it.
 func isKeptText(key string, value any) bool {
 	text, _ := value.(string)
 	switch key {
@@ -74,7 +71,7 @@ func isKeptText(key string, value any) bool {
 	return false
 }
 
-// isMapOfMaps reports whether v has no other values than maps, at most depth levels of them.
+// isMapOfMaps reports whether v consists only of maps, nested at most depth levels deep.
 func isMapOfMaps(v any, depth int) bool {
 	m, ok := v.(map[string]any)
 	if !ok || m == nil || depth == 0 {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// throughStructs decodes metadata into a Go struct and encodes it again, as the handlers of
-// custom resources do.
+// throughStructs decodes metadata into a Go struct and encodes it again, as the request handlers of custom resources
+// do.
 func throughStructs(obj map[string]any) error {
 	data, err := json.Marshal(obj["metadata"])
 	if err != nil {
@@ -30,11 +30,11 @@ func throughStructs(obj map[string]any) error {
 	return nil
 }
 
-// TestWithoutManagedFields: the object that comes out, and the error, are those without it.
+// TestWithoutManagedFields: the resulting object and error are the same as without WithoutManagedFields.
 func TestWithoutManagedFields(t *testing.T) {
 	for _, row := range []struct {
 		name, metadata string
-		aside          bool // the managed fields are set aside
+		aside          bool // whether f gets no managed fields
 		why            string
 	}{
 		{"an entry", `{"name":"a","labels":{"x":"y"},"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"v1",` +
@@ -88,7 +88,7 @@ func TestWithoutManagedFields(t *testing.T) {
 	}
 }
 
-// TestWithoutManagedFieldsChangesNothingElse: metadata that somebody else holds stays as it is.
+// TestWithoutManagedFieldsChangesNothingElse: shared metadata does not change.
 func TestWithoutManagedFieldsChangesNothingElse(t *testing.T) {
 	metadata := map[string]any{"managedFields": []any{map[string]any{"manager": "m"}}}
 	obj := map[string]any{"metadata": metadata}

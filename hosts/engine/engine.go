@@ -1,8 +1,8 @@
-// Package engine is Tenure as a patched kube-apiserver has it: field managers in one of three
-// modes, and the decoder of intents.
+// Package engine provides Tenure to a patched kube-apiserver: field managers in one of three modes, and a decoder for
+// intents.
 //
-// The patches of package main in hosts/kube-apiserver call it. It names no type that only the
-// patched modules have, so that it is built and tested with the published ones.
+// The patches of package main in hosts/kube-apiserver call it. It uses no types that exist only in patched modules,
+// so that it can be built and tested with the published modules.
 package engine
 
 import (
@@ -29,30 +29,30 @@ import (
 // Writer is a field manager, upstream's or Tenure's.
 type Writer = shadow.Writer
 
-// Mode says who answers.
+// Mode says which field manager determines the results of writes.
 type Mode string
 
 // The modes.
 const (
-	// Upstream leaves everything to upstream.
+	// Upstream uses only upstream's field manager.
 	Upstream Mode = "upstream"
-	// Tenure answers every write by Tenure.
+	// Tenure uses Tenure's field manager for every write.
 	Tenure Mode = "tenure"
-	// Shadow answers every write by upstream, computes some by Tenure as well, and reports
-	// differences.
+	// Shadow uses upstream's field manager for every write. It computes a sample of the writes by Tenure too, and
+	// reports differences.
 	Shadow Mode = "shadow"
 )
 
-// ModeVariable is the environment variable that sets the mode; without it, it is Tenure.
+// ModeVariable is the environment variable for the mode. The default is Tenure.
 const ModeVariable = "TENURE_FIELD_MANAGEMENT"
 
-// Engine makes field managers in a mode.
+// Engine creates field managers for a mode.
 type Engine struct {
 	mode     Mode
-	recorder *shadow.Recorder // in the mode Shadow
+	recorder *shadow.Recorder // for the mode Shadow
 }
 
-// ModeFrom returns the mode that an environment sets.
+// ModeFrom returns the mode that the environment sets.
 func ModeFrom(getenv func(string) string) (Mode, error) {
 	switch mode := Mode(getenv(ModeVariable)); mode {
 	case "":
@@ -64,7 +64,7 @@ func ModeFrom(getenv func(string) string) (Mode, error) {
 	}
 }
 
-// New returns the engine of an environment; nil in the mode Upstream.
+// New returns an engine for an environment; nil in the mode Upstream.
 func New(getenv func(string) string) (*Engine, error) {
 	mode, err := ModeFrom(getenv)
 	if err != nil {
@@ -86,12 +86,12 @@ func New(getenv func(string) string) (*Engine, error) {
 	return e, nil
 }
 
-// start makes the engine of the process once, however many packages are linked with it.
+// start creates the engine of the process once, even if several packages register it.
 var start = sync.OnceValue(func() *Engine {
 	mode, _ := ModeFrom(os.Getenv)
 	e, err := New(os.Getenv)
 	if err != nil {
-		// A server whose mode is misspelt must not run in another one.
+		// A server with a misspelt mode must not run in another mode.
 		fmt.Fprintln(os.Stderr, "tenure:", err)
 		os.Exit(1)
 	}
@@ -102,12 +102,12 @@ var start = sync.OnceValue(func() *Engine {
 	return e
 })
 
-// Start returns the engine of the process, nil in the mode Upstream. It ends the process when
-// the environment is wrong.
+// Start returns the engine of the process; nil in the mode Upstream. It exits the process if the environment is
+// invalid.
 func Start() *Engine { return start() }
 
-// NewFieldManager returns the field manager of a kind in the place of upstream's. custom is true of custom resources.
-// It has the parameters of apimachinery's managedfields.
+// NewFieldManager returns the field manager for a kind that replaces upstream's field manager. custom is true for
+// custom resources. The parameters are the same as in apimachinery's package managedfields.
 func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter managedfields.TypeConverter,
 	objectConverter runtime.ObjectConvertor, objectDefaulter runtime.ObjectDefaulter,
 	objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind, hub schema.GroupVersion, subresource string,
@@ -121,7 +121,7 @@ func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter man
 			resetFields, options...)
 	}
 	if typeConverter == nil {
-		return upstream, nil // a kind without types can't be applied to
+		return upstream, nil // kinds without types do not support apply
 	}
 	if e.mode == Tenure {
 		return build(func(o *fieldmanager.Options) {
@@ -138,8 +138,8 @@ func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter man
 	})
 }
 
-// NewTypeConverter returns the types of models as Tenure compiles them, and no others: those that upstream makes of
-// the definitions of a cluster take several times as much memory, and no field manager of Tenure's reads them.
+// NewTypeConverter returns the types of models as compiled by Tenure. It does not create upstream's types: these
+// would take several times the memory for the CRDs of a cluster, and no field manager of Tenure uses them.
 func (e *Engine) NewTypeConverter(models map[string]*spec.Schema, preserveUnknownFields bool) (
 	managedfields.TypeConverter, error) {
 	types, err := openapi.Compile(models, preserveUnknownFields)
@@ -149,27 +149,27 @@ func (e *Engine) NewTypeConverter(models map[string]*spec.Schema, preserveUnknow
 	return apimachinery.FromTypes(types), nil
 }
 
-// Validate returns an error when managed fields are not well-formed.
+// Validate returns an error if managed fields are malformed.
 func (e *Engine) Validate(entries []metav1.ManagedFieldsEntry) error {
 	return apimachinery.ValidateManagedFields(entries)
 }
 
-// ScaleToSubresource returns the managed fields of the scale subresource of an object at a
-// version, which has the managed fields parent.
+// ScaleToSubresource returns the managed fields of an object's scale subresource at a version. parent are the managed
+// fields of the object.
 func (e *Engine) ScaleToSubresource(parent []metav1.ManagedFieldsEntry, version schema.GroupVersion,
 	mappings managedfields.ResourcePathMappings) ([]metav1.ManagedFieldsEntry, error) {
 	return apimachinery.NewScaleHandler(parent, version, mappings).ToSubresource()
 }
 
-// ScaleToParent returns the managed fields of the object after its scale subresource was
-// written, which now has the managed fields scale.
+// ScaleToParent returns the managed fields of an object after a write to its scale subresource. scale are the managed
+// fields of the scale subresource after the write.
 func (e *Engine) ScaleToParent(parent, scale []metav1.ManagedFieldsEntry, version schema.GroupVersion,
 	mappings managedfields.ResourcePathMappings) ([]metav1.ManagedFieldsEntry, error) {
 	return apimachinery.NewScaleHandler(parent, version, mappings).ToParent(scale)
 }
 
-// Answers reports whether Tenure answers; in the mode Shadow, all that is not a write by a
-// field manager is upstream's.
+// Answers reports whether Tenure determines results. In the mode Shadow it does not: upstream does, and Tenure only
+// computes writes of field managers.
 func (e *Engine) Answers() bool { return e.mode == Tenure }
 
 var (

@@ -35,7 +35,7 @@ func TestModes(t *testing.T) {
 	require.False(t, e.Answers(), "upstream answers")
 }
 
-// TestTypes: a server in the mode Tenure makes no types of upstream's.
+// TestTypes: a server in the mode Tenure does not create upstream's types.
 func TestTypes(t *testing.T) {
 	e, err := New(environment(nil))
 	require.NoError(t, err)

@@ -11,10 +11,11 @@ import (
 	"github.com/tenure-ssa/tenure/internal/plain"
 )
 
-// ReadEntries returns the managed fields of an unstructured object as Go structs, as its GetManagedFields does,
-// which encodes every FieldsV1 by reflection. Handlers call that six times for an update of a custom resource. ok is
-// false in other modes than Tenure, and where the result might be another one; such managed fields are not what
-// servers write. The result shares no memory with list, but for texts.
+// ReadEntries returns the managed fields of an unstructured object as Go structs. It is a fast replacement for
+// GetManagedFields, which encodes every FieldsV1 by reflection and which request handlers call six times for one
+// update of a custom resource. ok is false in modes other than Tenure, and if the result might differ from
+// GetManagedFields, which happens only for managed fields that servers do not write. Except for strings, the result
+// shares no memory with list.
 func ReadEntries(list []any) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	if !answers() {
 		return nil, false
@@ -44,7 +45,7 @@ func readEntries(list []any) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	return entries, true
 }
 
-// setText sets a field of an entry to a text for which [isKeptText] is true.
+// setText sets a field of an entry to a text. [isKeptText] must be true for it.
 func setText(e *metav1.ManagedFieldsEntry, key, text string) {
 	switch key {
 	case "manager":
@@ -63,8 +64,8 @@ func setText(e *metav1.ManagedFieldsEntry, key, text string) {
 	}
 }
 
-// appendFields appends a FieldsV1 for which [isMapOfMaps] is true as package encoding/json writes it. It returns false
-// at a key in which that would escape more than quotes and backslashes.
+// appendFields appends the encoding of a FieldsV1 as package encoding/json writes it. [isMapOfMaps] must be true for
+// fields. It returns false if encoding/json would escape other characters of a key than quotes and backslashes.
 func appendFields(b []byte, fields map[string]any) ([]byte, bool) {
 	isOdd := func(c rune) bool { return c < ' ' || c > '~' || c == '<' || c == '>' || c == '&' }
 	b = append(b, '{')

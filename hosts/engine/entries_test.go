@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// TestReadEntries: what is read is what an unstructured object returns, and nothing is read where that is not sure.
+// TestReadEntries: the result equals the result of GetManagedFields, and ok is false where it might not.
 func TestReadEntries(t *testing.T) {
 	for _, row := range []struct {
 		name, list string
@@ -53,7 +53,7 @@ func upstreamEntries(list []any) []metav1.ManagedFieldsEntry {
 	return u.GetManagedFields()
 }
 
-// TestReadEntriesSharesNothing: handlers change the times of what they have read.
+// TestReadEntriesSharesNothing: callers may change times in the result.
 func TestReadEntriesSharesNothing(t *testing.T) {
 	list := []any{map[string]any{
 		"manager": "m", "time": "2026-01-02T03:04:05Z", "fieldsV1": map[string]any{"f:a": map[string]any{}},
@@ -67,7 +67,7 @@ func TestReadEntriesSharesNothing(t *testing.T) {
 	require.Equal(t, upstreamEntries(list), second)
 }
 
-// FuzzReadEntries: as [TestReadEntries], for any list.
+// FuzzReadEntries checks the same as [TestReadEntries] for any list.
 func FuzzReadEntries(f *testing.F) {
 	f.Add(`[{"manager":"m","operation":"Update","time":"2026-01-02T03:04:05Z","fieldsV1":{"f:a":{".":{},"k:{\"n\":\"x\"}":{}}}}]`)
 	f.Add(`[{"fieldsV1":{"f:\u2028":{}}}]`)

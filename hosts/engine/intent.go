@@ -9,32 +9,32 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Unmarshal decodes YAML into the value that v points to.
+// Unmarshal is a function that decodes YAML into the value that v points to.
 type Unmarshal = func(data []byte, v any) error
 
-// answers reports whether the mode of the process is Tenure.
+// answers reports whether the process runs in the mode Tenure.
 var answers = sync.OnceValue(func() bool {
 	mode, err := ModeFrom(os.Getenv)
 	return err == nil && mode == Tenure
 })
 
-// ReadsIntents reports whether intents are read by an [Intent]: in the mode Tenure.
+// ReadsIntents reports whether the server must decode intents by an [Intent], which is the case in the mode Tenure.
 func ReadsIntents() bool { return answers() }
 
-// Intent is the intent of one apply in YAML, which is decoded once.
+// Intent decodes the intent of one apply, in YAML or JSON, once.
 //
-// [Intent.Decode] and [Intent.Check] are called in the place of a lenient and a strict decoder of YAML. A server calls
-// the first for the intent, and the second for warnings of keys that occur twice.
+// A server calls [Intent.Decode] in place of a lenient YAML decoder, to get the intent, and [Intent.Check] in place
+// of a strict one, to get warnings about duplicate keys.
 //
-// JSON that YAML reads in the same way, which is what clients send, is decoded as JSON, which takes a fraction of the
-// time. Values and errors are the same: all else is given to the decoders of YAML. A repeated call of Decode, when an
-// apply is retried, decodes again, because whoever has the first result may have changed it.
+// JSON that means the same in YAML, which is what clients send, is decoded as JSON, which takes a fraction of the
+// time. Values and errors are the same; all other input is passed to the YAML decoders. When an apply is retried,
+// Decode is called again and decodes again, because the caller may have changed the first result.
 type Intent struct {
 	lenient, strict Unmarshal
-	isStrict        bool // the latest text that was decoded has no fault that strict would find
+	isStrict        bool // strict would find no error in the text decoded last
 }
 
-// NewIntent returns an intent that is read as lenient and strict read it.
+// NewIntent returns an Intent with the same results as the decoders lenient and strict.
 func NewIntent(lenient, strict Unmarshal) *Intent { return &Intent{lenient: lenient, strict: strict} }
 
 // Decode decodes the intent.
@@ -48,7 +48,7 @@ func (i *Intent) Decode(data []byte, v any) error {
 		*into, i.isStrict = tree, true
 		return nil
 	}
-	// What strict takes, lenient takes as well, and reads in the same way.
+	// If strict decodes the text without an error, lenient returns the same value.
 	var tree map[string]any
 	if err := i.strict(data, &tree); err != nil || tree == nil {
 		return i.lenient(data, v)
@@ -57,7 +57,7 @@ func (i *Intent) Decode(data []byte, v any) error {
 	return nil
 }
 
-// Check returns the error of the strict decoder for what was decoded.
+// Check returns the error of the strict decoder for the decoded text.
 func (i *Intent) Check(data []byte, v any) error {
 	if i.isStrict {
 		return nil
@@ -65,14 +65,14 @@ func (i *Intent) Check(data []byte, v any) error {
 	return i.strict(data, v)
 }
 
-// The limits below are the limits of YAML's scanner, with a margin.
+// These limits are limits of the YAML scanner, with a margin.
 const (
 	maxKey   = 1000
 	maxDepth = 1000
 )
 
-// decodeJSON decodes an object in JSON as YAML would; ok is false where YAML might read it in another way, or has an
-// error to report. It may be false where YAML reads it in the same way; then data is only decoded more slowly.
+// decodeJSON decodes a JSON object with the same result as YAML. ok is false if YAML might return another result or
+// an error. It may also be false if YAML would return the same result; that only makes decoding slower.
 func decodeJSON(data []byte) (tree map[string]any, ok bool) {
 	if !isAlsoYAML(data) {
 		return nil, false
@@ -84,9 +84,10 @@ func decodeJSON(data []byte) (tree map[string]any, ok bool) {
 	return wholeNumbers(tree).(map[string]any), true
 }
 
-// isAlsoYAML reports whether YAML reads data as JSON does, if it is JSON without equal keys. What makes YAML read in
-// another way, or strictly an error: text that is not ASCII (line breaks of Unicode), tabs, escapes that JSON alone
-// has, the key "<<", long keys, a blank between a key and its colon, -0, deep nesting.
+// isAlsoYAML reports whether YAML decodes data with the same result as JSON, provided that data is JSON without
+// duplicate keys. It rejects everything that YAML reads differently or that strict rejects: non-ASCII text (Unicode
+// line breaks), tabs, escapes that only JSON has, the key "<<", long keys, a blank between a key and its colon, -0,
+// and deep nesting.
 func isAlsoYAML(data []byte) bool {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -104,7 +105,7 @@ func isAlsoYAML(data []byte) bool {
 					return false
 				}
 			}
-			if i+1 < len(data) && data[i+1] == ':' { // it is a key
+			if i+1 < len(data) && data[i+1] == ':' { // a key
 				if i+1-start > maxKey || string(data[start:i]) == `"<<` {
 					return false
 				}
@@ -125,8 +126,8 @@ func isAlsoYAML(data []byte) bool {
 	return true
 }
 
-// wholeNumbers makes whole numbers int64, as the decoder of YAML returns them: 1e3 and 2.0 are whole, too. Those
-// beyond 64 bits stay float64.
+// wholeNumbers converts whole numbers to int64, as the YAML decoder does: 1e3 and 2.0 are whole numbers, too. Numbers
+// that do not fit into 64 bits stay float64.
 func wholeNumbers(v any) any {
 	const beyond = 1 << 63
 	switch v := v.(type) {

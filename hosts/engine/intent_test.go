@@ -13,7 +13,7 @@ import (
 func lenient(data []byte, v any) error { return yaml.Unmarshal(data, v) }
 func strict(data []byte, v any) error  { return yaml.UnmarshalStrict(data, v) }
 
-// intents are JSON and YAML, by what is special about them.
+// intents are intents in JSON and YAML, by what is special about them.
 var intents = map[string]string{
 	"an object":                  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}}`,
 	"numbers":                    `{"a":1,"b":-2,"c":1.5,"d":1e3,"g":2.0,"h":1e18,"i":1e19,"j":1e21,"k":-1e18,"e":9007199254740991,"f":0}`,
@@ -51,7 +51,7 @@ var intents = map[string]string{
 	"a colon in a string":        `{"a":"b: c","d":"e\":1"}`,
 }
 
-// TestIntentDecoder checks that values and errors are the same as with the decoders of YAML.
+// TestIntentDecoder checks that values and errors are the same as with the YAML decoders.
 func TestIntentDecoder(t *testing.T) {
 	for name, text := range intents {
 		t.Run(name, func(t *testing.T) { checkIntent(t, []byte(text)) })
@@ -89,7 +89,7 @@ func FuzzIntentDecoder(f *testing.F) {
 	})
 }
 
-// TestIntentsAreDecodedOnce counts the calls of YAML's decoders.
+// TestIntentsAreDecodedOnce counts the calls of the YAML decoders.
 func TestIntentsAreDecodedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		text  string

@@ -1,4 +1,4 @@
-// Command kube-apiserver builds a kube-apiserver with Tenure inside, and the same one without.
+// Command kube-apiserver builds kube-apiserver with and without Tenure.
 //
 //	go run ./hosts/kube-apiserver build --version v1.37.2
 //
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return command(ctx, args[1:], out)
 }
 
-// place are the flags that all commands have.
+// place has the flags that all commands share.
 type place struct{ version, dir, root, tags string }
 
 func (p *place) register(f *flag.FlagSet) {
@@ -61,7 +61,7 @@ func (p *place) register(f *flag.FlagSet) {
 	f.StringVar(&p.root, "tenure", "", "`folder` of Tenure (default: that of the workspace)")
 }
 
-// open returns the tree that the flags name.
+// open returns the tree that the flags select.
 func (p *place) open() (*tree.Tree, error) {
 	if err := tree.Defaults(&p.dir, &p.root, p.version); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func build(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// binaries are the names of the servers, by the main module that they are built in.
+// binaries are the names of the servers, by their main module.
 var binaries = map[string]string{tree.Linked: "kube-apiserver", tree.Stock: "kube-apiserver-stock"}
 
 func (p *place) buildOne(ctx context.Context, t *tree.Tree, module string, procs int, out io.Writer) error {
@@ -120,7 +120,7 @@ func (p *place) buildOne(ctx context.Context, t *tree.Tree, module string, procs
 	return nil
 }
 
-// patches prints what is patched.
+// patches prints the patches.
 func patches(_ context.Context, args []string, out io.Writer) error {
 	var p place
 	f := flag.NewFlagSet("patches", flag.ContinueOnError)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTagsFlag: every command looks for a server that was built with the given tags.
+// TestTagsFlag: every command uses the server that was built with the given tags.
 func TestTagsFlag(t *testing.T) {
 	dir := t.TempDir()
 	for _, row := range []struct{ tags, want string }{

@@ -14,8 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 )
 
-// serve starts a server for another program, such as benchmarks/server, and prints in JSON how to reach it and the
-// metrics of its etcd. It ends when its input does.
+// serve starts a server for another program, such as benchmarks/server, and prints as JSON the addresses of the
+// server and of its etcd's metrics. It stops the server when its input ends.
 func serve(ctx context.Context, args []string, out io.Writer) error {
 	var p place
 	f := flag.NewFlagSet("serve", flag.ContinueOnError)
@@ -58,7 +58,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// built returns the path of a server, which it builds if there is none.
+// built returns the path of a server. It builds the server if it does not exist.
 func (p *place) built(ctx context.Context, module string) (string, error) {
 	binary, ok := binaries[module]
 	if !ok {

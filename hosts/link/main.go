@@ -1,14 +1,14 @@
-// Command link builds a program on k8s.io/apiserver with Tenure inside: an API server of one's own, an aggregated one,
-// a fork.
+// Command link builds a program based on k8s.io/apiserver with Tenure: your own API server, an aggregated API server,
+// or a fork.
 //
 //	go run ./hosts/link DIR                  # writes what is needed, and prints how to build
 //	go run ./hosts/link DIR build ./...      # runs go build ./... in DIR, with Tenure
 //	go run ./hosts/link DIR test ./...
 //
-// DIR has a Go module that requires k8s.io/apiserver v0.34 or newer, and is not changed. The modules of Kubernetes that
-// the program uses, also forked ones, are copied and patched as for kube-apiserver, and a go.mod beside them, for the
-// flag -modfile of the go command, replaces the modules by the copies. All other modules keep their versions. The
-// program has the modes upstream, shadow and tenure. See doc/embedding.md.
+// DIR contains a Go module that requires k8s.io/apiserver v0.34 or later. It is not changed. The Kubernetes modules
+// that the program uses, which may be forks, are copied and patched as for kube-apiserver. A go.mod next to the
+// copies, for the go command's flag -modfile, replaces the modules by the copies. All other modules keep their
+// versions. The program supports the modes upstream, shadow and tenure. See doc/embedding.md.
 package main
 
 import (
@@ -84,30 +84,30 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	return nil
 }
 
-// quoted returns a text as one word of a shell.
+// quoted returns a text as one shell word.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // A program is a Go module that is built with Tenure.
 type program struct {
 	dir, work string
-	messages  io.Writer // what the go command says beside its output
-	modules   []module  // of its build, the module itself first
-	flags     string    // for the go command: the user's flags, and a go.mod in work in place of the program's
+	messages  io.Writer // gets the stderr of the go command
+	modules   []module  // the modules of its build, its own module first
+	flags     string    // GOFLAGS: the user's flags, and -modfile with a go.mod in work
 }
 
-// A module is what go list -m prints about it.
+// module is a module as printed by go list -m.
 type module struct {
 	Path, Version, Dir string
 	Replace            *module
 }
 
-// version returns the version of what the module is made of: of a fork, the fork's.
+// version returns the version of the module's source; for a fork, the version of the fork.
 func (m module) version() string {
 	switch r := m.Replace; {
 	case r == nil:
 		return m.Version
 	case r.Version == "":
-		return filepath.Base(r.Path) // a folder
+		return filepath.Base(r.Path) // replaced by a folder
 	case r.Path == m.Path:
 		return r.Version
 	default:
@@ -115,7 +115,7 @@ func (m module) version() string {
 	}
 }
 
-// open finds the flags of the go command and the modules of the program.
+// open determines the flags for the go command and the modules of the program.
 func (p *program) open(ctx context.Context) error {
 	var flags bytes.Buffer
 	if err := p.command(ctx, &flags, "env", "GOFLAGS"); err != nil {
@@ -133,7 +133,7 @@ func (p *program) open(ctx context.Context) error {
 	return err
 }
 
-// write writes the go.mod and go.sum of the program into the work folder, the former with changes.
+// write writes the program's go.mod, with edits, and its go.sum to the work folder.
 func (p *program) write(ctx context.Context, edit []string) error {
 	if err := os.MkdirAll(p.work, 0o755); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (p *program) write(ctx context.Context, edit []string) error {
 		[]string{filepath.Join(p.work, "linked.mod")})...)
 }
 
-// list returns the modules of the build, or some of them.
+// list returns the modules of the build; if paths are given, only these.
 func (p *program) list(ctx context.Context, paths ...string) (modules []module, err error) {
 	if len(paths) == 0 {
 		paths = []string{"all"}
@@ -174,7 +174,7 @@ func (p *program) list(ctx context.Context, paths ...string) (modules []module, 
 	}
 }
 
-// find returns a module of the program; nil for none.
+// find returns a module of the program; nil if it does not use it.
 func (p *program) find(path string) *module {
 	if i := slices.IndexFunc(p.modules, func(m module) bool { return m.Path == path }); i >= 0 {
 		return &p.modules[i]
@@ -182,8 +182,8 @@ func (p *program) find(path string) *module {
 	return nil
 }
 
-// link patches copies of modules in the work folder, and writes the go.mod that replaces modules by them. Tenure's
-// modules are in the folder root.
+// link patches copies of modules in the work folder, and writes a go.mod that replaces the modules by the copies.
+// root is the folder of Tenure's modules.
 func (p *program) link(ctx context.Context, root string) ([]tree.Patched, error) {
 	if p.find("k8s.io/apiserver") == nil {
 		return nil, fmt.Errorf("%s: expected a module that requires k8s.io/apiserver", p.dir)
@@ -201,9 +201,9 @@ func (p *program) link(ctx context.Context, root string) ([]tree.Patched, error)
 	for _, s := range seam.Modules() {
 		m := p.find(s.Path)
 		if m == nil {
-			continue // no custom resources
+			continue // the program serves no custom resources
 		}
-		if m.Dir == "" { // it is not in the module cache
+		if m.Dir == "" { // not in the module cache
 			if err := p.command(ctx, io.Discard, "mod", "download", s.Path); err != nil {
 				return nil, err
 			}
@@ -213,7 +213,7 @@ func (p *program) link(ctx context.Context, root string) ([]tree.Patched, error)
 			}
 			m = &listed[0]
 		}
-		// The name of the copy has the version, and go version -m prints it.
+		// The name of the copy contains the version, so that go version -m prints it.
 		to := filepath.Join(copies, strings.NewReplacer("/", "-", "@", "-").Replace(s.Path+"-"+m.version()+"+tenure"))
 		changes, err := tree.Patch(m.Dir, to, s.Steps)
 		if err != nil {
@@ -225,7 +225,7 @@ func (p *program) link(ctx context.Context, root string) ([]tree.Patched, error)
 	return patched, p.pin(ctx, edit)
 }
 
-// pin writes the go.mod, and excludes the versions to which Tenure's requirements would raise modules of the program.
+// pin writes the go.mod. It excludes versions to which Tenure's requirements would upgrade modules of the program.
 func (p *program) pin(ctx context.Context, edit []string) error {
 	for done := -1; done != len(edit); {
 		done = len(edit)

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
 )
 
-// newModule writes a Go module with no packages.
+// newModule writes a Go module without packages.
 func newModule(t *testing.T, gomod string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,7 @@ func newModule(t *testing.T, gomod string) string {
 
 const required = "\nrequire k8s.io/apiserver v0.37.2\n"
 
-// link runs the command with a folder for the copies.
+// link runs the command with a given work folder.
 func link(t *testing.T, work string, args ...string) (out, messages string) {
 	t.Helper()
 	var o, m bytes.Buffer
@@ -36,8 +36,8 @@ func link(t *testing.T, work string, args ...string) (out, messages string) {
 	return o.String(), m.String()
 }
 
-// TestLink: the handlers that a program is built of have Tenure, its modules keep their versions, and its folder is as
-// it was.
+// TestLink: the program is built with the patched request handlers, its modules keep their versions, and its folder
+// does not change.
 func TestLink(t *testing.T) {
 	dir, work := newModule(t, required), t.TempDir()
 	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
@@ -53,7 +53,7 @@ func TestLink(t *testing.T) {
 	out, _ = link(t, work, dir, "list", "-m", "-f", "{{.Version}} {{with .Replace}}{{.Path}}{{end}}",
 		"k8s.io/client-go", "go.yaml.in/yaml/v3", "k8s.io/apiserver")
 	require.Equal(t, "v0.37.2 \n"+
-		"v3.0.4 \n"+ // Tenure requires a later one
+		"v3.0.4 \n"+ // Tenure requires a later version
 		"v0.37.2 "+work+"/modules/k8s.io-apiserver-v0.37.2+tenure\n", out)
 
 	after, err := os.ReadFile(filepath.Join(dir, "go.mod"))
@@ -61,7 +61,7 @@ func TestLink(t *testing.T) {
 	require.Equal(t, string(before), string(after))
 }
 
-// TestFork: modules that a replace directive takes from elsewhere are patched there, whatever version is required.
+// TestFork: modules replaced by a fork are patched in the fork's version, whatever version is required.
 func TestFork(t *testing.T) {
 	fork, err := gomod.Download("k8s.io/apiserver", "v0.37.2")
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestFork(t *testing.T) {
 	require.FileExists(t, filepath.Join(work, "modules/k8s.io-apiserver-apiserver-v0.37.2+tenure/pkg/endpoints/handlers/zz_tenure.go"))
 }
 
-// TestFlags: the flags that a user sets for the go command stay, but for those that say which go.mod counts.
+// TestFlags: the user's flags for the go command are kept, except flags that select another go.mod.
 func TestFlags(t *testing.T) {
 	t.Setenv("GOFLAGS", "-mod=vendor -tags=some,more '-ldflags=-s -w'")
 	work := t.TempDir()
@@ -82,7 +82,7 @@ func TestFlags(t *testing.T) {
 	require.Contains(t, out, `GOFLAGS='-tags=some,more '\''-ldflags=-s -w'\'' -mod=mod -modfile=`+work+"/linked.mod'\n")
 }
 
-// TestDownloads: modules that are patched need not be in the module cache.
+// TestDownloads: modules to patch are downloaded if they are not in the module cache.
 func TestDownloads(t *testing.T) {
 	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestDownloads(t *testing.T) {
 	require.FileExists(t, filepath.Join(work, "modules/k8s.io-apiserver-v0.37.2+tenure/pkg/endpoints/handlers/zz_tenure.go"))
 }
 
-// TestCheckouts: two folders of one module do not share what is patched.
+// TestCheckouts: two folders with the same module do not share patched copies.
 func TestCheckouts(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var printed [2]string

@@ -31,7 +31,7 @@ import (
 // sample is an aggregated API server of Go structs with two versions.
 const sample = "k8s.io/sample-apiserver"
 
-// extend gives the Flunders in a folder fields of every topology and the subresource status.
+// extend adds fields of every topology, and the subresource status, to the kind Flunder in a folder.
 func extend(dir string) error {
 	var steps []patch.Step
 	var errs []error
@@ -89,10 +89,10 @@ func extend(dir string) error {
 // aggregated is a sample-apiserver, with what it needs to run.
 type aggregated struct {
 	dir, source string
-	core        string // the kubeconfig of the API server in front of it
+	core        string // kubeconfig of the API server that aggregates it
 }
 
-// skipUnless skips a test that takes many minutes.
+// skipUnless skips a test that takes many minutes, unless it was requested.
 func skipUnless(t *testing.T) {
 	if os.Getenv("SAMPLES") == "" {
 		t.Skip("SAMPLES=1 builds servers for many minutes")
@@ -102,7 +102,7 @@ func skipUnless(t *testing.T) {
 	}
 }
 
-// start starts a program that ends with the test.
+// start starts a program that is stopped when the test ends.
 func start(t *testing.T, log string, env []string, name string, args ...string) {
 	t.Helper()
 	file, err := os.Create(log)
@@ -125,7 +125,7 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	require.NoError(t, err, "%s", text)
 }
 
-// openSample copies a version of the sample, and starts the API server in front of it.
+// openSample copies a version of the sample, and starts the API server that aggregates it.
 func openSample(t *testing.T, version string) *aggregated {
 	from, err := gomod.Download(sample, version)
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func openSample(t *testing.T, version string) *aggregated {
 	return a
 }
 
-// link runs the go command in the sample, with Tenure.
+// link runs the go command in the sample's folder, with Tenure.
 func (a *aggregated) link(t *testing.T, args ...string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -152,8 +152,8 @@ func (a *aggregated) link(t *testing.T, args ...string) {
 
 var tokenIn = regexp.MustCompile(`(?m)^ *token: "?([^"\n]+)"?$`)
 
-// write starts a server on an etcd of its own and does random writes, the same ones on equal servers. It returns what
-// is stored then, without uids and times, and the server's metrics.
+// write starts a server with an etcd of its own, and sends random writes to it. Servers with the same resources get
+// the same writes. It returns the stored objects, without UIDs and times, and the server's metrics.
 func (a *aggregated) write(t *testing.T, binary string, count int, env ...string) (map[string]any, string) {
 	dir := filepath.Join(a.dir, "server-"+binary)
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -182,7 +182,7 @@ func (a *aggregated) write(t *testing.T, binary string, count int, env ...string
 	require.NoError(t, err, "%s", printed)
 	t.Logf("%s:\n%s", binary, printed)
 	var metrics string
-	require.Eventually(t, func() bool { // writes wait for their comparison
+	require.Eventually(t, func() bool { // comparisons are queued
 		text, err := ask(t.Context(), url+"/metrics", token, nil)
 		metrics = string(text)
 		m := shadowQueue.FindStringSubmatch(metrics)
@@ -193,7 +193,7 @@ func (a *aggregated) write(t *testing.T, binary string, count int, env ...string
 	return stored, metrics
 }
 
-// ask returns the response to a GET, or to a POST with a body.
+// ask sends a GET, or if there is a body a POST, and returns the response.
 func ask(ctx context.Context, url, token string, body []byte) ([]byte, error) {
 	method := http.MethodGet
 	if body != nil {
@@ -203,7 +203,7 @@ func ask(ctx context.Context, url, token string, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if token != "" { // etcd refuses an empty one
+	if token != "" { // etcd rejects an empty token
 		q.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := cluster.Client().Do(q)
@@ -218,7 +218,8 @@ func ask(ctx context.Context, url, token string, body []byte) ([]byte, error) {
 	return text, err
 }
 
-// dump returns what an etcd has, without uids and times, and with entries in an order that does not depend on these.
+// dump returns the content of an etcd, without UIDs and times, and with entries in an order that does not depend on
+// them.
 func dump(ctx context.Context, etcd string) (map[string]any, error) {
 	text, err := ask(ctx, etcd+"/v3/kv/range", "", []byte(`{"key": "AA==", "range_end": "AA=="}`))
 	if err != nil {
@@ -248,8 +249,8 @@ func dump(ctx context.Context, etcd string) (map[string]any, error) {
 	return out, nil
 }
 
-// TestSamples builds versions of the sample with Tenure and without, does the same random writes on both servers, 200
-// at least, and runs its own tests with Tenure.
+// TestSamples builds versions of the sample with and without Tenure, sends at least 200 identical random writes to
+// both servers, and runs the sample's own tests with Tenure.
 func TestSamples(t *testing.T) {
 	skipUnless(t)
 	for _, version := range []string{"v0.37.2", "v0.36.6", "v0.35.10", "v0.34.13"} {
@@ -262,12 +263,12 @@ func TestSamples(t *testing.T) {
 			require.Contains(t, metrics, `tenure_field_management_mode{mode="tenure"} 1`)
 			require.NotEmpty(t, stock)
 			require.Equal(t, stock, linked)
-			a.link(t, "test", "./pkg/...") // the rest makes code
+			a.link(t, "test", "./pkg/...") // other packages generate code
 		})
 	}
 }
 
-// TestLinkedOfOthers runs the tests of another server with Tenure.
+// TestLinkedOfOthers runs the tests of another project's server with Tenure.
 func TestLinkedOfOthers(t *testing.T) {
 	skipUnless(t)
 	from, err := gomod.Download("sigs.k8s.io/metrics-server", "v0.9.0")
@@ -284,8 +285,8 @@ var (
 	shadowLines = regexp.MustCompile(`(?m)^tenure_shadow_(?:writes|differences)_total\{.*$`)
 )
 
-// TestSampleInShadow does 10,000 random writes at least on the extended sample in the mode shadow. None may be
-// unexplained.
+// TestSampleInShadow sends at least 10,000 random writes to the extended sample in the mode shadow. No difference may
+// be unexplained.
 func TestSampleInShadow(t *testing.T) {
 	skipUnless(t)
 	a := openSample(t, "v0.37.2")
@@ -300,7 +301,7 @@ func TestSampleInShadow(t *testing.T) {
 	require.NotContains(t, lines, `"dropped"`)
 }
 
-// TestExtension: the extension fits the sample.
+// TestExtension: the extension can be applied to the sample.
 func TestExtension(t *testing.T) {
 	from, err := gomod.Download(sample, "v0.37.2")
 	require.NoError(t, err)

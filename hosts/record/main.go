@@ -1,17 +1,16 @@
-// Command record writes down what kube-apiserver creates by itself.
+// Command record records the objects that kube-apiserver creates when it starts.
 //
 //	go run ./hosts/kube-apiserver build --only stock   # prints the path of the server
 //	go run ./hosts/record --server PATH apiserver/internal/bootstrap
 //	go run ./hosts/record --server PATH --story apiserver/testdata/rest/connect.json
 //	go run ./hosts/record --server PATH --story apiserver/testdata/rest/log.json
 //
-// With --story it sends the requests of a file of exchanges, and writes the responses into that file.
+// With --story, it sends the requests in a file of exchanges, and writes the responses into the same file.
 //
-// It starts etcd and the server, waits until the server has created its objects, and writes a
-// file for each set of them: a line for each object, with the key under which Tenure stores
-// it, a tab, and the object as the server encodes it. What differs from server to server is
-// replaced: uids by zeros, times by the start of 1970, the port by 6443; the endpoint has the
-// address 192.0.2.1.
+// It starts etcd and the server, waits until the server has created its objects, and writes a file for each set of
+// resources. The file has a line for each object: the key under which Tenure stores the object, a tab, and the object
+// as the server encodes it. Values that differ between servers are replaced: UIDs by zeros, times by the start of
+// 1970, the port by 6443. The endpoint has the address 192.0.2.1.
 package main
 
 import (
@@ -35,7 +34,7 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
 )
 
-// sets are the resources of each file.
+// sets are the resources in each file.
 var sets = map[string][]resource{
 	"rbac": {
 		{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole"},
@@ -99,7 +98,7 @@ func record(ctx context.Context, binary, to, tale string, settle time.Duration) 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	// The name of the program is the name of its field manager.
+	// kube-apiserver uses the name of its binary as the name of its field manager.
 	if binary, err = filepath.Abs(binary); err != nil {
 		return err
 	}
@@ -117,7 +116,7 @@ func record(ctx context.Context, binary, to, tale string, settle time.Duration) 
 	if tale != "" {
 		return recordStory(ctx, server, openapi.KubernetesVersion, tale)
 	}
-	port := `ort":` + server.URL[strings.LastIndexByte(server.URL, ':')+1:] // of port and targetPort
+	port := `ort":` + server.URL[strings.LastIndexByte(server.URL, ':')+1:] // matches port and targetPort
 	for name, resources := range sets {
 		var out bytes.Buffer
 		for _, r := range resources {
@@ -136,10 +135,10 @@ func record(ctx context.Context, binary, to, tale string, settle time.Duration) 
 	return nil
 }
 
-// defaultPort is the default of --secure-port, in the place of the one that was free.
+// defaultPort is the default of --secure-port. It replaces the free port that was used.
 const defaultPort = `ort":6443`
 
-// list returns the lines of the objects of a resource, sorted.
+// list returns the sorted lines for the objects of a resource.
 func list(ctx context.Context, client *http.Client, url string, r resource) ([]string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+r.path(), nil)
 	if err != nil {
@@ -178,7 +177,7 @@ var (
 	times    = regexp.MustCompile(`"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]+)?Z"`)
 )
 
-// line returns the line of an object.
+// line returns the line for an object.
 func (r resource) line(item []byte) (string, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, item); err != nil {

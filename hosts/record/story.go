@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
 )
 
-// story is a file of exchanges, as in apiserver/testdata/rest. Its requests are written by hand.
+// story is a file of exchanges, as in apiserver/testdata/rest. The requests are written by hand.
 type story struct {
 	Exchanges []exchange `json:"exchanges"`
 	Name      string     `json:"name"`
@@ -31,9 +31,9 @@ type exchange struct {
 	Query   string            `json:"query,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    any               `json:"body,omitempty"`
-	// Setup says that the exchange prepares others. Only the code of its response is recorded.
+	// Setup marks an exchange that only prepares others. Of its response, only the code is recorded.
 	Setup bool `json:"setup,omitempty"`
-	// Settle is how long kube-apiserver takes until the request has an effect, such as a policy.
+	// Settle is the time that kube-apiserver takes until the request has an effect, such as for a policy.
 	Settle string `json:"settle,omitempty"`
 
 	Code          int               `json:"code"`
@@ -42,14 +42,14 @@ type exchange struct {
 	Text          *string           `json:"text,omitempty"`
 }
 
-// recordedHeaders are the headers of responses that are recorded.
+// recordedHeaders are the response headers that are recorded.
 var recordedHeaders = []string{"Content-Type", "Location", "Warning", "Retry-After", "Vary", "Etag"}
 
-// nobody is an address for documentation, which the requests of a story name. Nobody listens there. While it is
-// recorded, an address of this machine takes its place, because that refuses connections at once.
+// nobody is the address of a host that refuses connections, in requests of a story. It is reserved for documentation.
+// During recording, an address of this machine replaces it, because that refuses connections immediately.
 const nobody = "192.0.2.1"
 
-// recordStory sends the requests of a story to a server, and writes what it responds into the file.
+// recordStory sends the requests of a story to a server, and writes the responses into the file.
 func recordStory(ctx context.Context, server *cluster.Server, version, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -63,11 +63,11 @@ func recordStory(ctx context.Context, server *cluster.Server, version, path stri
 	if err != nil {
 		return err
 	}
-	// A request to upgrade a connection is one of HTTP/1.
+	// Only HTTP/1 can upgrade connections.
 	client := &http.Client{
 		Timeout: time.Minute,
 		Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // its certificate is its own
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // self-signed
 			TLSNextProto:    map[string]func(string, *tls.Conn) http.RoundTripper{},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -89,7 +89,7 @@ func recordStory(ctx context.Context, server *cluster.Server, version, path stri
 	return os.WriteFile(path, out.Bytes(), 0o644)
 }
 
-// record sends the request of an exchange and sets what the server responded.
+// record sends the request of an exchange, and stores the response in it.
 func (e *exchange) record(ctx context.Context, client *http.Client, url, address string) error {
 	body, isText := e.Body.(string)
 	if !isText && e.Body != nil {
@@ -150,7 +150,8 @@ func (e *exchange) record(ctx context.Context, client *http.Client, url, address
 	return nil
 }
 
-// ownAddress returns an address of this machine that is not a loopback one: kube-apiserver proxies to no loopback one.
+// ownAddress returns an address of this machine other than loopback, because kube-apiserver does not proxy to
+// loopback addresses.
 func ownAddress() (string, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

@@ -1,10 +1,9 @@
-// Command run-all runs the test suites of others on linked code: Kubernetes', client-go's,
-// controller-runtime's.
+// Command run-all runs the test suites of Kubernetes, client-go and controller-runtime with Tenure.
 //
 //	go run ./hosts/run-all --quick
 //	go run ./hosts/run-all --versions   # the command's tests on kube-apiservers of many versions instead
 //
-// The tests are in the module cache, unmodified. The modules that they test are patched as for kube-apiserver, see
+// The tests come unmodified from the module cache. The modules that they test are patched as for kube-apiserver, see
 // package seam. See doc/embedding.md.
 package main
 
@@ -45,7 +44,7 @@ type runner struct {
 	mode                           string
 	procs                          int
 	trees                          map[string]*tree.Tree
-	read                           bool // the logs of an earlier run
+	read                           bool // read the logs of an earlier run
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -116,7 +115,7 @@ func (r *runner) defaults() error {
 	return os.MkdirAll(r.logs, 0o755)
 }
 
-// open returns a tree with its modules patched, once.
+// open returns a tree with patched modules. It patches them only once.
 func (r *runner) open(name string) (*tree.Tree, error) {
 	if t, ok := r.trees[name]; ok {
 		return t, nil
@@ -156,11 +155,11 @@ func (r *runner) write(name string) (*tree.Tree, error) {
 	if _, err := t.WriteLibraries(r.root, required); err != nil {
 		return nil, err
 	}
-	// Tests of libraries read the types of Kubernetes.
+	// The libraries' tests read Kubernetes' OpenAPI document.
 	return t, t.AddFile(gomod.Kubernetes, r.version, "api/openapi-spec/swagger.json")
 }
 
-// assets builds the command, and returns the folder that tenure envtest makes.
+// assets builds the command, and returns the folder that tenure envtest writes.
 func (r *runner) assets(ctx context.Context) (string, error) {
 	envtest := exec.CommandContext(ctx, "go", "run", "./tenure", "envtest")
 	envtest.Dir, envtest.Stderr = filepath.Join(r.root, "cmd"), os.Stderr
@@ -170,7 +169,7 @@ func (r *runner) assets(ctx context.Context) (string, error) {
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// run runs a suite and reads what it printed.
+// run runs a suite, and parses its output.
 func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
 	name := notInName.ReplaceAllString(strings.ToLower(s.name), "-") + "." + r.mode + ".log"
 	if r.tags != "" {
@@ -193,7 +192,7 @@ func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
 	return o, nil
 }
 
-// test runs a suite, which prints into a file.
+// test runs a suite, and writes its output to a file.
 func (r *runner) test(ctx context.Context, s suite, path string) error {
 	log, err := os.Create(path)
 	if err != nil {
@@ -208,7 +207,7 @@ func (r *runner) test(ctx context.Context, s suite, path string) error {
 		return err
 	}
 	env := []string{engine.ModeVariable + "=" + r.mode}
-	if r.mode == string(engine.Shadow) { // every write, and nothing is dropped
+	if r.mode == string(engine.Shadow) { // compare every write, drop none
 		env = append(env, shadow.RateVariable+"=1", shadow.QueueVariable+"=1000000", shadow.TracesVariable+"=1000",
 			shadow.FolderVariable+"="+strings.TrimSuffix(path, ".log")+".traces")
 	}

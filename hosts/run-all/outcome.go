@@ -10,16 +10,15 @@ import (
 	"strings"
 )
 
-// outcome is what a suite printed. Specs of Ginkgo count in the place of the test that runs
-// them.
+// outcome is the parsed output of a suite. If a test runs Ginkgo specs, the specs are counted instead of the test.
 type outcome struct {
 	run, subtests   int
 	passed, skipped int
-	failed          []string // by name; of a test with failed subtests only these
+	failed          []string // names; for a test with failed subtests only the subtests
 	specs           bool
-	broken          string // a package that was not built, or that ended early
+	broken          string // a package that failed to build or ended early
 	log             string
-	// shadow counts the differences of the mode shadow, by number in doc/differences.md.
+	// shadow counts the differences in the mode shadow, by their number in doc/differences.md.
 	shadow map[string]int
 }
 
@@ -30,11 +29,11 @@ var (
 	specsResult = regexp.MustCompile(`(?m)^Ran (\d+) of (\d+) Specs`)
 	specsCount  = regexp.MustCompile(`(\d+) (Passed|Failed|Pending|Skipped)`)
 	specFailed  = regexp.MustCompile(`(?m)^\s*\[FAIL\] (.*)$`)
-	// packageResult ends what a package printed.
+	// packageResult matches the last line of a package's output.
 	packageResult = regexp.MustCompile(`(?m)^(?:ok|FAIL)\s+\S+\s+[0-9.]+s$`)
-	// shadowLine is what package shadow logs of a difference.
+	// shadowLine matches a difference in the log of package shadow.
 	shadowLine = regexp.MustCompile(`"Tenure differs from upstream" difference="([^"]*)"`)
-	// scriptResult is what Kubernetes' scripts print of a function, and scriptsEnded their last line.
+	// scriptResult matches the output of a function of Kubernetes' scripts, scriptsEnded the scripts' last line.
 	scriptResult = regexp.MustCompile(`(?ms)^\+\+\+ Running case: test-cmd\.(\S+) .*?^\+\+\+ exit code: (\d+)`)
 	scriptsEnded = regexp.MustCompile(`(?m)^(?:FAILED TESTS: |\+\+\+ .*TESTS PASSED)`)
 	notBuilt     = regexp.MustCompile(
@@ -42,10 +41,10 @@ var (
 	)
 )
 
-// canary is a function of Kubernetes' scripts that has to fail.
+// canary is a function of Kubernetes' scripts that must fail.
 const canary = "record_command_canary"
 
-// parse reads what go test -v printed, or Kubernetes' scripts.
+// parse parses the output of go test -v, or of Kubernetes' scripts.
 func parse(text string) *outcome {
 	text = colors.ReplaceAllString(text, "")
 	o := &outcome{broken: notBuilt.FindString(text)}
@@ -113,7 +112,7 @@ func parse(text string) *outcome {
 	return o
 }
 
-// failedIn returns the specs that failed in what a package printed; if none did, the tests.
+// failedIn returns the failed specs in a package's output, or if there are none, the failed tests.
 func failedIn(section string) (names []string) {
 	for _, f := range specFailed.FindAllStringSubmatch(section, -1) {
 		if name := strings.TrimSpace(f[1]); !slices.Contains(names, name) {
@@ -131,14 +130,14 @@ func failedIn(section string) (names []string) {
 	return leaves(names)
 }
 
-// leaves returns the names of tests that have no subtest among the names.
+// leaves returns the names of tests without subtests in names.
 func leaves(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(names, func(other string) bool { return strings.HasPrefix(other, name+"/") })
 	})
 }
 
-// row returns the line of the table.
+// row returns a line of the table.
 func (o *outcome) row(s suite) string {
 	run := fmt.Sprint(o.run)
 	if o.specs {
@@ -161,7 +160,7 @@ func (o *outcome) row(s suite) string {
 	return fmt.Sprintf("| %s | %s | %d | %d | %s |", s.name, run, o.passed, o.skipped, failed)
 }
 
-// shadowRow is what Tenure made otherwise than upstream, in the mode shadow.
+// shadowRow returns a line with the differences in the mode shadow.
 func (o *outcome) shadowRow() string {
 	var out []string
 	for _, number := range slices.Sorted(maps.Keys(o.shadow)) {
@@ -170,7 +169,7 @@ func (o *outcome) shadowRow() string {
 	return cmp.Or(strings.Join(out, ", "), "none")
 }
 
-// unknown returns the tests that failed without a numbered difference.
+// unknown returns the failed tests that have no known reason.
 func (o *outcome) unknown(s suite) []string {
 	return slices.DeleteFunc(slices.Clone(o.failed), func(name string) bool { return s.differences[name] != "" })
 }

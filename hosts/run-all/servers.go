@@ -15,13 +15,13 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 )
 
-// The servers that suites of clusters run on.
+// The servers for suites that need a cluster.
 const (
 	onTenure        = "tenure"
 	onKubeAPIServer = "kube-apiserver"
 )
 
-// programs builds commands of Kubernetes as they were published, and returns the folder that they are in.
+// programs builds commands of Kubernetes as published, and returns their folder.
 func (r *runner) programs(ctx context.Context, log io.Writer, names ...string) (string, error) {
 	t, err := tree.Open(filepath.Join(r.dir, r.version), r.version)
 	if err != nil {
@@ -38,8 +38,8 @@ func (r *runner) programs(ctx context.Context, log io.Writer, names ...string) (
 	return t.Bin(""), nil
 }
 
-// server returns the path of the kube-apiserver that a suite runs on, beside other commands of Kubernetes, whose folder
-// it returns too. Its name is kube-apiserver: managed fields have it.
+// server returns the path of the kube-apiserver for a suite, and its folder, which also has other commands of
+// Kubernetes. The binary is named kube-apiserver, because managed fields contain its name.
 func (r *runner) server(
 	ctx context.Context,
 	log io.Writer,
@@ -57,7 +57,7 @@ func (r *runner) server(
 	return filepath.Join(assets, "kube-apiserver"), bin, err
 }
 
-// testControllers runs the tests of controllers on a server with a kube-controller-manager beside it.
+// testControllers runs the tests of controllers on a server with a kube-controller-manager.
 func (r *runner) testControllers(ctx context.Context, s suite, log io.Writer) (err error) {
 	server, bin, err := r.server(ctx, log, s.on, "kube-controller-manager")
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *runner) testControllers(ctx context.Context, s suite, log io.Writer) (e
 		return err
 	}
 	defer func() {
-		if err == nil { // else the logs of the servers say why
+		if err == nil { // otherwise keep the servers' logs
 			err = os.RemoveAll(dir)
 		}
 	}()
@@ -90,13 +90,13 @@ func (r *runner) testControllers(ctx context.Context, s suite, log io.Writer) (e
 	return cmd.Run()
 }
 
-// scriptFolders are the folders of k8s.io/kubernetes that its tests of kubectl read.
+// scriptFolders are the folders of k8s.io/kubernetes that the tests of kubectl read.
 var scriptFolders = []string{
 	"hack", "test/cmd", "test/fixtures", "test/e2e/testing-manifests", "third_party/forked/shell2junit",
 }
 
-// testKubectl runs kubectl's tests of commands, hack/make-rules/test-cmd.sh, as they were published. They build what
-// they run with make, which here finds that everything is built.
+// testKubectl runs the published tests of kubectl's commands, hack/make-rules/test-cmd.sh. They build their programs
+// with make, which finds here that all are built already.
 func (r *runner) testKubectl(ctx context.Context, s suite, log io.Writer) error {
 	server, bin, err := r.server(ctx, log, s.on, "kubectl", "kubectl-convert", "kube-controller-manager")
 	if err != nil {
@@ -128,14 +128,14 @@ func (r *runner) testKubectl(ctx context.Context, s suite, log io.Writer) error 
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// The servers that the script starts end with it.
+	// A process group, to stop the script's servers together with the script.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	return cmd.Run()
 }
 
-// scriptEnvironment returns the environment of the scripts: their servers listen on free ports, and any version of etcd
-// will do. The port of kube-controller-manager is always the same.
+// scriptEnvironment returns the environment for the scripts: their servers listen on free ports, and any version of
+// etcd is accepted. The port of kube-controller-manager can't be chosen.
 func scriptEnvironment(ctx context.Context, root string) (env []string, err error) {
 	for _, name := range []string{"ETCD_PORT", "SECURE_API_PORT"} {
 		port, err := cluster.FreePort()
@@ -158,13 +158,13 @@ func scriptEnvironment(ctx context.Context, root string) (env []string, err erro
 	}
 	output := filepath.Join(root, "_output")
 	path, temporary := filepath.Join(output, "path"), filepath.Join(output, "tmp")
-	// The least version that the scripts ask for is in a variable that etcd takes for a flag.
+	// The scripts set ETCD_VERSION to the required minimum, which etcd would read as a flag.
 	script := fmt.Sprintf("#!/bin/sh\nunset ETCD_VERSION\nexec '%s' \"$@\"\n", etcd)
 	err = errors.Join(os.MkdirAll(temporary, 0o755), os.WriteFile(filepath.Join(path, "etcd"), []byte(script), 0o755))
 	return append(env, "ETCD_VERSION="+string(version[1]), "ETCD_UNSAFE_NO_FSYNC=true",
 		"PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"), "KUBEADM_PATH=/bin/true", "WHAT="+os.Getenv("WHAT"),
-		"TERM=xterm",      // for tput
-		"ALLOW_SKEW=true", // what is built here has no commit of git
+		"TERM=xterm",      // tput needs it
+		"ALLOW_SKEW=true", // these builds have no git commit
 		"KUBE_JUNIT_REPORT_DIR="+filepath.Join(output, "junit"), "TMPDIR="+temporary,
 		"SERVICE_ACCOUNT_KEY="+filepath.Join(output, "sa.key")), err
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/seam"
 )
 
-// suite is a test suite of others, as it is in the module cache.
+// suite is a third-party test suite in the module cache.
 type suite struct {
 	name string
-	// tree is which modules it is built of: kubernetes, libraries, stock, which are libraries as they were published,
-	// or wrapped, whose clients answer dry runs of applies.
+	// tree is the set of modules to test with: kubernetes or libraries, with Tenure; stock, the published libraries;
+	// or wrapped, where clients respond to dry runs of applies themselves.
 	tree     string
 	packages []string
-	args     []string // of go test
-	// etcd says that it needs one.
+	args     []string // for go test
+	// etcd is true if the suite needs an etcd.
 	etcd bool
-	// envtest says that it runs on the servers of tenure envtest.
+	// envtest is true if the suite runs on the servers of tenure envtest.
 	envtest bool
-	// run runs a suite of a cluster, on the server that on names; nil is go test in the tree.
+	// run runs a suite that needs a cluster, on the server that on names. If it is nil, go test runs in the tree.
 	run func(r *runner, ctx context.Context, s suite, log io.Writer) error
 	on  string
-	// quick suites run in CI: of small modules, for which little of Kubernetes is compiled again.
+	// quick is true for suites that run in CI: small modules that recompile little of Kubernetes.
 	quick bool
-	// differences are the numbers in doc/differences.md by the name of a test that fails for
-	// them, or other reasons in a few words.
+	// differences explains failing tests, by name: with a number in doc/differences.md, or with another reason in a
+	// few words.
 	differences map[string]string
 }
 
@@ -39,7 +39,7 @@ const (
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
 
-// required are the modules of the libraries' tree, besides Kubernetes' modules.
+// required has modules besides Kubernetes' modules in the tree of libraries.
 var required = map[string]string{
 	controllerRuntime:                "v0.25.2",
 	"k8s.io/apiserver":               librariesVersion,
@@ -49,7 +49,7 @@ var required = map[string]string{
 	"k8s.io/api":                     librariesVersion,
 }
 
-// The modules of the tree wrapped.
+// The modules in the tree wrapped.
 const (
 	fluxSSA    = "github.com/fluxcd/pkg/ssa"
 	clusterAPI = "sigs.k8s.io/cluster-api"
@@ -60,7 +60,7 @@ var requiredByWrapped = map[string]string{
 	clusterAPI: "v1.14.2", clusterAPI + "/api": "v1.14.2",
 }
 
-// wrappedModules are copied, to add a file to their tests.
+// wrappedModules are copied, because a file is added to their tests.
 var wrappedModules = []seam.Module{
 	seam.DryRuns(required[controllerRuntime]),
 	{Path: fluxSSA, Version: requiredByWrapped[fluxSSA], Steps: []patch.Step{seam.DryRunsLink(".", "ssa")}},
@@ -70,7 +70,7 @@ var wrappedModules = []seam.Module{
 	},
 }
 
-// ofMerges are the tests of structured-merge-diff's merge, of each version, that show a difference.
+// ofMerges has, for each version of structured-merge-diff, the tests of package merge that show a difference.
 var ofMerges = map[string]string{
 	"TestUpdateLeaf/apply_remove_empty_set":                                   "1",
 	"TestMultipleAppliersNestedType/multiple_appliers_recursive_map":          "1",
@@ -79,7 +79,7 @@ var ofMerges = map[string]string{
 	"TestObsoleteVersions":                                                    "2",
 }
 
-// offline are the functions of kubectl's tests that need a network.
+// offline has the functions of kubectl's tests that need a network, with the reason.
 var offline = map[string]string{"run_multi_resources_tests": "downloads a file"}
 
 const librariesVersion = "v0.37.2"
@@ -119,7 +119,7 @@ var suites = []suite{
 		packages: []string{controllerRuntime + "/pkg/client/fake"},
 	},
 	{
-		// Managers of several packages serve metrics on the port 8080: one package after the other.
+		// Managers in several packages serve metrics on port 8080, so packages run one after the other.
 		name: "controller-runtime, envtest", tree: stock, envtest: true,
 		packages: []string{controllerRuntime + "/pkg/..."}, args: []string{"-timeout=60m", "-p=1"},
 		differences: map[string]string{
@@ -130,7 +130,7 @@ var suites = []suite{
 	{
 		name: "fluxcd/pkg/ssa, dry runs answered", tree: wrapped, envtest: true, packages: []string{fluxSSA},
 		args: []string{"-timeout=20m"},
-		differences: map[string]string{ // of the server of tenure envtest
+		differences: map[string]string{ // differences of tenure envtest's server
 			"TestApply_MigrateAPIVersion":                          "2",
 			"TestApplyAll_MigrateAPIVersion":                       "2",
 			"TestApply_MigrateAPIVersion_RealWorldExternalSecrets": "2",
@@ -149,7 +149,7 @@ var suites = []suite{
 	{name: "kubectl, tenure envtest", run: (*runner).testKubectl, on: onTenure, differences: offline},
 	{name: "kubectl, kube-apiserver", run: (*runner).testKubectl, on: onKubeAPIServer, differences: offline},
 	{
-		// A part of the suite above, which is quick.
+		// A quick part of the previous suite.
 		name: "controller-runtime's cache, envtest", tree: stock, envtest: true,
 		packages: []string{controllerRuntime + "/pkg/cache"}, args: []string{"-timeout=60m"},
 	},

@@ -21,17 +21,17 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 )
 
-// versions are the kube-apiservers that the command's tests run on, one of each minor version.
+// versions are the kube-apiserver versions that the command is tested with, one for each minor version.
 var versions = []string{
 	"v1.26.15", "v1.27.15", "v1.28.15", "v1.29.15", "v1.30.14", "v1.31.14", "v1.32.13", "v1.33.5", "v1.34.4", "v1.35.4",
 	"v1.36.3", "v1.37.2",
 }
 
-// versionsPage has the table of versions.
+// versionsPage is the document with the table of versions.
 const versionsPage = "doc/compatibility.md"
 
-// tryVersions runs the cluster scripts and TestTruthAtRandom on the stock kube-apiservers whose versions the pattern
-// matches, builds those that are not built, and writes the lines of the table.
+// tryVersions runs the cluster scripts and TestTruthAtRandom on stock kube-apiservers, for the versions that match
+// the pattern. It builds missing servers, and updates the lines of the table.
 func (r *runner) tryVersions(ctx context.Context, pattern *regexp.Regexp, seeds string, out io.Writer) error {
 	if !slices.ContainsFunc(versions, pattern.MatchString) {
 		return fmt.Errorf("--only: expected a pattern of %s, got %s", strings.Join(versions, ", "), pattern)
@@ -58,7 +58,7 @@ func (r *runner) tryVersions(ctx context.Context, pattern *regexp.Regexp, seeds 
 
 func (r *runner) versionLog(version string) string { return filepath.Join(r.logs, version+".log") }
 
-// tryVersion returns what the tests print on a version.
+// tryVersion returns the output of the tests for a version.
 func (r *runner) tryVersion(ctx context.Context, version, seeds string) (text string, err error) {
 	t, err := tree.Open(filepath.Join(r.dir, version), version)
 	if err != nil {
@@ -88,7 +88,7 @@ var (
 	clusters  = regexp.MustCompile(`(\d+) clusters: map`)
 )
 
-// versionRow returns the line of the table: what passed, failed and was left out of the scripts and the clusters.
+// versionRow returns the table's line for a version: how many scripts and clusters passed, failed and were skipped.
 func versionRow(version string, day time.Time, text string) string {
 	results := map[string][]string{}
 	random := "failed"
@@ -112,7 +112,7 @@ func versionRow(version string, day time.Time, text string) string {
 		day.UTC().Format(time.DateOnly), len(results["PASS"]), list(results["FAIL"]), random, list(slices.Compact(leftOut)))
 }
 
-// writeRow replaces the line of the same minor version in a page.
+// writeRow replaces the line for the same minor version in a page.
 func writeRow(page, line string) error {
 	data, err := os.ReadFile(page)
 	if err != nil {

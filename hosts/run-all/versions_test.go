@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoVersion: a pattern that matches nothing is an error, and no table without a change.
+// TestNoVersion: a pattern that matches no version causes an error, instead of an unchanged table.
 func TestNoVersion(t *testing.T) {
 	err := new(runner).tryVersions(t.Context(), regexp.MustCompile("^1.30$"), "1:1", io.Discard)
 	require.ErrorContains(t, err, "--only: expected a pattern of v1.26.15, ")
 }
 
-// TestVersionRow: the line of the table counts what passed, and names what failed and what was left out.
+// TestVersionRow: the line counts passed tests, and names failed and skipped ones.
 func TestVersionRow(t *testing.T) {
 	day := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	const passed = `--- PASS: TestClusterScripts (0.00s)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// aspect is what of a write differs.
+// aspect is the part of a write's result that differs.
 type aspect string
 
 const (
@@ -30,22 +30,22 @@ const (
 // difference is one difference of a write.
 type difference struct {
 	of aspect
-	// number is a number of doc/differences.md, or unexplained.
+	// number is a number in doc/differences.md, or unexplained.
 	number string
 	detail string
 }
 
-// answers are what both engines made of a write, at the version of the request.
+// answers are the results of both engines for a write, at the version of the request.
 type answers struct {
-	live, obj         map[string]any // live is nil when the object did not exist
-	upstream, tenure  map[string]any // the objects; nil after an error
+	live, obj         map[string]any // live is nil if the object did not exist
+	upstream, tenure  map[string]any // resulting objects; nil after an error
 	upstreamErr       error
 	tenureErr         error
 	warned            bool // Tenure kept an entry that it could not compare
 	upstreamUntracked error
 }
 
-// compare computes a write by Tenure, compares, and reports.
+// compare computes a write by Tenure, compares the results, and reports differences.
 func (r *Recorder) compare(w *write) {
 	queued.Set(float64(len(r.queue)))
 	var a *answers
@@ -68,7 +68,7 @@ func (r *Recorder) compare(w *write) {
 	}
 }
 
-// answer computes a write by Tenure, on the clock of upstream's answer.
+// answer computes a write by Tenure, with the time at which upstream wrote.
 func (r *Recorder) answer(w *write) (*answers, error) {
 	r.now = w.clock()
 	w.of.warned = nil
@@ -82,7 +82,7 @@ func (r *Recorder) answer(w *write) (*answers, error) {
 		out, a.tenureErr = w.of.tenure.Update(live, obj, w.manager)
 	case updateNoErrors:
 		out = w.of.tenure.UpdateNoErrors(live, obj, w.manager)
-		// What upstream passed over is the reason of a difference, if there is one.
+		// If upstream ignored an error of its own, the error explains a difference.
 		_, a.upstreamUntracked = w.of.upstream.Update(copyOf(w.live), copyOf(w.obj), w.manager)
 	}
 	a.warned = len(w.of.warned) > 0
@@ -99,7 +99,7 @@ func (r *Recorder) answer(w *write) (*answers, error) {
 		a.live = tree(w.live)
 	}
 	if intent, ok := w.obj.(runtime.Unstructured); ok && w.operation == apply {
-		// As the client sent it, also where its version is one that both refuse.
+		// Take the intent as the client sent it, even if both engines reject its version.
 		a.obj = runtime.DeepCopyJSON(intent.UnstructuredContent())
 	} else {
 		a.obj = tree(w.obj)
@@ -113,8 +113,9 @@ func (r *Recorder) answer(w *write) (*answers, error) {
 	return a, errors.Join(errs...)
 }
 
-// clock returns the time that upstream wrote: the time of the newest entry that was written during the call (as the
-// live object may have been), or else the time of the call. Entries of a server whose clock is ahead do not count.
+// clock returns the time that upstream wrote: the time of the newest entry that may have been written during the
+// call, otherwise the time of the call. An entry in the live object may have a later time, from a server whose clock
+// is ahead; such entries are ignored.
 func (w *write) clock() time.Time {
 	if w.result == nil {
 		return w.at
@@ -136,7 +137,7 @@ func (w *write) clock() time.Time {
 	return clock
 }
 
-// exists reports whether live is an object that is stored already.
+// exists reports whether live is an object that is already stored.
 func exists(live runtime.Object) bool {
 	if live == nil {
 		return false
@@ -145,7 +146,7 @@ func exists(live runtime.Object) bool {
 	return err == nil && (accessor.GetUID() != "" || accessor.GetResourceVersion() != "")
 }
 
-// tree returns an object at the kind's version, as it is in JSON.
+// tree returns an object as JSON, at the kind's version.
 func (k *Kind) tree(obj runtime.Object) (map[string]any, error) {
 	if u, ok := obj.(runtime.Unstructured); ok && obj.GetObjectKind().GroupVersionKind() == k.Kind {
 		return runtime.DeepCopyJSON(u.UnstructuredContent()), nil
@@ -165,7 +166,7 @@ func (k *Kind) tree(obj runtime.Object) (map[string]any, error) {
 	return tree, nil
 }
 
-// differences compares the answers of both engines.
+// differences compares the results of both engines.
 func (a *answers) differences(w *write) []difference {
 	switch {
 	case a.upstreamErr != nil && a.tenureErr != nil:
@@ -173,7 +174,7 @@ func (a *answers) differences(w *write) []difference {
 			number := unexplained
 			if apierrors.IsConflict(a.upstreamErr) && a.explainConflicts(w) {
 				number = "25"
-			} else if apierrors.IsConflict(a.tenureErr) { // in what upstream does not take, Tenure may find conflicts
+			} else if apierrors.IsConflict(a.tenureErr) { // upstream may fail before it finds the conflicts
 				number = a.numberOfUpstreamError(a.upstreamErr)
 			}
 			return []difference{{ofError, number, detail}}
@@ -195,8 +196,8 @@ func (a *answers) differences(w *write) []difference {
 	return out
 }
 
-// compareErrors says how two errors differ: conflicts are compared cause by cause; of other
-// errors only that they are errors, because each engine has its own words.
+// compareErrors describes how two errors differ. Conflicts are compared cause by cause. For other errors, it only
+// matters that both are errors, because the engines word them differently.
 func compareErrors(upstream, tenure error) string {
 	if apierrors.IsConflict(upstream) != apierrors.IsConflict(tenure) {
 		return fmt.Sprintf("upstream: %v; Tenure: %v", upstream, tenure)
@@ -208,7 +209,7 @@ func compareErrors(upstream, tenure error) string {
 	return fmt.Sprintf("conflicts of upstream: %q; of Tenure: %q", theirs, ours)
 }
 
-// causes returns the causes of a conflict, sorted: upstream has them in no fixed order.
+// causes returns the sorted causes of a conflict: upstream's order is not fixed.
 func causes(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict ||
@@ -242,7 +243,7 @@ func (r *Recorder) log(w *write, a *answers, found []difference) {
 		name = accessor.GetNamespace() + "/" + accessor.GetName()
 	}
 	for _, d := range found {
-		if isHidden { // an error may quote a value
+		if isHidden { // errors may quote values
 			d.detail = "left out, because it may have values of a Secret; " + SecretsVariable + "=true shows it"
 		}
 		klog.InfoS("Tenure differs from upstream", "difference", d.number, "of", d.of, "operation", w.operation,

@@ -17,13 +17,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// unexplained is the number of a difference that doc/differences.md does not have.
+// unexplained is the number of a difference that is not in doc/differences.md.
 const unexplained = "unexplained"
 
-// The functions below find the number of a difference in doc/differences.md. Each needs a
-// reason in the write itself: what looks like a known difference without one is unexplained.
+// The functions below find the number of a difference in doc/differences.md. Each needs a reason in the write itself:
+// a difference that looks like a known one, but lacks its reason, is unexplained.
 
-// numberOfError is the number of an error that one engine has and the other has not.
+// numberOfError returns the number of a difference where only one engine returns an error.
 func (a *answers) numberOfError(w *write) string {
 	isConflict := apierrors.IsConflict(a.upstreamErr) || apierrors.IsConflict(a.tenureErr)
 	switch {
@@ -37,12 +37,12 @@ func (a *answers) numberOfError(w *write) string {
 	return unexplained
 }
 
-// lost are the fields of an intent that change by a conversion to the versions of entries and back, each as the names
-// of its path, up to a list.
+// lost are the fields of an intent that change when it is converted to the versions of entries and back. Each is
+// given by the names in its path, up to the first list.
 type lost [][]string
 
-// lostFields returns what upstream lost when it converted what it merged, to remove what the manager dropped:
-// difference 25. It is nil if upstream did not convert.
+// lostFields returns the fields that upstream lost by difference 25: to remove fields that the manager dropped,
+// upstream converts the merged object to other versions. It returns nil if upstream did not convert.
 func (a *answers) lostFields(w *write) (out lost) {
 	if !a.prunesElsewhere(w) {
 		return nil
@@ -61,7 +61,7 @@ func (a *answers) lostFields(w *write) (out lost) {
 	return out
 }
 
-// names returns the names of fields at the start of a path.
+// names returns the field names at the start of a path.
 func names(path fieldpath.Path) (out []string) {
 	for _, e := range path {
 		name, ok := e.Field()
@@ -73,7 +73,7 @@ func names(path fieldpath.Path) (out []string) {
 	return out
 }
 
-// around reports whether a field is at, in or around one of l.
+// around reports whether a field is at, below or above a lost field.
 func (l lost) around(field []string) bool {
 	return slices.ContainsFunc(l, func(names []string) bool {
 		n := min(len(names), len(field))
@@ -81,7 +81,7 @@ func (l lost) around(field []string) bool {
 	})
 }
 
-// explainConflicts reports whether all conflicts that one of two errors has are over fields that were lost.
+// explainConflicts reports whether all conflicts that only one of two errors has are about lost fields.
 func (a *answers) explainConflicts(w *write) bool {
 	isOther := func(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 	l := a.lostFields(w)
@@ -98,7 +98,7 @@ func (a *answers) explainConflicts(w *write) bool {
 	})
 }
 
-// explainOwners reports whether what entries of the write's version own differs in nothing but fields that were lost.
+// explainOwners reports whether entries of the write's version differ only in lost fields.
 func (a *answers) explainOwners(w *write) bool {
 	l := a.lostFields(w)
 	upstream, err1 := managedfields.DecodeTree(entriesOf(a.upstream))
@@ -125,7 +125,7 @@ func (a *answers) explainOwners(w *write) bool {
 	return true
 }
 
-// isDefault reports whether Tenure's object has at a place what nobody applied, and live did not have.
+// isDefault reports whether a value in Tenure's object is a default: nobody applied it, and live did not have it.
 func (a *answers) isDefault(p differing) bool {
 	_, isApplied := at(a.obj, p.path)
 	before, _ := at(a.live, p.path)
@@ -143,7 +143,8 @@ func (a *answers) prunesElsewhere(w *write) bool {
 	})
 }
 
-// throughVersions returns the intent as it is after conversions to the versions of entries and back; nil if they fail.
+// throughVersions returns the intent after conversions to the versions of entries and back; nil if a conversion
+// fails.
 func (w *write) throughVersions(a *answers) map[string]any {
 	kind := w.of.kind
 	obj := copyOf(w.obj)
@@ -169,7 +170,7 @@ func (w *write) throughVersions(a *answers) map[string]any {
 	return tree
 }
 
-// upstreamErrors are parts of upstream's errors for what Tenure takes.
+// upstreamErrors are parts of error messages of upstream for writes that Tenure accepts.
 var upstreamErrors = []struct{ part, number string }{
 	{"duplicate entries for key", "3"},
 	{"field not declared in schema", "4"},
@@ -193,10 +194,10 @@ func (a *answers) numberOfUpstreamError(err error) string {
 	return unexplained
 }
 
-// numberOfObject is the number of objects that differ at paths.
+// numberOfObject returns the number of a difference between objects, at the given paths.
 func (a *answers) numberOfObject(w *write, paths []differing) string {
 	if w.operation != apply {
-		return unexplained // an update changes managed fields alone
+		return unexplained // updates change only managed fields
 	}
 	emptied, applied, defaults, converted := true, true, true, true
 	l := a.lostFields(w)
@@ -226,8 +227,8 @@ func (a *answers) numberOfObject(w *write, paths []differing) string {
 	return unexplained
 }
 
-// lacksItemOfDefaults reports whether upstream lacks one item of a list that live and Tenure have, and that the intent
-// has as {}: its keys are defaults, so that nobody owns a field of it.
+// lacksItemOfDefaults reports whether upstream lacks a list item that live and Tenure's object have and that is {} in
+// the intent: its key fields are defaults, so that nobody owns a field of it.
 func (a *answers) lacksItemOfDefaults(p differing) bool {
 	list := func(v any) []any { items, _ := v.([]any); return items }
 	wanted, _ := at(a.obj, p.path)
@@ -246,10 +247,11 @@ func (a *answers) lacksItemOfDefaults(p differing) bool {
 	return false
 }
 
-// numberOfEntries is the number of managed fields that differ, beside other differences.
+// numberOfEntries returns the number of a difference between managed fields. others are the other differences of the
+// write.
 func (a *answers) numberOfEntries(w *write, others []difference) string {
 	if len(others) > 0 {
-		return others[0].number // who owns what follows from what the object has
+		return others[0].number // ownership differs because the objects do
 	}
 	if a.explainOwners(w) {
 		return "25"
@@ -272,7 +274,7 @@ func (a *answers) numberOfEntries(w *write, others []difference) string {
 	return unexplained
 }
 
-// canonical returns entries with their FieldsV1 in canonical form.
+// canonical returns entries with FieldsV1 in canonical form.
 func canonical(entries []any) []any {
 	out := slices.Clone(entries)
 	for i, e := range entries {
@@ -291,7 +293,7 @@ func canonical(entries []any) []any {
 	return out
 }
 
-// dropsNothing reports whether a manager owns after the write all that it applied before.
+// dropsNothing reports whether a manager owns after the write all fields that it applied before.
 func (a *answers) dropsNothing(manager string) bool {
 	before, ok1 := applied(a.live, manager)
 	after, ok2 := applied(a.tenure, manager)
@@ -311,16 +313,16 @@ func applied(tree map[string]any, manager string) (managedfields.Entry, bool) {
 	return managedfields.Entry{}, false
 }
 
-// differing is a place at which two objects differ. An item of a list is named by its index.
+// differing is a place at which two objects differ. List items are given by their index.
 type differing struct {
 	path             []any
 	upstream, tenure any
 }
 
-// missing is what an object has where it has nothing, not even null.
+// missing is the value at a place that an object does not have; it differs from null.
 type missing struct{}
 
-// MarshalJSON makes the value readable in a log.
+// MarshalJSON makes missing readable in logs.
 func (missing) MarshalJSON() ([]byte, error) { return []byte(`"nothing"`), nil }
 
 func isNothing(v any) bool { return v == nil || v == missing{} }
@@ -379,7 +381,7 @@ func get(m map[string]any, name string) any {
 	return missing{}
 }
 
-// at returns what a tree has at a path of names; an index is not followed.
+// at returns the value at a path of field names in a tree. It does not follow list indexes.
 func at(tree any, path []any) (any, bool) {
 	for _, step := range path {
 		name, isName := step.(string)

@@ -6,32 +6,33 @@ import (
 	"strconv"
 )
 
-// Options bound what a recorder costs.
+// Options limit the cost of a recorder.
 type Options struct {
-	// Rate is the share of writes that are computed by Tenure as well, from 0 to 1.
+	// Rate is the share of writes that Tenure computes too, from 0 to 1.
 	Rate float64
-	// Queue is how many writes may wait. The next ones are dropped.
+	// Queue is the maximal number of waiting writes. Further writes are dropped.
 	Queue int
-	// Folder is where traces are written; "" for a new one among those for temporary files, with mode 0700.
+	// Folder is the folder for traces. If it is "", a new folder with mode 0700 is created in the folder for
+	// temporary files.
 	Folder string
-	// Traces is how many traces are written at most, in the life of the process; 0 for none.
+	// Traces is the maximal number of traces that the process writes; 0 for none.
 	Traces int
-	// Secrets says that traces and the log may have the values of Secrets. Without it, they have neither.
+	// Secrets allows values of Secrets in traces and in the log.
 	Secrets bool
 }
 
-// The environment variables of the options.
+// The names of environment variables for the options.
 const (
 	RateVariable   = "TENURE_SHADOW_RATE"
 	QueueVariable  = "TENURE_SHADOW_QUEUE"
 	FolderVariable = "TENURE_SHADOW_TRACES"
 	TracesVariable = "TENURE_SHADOW_MAX_TRACES"
-	// SecretsVariable is "true" if traces may have Secrets.
+	// SecretsVariable must be "true" to allow values of Secrets in traces.
 	SecretsVariable = "TENURE_SHADOW_SECRETS"
 )
 
-// OptionsFrom returns the options that an environment sets. Without any, one write in a hundred
-// is compared, 1,000 may wait, and 100 traces go to a folder for temporary files.
+// OptionsFrom returns the options that an environment sets. By default, one write in a hundred is compared, 1,000
+// writes may wait, and 100 traces are written to a temporary folder.
 func OptionsFrom(getenv func(string) string) (Options, error) {
 	o := Options{Rate: 0.01, Queue: 1000, Traces: 100}
 	var errs []error

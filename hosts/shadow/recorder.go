@@ -1,16 +1,13 @@
-// Package shadow computes writes that upstream answers by Tenure as well, and reports where
-// the two differ.
+// Package shadow computes writes by Tenure in addition to upstream, and reports where the results differ.
 //
-// It never changes an answer and never waits: of a sample of writes, what goes in and what
-// comes out is copied into a queue, and a write that finds the queue full is dropped and
-// counted. One goroutine takes writes from the queue, computes them by Tenure on upstream's
-// clock, and compares objects, managed fields and errors. A difference is counted in a metric,
-// labelled with its number in doc/differences.md or "unexplained", and logged with the path
-// of a trace, which `cmd/replay` takes.
+// It never changes upstream's result and never blocks a request. For a sample of writes, it copies input and result
+// into a queue; if the queue is full, it drops the write and counts it. One goroutine takes writes from the queue,
+// computes them by Tenure with upstream's time, and compares objects, managed fields and errors. A difference is
+// counted in a metric, with its number in doc/differences.md or "unexplained" as a label, and logged with the path of
+// a trace, which `cmd/replay` can replay.
 //
-// The cost is bounded: on the path of a request by the sample rate (a copy of three objects of
-// each sampled write), in memory by the length of the queue, in CPU by one goroutine, on disk
-// by the number of traces.
+// The cost is limited: for requests by the sample rate (each sampled write copies three objects), for memory by the
+// length of the queue, for CPU by the single goroutine, and for disk by the number of traces.
 package shadow
 
 import (
@@ -39,12 +36,12 @@ type Writer = interface {
 	UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object
 }
 
-// Kind is what a field manager was made for.
+// Kind describes the kind that a field manager was created for.
 type Kind struct {
 	Kind        schema.GroupVersionKind
 	Hub         schema.GroupVersion
 	Subresource string
-	// Custom is true of custom resources.
+	// Custom is true for custom resources.
 	Custom      bool
 	Converter   runtime.ObjectConvertor
 	Types       managedfields.TypeConverter
@@ -55,19 +52,19 @@ type Kind struct {
 type Recorder struct {
 	options Options
 	queue   chan *write
-	written int // traces; of the goroutine that compares
-	// sample returns a number from 0 to 1, for the rate.
+	written int // number of traces; only for the comparing goroutine
+	// sample returns a random number from 0 to 1, to compare with the rate.
 	sample func() float64
-	// now is the clock of the write that is being compared, of the goroutine that compares.
+	// now is the time of the write that is being compared. Only the comparing goroutine uses it.
 	now time.Time
 }
 
-// New returns a recorder, which compares nothing before Start is called.
+// New returns a recorder. It compares nothing until Start is called.
 func New(o Options) (*Recorder, error) {
 	if o.Traces > 0 {
 		var err error
 		if o.Folder == "" {
-			o.Folder, err = os.MkdirTemp("", "tenure-traces-") // nobody else can have made it
+			o.Folder, err = os.MkdirTemp("", "tenure-traces-") // new, so that no other user owns it
 		} else {
 			err = os.MkdirAll(o.Folder, 0o700)
 		}
@@ -79,7 +76,7 @@ func New(o Options) (*Recorder, error) {
 	return &Recorder{options: o, queue: make(chan *write, o.Queue), sample: rand.Float64}, nil
 }
 
-// Start starts comparing, in a goroutine that ends with the process.
+// Start starts the comparing goroutine, which runs until the process ends.
 func (r *Recorder) Start() {
 	klog.InfoS("Tenure computes writes beside upstream", "rate", r.options.Rate, "queue", r.options.Queue,
 		"traces", r.options.Folder)
@@ -90,8 +87,8 @@ func (r *Recorder) Start() {
 	}()
 }
 
-// Wrap returns a Writer that answers as upstream does and records a sample of its writes.
-// build makes Tenure's field manager of the same kind.
+// Wrap returns a Writer that returns upstream's results and records a sample of the writes. build creates Tenure's
+// field manager for the same kind.
 func (r *Recorder) Wrap(upstream Writer, build func(...func(*fieldmanager.Options)) (Writer, error),
 	kind Kind) (Writer, error) {
 	writer := &recorded{recorder: r, upstream: upstream, kind: kind}
@@ -104,7 +101,7 @@ func (r *Recorder) Wrap(upstream Writer, build func(...func(*fieldmanager.Option
 		func(o *fieldmanager.Options) { o.Errors = func(runtime.Object, error) {} },
 	)
 	if err != nil {
-		// What Tenure does not take at all is a difference as well.
+		// If Tenure can't be created for the kind, every write is a difference.
 		writer.tenure = failing{err}
 	}
 	return writer, nil
@@ -115,7 +112,7 @@ type recorded struct {
 	recorder *Recorder
 	upstream Writer
 	kind     Kind
-	// tenure is used by the goroutine that compares, as is warned.
+	// tenure is used only by the comparing goroutine. The same is true for warned.
 	tenure Writer
 	warned []fieldmanager.Warning
 }
@@ -129,7 +126,7 @@ const (
 	updateNoErrors operation = "update-no-errors"
 )
 
-// write is one write: what went in and what came out, as copies.
+// write is a recorded write, with copies of its input and result.
 type write struct {
 	of        *recorded
 	operation operation
@@ -141,8 +138,8 @@ type write struct {
 	at, ended time.Time
 }
 
-// begin returns a record of a write, with copies of its input; nil for a write that is not
-// sampled, or that the queue has no room for.
+// begin starts the record of a write, with copies of its input. It returns nil if the write is not sampled or the
+// queue is full.
 func (of *recorded) begin(op operation, live, obj runtime.Object, manager string, force bool) *write {
 	r := of.recorder
 	if r.options.Rate < 1 && r.sample() >= r.options.Rate {
@@ -160,7 +157,7 @@ func (of *recorded) begin(op operation, live, obj runtime.Object, manager string
 	return w
 }
 
-// end puts a record into the queue, if there is room.
+// end completes a record, and puts it into the queue if there is room.
 func (w *write) end(result runtime.Object, err error) {
 	if w == nil {
 		return
@@ -180,8 +177,8 @@ func (w *write) end(result runtime.Object, err error) {
 	}
 }
 
-// guarded calls f and reports whether it returned: an object that can't be copied must not
-// break a request.
+// guarded calls f, and reports whether it returned without a panic: an object that can't be copied must not break a
+// request.
 func guarded(f func()) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -200,7 +197,7 @@ func copyOf(obj runtime.Object) runtime.Object {
 	return obj.DeepCopyObject()
 }
 
-// Apply answers as upstream does.
+// Apply returns upstream's result.
 func (of *recorded) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
 	w := of.begin(apply, live, applied, manager, force)
 	out, err := of.upstream.Apply(live, applied, manager, force)
@@ -208,7 +205,7 @@ func (of *recorded) Apply(live, applied runtime.Object, manager string, force bo
 	return out, err
 }
 
-// Update answers as upstream does.
+// Update returns upstream's result.
 func (of *recorded) Update(live, obj runtime.Object, manager string) (runtime.Object, error) {
 	w := of.begin(update, live, obj, manager, false)
 	out, err := of.upstream.Update(live, obj, manager)
@@ -216,7 +213,7 @@ func (of *recorded) Update(live, obj runtime.Object, manager string) (runtime.Ob
 	return out, err
 }
 
-// UpdateNoErrors answers as upstream does.
+// UpdateNoErrors returns upstream's result.
 func (of *recorded) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
 	w := of.begin(updateNoErrors, live, obj, manager, false)
 	out := of.upstream.UpdateNoErrors(live, obj, manager)
@@ -224,7 +221,7 @@ func (of *recorded) UpdateNoErrors(live, obj runtime.Object, manager string) run
 	return out
 }
 
-// failing is a Writer that can't be made.
+// failing is a Writer in place of one that could not be created: all its writes fail.
 type failing struct{ err error }
 
 func (f failing) Apply(_, _ runtime.Object, _ string, _ bool) (runtime.Object, error) {
@@ -252,7 +249,8 @@ var (
 	})
 )
 
-// counter is a counter by one label, looked up late: metrics are created when registered.
+// counter is the name of a counter with one label. The metric is looked up on use, because it exists only after
+// registration.
 type counter string
 
 func (c counter) Inc() { writes.WithLabelValues(string(c)).Inc() }

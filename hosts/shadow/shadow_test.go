@@ -40,7 +40,7 @@ func (host) ConvertToVersion(obj runtime.Object, _ runtime.GroupVersioner) (runt
 	return obj, nil
 }
 
-// widgetSchema is the schema of a Widget, with a field of each topology.
+// widgetSchema is the schema of the kind Widget, which has a field of each topology.
 const widgetSchema = `
 type: object
 x-kubernetes-group-version-kind:
@@ -87,12 +87,12 @@ func types(t *testing.T) upstream.TypeConverter {
 	return converter
 }
 
-// server is a Recorder, a Writer that it records, and upstream's alone.
+// server has a Recorder, a recorded Writer, and upstream's Writer.
 type server struct {
 	recorder        *Recorder
 	writer, without Writer
 	folder          string
-	fault           func(*write) // changes the record of a write, never the answer; nil for none
+	fault           func(*write) // changes the record of a write, never the result; may be nil
 }
 
 func newServer(t *testing.T, o Options) *server { return newServerOf(t, o, host{}) }
@@ -123,7 +123,7 @@ func newServerOf(t *testing.T, o Options, objects runtime.ObjectConvertor) *serv
 	return &server{recorder, writer, theirs, o.Folder, nil}
 }
 
-// drain compares all that is in the queue.
+// drain compares all writes in the queue.
 func (s *server) drain() {
 	for len(s.recorder.queue) > 0 {
 		w := <-s.recorder.queue
@@ -134,7 +134,7 @@ func (s *server) drain() {
 	}
 }
 
-// loseField takes the first field that has nothing below it out of the first entry of upstream's managed fields.
+// loseField removes the first leaf from the first entry of upstream's managed fields.
 func loseField(w *write) {
 	if w.err != nil {
 		return
@@ -165,7 +165,7 @@ func loseLeaf(fields map[string]any) bool {
 	return false
 }
 
-// loseConflict takes a conflict for a success that changed nothing.
+// loseConflict replaces a conflict by a success without changes.
 func loseConflict(w *write) {
 	if apierrors.IsConflict(w.err) {
 		w.err, w.result = nil, w.live
@@ -190,7 +190,7 @@ func widget(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// stored returns an object as it is read from a storage.
+// stored returns an object as it is read from storage.
 func stored(obj runtime.Object) *unstructured.Unstructured {
 	u := obj.DeepCopyObject().(*unstructured.Unstructured)
 	u.SetUID("1234")
@@ -203,8 +203,7 @@ func empty() runtime.Object {
 	return u
 }
 
-// play writes a life of an object: creates, applies, updates, a conflict. It returns how many
-// writes there were.
+// play sends typical writes to an object: creates, applies, updates, a conflict. It returns the number of writes.
 func (s *server) play(t *testing.T) int {
 	live, err := s.writer.Apply(
 		empty(),
@@ -261,12 +260,12 @@ func TestAgreement(t *testing.T) {
 	require.Empty(t, s.traces(t))
 }
 
-// TestItemOfDefaults: upstream removes an item that is applied again, if its keys are defaults and nobody owns a field
-// of it (doc/differences.md, 15).
+// TestItemOfDefaults: upstream removes a list item that is applied again, if all its key fields are defaults, so that
+// nobody owns a field of it (doc/differences.md, 15).
 func TestItemOfDefaults(t *testing.T) {
 	for _, row := range []struct {
 		name, first, again string
-		before             []string // who applied the first; the last one applies again
+		before             []string // the managers of the first applies; the last of them applies again
 		entries            float64
 	}{
 		{"alone", "{text: a, ports: [{}]}", "{text: a, ports: [{}]}", []string{"one"}, 0},
@@ -283,7 +282,7 @@ func TestItemOfDefaults(t *testing.T) {
 				u := stored(out)
 				ports, _, err := unstructured.NestedSlice(u.Object, "spec", "ports")
 				require.NoError(t, err)
-				ports[0].(map[string]any)["protocol"] = "TCP" // as a server stores it
+				ports[0].(map[string]any)["protocol"] = "TCP" // the default, as a server stores it
 				require.NoError(t, unstructured.SetNestedSlice(u.Object, ports, "spec", "ports"))
 				live = u
 			}
@@ -297,7 +296,7 @@ func TestItemOfDefaults(t *testing.T) {
 	}
 }
 
-// TestNotAnItemOfDefaults: what only looks like a known difference is unexplained.
+// TestNotAnItemOfDefaults: differences that only look like the known difference are unexplained.
 func TestNotAnItemOfDefaults(t *testing.T) {
 	object := func(text string) map[string]any { return widget(t, "spec: {ports: "+text+"}").Object }
 	for _, row := range []struct{ name, live, intent, upstream, tenure string }{
@@ -319,7 +318,7 @@ func TestNotAnItemOfDefaults(t *testing.T) {
 	}
 }
 
-// replay runs `cmd/replay` on paths, and returns what it printed and whether all agreed.
+// replay runs `cmd/replay` on paths. It returns the output, and whether all results agreed.
 func replay(t *testing.T, paths ...string) (string, bool) {
 	cmd := exec.Command("go", append([]string{"run", "github.com/tenure-ssa/tenure/cmd/replay"}, paths...)...)
 	out, err := cmd.CombinedOutput()
@@ -331,8 +330,8 @@ func replay(t *testing.T, paths ...string) (string, bool) {
 	return string(out), err == nil
 }
 
-// TestFaultIsFound seeds a fault into the record of upstream's answers: it is counted, and
-// every trace of it fails.
+// TestFaultIsFound adds a fault to the record of upstream's results. The fault must be counted, and each of its
+// traces must fail in a replay.
 func TestFaultIsFound(t *testing.T) {
 	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100})
 	s.fault = loseField
@@ -355,7 +354,7 @@ func TestFaultIsFound(t *testing.T) {
 	require.False(t, agreed, out)
 }
 
-// TestTraces checks that traces say what happened: traces of writes without a fault agree.
+// TestTraces: replays of traces of writes without a fault agree.
 func TestTraces(t *testing.T) {
 	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100})
 	n := s.play(t)
@@ -365,7 +364,7 @@ func TestTraces(t *testing.T) {
 		a, err := s.recorder.answer(w)
 		require.NoError(t, err)
 		if a.live != nil {
-			steps++ // which shows it
+			steps++ // the read that shows the live object
 		}
 		path, err := s.recorder.writeTrace(w, a, nil)
 		require.NoError(t, err)
@@ -376,7 +375,7 @@ func TestTraces(t *testing.T) {
 	require.Contains(t, out, fmt.Sprintf("%d steps: %d agreed,", steps, steps), out)
 }
 
-// TestAnswersAreUpstreams checks that a recorded write answers as one that is not.
+// TestAnswersAreUpstreams: a recorded Writer returns the same results as upstream's.
 func TestAnswersAreUpstreams(t *testing.T) {
 	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 0})
 	live := stored(widget(t, "spec: {text: a}"))
@@ -397,9 +396,9 @@ func TestAnswersAreUpstreams(t *testing.T) {
 	require.Equal(t, wantErr.Error(), err.Error(), "what can't be copied is answered all the same")
 }
 
-// TestQueueDrops checks that a full queue holds nobody up.
+// TestQueueDrops: a full queue does not block requests.
 func TestQueueDrops(t *testing.T) {
-	s := newServer(t, Options{Rate: 1, Queue: 2, Traces: 0}) // and nobody takes from it
+	s := newServer(t, Options{Rate: 1, Queue: 2, Traces: 0}) // no goroutine empties the queue
 	n := s.play(t)
 	got, err := testutil.GetCounterMetricValue(writes.WithLabelValues(string(dropped)))
 	require.NoError(t, err)
@@ -422,7 +421,7 @@ func TestTracesAreBounded(t *testing.T) {
 	require.Len(t, s.traces(t), 2)
 }
 
-// TestNumbers checks that known differences have their number.
+// TestNumbers: known differences get their number.
 func TestNumbers(t *testing.T) {
 	undeclared := func(live *unstructured.Unstructured) {
 		require.NoError(t, unstructured.SetNestedField(live.Object, "x", "spec", "undeclared"))
@@ -445,7 +444,7 @@ func TestNumbers(t *testing.T) {
 		require.NoError(t, unstructured.SetNestedField(live.Object, "three", "spec", "count"))
 	}
 	for number, test := range map[string]struct {
-		first, second string // what one manager applies
+		first, second string // intents of one manager
 		alter         func(live *unstructured.Unstructured)
 	}{
 		"1":  {"spec: {text: a, labels: {x: one}}", "spec: {text: a, labels: {}}", nil},
@@ -483,7 +482,7 @@ func TestNumbers(t *testing.T) {
 	})
 }
 
-// lossy converts to another version as Go structs that omit empty fields do.
+// lossy converts to another version and omits empty fields, as some Go structs do.
 type lossy struct{ host }
 
 func (lossy) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
@@ -503,8 +502,8 @@ func (lossy) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner) (ru
 	return u, nil
 }
 
-// TestLostByConversion: what upstream loses of an intent by a conversion to the version of an entry has the number 25,
-// and nothing else has it.
+// TestLostByConversion: a difference gets the number 25 only if upstream loses fields of an intent by a conversion to
+// the version of an entry.
 func TestLostByConversion(t *testing.T) {
 	entry := func(manager, version, fields string) string {
 		return fmt.Sprintf("{manager: %s, operation: Apply, apiVersion: shop.example/%s, fieldsType: FieldsV1, "+
@@ -541,7 +540,8 @@ func TestLostByConversion(t *testing.T) {
 	}
 }
 
-// TestTwoErrors: a conflict of Tenure in what upstream fails has the number of upstream's error.
+// TestTwoErrors: if upstream fails with another error and Tenure finds a conflict, the difference gets the number of
+// upstream's error.
 func TestTwoErrors(t *testing.T) {
 	scale := errors.New("request to convert CR to an invalid group/version: autoscaling/v1")
 	conflict := apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("b"))
@@ -558,12 +558,12 @@ func TestTwoErrors(t *testing.T) {
 	}
 }
 
-// TestClock checks that Tenure computes on the clock of upstream's answer.
+// TestClock: Tenure computes with the time of upstream's write.
 func TestClock(t *testing.T) {
 	second := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := second.Add(999 * time.Millisecond)
 	for name, test := range map[string]struct {
-		entries []time.Duration // after second
+		entries []time.Duration // times of entries, relative to second
 		took    time.Duration
 		want    time.Time
 	}{
@@ -614,7 +614,7 @@ func TestOptions(t *testing.T) {
 	require.ErrorContains(t, err, QueueVariable)
 }
 
-// Traces go to a folder that nobody else can read, and have no Secret unless that is asked for.
+// Traces are written to a folder that no other user can read. They contain no Secrets unless the options allow it.
 func TestSecretsAreLeftOut(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, asked := range []bool{false, true} {

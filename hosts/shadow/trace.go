@@ -24,8 +24,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// trace is a trace in the form that `cmd/replay` takes: one write, after a read that shows
-// the object as it was. Its responses are upstream's answers.
+// trace is a trace in the format of `cmd/replay`: one write, after a read that shows the live object. Its responses
+// are upstream's results.
 type trace struct {
 	Name   string         `json:"name"`
 	About  string         `json:"about"`
@@ -50,8 +50,8 @@ type step struct {
 	} `json:"response"`
 }
 
-// writeTrace writes the trace of a write and returns its path, "" for a write that has no trace: an update that
-// upstream rejected.
+// writeTrace writes the trace of a write and returns its path. It returns "" for an update that upstream rejected,
+// which has no trace.
 func (r *Recorder) writeTrace(w *write, a *answers, found []difference) (string, error) {
 	if w.operation != apply && a.upstreamErr != nil {
 		return "", nil
@@ -73,7 +73,7 @@ func (r *Recorder) writeTrace(w *write, a *answers, found []difference) (string,
 	}
 	path := filepath.Join(r.options.Folder, fmt.Sprintf("%s-%s-%s-%d.json",
 		w.at.UTC().Format("20060102T150405.000000"), name, w.operation, os.Getpid()))
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // no file or link of somebody else
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // no file or link of another user
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +125,7 @@ func (w *write) trace(a *answers, now time.Time) trace {
 	return t
 }
 
-// path returns the path of the object. The plural is a guess; a replay needs none.
+// path returns the path of the object in a request. The plural is a guess, which suffices for replays.
 func (w *write) path(a *answers) string {
 	kind := w.of.kind.Kind
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
@@ -148,9 +148,8 @@ func (w *write) path(a *answers) string {
 	return path + "/" + plural.Resource + "/unnamed"
 }
 
-// response returns what a server would have answered: with another resourceVersion exactly
-// when it wrote, and with the times of live where nothing but times differs, which it does
-// not write.
+// response returns the response of a server. If the write changed something, it has another resourceVersion. If only
+// times changed, a server does not write, and the response has the times of live.
 func response(a *answers) (int, map[string]any) {
 	if err := a.upstreamErr; err != nil {
 		status := metav1.Status{
@@ -162,7 +161,7 @@ func response(a *answers) (int, map[string]any) {
 			status = known.Status()
 			status.Kind, status.APIVersion = "Status", "v1"
 		}
-		// A Status has nothing that could not be converted.
+		// A Status can always be converted.
 		tree, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 		return int(status.Code), tree
 	}
@@ -176,7 +175,7 @@ func response(a *answers) (int, map[string]any) {
 	}
 	if metadata, ok := out["metadata"].(map[string]any); ok {
 		version, _ := metadata["resourceVersion"].(string)
-		metadata["resourceVersion"] = version + "0" // another one
+		metadata["resourceVersion"] = version + "0" // another version
 	}
 	return 200, out
 }
@@ -192,8 +191,8 @@ func withoutTimes(entries []any) []any {
 	return out
 }
 
-// definition returns a CustomResourceDefinition of the kind with the topology of its type, as far as field management
-// sees it: validation and defaults are not part of that. It has the version of the write and the versions of entries.
+// definition returns a CustomResourceDefinition for the kind, with the topology of its type. It has no validation and
+// no defaults, which do not matter to field management. It has the version of the write and the versions of entries.
 func (k *Kind) definition(entries []any) map[string]any {
 	plural, singular := meta.UnsafeGuessKindToResource(k.Kind)
 	names := []string{k.Kind.Version}
@@ -209,7 +208,7 @@ func (k *Kind) definition(entries []any) map[string]any {
 	for _, name := range names {
 		t, err := apimachinery.Types(k.Types).Type(k.Kind.GroupKind().WithVersion(name))
 		if err != nil && name != k.Kind.Version {
-			continue // it is gone
+			continue // the version is no longer served
 		}
 		version := map[string]any{
 			"name": name, "served": true, "storage": name == k.Kind.Version,
@@ -231,17 +230,17 @@ func (k *Kind) definition(entries []any) map[string]any {
 	}
 }
 
-// maxSchemaDepth bounds the schema of a type that holds itself; below, anything goes.
+// maxSchemaDepth limits the depth of a recursive type's schema. Deeper values may have any fields.
 const maxSchemaDepth = 40
 
-// schemaOf returns the schema of an object of a type, as a CustomResourceDefinition has it.
+// schemaOf returns the schema of a type, in the format of CustomResourceDefinitions.
 func schemaOf(t *typed.Type) map[string]any {
 	root := schemaAt(t, 0)
 	if root["type"] != "object" {
 		return map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	}
 	if properties, ok := root["properties"].(map[string]any); ok {
-		// What every object has is not part of a definition.
+		// A definition does not contain the fields that every object has.
 		for _, name := range []string{"apiVersion", "kind"} {
 			properties[name] = map[string]any{"type": "string"}
 		}

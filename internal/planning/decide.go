@@ -15,16 +15,16 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Decided is a conflict with the verdict of a policy.
+// Decided is a conflict with the policy's decision and the rule that made it.
 type Decided struct {
 	conflicts.Conflict
 	policy.Verdict
 }
 
-// Decide decides the conflicts of a plan by a policy; nil leaves them. So it does with the values of others that
-// stringData of a Secret would overwrite, which are no conflicts for a server. If none is refused, intent and plan are
-// those that follow, as the server answers them, where there is one. Else only the refused ones are conflicts of the
-// plan.
+// Decide decides the conflicts of a plan by a policy; with nil it does nothing. It also decides about values of other
+// managers that stringData of a Secret would overwrite, although a server does not report these as conflicts. If no
+// conflict is refused, Decide replaces intent and plan by the resolved ones; if there is a server, the plan has the
+// result of another dry run. Otherwise, only the refused conflicts remain in the plan.
 func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy, subresource string) error {
 	if by == nil || p.Plan == nil {
 		return nil
@@ -63,7 +63,7 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy,
 	return err
 }
 
-// overwritten returns the values of others that stringData would overwrite, as conflicts.
+// overwritten returns, as conflicts, the values of other managers that stringData would overwrite.
 func (p *Planned) overwritten() (out conflicts.Conflicts) {
 	given, _ := p.Tree["stringData"].(map[string]any)
 	for _, one := range p.StringData() {
@@ -79,8 +79,8 @@ func (p *Planned) overwritten() (out conflicts.Conflicts) {
 	return out
 }
 
-// leaveStringData leaves out of stringData what is given up, with the conflicts about it, and puts the live value of
-// what is shared into data.
+// leaveStringData removes fields that are given up or shared from stringData, along with conflicts about them. For
+// shared fields, it adds the live value to data.
 func (p *Planned) leaveStringData(decided []Decided) {
 	intent := runtime.DeepCopyJSON(p.Stored().Tree)
 	given, _ := intent["stringData"].(map[string]any)
@@ -106,7 +106,7 @@ func (p *Planned) leaveStringData(decided []Decided) {
 	}
 }
 
-// Metadata returns the metadata of the live object, for a policy.
+// Metadata returns the metadata of the live object on which policies depend.
 func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
 	live := &unstructured.Unstructured{Object: p.Desired.Object}
 	out := &metav1.PartialObjectMetadata{
@@ -116,7 +116,8 @@ func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
 	return out
 }
 
-// resolve returns what follows from the verdicts for an intent: the plan's, or the same with the values of a Secret.
+// resolve resolves the conflicts of an intent by the decisions. w is either p.Desired, or the same intent with the
+// values of a Secret.
 func (p *Planned) resolve(ctx context.Context, w *place.Desired) (*plans.Resolution, error) {
 	choose := func(all conflicts.Conflicts) []conflicts.Decision {
 		out := make([]conflicts.Decision, len(all))

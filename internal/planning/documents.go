@@ -18,25 +18,26 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
-// Options say how documents are planned.
+// Options say how to plan documents.
 type Options struct {
 	// Manager and Subresource are the manager and the subresource of the applies.
 	Manager, Subresource string
-	// Force plans to take over the fields in conflict.
+	// Force plans applies with force.
 	Force bool
-	// Plain compares literally, as for custom resources without defaults.
+	// Plain compares values literally, as for custom resources without defaults.
 	Plain bool
 	// Offline sends no dry runs.
 	Offline bool
-	// MoveUpdates plans for the objects as they are after what the manager updated has moved to its applies.
+	// MoveUpdates plans applies to the objects as they are after fields in the manager's Update entries have moved to
+	// its Apply entry.
 	MoveUpdates bool
-	// Policy returns the policy that decides some conflicts, nil for none. It may be nil.
+	// Policy returns the policy for an object's conflicts; nil if there is none. Policy itself may be nil.
 	Policy func(conflicts.Conflicts) (*policy.Policy, error)
-	// Drift finds what drifts in the live objects, by what the policy for no conflicts permits.
+	// Drift also finds drift in the live objects, using the policy that Policy returns for no conflicts.
 	Drift bool
-	// Tries is how many dry runs are sent for what is suggested.
+	// Tries is the maximal number of dry runs for suggestions.
 	Tries int
-	// Concurrency is how many requests are sent at the same time, at least 1.
+	// Concurrency is the number of concurrent requests, at least 1.
 	Concurrency int
 	Now         func() time.Time
 }
@@ -44,42 +45,43 @@ type Options struct {
 // Document is the plan of a document.
 type Document struct {
 	Planned
-	// Err is why there is no plan. Desired has then what is known of the object.
+	// Err is the reason why there is no plan. Desired then has what is known about the object.
 	Err error
-	// Ways are what the server accepts in place of an apply that it refuses.
+	// Ways are actions after which the server accepts the apply that it rejected.
 	Ways []advice.Suggestion
-	// Twice is where the document before this one is that has the same object.
+	// Twice is the place of an earlier document for the same object; empty if there is none.
 	Twice string
-	// Undecodable is why an entry of the live object can't be decoded, and Drop removes the entry.
+	// Undecodable is the error of an entry of the live object that can't be decoded. Drop suggests to remove the
+	// entry.
 	Undecodable error
 	Drop        advice.Suggestion
-	// Unasked is why the server was not asked what the apply does.
+	// Unasked is the reason why no dry run was sent for the apply.
 	Unasked Unasked
 }
 
-// Unasked is why a server was not asked.
+// Unasked is a reason for sending no dry run.
 type Unasked int
 
 const (
-	_           Unasked = iota // it was, or there is nothing to ask
-	IsOffline                  // Options say so
+	_           Unasked = iota // a dry run was sent, or none was needed
+	IsOffline                  // Options.Offline is set
 	IsNew                      // the kind or the namespace does not exist yet
-	HasMoved                   // the server does not have the object of the plan yet, see [Planned].Moved
+	HasMoved                   // the plan is for an object that the server does not have yet, see [Planned].Moved
 	IsForbidden                // the user may not apply the object
 )
 
-// Documents plans documents. It returns one plan for each, and how many dry runs for suggestions were not sent because
-// there are more than Options.Tries. Documents may use kinds and namespaces that others define.
+// Documents plans documents. It returns a plan for each, and the number of dry runs for suggestions that were not
+// sent because of Options.Tries. Documents may use kinds and namespaces that other documents define.
 func Documents(ctx context.Context, at place.Place, docs []document.Document, o Options) (all []Document, untried int) {
 	untried = Each(ctx, at, docs, o, func(d *Document) { all = append(all, *d) })
 	return all, untried
 }
 
-// batch is how many documents are planned together.
+// batch is the number of documents that are planned together.
 const batch = 256
 
-// Each plans documents as Documents does, a batch at a time, and calls see with each plan. It keeps no plan, and of the
-// live objects only the encoding of those that are not planned yet. The documents may be packed.
+// Each plans documents as Documents does, one batch after the other, and calls see with each plan. It keeps no plans,
+// and keeps only those live objects, encoded, that are still to be planned. The documents may be packed.
 func Each(
 	ctx context.Context, at place.Place, docs []document.Document, o Options, see func(*Document),
 ) (untried int) {
@@ -101,7 +103,7 @@ func Each(
 	sources := map[place.Key]string{}
 	for part := range slices.Chunk(docs, batch) {
 		all := o.read(ctx, at, part, sources)
-		// Each gets its plan, or the error that the context has ended.
+		// Each document gets a plan, or the error that ctx is done.
 		workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(all), func(i int) {
 			d := &all[i]
 			if d.Err == nil {
@@ -120,7 +122,7 @@ func Each(
 	return budget.Unasked
 }
 
-// read reads the intents of documents and their live objects. sources has the places of all objects so far.
+// read reads the intents of documents and their live objects. sources has the documents of all objects so far.
 func (o Options) read(
 	ctx context.Context, at place.Place, docs []document.Document, sources map[place.Key]string,
 ) []Document {
@@ -137,8 +139,8 @@ func (o Options) read(
 	return all
 }
 
-// learn adds the kinds that documents define and the namespaces that they create, so that documents before them can use
-// these. Errors are reported when it is the turn of a document.
+// learn adds the kinds and namespaces that documents define, so that all documents can use them, also earlier ones.
+// It ignores errors: they are reported when the defining document is planned.
 func (o Options) learn(ctx context.Context, at place.Place, docs []document.Document) {
 	for _, kind := range []schema.GroupKind{place.DefinitionKind, place.NamespaceKind} {
 		for _, doc := range docs {
@@ -149,8 +151,8 @@ func (o Options) learn(ctx context.Context, at place.Place, docs []document.Docu
 	}
 }
 
-// Read reads the intent of a document and its live object. A result with an error has the place of the document, and
-// the object if it is known.
+// Read reads the intent of a document and its live object. Even with an error, the result has the place of the
+// document, and the object if it is known.
 func (o Options) Read(ctx context.Context, at place.Place, doc document.Document) (*Desired, error) {
 	w := &Desired{Where: doc.Source, Given: doc.Tree, Manager: o.Manager}
 	if doc.Err != nil {
@@ -174,7 +176,7 @@ func (o Options) Read(ctx context.Context, at place.Place, doc document.Document
 	return w, err
 }
 
-// define adds the kind that an intent defines, unless the intent is in conflict.
+// define adds the kind that an intent defines, unless the intent has conflicts.
 func (o Options) define(ctx context.Context, at place.Place, w *Desired) error {
 	options := plans.Options{Manager: w.Manager, Force: o.Force}
 	plan, err := plans.New(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
@@ -204,8 +206,8 @@ func (o Options) plan(ctx context.Context, p *Planned) (err error) {
 	return err
 }
 
-// ask sends a dry run of each apply that is not planned as unchanged. The result of the server replaces the plan, or
-// its error.
+// ask sends dry runs of all applies that are not planned as unchanged. The server's result replaces the plan or its
+// error.
 func (o Options) ask(ctx context.Context, at place.Place, all []Document) {
 	var asked []*Document
 	for i := range all {
@@ -233,7 +235,7 @@ func (o Options) ask(ctx context.Context, at place.Place, all []Document) {
 	})
 }
 
-// finish decides the conflicts of a plan, and finds what to suggest.
+// finish decides the conflicts of a plan, and adds suggestions.
 func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	var rules *policy.Policy
 	if d.Err == nil && o.Policy != nil && d.Plan != nil {
@@ -259,7 +261,8 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	}
 }
 
-// Undecodable returns the error of the first entry of an object that can't be decoded, and how to remove the entry.
+// Undecodable returns the error of the first entry of an object that can't be decoded, and a suggestion to remove the
+// entry.
 func Undecodable(t *Target, object map[string]any) (drop advice.Suggestion, err error) {
 	list, err := managedfields.Read(place.Wrap(object))
 	for i := 0; err == nil && i < len(list); i++ {

@@ -27,13 +27,13 @@ type Drift struct {
 	Unowned []excess.Drifted
 }
 
-// Drifted is a field that drifts.
+// Drifted is a drifting field, with the ways to end its drift.
 type Drifted struct {
 	excess.Drifted
 	Ways []advice.Suggestion
 }
 
-// FindDrift finds what drifts in the live object of the plan. The ways to remove it are tried, as leftovers are.
+// FindDrift finds drift in the live object of the plan. It checks with dry runs that the suggested removals work.
 func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking Asking, rules *policy.Policy) error {
 	p.Drift = &Drift{}
 	if p.Desired.Object == nil {
@@ -55,7 +55,7 @@ func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking As
 	return err
 }
 
-// removesAfter reports whether the next apply removes a field after a move.
+// removesAfter reports whether the next apply removes a field if the move is made before.
 func (p *Planned) removesAfter(
 	ctx context.Context, now func() time.Time, asking Asking, move ownership.Move, f excess.Drifted,
 ) bool {
@@ -71,8 +71,8 @@ func (p *Planned) removesAfter(
 	return ok && err == nil
 }
 
-// promise returns what the next apply removes, and whether it unblocks, once the object is live; ok is false if that is
-// not wanted, not known, or refused by the server.
+// promise returns which leaves the next apply removes if live is the live object, and whether it then has no
+// conflicts any more. ok is false if isWanted returns false for the leaves, or if the server rejects the apply.
 func (p *Planned) promise(
 	ctx context.Context, asking Asking, live runtime.Object, isWanted func(removes *fieldpath.Set) bool,
 ) (promise advice.Promise, ok bool, err error) {
@@ -82,7 +82,7 @@ func (p *Planned) promise(
 		return promise, false, err
 	}
 	promise.Unblocks = p.Outcome == plans.Conflict && next.Outcome != plans.Conflict
-	if next.Outcome == plans.Conflict { // what it removes once they are resolved
+	if next.Outcome == plans.Conflict { // what the apply removes once its conflicts are resolved
 		forced := *p
 		forced.Options.Force = true
 		if next, err = forced.next(ctx, w, live); err != nil {
@@ -95,14 +95,14 @@ func (p *Planned) promise(
 	if asking.take(p.Target) {
 		served, err := p.send(ctx, asking, next)
 		if err != nil && !apierrors.IsForbidden(err) {
-			return promise, false, nil //nolint:nilerr // it does not work
+			return promise, false, nil //nolint:nilerr // the suggestion does not work
 		}
 		promise.Removes = p.removedBy(next, served)
 	}
 	return promise, isWanted(fieldpath.NewSet(promise.Removes...)), nil
 }
 
-// DriftOf finds what drifts in an object without a manifest: what no manager who may own it owns.
+// DriftOf finds drift in an object without a manifest: the owned fields that no manager with permission owns.
 func DriftOf(t *place.Target, rules *policy.Policy) (d Drift, err error) {
 	if t.Kind.Unknown != nil {
 		return d, t.Kind.Unknown
@@ -132,7 +132,8 @@ func DriftOf(t *place.Target, rules *policy.Policy) (d Drift, err error) {
 	return d, err
 }
 
-// waysOf returns the ways to end the drift of a field. applier is who may remove it; empty if that is not known.
+// waysOf returns the ways to end the drift of a field. applier is the manager whose applies may remove it; empty if
+// it is not known.
 func waysOf(t *place.Target, f excess.Drifted, applier string) (out []advice.Suggestion) {
 	first := f.Owners[0]
 	out = append(out, advice.TakeIn(ObjectsOf(t), f.Path, first.Key()),
@@ -145,7 +146,8 @@ func waysOf(t *place.Target, f excess.Drifted, applier string) (out []advice.Sug
 	return out
 }
 
-// patternOf returns a pattern of policies for a field: its text, unless that is another pattern.
+// patternOf returns a policy's pattern that matches a field: its path, or if the path is read as another pattern, an
+// exact one.
 func patternOf(t *place.Target, f excess.Drifted) string {
 	text := f.Path.String()
 	p := policy.Policy{Permissions: []policy.Permission{{Fields: []string{text}}}}
@@ -161,7 +163,7 @@ func metadataOf(t *place.Target) *metav1.PartialObjectMetadata {
 	return out
 }
 
-// withData returns the manifest of a Secret with the keys of its stringData in data, where a server moves them.
+// withData returns the manifest of a Secret with stringData copied into data, as the server does.
 func withData(tree map[string]any) map[string]any {
 	given, _ := tree["stringData"].(map[string]any)
 	if len(given) == 0 || !secrets.Is(tree) {

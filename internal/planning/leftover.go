@@ -21,13 +21,13 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// Half is a list item that stays, because another manager owns it, when an apply removes fields from it.
+// Half is a list item that an apply removes fields from and does not remove, because another manager owns it.
 type Half struct {
 	Owner managedfields.Key
 	Item  fieldpath.Path
 }
 
-// Halves returns the list items that lose fields by the plan, and that stay because others own them.
+// Halves returns the list items that lose fields by the plan and stay because other managers own them.
 func (p *Planned) Halves() (out []Half) {
 	if p.Plan == nil || p.Desired.Object == nil {
 		return nil
@@ -55,16 +55,16 @@ func (p *Planned) Halves() (out []Half) {
 	return out
 }
 
-// KubectlManager is the manager of kubectl apply --server-side.
+// KubectlManager is the default manager of kubectl apply --server-side.
 const KubectlManager = "kubectl"
 
 var annotationPath = fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 
-// FindLeftovers suggests how to let the next apply remove fields that stay although the intent does not have them. It
-// looks only at updaters that own a field of the intent, that have the name of its manager, or that are kubectl:
-// others, such as controllers, add fields of their own. Defaults, and fields that another manager applied, are not
-// leftovers. Each suggestion is tried: what it promises is what the next apply then removes, as the server says, if
-// there is one to ask and the budget has a dry run for it.
+// FindLeftovers suggests how to let the next apply remove fields that stay although the intent lacks them. It
+// considers only updaters that own a field of the intent, that have the name of the intent's manager, or that are
+// kubectl, because other updaters, such as controllers, add fields of their own. Defaults, and fields that another
+// manager applied, are not leftovers. Each suggestion is tried: its promise is what the next apply then removes,
+// according to a dry run if there is a server and the budget allows it.
 func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil || !slices.ContainsFunc(list, p.isUpdater) {
@@ -87,7 +87,7 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 			continue
 		}
 		if isAnnotated && p.Desired.Manager == KubectlManager {
-			continue // kubectl moves it
+			continue // kubectl itself moves these fields
 		}
 		beyond := owned.Leaves().Difference(kept)
 		if reset := p.Fields.Options().ResetFields[version]; reset != nil {
@@ -106,12 +106,13 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 	return nil
 }
 
-// isKubectl reports whether a manager is one of kubectl's, such as kubectl-edit.
+// isKubectl reports whether a manager is a command of kubectl, such as kubectl-edit.
 func isKubectl(manager string) bool {
 	return manager == KubectlManager || strings.HasPrefix(manager, KubectlManager+"-")
 }
 
-// letGo suggests to move the fields of an updater to the manager of the intent, if its next apply then removes one.
+// letGo suggests moving the fields of an updater to the intent's manager, if the manager's next apply then removes
+// more fields.
 func (p *Planned) letGo(ctx context.Context, asking Asking, updater managedfields.Key, isAnnotated bool) error {
 	w := p.Desired.Stored()
 	o := upgrade.ServerSideOptions{Types: p.Types, Converter: p.Converter(), Manager: w.Manager}
@@ -120,7 +121,7 @@ func (p *Planned) letGo(ctx context.Context, asking Asking, updater managedfield
 	}
 	moved, err := upgrade.ToServerSide(ctx, place.Wrap(w.Object), o)
 	if err != nil || !moved.Changed {
-		return nil //nolint:nilerr // there is nothing to suggest
+		return nil //nolint:nilerr // nothing to suggest
 	}
 	promise, ok, err := p.promise(ctx, asking, moved.Object, func(removes *fieldpath.Set) bool {
 		return !p.beyond(removes).IsEmpty()
@@ -135,19 +136,19 @@ func (p *Planned) letGo(ctx context.Context, asking Asking, updater managedfield
 	return err
 }
 
-// beyond returns what an apply removes that this one does not.
+// beyond returns the leaves that another apply removes and this one does not.
 func (p *Planned) beyond(removes *fieldpath.Set) *fieldpath.Set {
 	return removes.Difference(p.removes()).Difference(fieldpath.NewSet(annotationPath))
 }
 
-// isUpdater reports whether an entry is an Update of the object itself, at the version of the intent.
+// isUpdater reports whether an entry is an Update entry for the main resource, at the version of the intent.
 func (p *Planned) isUpdater(e managedfields.Entry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" &&
 		e.APIVersion == p.Kind.GroupVersion().String()
 }
 
-// planMigration plans what kubectl apply --server-side does after the apply: it moves the fields of client-side apply,
-// and applies again.
+// planMigration plans the second step of kubectl apply --server-side: after the apply, kubectl moves the fields of
+// client-side apply, and applies again.
 func (p *Planned) planMigration(ctx context.Context) error {
 	moved, err := upgrade.ToServerSide(ctx, p.Plan.Object, upgrade.ServerSideOptions{
 		Types: p.Types, Converter: p.Converter(), Manager: KubectlManager, Everything: true, KeepLastApplied: true,
@@ -166,22 +167,22 @@ func (p *Planned) planMigration(ctx context.Context) error {
 	return nil
 }
 
-// StringData is what the stringData of a Secret does to a field of data: it overwrites the value of an owner, without a
-// conflict, or, with no owner, the field stays although the intent dropped it.
+// StringData is an effect of a Secret's stringData on a field of data. If Owner is set, the apply overwrites the
+// owner's value without a conflict. Otherwise, the field stays although the intent dropped it.
 type StringData struct {
 	Field fieldpath.Path
 	Owner managedfields.Key
 }
 
-// LetGo suggests how the next apply removes a field of data that nobody owns.
+// LetGo suggests how the next apply can remove an unowned field of data.
 func (p *Planned) LetGo(one StringData) advice.Suggestion {
 	fields := []fieldpath.Path{one.Field}
 	return advice.Remove(fields, p.Desired.Manager, nil, advice.Promise{Removes: fields, Done: true}).For(p.Objects())
 }
 
-// StringData says what an apply of a Secret does through stringData, which servers move to data without a look at who
-// owns that: the values of others that it overwrites without a conflict, and the keys that the intent dropped, whose
-// values stay.
+// StringData returns the effects of an apply of a Secret with stringData. Servers copy stringData to data without
+// checking ownership: the apply overwrites values of other managers without a conflict, and if the intent drops keys,
+// their values stay in data.
 func (p *Planned) StringData() (out []StringData) {
 	if p.Desired.Object == nil || !secrets.Is(p.Tree) {
 		return nil
@@ -214,7 +215,7 @@ func (p *Planned) StringData() (out []StringData) {
 		was := fieldpath.NewPath("stringData", key)
 		isDecided := func(d Decided) bool { return d.Path.Equal(path) }
 		if slices.ContainsFunc(p.Decided, isDecided) {
-			continue // it is left to its owner
+			continue // the policy leaves the field to its owner
 		}
 		if mine.Owned().Has(was) && !mine.Owned().Has(path) && !intended.Has(was) && !intended.Has(path) {
 			out = append(out, StringData{Field: path})

@@ -1,5 +1,5 @@
-// Package planning plans what applies of intents do to the objects in a place: it asks the server where there is one,
-// decides conflicts by a policy, and finds what stays although an intent does not have it. It prints nothing.
+// Package planning plans what applies of intents do to objects in a place: it sends dry runs to the server if there
+// is one, decides conflicts by a policy, and finds fields that stay although an intent lacks them. It prints nothing.
 package planning
 
 import (
@@ -24,37 +24,38 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// Target is the object of an intent, and Desired an intent with the object that it is for.
+// Target is the place of one object; Desired is an intent with its target.
 type (
 	Target  = place.Target
 	Desired = place.Desired
 )
 
-// Planned is an intent with its plan.
+// Planned is an intent with the plan of its apply.
 type Planned struct {
 	*place.Desired
 	*plans.Plan
 	Options plans.Options
-	// Served is the object after a dry run of the apply on the server; nil if there was none.
+	// Served is the object that a dry run of the apply returned; nil if none was sent.
 	Served map[string]any
-	// Leftovers are about fields that stay, see [Planned.FindLeftovers].
+	// Leftovers are suggestions about fields that stay, see [Planned.FindLeftovers].
 	Leftovers []advice.Suggestion
-	// Refused are why the server refuses ways out of the conflicts, see [Planned.AskWays].
+	// Refused has the server's errors for ways out of the conflicts that it refuses, see [Planned.AskWays].
 	Refused map[conflicts.Decision]string
-	// MoveRefused: the manager's own updates can't move to its applies, or the server refuses the apply also afterwards.
+	// MoveRefused is true if the fields in the manager's own Update entry can't move to its Apply entry, or if the
+	// server rejects the apply even after that move.
 	MoveRefused bool
-	// Migration are the changes of a second apply by kubectl, when it takes over what it applied client-side.
+	// Migration has the changes of the second apply that kubectl sends to take over its client-side applied fields.
 	Migration []plans.Change
-	// Decided are the conflicts that a policy decided, see [Planned.Decide].
+	// Decided are the conflicts that a policy has decided, see [Planned.Decide].
 	Decided []Decided
-	// Drift is what drifts in the live object; nil if that was not asked, see [Planned.FindDrift].
+	// Drift is the drift of the live object; nil if it was not requested, see [Planned.FindDrift].
 	Drift *Drift
-	// Moved is true if the plan is for the live object as it will be after its fields moved to server-side apply. The
-	// server does not have that object yet, so it gets no dry run.
+	// Moved is true if the plan is for the live object as it will be after its fields have moved to server-side
+	// apply. No dry run is sent, because the server does not have that object yet.
 	Moved bool
 }
 
-// Changes returns the fields that change by the dry run, or else by the plan.
+// Changes returns the changes of fields: from the dry run if there was one, otherwise from the plan.
 func (p *Planned) Changes() iter.Seq[plans.Change] {
 	if p.Served != nil {
 		return p.Target.Changes(p.Desired.Object, p.Served)
@@ -62,8 +63,9 @@ func (p *Planned) Changes() iter.Seq[plans.Change] {
 	return p.Plan.Changes()
 }
 
-// Ask sends a dry run of the apply to the server. The result replaces the plan, or its error: Plan may be nil. The
-// error is why the server refuses the apply. isAllowed is false, and the plan stays, if the user may not apply.
+// Ask sends a dry run of the apply to the server. Its result replaces the plan, which may be nil before, and also
+// replaces an error of planning. The returned error is the server's reason for rejecting the apply. If the user may
+// not apply, isAllowed is false and the plan stays.
 func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (isAllowed bool, err error) {
 	var known conflicts.Conflicts
 	plan := plans.Plan{}
@@ -92,22 +94,22 @@ func (p *Planned) ConflictReport(ctx context.Context) (conflictreport.Report, er
 	return conflictreport.New(ctx, p.Fields, place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
 }
 
-// A Loss is a field that a manager owns no longer, and that the object does not lose.
+// Loss is a field that a manager no longer owns and that stays in the object.
 type Loss struct {
 	Field fieldpath.Path
-	// Owners are the managers that own it then; if there is none, no apply removes it.
+	// Owners are the managers that own the field after the apply; if there are none, no apply removes the field.
 	Owners []managedfields.Key
-	// Changes: its value is another one then, which an owner sets.
+	// Changes is true if the field gets another value, set by an owner.
 	Changes bool
-	// Absent: the object did not have it before, such as stringData of a Secret.
+	// Absent is true if the object did not have the field before either, such as stringData of a Secret.
 	Absent bool
 }
 
-// Fate splits the fields that a manager loses into those whose value goes, although a default may be set in its place,
-// and the others.
+// Fate divides the fields that a manager loses into fields whose value is removed, even if a default is set in its
+// place, and other fields.
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, stay []Loss) {
 	after, t := p.ObjectAfter(), p.Kind.Typ
-	leaves := sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(after).Leaves() }) // few plans ask
+	leaves := sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(after).Leaves() }) // few plans need them
 	list, _ := managedfields.Read(p.Plan.Object)
 	var gone []fieldpath.Path
 	for path := range change.Loses.Union(change.Removes).Leaves().All() {
@@ -120,7 +122,7 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 		was, wasThere := t.Get(p.Desired.Object, path)
 		is, isThere := t.Get(after, path)
 		one.Absent = !wasThere && !isThere
-		// A map that has fields is there as before, whatever becomes of them.
+		// A map with fields stays, whatever happens to its fields: it is not compared.
 		one.Changes = !typed.Equal(was, is) && leaves().Has(path)
 		if !one.Absent && (!isThere || one.Changes && one.Owners == nil) {
 			gone = append(gone, one.Field)
@@ -131,7 +133,7 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 	return fieldpath.NewSet(gone...), stay
 }
 
-// ObjectAfter returns the object after the apply: from the server's dry run, or else from the plan.
+// ObjectAfter returns the object after the apply: from the dry run if there was one, otherwise from the plan.
 func (p *Planned) ObjectAfter() map[string]any {
 	if p.Served != nil {
 		return p.Served
@@ -151,8 +153,8 @@ func (p *Planned) ObjectAfter() map[string]any {
 	return after
 }
 
-// MoveToApply replaces the live object by the one after its fields moved to server-side apply, if a manager only
-// updated it before.
+// MoveToApply moves the fields in the manager's Update entry of the live object to its Apply entry, if the manager
+// owns fields by an Update. The plan is then made for that object.
 func (p *Planned) MoveToApply(ctx context.Context) error {
 	w := p.Desired
 	if w.Object == nil {

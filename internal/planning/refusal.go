@@ -23,13 +23,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Budget is how many dry runs a command sends for suggestions.
+// Budget is the number of dry runs that a command sends for suggestions.
 type Budget struct {
-	// Left is how many it still sends; Unasked counts those that it did not.
+	// Left is the number of dry runs that may still be sent. Unasked counts the ones that were not sent because the
+	// budget was used up.
 	Left, Unasked int
 }
 
-// take reports whether one more dry run may be sent.
+// take uses one dry run of the budget, and reports whether it may be sent.
 func (b *Budget) take() bool {
 	if b.Left == 0 {
 		b.Unasked++
@@ -39,10 +40,10 @@ func (b *Budget) take() bool {
 	return true
 }
 
-// Asking is how suggestions are tried: by dry runs on a server.
+// Asking says how to try suggestions with dry runs.
 type Asking struct {
 	Place  place.Place
-	Budget *Budget // nil if the server is not asked
+	Budget *Budget // nil to send no dry runs
 }
 
 // take reports whether one more dry run may be sent for an object.
@@ -54,28 +55,28 @@ func (a Asking) take(t *place.Target) bool {
 	return isServed && canDryRun && a.Budget.take()
 }
 
-// ObjectsOf returns the object of a target for suggestions.
+// ObjectsOf returns the object of a target, for suggestions.
 func ObjectsOf(t *place.Target) advice.Objects {
 	return advice.Objects{
 		Kinds: []string{document.Resource(t.Kind.GroupKind())}, Namespace: t.Namespace, Name: t.Name,
 	}
 }
 
-// Objects returns the object for suggestions.
+// Objects returns the object of the plan, for suggestions.
 func (p *Planned) Objects() advice.Objects { return ObjectsOf(p.Target) }
 
-// way is a move that may be a way out of a refusal.
+// way is a move after which the server may accept the apply.
 type way struct {
 	owner  *managedfields.Key
 	fields []fieldpath.Path
-	keeps  bool // the owner gets the fields
+	keeps  bool // true if the fields move to owner, false if from owner
 }
 
-// Unblocks returns moves after which the server accepts the apply that it rejected, the least harmful first: the fields
-// that the apply removes move back to the owner of the rest of their item; fields that nobody, an updater or another
-// applier owns move to the manager, so that the same apply removes them. There is one only where the refusal names a
-// field that the apply removes or leaves. Each is tried: the object that results from it and from the same apply is
-// sent as a dry run.
+// Unblocks returns moves after which the server accepts the apply that it rejected, the least harmful first. There
+// are two kinds: fields that the apply removes from a list item move back to the other owner of the item, so that
+// they stay; and fields that the apply leaves behind, because nobody, an updater or another applier owns them, move
+// to the manager, so that the apply removes them. Only fields that the server's error is about are moved. Each move
+// is tried: the result of the same apply after the move is sent as a dry run.
 func (p *Planned) Unblocks(
 	ctx context.Context, now func() time.Time, asking Asking, refusal error,
 ) (out []advice.Suggestion) {
@@ -112,7 +113,8 @@ func deref(k *managedfields.Key) managedfields.Key {
 	return *k
 }
 
-// givenBack returns the moves of what the apply removes from items that others keep, where the refusal names it.
+// givenBack returns moves of fields back to the owners of items. These are the fields named by the error that the
+// apply removes from items of other owners.
 func (p *Planned) givenBack(named []string) (out []way) {
 	for _, half := range p.Halves() {
 		w := way{owner: &half.Owner, keeps: true}
@@ -131,9 +133,9 @@ func (p *Planned) givenBack(named []string) (out []way) {
 	return out
 }
 
-// left returns the moves to the manager of what the apply leaves although the intent lacks it, by owner, where the
-// refusal names it, something in it, or another item of its list: what nobody owns, what updaters own, what appliers
-// own.
+// left returns moves to the manager, by owner, of fields that the apply leaves although the intent lacks them: first
+// unowned fields, then fields of updaters, then fields of appliers. They must be named by the error: the field
+// itself, a field in it, or another item of the same list.
 func (p *Planned) left(named []string) []way {
 	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
 	list, err := managedfields.Read(p.Plan.Object)
@@ -178,7 +180,8 @@ func (p *Planned) left(named []string) []way {
 	return slices.Concat(nobody, updaters, appliers)
 }
 
-// isNamedIn reports whether one of the fields is at, below or above a pointer, or in an item beside it.
+// isNamedIn reports whether one of the named fields is at, below or above a pointer, or for an item in another item
+// of its list.
 func isNamedIn(named []string, pointer string, isItem bool) bool {
 	list := pointer
 	if isItem {
@@ -189,7 +192,7 @@ func isNamedIn(named []string, pointer string, isItem bool) bool {
 	})
 }
 
-// addTo adds a field to the move from an owner.
+// addTo adds a field to the way for an owner.
 func addTo(ways []way, owner *managedfields.Key, field fieldpath.Path) []way {
 	for i := range ways {
 		if deref(ways[i].owner) == deref(owner) {
@@ -208,7 +211,8 @@ func (p *Planned) removes() (out *fieldpath.Set) {
 	return out
 }
 
-// LeftOut suggests to leave preconditions out of a manifest whose apply the server refused, if it accepts it then.
+// LeftOut suggests removing preconditions from a manifest, if the server, which rejected its apply, accepts it
+// without them.
 func (p *Planned) LeftOut(ctx context.Context, asking Asking, subresource string) []advice.Suggestion {
 	w := p.Desired.Stored()
 	intent := runtime.DeepCopyJSON(w.Tree)
@@ -233,7 +237,7 @@ func (p *Planned) LeftOut(ctx context.Context, asking Asking, subresource string
 	return []advice.Suggestion{advice.LeaveOut(names, live != nil)}
 }
 
-// AskWays asks the server about the ways out of the conflicts, each as a dry run of the apply that follows from it.
+// AskWays sends a dry run for each way out of the conflicts.
 func (p *Planned) AskWays(
 	ctx context.Context, now func() time.Time, asking Asking, subresource string,
 ) {
@@ -257,7 +261,7 @@ func (p *Planned) AskWays(
 	for _, s := range advice.OwnUpdates(w.Manager, p.Conflicts) {
 		move := s.Action.(advice.Move).Move
 		_, err := w.Mover(now).Do(ctx, place.Wrap(w.Object), move)
-		p.MoveRefused = err != nil // between versions that only the server converts
+		p.MoveRefused = err != nil // for versions that only the server can convert
 		if err == nil && s.Promise.Unblocks && asking.take(p.Target) {
 			_, isAccepted := p.try(ctx, now, asking, move)
 			p.MoveRefused = !isAccepted
@@ -265,8 +269,8 @@ func (p *Planned) AskWays(
 	}
 }
 
-// try makes a move and plans the same apply after it, which it sends as a dry run; it returns what that apply removes,
-// and whether the server accepts it.
+// try plans the same apply after a move, and sends the result as a dry run. It returns what that apply removes, and
+// whether the server accepts it.
 func (p *Planned) try(
 	ctx context.Context, now func() time.Time, asking Asking, move ownership.Move,
 ) (removes []fieldpath.Path, isAccepted bool) {
@@ -283,18 +287,19 @@ func (p *Planned) try(
 	return p.removedBy(next, served), err == nil
 }
 
-// send sends the object that another plan of the apply expects as a dry run of an update. It returns what the server
-// would store.
+// send sends the resulting object of a plan as a dry run of an update. It returns the object that the server would
+// store.
 func (p *Planned) send(ctx context.Context, asking Asking, plan *plans.Plan) (served map[string]any, err error) {
 	w := p.Desired.Stored()
 	options := cluster.WriteOptions{Manager: w.Manager, DryRun: true}
 	return asking.Place.Update(ctx, w.Target, place.Unwrap(plan.Object), options)
 }
 
-// errVersions reports an object whose plan is not certain: it has entries of versions that can't be converted here.
+// errVersions reports an object whose plan is uncertain, because it has entries of versions that can't be converted
+// here.
 var errVersions = errors.New("entries of other versions can't be compared without the server")
 
-// next plans the same apply to another object.
+// next plans the same apply to another live object.
 func (p *Planned) next(ctx context.Context, w *place.Desired, live runtime.Object) (*plans.Plan, error) {
 	list, err := managedfields.Read(live)
 	if err != nil {
@@ -310,8 +315,9 @@ func (p *Planned) next(ctx context.Context, w *place.Desired, live runtime.Objec
 	return plans.New(ctx, w.Fields, live, place.Wrap(w.Tree), options)
 }
 
-// removedBy returns the leaves that the object loses by another plan of the same apply, as the server answers it;
-// without an answer, as it is planned. A field that nobody owns is removed with its map. A server sets defaults again.
+// removedBy returns the leaves that the object loses by a plan of the same apply. It compares with the object that
+// the server returned, or if served is nil, with the planned one. Unowned fields are removed with the map that
+// contains them. The server may set defaults in place of removed fields.
 func (p *Planned) removedBy(plan *plans.Plan, served map[string]any) (out []fieldpath.Path) {
 	after := *p
 	after.Desired, after.Plan, after.Served = p.Desired.Stored(), plan, served
@@ -331,8 +337,8 @@ func (p *Planned) removedBy(plan *plans.Plan, served map[string]any) (out []fiel
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Pointer returns a path as a JSON pointer (RFC 6901). An item of a list has its index in the object; for an item that
-// the object lacks, the pointer is the list's.
+// Pointer returns a path as a JSON pointer (RFC 6901). List items are given by their index in the object. For an item
+// that the object lacks, the result is the pointer to the list.
 func Pointer(t *typed.Type, path fieldpath.Path, value any) (text string) {
 	for _, e := range path {
 		if name, ok := e.Field(); ok {
@@ -353,7 +359,7 @@ func Pointer(t *typed.Type, path fieldpath.Path, value any) (text string) {
 		}
 		value, _ = t.Get(value, fieldpath.Path{e})
 		if t, _ = t.Child(e); t == nil {
-			t = &typed.Type{} // the schema does not know it: no item is found
+			t = &typed.Type{} // unknown to the schema: no item is found
 		}
 	}
 	return text

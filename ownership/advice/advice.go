@@ -1,5 +1,6 @@
-// Package advice makes the suggestions of plans, conflicts, reports and fights: what somebody may do, why, and what it
-// promises. They are values: a program acts on Action, a command prints it as arguments.
+// Package advice makes the suggestions in plans, conflict reports, ownership reports and findings of fights: what a
+// user can do, why, and what the suggestion promises. Suggestions are values: a program executes Action, and a
+// command prints it as arguments.
 //
 //	for _, way := range report.Ways {
 //		if way.Promise.Unblocks && way.Promise.Keeps {
@@ -7,8 +8,8 @@
 //		}
 //	}
 //
-// All suggestions of the module are made here. A test does what plans and conflicts of random objects suggest, and
-// checks that promises hold, except Keeps.
+// All suggestions of the module are made here. A test follows the suggestions for random plans and conflicts, and
+// checks that their promises hold; Keeps is not checked.
 package advice
 
 import (
@@ -18,32 +19,33 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Suggestion is something that can be done.
+// Suggestion is an action that a user can take.
 type Suggestion struct {
-	// Why is the reason, or what the action is for, in words.
+	// Why is the reason for the action, or its purpose, as text.
 	Why string `json:"why"`
-	// Action is nil if only a person can do it.
+	// Action is nil if no program can do it, only a person.
 	Action Action `json:"-"`
-	// Arguments are for the tenure command that does it. Only a command sets them.
+	// Arguments are the arguments of the tenure command that does the action. Only commands set them.
 	Arguments []string `json:"arguments,omitempty"`
 	Promise   Promise  `json:"promise"`
 }
 
-// Promise is what holds once a suggestion was followed.
+// Promise is what is true once a suggestion has been followed.
 type Promise struct {
-	// Unblocks: the apply that was refused, or in conflict, no longer is.
+	// Unblocks promises that the apply, which was refused or had conflicts, now succeeds.
 	Unblocks bool `json:"unblocks,omitempty"`
-	// Keeps: no value that another manager owns changes.
+	// Keeps promises that no value that another manager owns changes.
 	Keeps bool `json:"keeps,omitempty"`
-	// Moves are the fields whose owner changes.
+	// Moves are the fields whose owners change.
 	Moves []fieldpath.Path `json:"moves,omitempty"`
-	// Removes are the leaves that the next apply of the same intent removes, also those that it removes anyway.
+	// Removes are the leaves that the next apply of the same intent removes, including leaves that it would remove
+	// anyway.
 	Removes []fieldpath.Path `json:"nextApplyRemoves,omitempty"`
-	// Done: the suggestion is not made again.
+	// Done promises that the same suggestion is not made again.
 	Done bool `json:"done,omitempty"`
 }
 
-// Action is what a suggestion does: Move, Upgrade, Drop, HandOver, Look, Resolve, Extract or AddPermission.
+// Action is one of Move, Upgrade, Drop, HandOver, Look, Resolve, Extract and AddPermission.
 type Action interface{ isAction() }
 
 // Move moves the ownership of fields: an [ownership.Transfer] or [ownership.Adopt].
@@ -52,12 +54,12 @@ type Move struct {
 	ownership.Move
 }
 
-// Upgrade moves fields from client-side apply, or from another updater, to the applies of Manager.
+// Upgrade moves fields of client-side apply, or of another updater, to the Apply entry of Manager.
 type Upgrade struct {
 	Objects
 	Manager string
-	// From is an updater whose fields move, all of them; if it is empty, those in the annotation of client-side apply move
-	// from its owners.
+	// From is an updater, all of whose fields move. If From is empty, the fields in the annotation of client-side
+	// apply move from the annotation's owners.
 	From string
 }
 
@@ -67,43 +69,43 @@ type Drop struct {
 	ownership.Drop
 }
 
-// HandOver takes fields out of what Manager applies, and leaves them to whoever updates them.
+// HandOver removes fields from the intent of Manager, and leaves them to the managers that update them.
 type HandOver struct {
 	Objects
 	Manager string
 	Fields  []fieldpath.Path
 }
 
-// Look shows who owns what.
+// Look shows the owners of objects' fields.
 type Look struct{ Objects }
 
-// Resolve applies again, with all conflicts resolved by one decision.
+// Resolve repeats the apply with the same decision for all conflicts.
 type Resolve struct{ Decision conflicts.Decision }
 
-// Extract prints fields that From owns as a manifest.
+// Extract prints a manifest with fields that From owns.
 type Extract struct {
 	Objects
 	From   managedfields.Key
 	Fields []fieldpath.Path
 }
 
-// AddPermission adds a permission to a policy: Owner may own a field of the objects of a kind.
+// AddPermission adds a permission to a policy: Owner may own Field in all objects of Kind.
 type AddPermission struct {
 	Owner managedfields.Key
-	// Kind is such as Deployment.apps, and Field a pattern of policies.
+	// Kind is a kind with its group, such as Deployment.apps. Field is a pattern as in policies.
 	Kind, Field string
 }
 
-// Objects are what an action is for: one object, or all of some kinds. The zero Objects is the object that a report
-// is about; [Suggestion.For] names it.
+// Objects selects the objects of an action: one object, or all objects of some kinds. The zero Objects selects the
+// object that a report is about; [Suggestion.For] fills it in.
 type Objects struct {
-	// Kinds are such as deployment.apps.
+	// Kinds are kinds with their groups, such as deployment.apps.
 	Kinds []string
-	// Namespace and Name are of one object, of a single kind.
+	// Namespace and Name select one object, of a single kind.
 	Namespace, Name string
 }
 
-// For returns the suggestion with an object, if it has none.
+// For returns the suggestion with o as its object, unless it has objects already.
 func (s Suggestion) For(o Objects) Suggestion {
 	if move, ok := s.Action.(Move); ok && move.Kinds == nil {
 		move.Objects = o

@@ -16,7 +16,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// GiveBack lets an apply leave fields of an item to another owner of the item.
+// GiveBack returns lost fields of a list item to another owner of the item, so that an apply succeeds without taking
+// them.
 func GiveBack(lost []fieldpath.Path, manager string, owner managedfields.Key) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("to keep %s, owned by %q", list(lost), owner.Manager),
@@ -27,8 +28,8 @@ func GiveBack(lost []fieldpath.Path, manager string, owner managedfields.Key) Su
 	}
 }
 
-// Remove lets the apply of a manager remove fields that it does not have, and that owner keeps, or nobody owns if owner
-// is nil.
+// Remove lets the next apply of a manager remove fields that its intent lacks: they are transferred from owner, or
+// adopted if owner is nil, because nobody owns them.
 func Remove(fields []fieldpath.Path, manager string, owner *managedfields.Key, promise Promise) Suggestion {
 	promise.Moves = fields
 	set, mine := fieldpath.NewSet(fields...), managedfields.Key{Manager: manager}
@@ -41,7 +42,7 @@ func Remove(fields []fieldpath.Path, manager string, owner *managedfields.Key, p
 		}
 	}
 	from := managedfields.Key{Manager: owner.Manager}
-	if owner.Manager == manager { // its updates
+	if owner.Manager == manager { // a move from the manager's own Update entry
 		from.Operation = owner.Operation
 	}
 	return Suggestion{
@@ -51,7 +52,7 @@ func Remove(fields []fieldpath.Path, manager string, owner *managedfields.Key, p
 	}
 }
 
-// LeaveOut lets an apply no longer name the version of the object that it is for. exists says that there is an object.
+// LeaveOut removes the object's UID or resourceVersion from the manifest. exists is true if there is a live object.
 func LeaveOut(fields []string, exists bool) Suggestion {
 	what := "an object that does not exist"
 	if exists {
@@ -64,7 +65,8 @@ func LeaveOut(fields []string, exists bool) Suggestion {
 	}
 }
 
-// OwnUpdates moves fields from the updates of a manager to its applies, with which they are in conflict.
+// OwnUpdates moves fields from a manager's Update entry to its Apply entry, so that its applies do not conflict with
+// its own updates.
 func OwnUpdates(manager string, found conflicts.Conflicts) (out []Suggestion) {
 	var fields []fieldpath.Path
 	for _, c := range found {
@@ -85,7 +87,7 @@ func OwnUpdates(manager string, found conflicts.Conflicts) (out []Suggestion) {
 	}}
 }
 
-// WaysOut are the ways out of conflicts.
+// WaysOut returns the ways out of conflicts.
 func WaysOut(found conflicts.Conflicts) []Suggestion {
 	var fields []fieldpath.Path
 	force, share := "your values, and the fields become yours alone", "both of you own the fields from then on"
@@ -122,9 +124,9 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 	return out
 }
 
-// LetGo lets the next apply of a manager remove what an updater keeps although the intent lacks it. isAnnotated says
-// that the updater owns the annotation of client-side apply, and that the fields are in it. promise has what the apply
-// removes, also of what it removes anyway.
+// LetGo lets the next apply of a manager remove fields that an updater still owns although the intent lacks them.
+// isAnnotated is true if the updater owns the annotation of client-side apply and the annotation has the fields.
+// promise.Removes includes leaves that the next apply would remove anyway.
 func LetGo(
 	o Objects, manager string, updater managedfields.Key, isAnnotated bool, kept *fieldpath.Set, promise Promise,
 ) Suggestion {
@@ -144,7 +146,7 @@ func LetGo(
 	}
 }
 
-// TakeIn prints a field that drifts, for the manifest.
+// TakeIn prints a drifting field, so that it can be added to the manifest.
 func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion {
 	owner.APIVersion = ""
 	return Suggestion{
@@ -154,7 +156,7 @@ func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion
 	}
 }
 
-// Permit lets the owner of a field that drifts own it, in all objects of a kind.
+// Permit permits the owner of a drifting field to own it, in all objects of the kind.
 func Permit(kind, field string, owner managedfields.Key) Suggestion {
 	return Suggestion{
 		Why:     fmt.Sprintf("let %q own it, by a permission of the policy", owner.Manager),
@@ -163,7 +165,7 @@ func Permit(kind, field string, owner managedfields.Key) Suggestion {
 	}
 }
 
-// LetRemove lets the next apply of a manager remove a field that drifts. isOnly says that nobody but owner owns it.
+// LetRemove lets the next apply of a manager remove a drifting field. isOnly is true if owner is its only owner.
 func LetRemove(o Objects, field fieldpath.Path, owner managedfields.Key, applier string, isOnly bool) Suggestion {
 	fields := []fieldpath.Path{field}
 	why := fmt.Sprintf("remove it: once %q owns it, its next apply does, if its manifest lacks it", applier)
@@ -179,7 +181,7 @@ func LetRemove(o Objects, field fieldpath.Path, owner managedfields.Key, applier
 	}
 }
 
-// ClientSide moves objects of kinds from client-side apply to the applies of a manager.
+// ClientSide migrates objects of some kinds from client-side apply to server-side apply by a manager.
 func ClientSide(kinds []string, manager string, objects int) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("%s under client-side apply: no server-side apply removes what it owns",
@@ -189,7 +191,7 @@ func ClientSide(kinds []string, manager string, objects int) Suggestion {
 	}
 }
 
-// Twofold moves what a manager updated to its applies.
+// Twofold moves fields from a manager's Update entries to its Apply entries.
 func Twofold(kinds []string, manager string, fields int) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("%q both updated and applies: none of its applies removes %s", manager,
@@ -199,7 +201,7 @@ func Twofold(kinds []string, manager string, fields int) Suggestion {
 	}
 }
 
-// GoneVersion drops the updates of a manager at a version that is not served any more.
+// GoneVersion drops a manager's Update entries of a version that is no longer served.
 func GoneVersion(kind, manager, version string, entries int) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("%s of %q at %s, which is not served any more", printable.Counted(entries, "entry", "entries"),
@@ -211,7 +213,7 @@ func GoneVersion(kind, manager, version string, entries int) Suggestion {
 	}
 }
 
-// Undecodable drops an entry of an object that can't be decoded.
+// Undecodable drops an entry that can't be decoded.
 func Undecodable(o Objects, entry managedfields.Key) Suggestion {
 	return Suggestion{
 		Why:    "while it is there, kube-apiserver refuses applies, and removes all managed fields with any update",
@@ -219,13 +221,13 @@ func Undecodable(o Objects, entry managedfields.Key) Suggestion {
 	}
 }
 
-// Forgotten drops the entries of updaters that a server has merged into one.
+// Forgotten drops the entries into which servers have merged old updates.
 func Forgotten(kinds []string, objects int) Suggestion {
 	return drop(kinds, managedfields.Ancient, printable.Counted(objects, "object keeps", "objects keep")+
 		" the fields of managers that are forgotten")
 }
 
-// Silent drops the entries of a manager that may be gone.
+// Silent drops the entries of a manager that may no longer exist.
 func Silent(kinds []string, manager string, last time.Time) Suggestion {
 	return drop(kinds, manager, fmt.Sprintf("%q has not changed anything since %s: is it gone?", manager,
 		last.Format(time.DateOnly)))
@@ -239,12 +241,12 @@ func drop(kinds []string, manager, why string) Suggestion {
 	}
 }
 
-// Inspect shows an object.
+// Inspect shows the owners of an object's fields.
 func Inspect(o Objects, why string) Suggestion {
 	return Suggestion{Why: why, Action: Look{o}, Promise: Promise{Keeps: true}}
 }
 
-// Decide are the ways to end a fight over a field: each lets one manager no longer write it.
+// Decide returns the ways to end a fight over a field: each makes one manager stop writing it.
 func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []Suggestion) {
 	var updaters []Suggestion
 	for _, side := range sides {
@@ -263,16 +265,16 @@ func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []S
 	return append(out, updaters...)
 }
 
-// Separate ends the changes of one manager that writes two values by turns.
+// Separate asks which two writers use the name of one manager and write two values by turns.
 func Separate(manager string) Suggestion {
 	return Suggestion{Why: fmt.Sprintf("find what writes as %s twice: two replicas with different configurations, or two "+
 		"manifests that have this object; with a manager name for each, they would be in conflict", manager)}
 }
 
-// Owner returns the name of an entry in sentences: its manager and operation, and the subresource.
+// Owner returns an entry's name for use in sentences: manager, operation and subresource.
 func Owner(k managedfields.Key) string { return k.String() }
 
-// target returns the key of a move to an entry.
+// target returns the key for the To of a move to an entry.
 func target(owner managedfields.Key) managedfields.Key {
 	if owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == "" {
 		return managedfields.Key{Manager: owner.Manager}
@@ -280,7 +282,7 @@ func target(owner managedfields.Key) managedfields.Key {
 	return owner
 }
 
-// maxNamed is how many leftovers are named.
+// maxNamed is the maximal number of leftovers that a suggestion names.
 const maxNamed = 10
 
 func texts(fields *fieldpath.Set) (out []string) {
@@ -290,7 +292,7 @@ func texts(fields *fieldpath.Set) (out []string) {
 	return out
 }
 
-// list returns the paths of fields, or how many there are.
+// list returns the paths of fields, or their number if there are more than three.
 func list(fields []fieldpath.Path) string {
 	if len(fields) > 3 {
 		return printable.Counted(len(fields), "field", "fields")

@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// now is when the reports of the tests are made.
+// now is the time of all reports in the tests.
 var now = time.Date(2026, 1, 4, 18, 0, 0, 0, time.UTC)
 
-// read returns the object of a YAML text with numbers as in an unstructured object.
+// read returns the object in a YAML text, with numbers as in an unstructured object.
 func read(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -32,7 +32,7 @@ func read(t testing.TB, text string) map[string]any {
 	return obj
 }
 
-// live is the object of README.
+// live is the live object of the README's examples.
 const live = "../../../doc/examples/web-live.yaml"
 
 func readFile(t testing.TB, name string) map[string]any {
@@ -52,7 +52,7 @@ func report(t testing.TB, obj map[string]any, o blame.Options) *blame.Report {
 	return r
 }
 
-// golden compares got with the file of that name, or writes it.
+// golden compares got with a golden file. With -update, it writes the file.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -82,7 +82,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// yamlOf returns the text of the lines of a report.
+// yamlOf returns the YAML text of a report's lines.
 func yamlOf(r *blame.Report) string {
 	var b strings.Builder
 	for _, line := range r.Lines {

@@ -19,9 +19,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FuzzNew checks, for any object: the lines are the same as of sigs.k8s.io/yaml, if these are printable; the lines of
-// each value, read again, are that value; each value's owners are the same as a search of the object for every path of
-// every entry finds; and whatever is written can neither control a terminal nor end a script.
+// FuzzNew checks, for any object: the lines equal the output of sigs.k8s.io/yaml, if that is printable; parsing the
+// lines of a value returns the value; the owners of each value equal the result of a naive search for every path of
+// every entry; and no output can control a terminal or end a script.
 func FuzzNew(f *testing.F) {
 	for _, s := range []string{
 		`{}`,
@@ -88,7 +88,7 @@ func FuzzNew(f *testing.F) {
 	})
 }
 
-// checkLines checks that the lines are numbered and that each shows something.
+// checkLines checks that the lines are numbered, and that each shows a field.
 func checkLines(t *testing.T, r *Report) {
 	for i, line := range r.Lines {
 		require.Equal(t, i+1, line.Number)
@@ -106,7 +106,7 @@ func checkLines(t *testing.T, r *Report) {
 	}
 }
 
-// checkLayout reads the lines of every node again.
+// checkLayout parses the lines of every node, and compares the result with the node's value.
 func checkLayout(t *testing.T, root *node, r *Report) {
 	var visit func(n *node, col int)
 	visit = func(n *node, col int) {
@@ -120,7 +120,7 @@ func checkLayout(t *testing.T, root *node, r *Report) {
 			want = map[string]any{n.elem.Text(): n.value}
 		}
 		got, err := yaml.YAMLToJSON([]byte(strings.Join(lines, "\n") + "\n"))
-		if err == nil { // a fragment may begin with what only the whole can
+		if err == nil { // fragments may be invalid YAML on their own
 			data, err := json.Marshal(want)
 			require.NoError(t, err)
 			require.JSONEq(t, string(data), string(got), "%s", n.path())
@@ -140,7 +140,7 @@ func checkLayout(t *testing.T, root *node, r *Report) {
 	}
 }
 
-// checkOwners compares attribute with a search for each path of each entry.
+// checkOwners compares the result of attribute with a search for each path of each entry.
 func checkOwners(t *testing.T, root *node, obj map[string]any) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
@@ -162,7 +162,7 @@ func checkOwners(t *testing.T, root *node, obj map[string]any) {
 					twice[n] = append(twice[n], i)
 				}
 			}
-			several := false // items on the way
+			several := false // the path leads through duplicate items
 			for i := range path {
 				several = several || len(search(root, path[:i])) > 1
 			}
@@ -199,7 +199,7 @@ func checkOwners(t *testing.T, root *node, obj map[string]any) {
 	visit(root, nil)
 }
 
-// search is the naive twin of attribute: it looks at every child of every node that a path leads through.
+// search is the naive twin of attribute: it visits every child of every node that a path leads through.
 func search(n *node, path fieldpath.Path) []*node {
 	if len(path) == 0 {
 		return []*node{n}

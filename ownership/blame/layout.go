@@ -10,12 +10,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// node is a value of the object at its place in the YAML.
+// node is a value of the object, with its position in the YAML text.
 //
 // Invariants:
 //
 //	first <= last                             lines, from 0, both included
-//	children are in the order of the lines    items by position, too
+//	children are in the order of their lines  list items too
 //	parent == nil                             only for the object itself
 type node struct {
 	parent   *node
@@ -24,12 +24,12 @@ type node struct {
 	first    int
 	last     int
 
-	// What attribute finds, but for elem of a map's entry; see own.go.
+	// The results of attribute, except that add sets elem for map entries; see own.go.
 	elem    fieldpath.Element
 	typ     *typed.Type
 	kind    Kind
 	state   State
-	entries []int // whose paths end here, ascending
+	entries []int // entries with a path to this node, ascending
 	twice   []int // the entries that own n and its duplicates as one leaf (spec rule 5.4)
 	cursors []cursor
 }
@@ -41,7 +41,7 @@ func (n *node) path() fieldpath.Path {
 	return append(n.parent.path(), n.elem)
 }
 
-// lay finds every value of obj in its YAML, and returns the node of obj itself.
+// lay finds the lines of every value of obj in its YAML text, and returns the node of obj.
 func lay(obj map[string]any, text []byte) (*node, error) {
 	var document goyaml.Node
 	if err := goyaml.Unmarshal(text, &document); err != nil {
@@ -54,7 +54,7 @@ func lay(obj map[string]any, text []byte) (*node, error) {
 	return root, nil
 }
 
-// add adds the children of n, whose YAML is y: the items of a list, or each key of a map and its value.
+// add adds the children of n, whose YAML node is y: a list's items, or a map's values.
 func (n *node) add(y *goyaml.Node) error {
 	for i, content := range y.Content {
 		child := &node{parent: n, first: content.Line - 1, last: n.last}
@@ -66,7 +66,7 @@ func (n *node) add(y *goyaml.Node) error {
 			child.value = v[i]
 		case map[string]any:
 			if i%2 == 0 {
-				continue // a key, which comes with its value
+				continue // a key; the next child is its value
 			}
 			key := y.Content[i-1]
 			value, ok := v[key.Value]

@@ -20,23 +20,23 @@ import (
 
 // Options configure a report. By default it shows everything except metadata.managedFields and ages.
 type Options struct {
-	// Now is the time of the report; if it is zero, Text shows times in the place of ages.
+	// Now is the time of the report; if it is zero, Text shows times instead of ages.
 	Now time.Time
 	// Type is the type of the object; nil if it is unknown.
 	Type *typed.Type
-	// Managers are the names of managers: the report has only the lines with fields of theirs, and the lines of the
-	// structs and lists around these. By default it has every line.
+	// Managers are names of managers. If there are any, the report has only the lines with fields that these managers
+	// own, and the lines of the structs and lists around them.
 	Managers []string
 	// ManagedFields keeps metadata.managedFields in the object.
 	ManagedFields bool
 }
 
-// New reports who owns each line of an object, a plain JSON tree such as the content of an unstructured object. It does
-// not change obj, and the report shares no memory with it.
+// New reports who owns each line of an object. obj is a plain JSON tree, such as the content of an unstructured
+// object. New does not change obj, and the report shares no memory with it.
 //
-// It returns a typed.Errors for an object beyond a limit (spec rules 12.1 and 12.2) or with values that JSON has not,
-// and another error for one that can't be written as YAML. Malformed managed fields are no error: see Entry.Problem
-// and Report.Problem.
+// New returns a typed.Errors for an object that exceeds a limit (spec rules 12.1 and 12.2) or has values that JSON
+// can't represent, and another error for an object that can't be written as YAML. Malformed managed fields do not
+// cause an error: see Entry.Problem and Report.Problem.
 func New(obj map[string]any, o Options) (*Report, error) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	managed := metadata["managedFields"]
@@ -53,7 +53,7 @@ func New(obj map[string]any, o Options) (*Report, error) {
 		Name:       textOf(metadata, "name"),
 	}
 	cursors := r.decode(managed, o.Now)
-	text, err := printable.Marshal(obj) // as kubectl prints it, but with escapes
+	text, err := printable.Marshal(obj) // as kubectl does, but with unprintable characters escaped
 	if err != nil {
 		return nil, fmt.Errorf("blame: the object can't be written as YAML: %w", err)
 	}
@@ -74,7 +74,7 @@ func textOf(m map[string]any, name string) string {
 	return s
 }
 
-// decode reads managed fields, entry by entry, and returns the cursor of each at the object itself.
+// decode decodes managed fields entry by entry, and returns the cursor of each entry at the object's root.
 func (r *Report) decode(managed any, now time.Time) []cursor {
 	list, ok := managed.([]any)
 	if managed != nil && !ok {
@@ -97,7 +97,7 @@ func (r *Report) decode(managed any, now time.Time) []cursor {
 		if err == nil {
 			c.below, err = record.FieldSet()
 		}
-		var problem *managedfields.Error // without the position and manager, which are shown beside it
+		var problem *managedfields.Error // drop the position and manager, which Notes shows anyway
 		if errors.As(err, &problem) {
 			e.Problem = problem.Err.Error()
 			continue
@@ -111,7 +111,7 @@ func (r *Report) decode(managed any, now time.Time) []cursor {
 	return cursors
 }
 
-// addAbsent adds the paths of an entry at and below a child of n that is not in the object.
+// addAbsent adds to an entry's absent paths all paths at and below a child of n that the object lacks.
 func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fieldpath.Entry) {
 	e := &r.Entries[entry]
 	var absent fieldsets.Builder
@@ -123,7 +123,8 @@ func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fie
 	}
 }
 
-// keep keeps the lines with fields of one of the managers, and the lines of the structs and lists around them.
+// keep removes all lines except those with fields of the given managers, and the lines of the structs and lists
+// around these.
 func (r *Report) keep(managers []string) {
 	isWanted := func(o *Owner) bool { return slices.Contains(managers, o.Manager) }
 	wanted := make([]bool, len(r.Lines))
@@ -133,14 +134,14 @@ func (r *Report) keep(managers []string) {
 	r.Lines = slices.DeleteFunc(r.Lines, func(l Line) bool { return !slices.Contains(wanted[l.Number-1:l.Last], true) })
 }
 
-// addLines makes the lines of the object, whose YAML is text.
+// addLines makes the lines of the object from its YAML text.
 func (r *Report) addLines(root *node, text string) {
 	for line := range strings.Lines(text) {
 		n := len(r.Lines) + 1
 		r.Lines = append(r.Lines, Line{Number: n, Last: n, Text: strings.TrimSuffix(line, "\n")})
 	}
 	r.show(root)
-	counted := make([]int, len(r.Entries)) // the last line that counts for an entry
+	counted := make([]int, len(r.Entries)) // by entry: the last line that was counted
 	for i := range r.Lines {
 		line := &r.Lines[i]
 		if before := r.Lines[max(i-1, 0)].Field(); len(line.Fields) == 0 && before != nil {
@@ -157,7 +158,7 @@ func (r *Report) addLines(root *node, text string) {
 	}
 }
 
-// show adds everything in n to the lines in which it begins, outermost first.
+// show adds all children of n, and their children, to the lines in which they begin, outermost first.
 func (r *Report) show(n *node) {
 	for _, child := range n.children {
 		line := &r.Lines[child.first]

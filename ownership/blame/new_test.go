@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// states returns what the report says of each path: the state and the managers.
+// states returns the state and the managers of each path in a report.
 func states(r *blame.Report) map[string]string {
 	out := map[string]string{}
 	for _, line := range r.Lines {
@@ -26,8 +26,8 @@ func states(r *blame.Report) map[string]string {
 	return out
 }
 
-// owned returns an object with a spec, and an entry for each of fields, by
-// managers called a, b …
+// owned returns an object with a spec. For each of fields, it has an entry of a manager; the managers are called a,
+// b, and so on.
 func owned(t *testing.T, spec string, fields ...string) map[string]any {
 	t.Helper()
 	obj := read(t, "spec: "+spec)

@@ -11,32 +11,32 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// cursor is the part of an entry below a node.
+// cursor points into an entry: it has the part of the entry's paths below a node.
 type cursor struct {
 	entry int
 	below *fieldpath.Set
-	// several reports that an item is one of several equal ones. Fields that it lacks may be in another one, so nothing
-	// below it is treated as absent.
+	// several is true below duplicate items. A field that one duplicate lacks may be in another, so fields below them
+	// are never reported as absent.
 	several bool
 }
 
-// place is what a node inherits from its parents.
+// place is the ownership that a node inherits from its parents.
 type place struct {
-	whole []int // the entries that own it through an atomic list or map around it, or through one of duplicate items
-	// exempt reports that it never has an owner. below has the paths in it that never have one; if it is exempt and
-	// below is nil, nothing in it has one.
+	whole []int // entries that own the node through an atomic list or map, or a duplicate item, around it
+	// exempt is true if the node never has an owner. below has the paths in the node that never have one; for an
+	// exempt node, nil means all paths.
 	exempt bool
 	below  *fieldpath.Set
 }
 
-// attribute carries the cursors of all entries down the object at once, and finds who owns each node.
+// attribute walks down the object once, with the cursors of all entries, and finds the owners of each node.
 func (r *Report) attribute(root *node, t *typed.Type, cursors []cursor) {
 	root.typ, root.cursors = cmp.Or(t, unknown), cursors
 	r.visit(root, place{below: managedfields.Unowned()})
 }
 
-// visit gives the cursors of n to its children, visits them, and sets the kind and state of n. It reports whether n or
-// anything in it is owned.
+// visit passes the cursors of n on to its children, visits the children, and sets the kind and state of n. It reports
+// whether n, or a value in n, is owned.
 func (r *Report) visit(n *node, where place) bool {
 	r.distribute(n)
 	kind, names := n.kindOf()
@@ -52,7 +52,7 @@ func (r *Report) visit(n *node, where place) bool {
 	for i, child := range n.children {
 		child.typ = cmp.Or(n.typeOf(child), unknown)
 		child.elem = n.elementOf(child, i, names)
-		child.entries = slices.Compact(child.entries) // several elements of an entry may select one item
+		child.entries = slices.Compact(child.entries) // several elements of an entry may select the same item
 		exempt, below := where.below.At(child.elem)
 		owned = r.visit(child, place{
 			whole:  inside,
@@ -76,10 +76,10 @@ func (r *Report) visit(n *node, where place) bool {
 	return owned
 }
 
-// distribute gives the cursors of n to the children that they select.
+// distribute passes the cursors of n on to the children that they select.
 func (r *Report) distribute(n *node) {
 	if len(n.cursors) == 0 {
-		return // without making a finder
+		return // making a finder is expensive
 	}
 	find := n.finder()
 	for _, c := range n.cursors {
@@ -122,9 +122,10 @@ func (n *node) finder() func(fieldpath.Element) []int {
 	return func(fieldpath.Element) []int { return nil }
 }
 
-// kindOf returns the kind of n: its type's kind, if the value has its shape, or else the kind that the entries show. A
-// list or map that is owned without any content is atomic, except for the item of a keyed list: a manager may own the
-// item alone. names are the key fields of a keyed list: of its type, or else of the first key in the entries.
+// kindOf returns the kind of n: the kind of its type if the value matches the type, otherwise the kind that the
+// entries show. A list or map that is owned without any content is atomic, unless it is an item of a keyed list,
+// because a manager may own an item alone. names are the key fields of a keyed list, from its type or else from the
+// first key in the entries.
 func (n *node) kindOf() (kind Kind, names []string) {
 	m, isMap := n.value.(map[string]any)
 	l, _ := n.value.([]any)
@@ -158,10 +159,10 @@ func (n *node) kindOf() (kind Kind, names []string) {
 	return kind, nil
 }
 
-// unknown is the type of what the schema does not know.
+// unknown is the type of values that the schema does not describe.
 var unknown = &typed.Type{}
 
-// typeOf returns the type of a child of n; nil if the schema does not know it.
+// typeOf returns the type of a child of n; nil if the schema does not describe it.
 func (n *node) typeOf(child *node) *typed.Type {
 	_, isMap := n.value.(map[string]any)
 	switch t := n.typ; {
@@ -175,8 +176,8 @@ func (n *node) typeOf(child *node) *typed.Type {
 	return nil
 }
 
-// elementOf returns the element of a child of n in its path: the name of a map's entry; for an item, the element by the
-// schema, or else by an entry, or else one like other items'.
+// elementOf returns the path element of a child of n. In a map it is the name. In a list it is the element by the
+// schema, else by an entry, else an element of the same form as other items' elements.
 func (n *node) elementOf(child *node, i int, names []string) fieldpath.Element {
 	called := child.elem != (fieldpath.Element{})
 	key := items.KeyOf(child.value, names, n.typ)

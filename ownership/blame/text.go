@@ -10,40 +10,41 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// Part is a part of the output of Text.
+// Part is a kind of text in the output of Text, for choosing a style.
 type Part uint8
 
 const (
-	// Heading is the title of an object and of the columns.
+	// Heading is the title of an object, or a column's title.
 	Heading Part = iota
 	// Manager is the name of a manager.
 	Manager
 	// Detail is the operation, age or version of an entry.
 	Detail
-	// Nobody is in the place of the manager of an unowned field.
+	// Nobody is the text that unowned fields have in place of a manager.
 	Nobody
-	// Warning is a note about an entry that can't be read, or has paths that are not in the object.
+	// Warning is a note about an entry that can't be read, or that has paths that do not exist in the object.
 	Warning
 )
 
-// Style decorates text, for example with the color codes of a terminal. Decorations must have no width. manager is the
-// name, as in the entry, of the manager of a Manager or Detail, to choose a color by.
+// Style decorates text, for example with color codes of a terminal. Decorations must not change the width of the
+// text. For Manager and Detail, manager is the manager's name, as in the entry, so that each manager can have its own
+// color.
 type Style func(part Part, manager, text string) string
 
-// managerWidth is the number of characters of a manager's name in a column.
+// managerWidth is the maximal width of a manager's name in its column.
 const managerWidth = 40
 
-// Text writes reports as a table with a row for each line, and further rows for
-// the co-owners of its field, which begin with a plus:
+// Text writes reports as a table with a row for each line. Further owners of the line's field follow in rows that
+// begin with a plus:
 //
 //	MANAGER   OPERATION  AGE
 //	alice     Apply      3d   │   replicas: 3
 //	+ hpa     Update     5m   │
 //	(nobody)                  │   paused: false
 //
-// A line without a manager is exempt, or only the lines in it have owners. If a line has a list item and its first
-// field, and their owners differ, these are marked with (item) and (field). There is a column of versions if the
-// entries have several. Problems are listed below the table. style may be nil.
+// A line without a manager is exempt, or only fields in later lines have owners. If a line has a list item and its
+// first field, and their owners differ, the owners are marked with (item) and (field). There is a column for versions
+// if the entries have different ones. Problems are listed below the table. style may be nil.
 func Text(w io.Writer, style Style, reports ...*Report) error {
 	if style == nil {
 		style = func(_ Part, _, text string) string { return text }
@@ -93,7 +94,7 @@ func (r *Report) rows(style Style) [][]printable.Cell {
 	return rows
 }
 
-// rows returns the rows of a line: some columns for each owner, and the YAML in the first row.
+// rows returns the rows of a line: the given number of columns for each owner, and in the first row also the YAML.
 func (l *Line) rows(style Style, columns int) [][]printable.Cell {
 	var rows [][]printable.Cell
 	add := func(cells ...printable.Cell) {
@@ -130,16 +131,16 @@ func (l *Line) rows(style Style, columns int) [][]printable.Cell {
 	return rows
 }
 
-// LineOwner is an owner of a field in a line.
+// LineOwner is an owner of a field that begins in a line.
 type LineOwner struct {
 	*Owner
-	// Of says which field, if the fields in the line have different owners: the item that begins in it, or its first
-	// field. It is item, field or empty.
+	// Of says which field the manager owns if the fields in the line have different owners: "item" for the list item
+	// that begins in the line, "field" for its first field. Otherwise it is empty.
 	Of string
 }
 
-// Owners returns the owners of the fields of a line: first the owners of the innermost field, then those only of fields
-// around it.
+// Owners returns the owners of the fields of a line: first the owners of the innermost field, then the remaining
+// owners of the fields around it.
 func (l *Line) Owners() (out []LineOwner) {
 	seen := map[int]bool{}
 	last := len(l.Fields) - 1
@@ -167,8 +168,8 @@ func (f *Field) ownedBy(entry int) bool {
 	return found
 }
 
-// Notes returns what is wrong with the managed fields, in printable sentences: entries that can't be read, and paths
-// that are not in the object.
+// Notes returns the problems of the managed fields as printable sentences: entries that can't be read, and paths that
+// do not exist in the object.
 func (r *Report) Notes() []string {
 	var notes []string
 	add := func(format string, args ...any) {

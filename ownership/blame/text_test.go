@@ -47,7 +47,7 @@ func TestWriteErrors(t *testing.T) {
 	require.ErrorContains(t, blame.Text(full{}, nil, r), "no room")
 }
 
-// TestManyOwners: of a line that many own, Text shows the first, and how many more there are.
+// TestManyOwners: for a line with many owners, Text shows the first ones, and how many more there are.
 func TestManyOwners(t *testing.T) {
 	type m = map[string]any
 	var entries []any

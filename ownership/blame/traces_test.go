@@ -15,11 +15,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestTraces looks at every object that a real server answered: each path that an
-// entry holds leads somewhere in it, and the entries alone tell the owners of
-// every path that they tell with the schema's help.
+// TestTraces checks every object that a real server returned: each path of an entry exists in the object, and the
+// owners that are found without a schema equal the owners that are found with it.
 func TestTraces(t *testing.T) {
-	// But for these: what the server took, and then stores elsewhere or not at all.
+	// Exceptions: paths of values that the server accepted and stored elsewhere, or not at all.
 	absent := map[string]string{
 		".metadata.annotations": "applied as null",
 		".stringData.p":         "a Secret keeps it in data",
@@ -91,7 +90,7 @@ func TestTraces(t *testing.T) {
 	t.Logf("%d objects, %d of a type that is known", objects, withType)
 }
 
-// owners returns the managers of each path that an entry holds.
+// owners returns, by path, the managers whose entries contain it.
 func owners(r *blame.Report) map[string][]*blame.Owner {
 	out := map[string][]*blame.Owner{}
 	for _, line := range r.Lines {

@@ -22,7 +22,7 @@ func settings(color, name, value string) *unstructured.Unstructured {
 	}}
 }
 
-// bob wants another color, and a field of his own.
+// bob applies another color, and a field that nobody else owns.
 func ExampleNew() {
 	ctx := context.Background()
 	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
-// The limits of a table. A column is as wide as its widest cell, so one long text would make every row long.
+// Limits of a table. A column is as wide as its widest cell, so that a single long text would widen every row.
 const (
 	valueWidth = 48   // characters of a value
 	ownerWidth = 256  // characters of an owner
@@ -19,21 +19,21 @@ const (
 	maxLost    = 20   // lost fields of one owner
 )
 
-// Style decorates the parts of a rendered report, for example with the color codes of a terminal. Decorations must
-// have no width. A nil function does not change its part, and the zero Style is plain text.
+// Style decorates the parts of a rendered report, for example with color codes of a terminal. Decorations must not
+// change the width of the text. A nil function leaves its part as it is; the zero Style is plain text.
 type Style struct {
-	// Heading is for the first line and the names of the columns, Field for paths, Owner for managers.
+	// Heading decorates the first line and the names of the columns, Field paths, and Owner managers.
 	Heading, Field, Owner func(string) string
-	// Theirs and Yours are for the values in the object and in the intent.
+	// Theirs and Yours decorate the values in the live object and in the intent.
 	Theirs, Yours func(string) string
-	// Way is for the names of the ways out.
+	// Way decorates the names of the ways out.
 	Way func(string) string
-	// Line returns the line of the command that does what is suggested; nil to print none.
+	// Line returns the command line for a suggestion. If Line is nil, no command lines are printed.
 	Line func(advice.Suggestion) string
 }
 
-// Render writes the report for people: a table of the fields, their owners, both values and times, and the ways out,
-// with what others lose by each if it is known.
+// Render writes the report for people: a table of the fields with their owners, both values and times, and the ways
+// out with the fields that other managers lose, if these are known.
 func (r Report) Render(w io.Writer, style Style) error {
 	var b strings.Builder
 	count := printable.Counted(len(r.Conflicts), "conflict", "conflicts")
@@ -63,15 +63,15 @@ func (r Report) Render(w io.Writer, style Style) error {
 	return err
 }
 
-// wayNames are the names of the ways out, for people.
+// wayNames has the names of the ways out that people see.
 var wayNames = map[conflicts.Decision]string{
 	conflicts.Force: "force", conflicts.GiveUp: "give up", conflicts.Share: "share",
 }
 
-// Name returns the name of the way out, for people.
+// Name returns the name of the way out that people see.
 func (w *WayOut) Name() string { return wayNames[w.Decision] }
 
-// rows returns the table of the conflicts.
+// rows returns the rows of the table of conflicts.
 func (r Report) rows(style Style) [][]printable.Cell {
 	var heading []printable.Cell
 	for _, name := range []string{"FIELD", "OWNER", "THEIR VALUE", "YOUR VALUE", "SINCE"} {

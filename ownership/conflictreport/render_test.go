@@ -40,13 +40,13 @@ func on(owner managedfields.Key, path ...string) conflicts.Conflict {
 	return conflicts.Conflict{Path: fieldpath.NewPath(path...), Owner: owner}
 }
 
-// render writes conflicts without their objects.
+// render renders conflicts whose objects are not known.
 func render(w io.Writer, what, manager string, all ...conflicts.Conflict) error {
 	report := conflictreport.Of(what, manager, all)
 	return report.Render(w, conflictreport.Style{})
 }
 
-// TestRender: values are JSON, and unknown times say so.
+// TestRender: values are shown as JSON, and unknown times as unknown.
 func TestRender(t *testing.T) {
 	since := &metav1.Time{Time: time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("x", 3600))}
 	var b strings.Builder
@@ -71,7 +71,7 @@ Ways out:
 `, b.String())
 }
 
-// failing can't be written to.
+// failing is a writer whose writes fail.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space") }
@@ -80,7 +80,7 @@ func TestRenderFails(t *testing.T) {
 	require.EqualError(t, render(failing{}, "x", "me", on(applier("a"), "x")), "no space")
 }
 
-// TestLongTexts shows that no row is as long as the longest path and value (spec rule 12.7).
+// TestLongTexts: long paths and values do not make rows longer than the limit (spec rule 12.7).
 func TestLongTexts(t *testing.T) {
 	var c conflicts.Conflicts
 	name, value := strings.Repeat("a", 10_000), strings.Repeat("v", 1<<20)
@@ -95,7 +95,7 @@ func TestLongTexts(t *testing.T) {
 	require.Contains(t, b.String(), "  and 1000 more\n")
 }
 
-// TestRenderedValues shows values in the table: JSON, cut to the width of the column.
+// TestRenderedValues: the table shows values as JSON, cut to the width of the column.
 func TestRenderedValues(t *testing.T) {
 	itself := map[string]any{}
 	itself["a"] = itself
@@ -126,8 +126,8 @@ func TestRenderedValues(t *testing.T) {
 	}
 }
 
-// TestDuplicates shows a conflict with the owner of duplicate items: all of them are the live value, and no intent may
-// have that.
+// TestDuplicates: in a conflict with the owner of duplicate items, the live value has all duplicates, although no
+// intent may have duplicates.
 func TestDuplicates(t *testing.T) {
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	m, err := fieldmanager.New(gvk, openapi.Builtin(), fieldmanager.Options{})
@@ -151,7 +151,7 @@ func TestDuplicates(t *testing.T) {
 	require.NotContains(t, b.String(), "share")
 }
 
-// TestStyle shows that a style decorates every part and moves none.
+// TestStyle: a style decorates every part, and does not change the layout.
 func TestStyle(t *testing.T) {
 	report := conflictreport.Report{Object: "deployment.apps/nginx", Manager: "me", Conflicts: conflicts.Conflicts{
 		{Path: fieldpath.NewPath("spec", "replicas"), Owner: updater("hpa", "scale"), Live: int64(3), Applied: int64(1)},
@@ -179,8 +179,8 @@ func TestStyle(t *testing.T) {
 	require.NotContains(t, plain.String(), "\x1b")
 }
 
-// FuzzRender renders conflicts of any content: nothing panics, there is a line for
-// each, and all of it is printable.
+// FuzzRender renders conflicts with arbitrary content: rendering does not panic, prints a row for each conflict, and
+// prints only printable characters.
 func FuzzRender(f *testing.F) {
 	f.Add("alice", "status", "v1", `{"a":["<",1,null]}`, `"x"`, "f:a", `k:{"a":"\n"}`)
 	f.Add("a\tb\n", "", "", strings.Repeat("[", 100), `{`, "v:1e300", "i:-1")

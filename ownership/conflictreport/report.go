@@ -22,45 +22,45 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Report has everything that a person, or a program that asks one, needs to decide about the conflicts of one apply.
+// Report has everything that a person or a program needs to decide about the conflicts of one apply.
 type Report struct {
 	// Object names the object, such as deployment.apps/nginx.
 	Object string `json:"object,omitempty"`
-	// Manager is the manager that applied.
+	// Manager is the manager whose apply has conflicts.
 	Manager string `json:"manager"`
-	// Message is the message of kube-apiserver; empty if there is no conflict.
+	// Message is kube-apiserver's error message; empty if there is no conflict.
 	Message string `json:"message,omitempty"`
 	// Conflicts are the conflicts; there may be none.
 	Conflicts conflicts.Conflicts `json:"conflicts"`
 	// Ways are the ways out.
 	Ways []WayOut `json:"ways,omitempty"`
-	// Suggestions are what else ends the conflicts.
+	// Suggestions are other actions that end the conflicts.
 	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
 }
 
-// WayOut is one way out of all conflicts of an apply: apply Intent instead of the intent that conflicted, with Force.
+// WayOut is one way out of all conflicts of an apply: to apply Intent instead of the original intent, with Force.
 type WayOut struct {
 	advice.Suggestion
 	Decision conflicts.Decision `json:"decision"`
-	// Intent shares memory with the intent that conflicted; nil if that is not known.
+	// Intent shares memory with the original intent; nil if the objects are not known.
 	Intent *unstructured.Unstructured `json:"intent,omitempty"`
 	Force  bool                       `json:"force"`
-	// Refused is why the server refuses Intent; empty if it does not, or was not asked.
+	// Refused is the server's reason for refusing Intent; empty if the server accepts it or was not asked.
 	Refused string `json:"refused,omitempty"`
-	// Losses are what each owner loses, in the order of the conflicts.
+	// Losses are the fields that each owner loses, in the order of the conflicts.
 	Losses []Loss `json:"losses,omitempty"`
 }
 
-// Loss is what one manager loses.
+// Loss is the fields that one manager loses.
 type Loss struct {
 	// Owner is the manager's entry, without fields and time.
 	Owner  metav1.ManagedFieldsEntry `json:"owner"`
 	Fields []fieldpath.Path          `json:"fields"`
 }
 
-// New returns the conflicts of an apply with the three ways out of them: to force them all, to give them all up, to
-// share them all. The arguments are [plans.New]'s; what names the object. A way that does
-// not exist is left out, see [plans.Resolve].
+// New returns the conflicts of an apply with the three ways out of them: force, give up or share all conflicts. Its
+// arguments are the same as for [plans.New]; what names the object. A way that does not exist is left out, see
+// [plans.Resolve].
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
 	options plans.Options) (Report, error) {
 	options.Force = false
@@ -86,7 +86,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	return report, nil
 }
 
-// Of returns the report of conflicts without their objects, such as the ones in a server's response.
+// Of returns a report about conflicts whose objects are not known, such as the conflicts in a server's response.
 func Of(what, manager string, found conflicts.Conflicts) Report {
 	report := Report{Object: what, Manager: manager, Conflicts: found, Suggestions: advice.OwnUpdates(manager, found)}
 	for _, s := range advice.WaysOut(found) {
@@ -95,15 +95,15 @@ func Of(what, manager string, found conflicts.Conflicts) Report {
 	return report
 }
 
-// takes reports whether another manager loses a field by an apply. Without force, this is what kubectl last applied
-// client-side: its first server-side apply takes it without a conflict.
+// takes reports whether another manager loses a field by an apply. Without force, only kubectl's client-side manager
+// can lose fields: kubectl's first server-side apply takes them without a conflict.
 func takes(plan *plans.Plan, manager string) bool {
 	return slices.ContainsFunc(plan.Ownership, func(change plans.OwnershipChange) bool {
 		return change.Manager.Manager != manager && !change.Loses.IsEmpty()
 	})
 }
 
-// losses returns what each owner loses if conflicts, which are sorted by owner, are forced.
+// losses returns the fields that each owner loses if all conflicts, which must be sorted by owner, are forced.
 func losses(forced conflicts.Conflicts) []Loss {
 	var out []Loss
 	for i, c := range forced {

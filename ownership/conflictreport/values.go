@@ -14,21 +14,21 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// The texts of values in a table.
+// Texts and limits for values in a table.
 const (
 	absent      = "absent" // a missing value, and a null
-	beforeFirst = 12       // characters of a long string before the first difference
-	maxDiffers  = 100      // differences that are counted
-	maxDepth    = 100      // of a difference; a value may contain itself
+	beforeFirst = 12       // characters shown before a long string's first difference
+	maxDiffers  = 100      // maximal number of differences that are counted
+	maxDepth    = 100      // maximal depth of a difference, as a value may contain itself
 )
 
-// Texts returns texts of two values that differ, for the columns of a table. If one is too long, both show what differs
-// first in them: the path of a value in the lists and maps, with the number of other differences, and of a long string
-// the part around its first difference.
+// Texts returns texts of two different values for the columns of a table. If a text would be too long, both texts
+// show only the first difference: the path of the differing value, the value, and the number of other differences.
+// For long strings, they show the part around the first differing character.
 //
 //	{"limits": {"cpu": "1"}, …}    {"limits": {"cpu": "2"}, …}    =>    .limits.cpu: "1"    .limits.cpu: "2"
 func Texts(a, b any) (string, string) {
-	x, other := text(a, 4*valueWidth), text(b, 4*valueWidth) // bytes that fill a column, whatever the characters are
+	x, other := text(a, 4*valueWidth), text(b, 4*valueWidth) // 4 bytes: the longest UTF-8 character
 	if utf8.RuneCountInString(x) <= valueWidth && utf8.RuneCountInString(other) <= valueWidth {
 		return x, other
 	}
@@ -49,16 +49,16 @@ func Texts(a, b any) (string, string) {
 	return d.path + x + more, d.path + other + more
 }
 
-// difference is the first difference of two values.
+// difference is the first difference between two values.
 type difference struct {
 	path  string
 	a, b  any
-	count int // of all, up to maxDiffers
+	count int // number of all differences, up to maxDiffers
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// find finds the differences of two values at a path: in maps by name, in lists by position.
+// find finds the differences between two values at a path. It compares maps by name, and lists by position.
 func (d *difference) find(path string, a, b any, depth int) {
 	if d.count >= maxDiffers || depth == 0 {
 		return
@@ -91,7 +91,7 @@ func (d *difference) find(path string, a, b any, depth int) {
 	}
 }
 
-// itemAt returns an item of a list; nil if it has none at i.
+// itemAt returns the item at a position of a list; nil if the list is shorter.
 func itemAt(list []any, i int) any {
 	if i < len(list) {
 		return list[i]
@@ -99,7 +99,8 @@ func itemAt(list []any, i int) any {
 	return nil
 }
 
-// around returns the texts of two values, cut to a width: of strings, the part around the first difference.
+// around returns the texts of two values, cut to a width. Of strings, it returns the part around the first
+// difference.
 func around(a, b any, width int) (string, string) {
 	x, isText := a.(string)
 	y, areTexts := b.(string)
@@ -123,7 +124,7 @@ func around(a, b any, width int) (string, string) {
 	return cut(x), cut(y)
 }
 
-// text returns the beginning of the JSON of a value, with so many bytes or a little more.
+// text returns the beginning of a value's JSON: at least the given number of bytes, if the JSON is that long.
 func text(v any, bytes int) string {
 	if v == nil {
 		return absent
@@ -133,16 +134,16 @@ func text(v any, bytes int) string {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return fmt.Sprint(v) // NaN and the infinities have no JSON
+		return fmt.Sprint(v) // JSON can't represent NaN and the infinities
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// maxText is how many bytes of a string are compared.
+// maxText is the number of bytes of a string that are compared.
 const maxText = 64 << 10
 
-// head returns the beginning of v, with left bytes or a little more, and null for what is nested deeper. It does not
-// visit the rest of large values, and of values that contain themselves.
+// head returns the beginning of v, about as much as left bytes of JSON, with null for values below depth. It visits
+// only that part, so that large values are cheap and values that contain themselves are safe.
 func head(v any, left *int, depth int) any {
 	if depth == 0 {
 		return nil

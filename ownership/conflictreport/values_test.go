@@ -41,7 +41,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// FuzzTexts holds that the texts of different values differ, and are texts.
+// FuzzTexts checks that the texts of different values differ and are valid.
 func FuzzTexts(f *testing.F) {
 	f.Add(`{"a":["<",1,null]}`, `"x"`)
 	f.Add(`"`+strings.Repeat("日本", 40)+`"`, `"`+strings.Repeat("日本", 40)+`日"`)

@@ -15,46 +15,48 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// setByServer is the metadata that only servers set: the annotation is Kubernetes' own, for an API group that is gone.
+// setByServer has the metadata that only servers set. The annotation belongs to the DaemonSets of a removed API
+// group.
 var setByServer = managedfields.Unowned().Union(fieldpath.NewSet(
 	fieldpath.NewPath("metadata", "annotations", "deprecated.daemonset.template.generation"),
 ))
 
-// DriftOptions say what accounts for the fields of an object.
+// DriftOptions say which fields of an object are accounted for.
 type DriftOptions struct {
 	// Type is the type of the object's kind, at the object's version.
 	Type *typed.Type
-	// Manifest is what Applier applies; nil if that is not known. Then only the policy accounts for fields.
+	// Manifest is what Applier applies; nil if it is not known. Then only the policy accounts for fields.
 	Manifest map[string]any
-	// Applier is the manager of the manifest. Fields that its applies own and the manifest lacks are removals, not drift.
+	// Applier is the manager that applies the manifest. Fields that it applied, and that the manifest lacks, are not
+	// drift: its next apply removes them.
 	Applier string
-	// Policy says who may own what. A manager that it does not name may own nothing, except for components of the control
-	// plane and writes through the status subresource.
+	// Policy says which manager may own which fields. A manager that the policy does not name may own no fields,
+	// except components of the control plane and writes through the status subresource.
 	Policy *policy.Policy
 	// Defaulter sets the defaults that a server sets in code; nil for none.
 	Defaulter func(runtime.Object)
 }
 
-// Drift is what nothing accounts for in a live object.
+// Drift has the fields of a live object that neither the manifest nor the policy accounts for.
 type Drift struct {
-	// Fields drift: they have owners, but none of these may own them.
+	// Fields are the drifting fields: they have owners, but none of their owners may own them.
 	Fields []Drifted `json:"fields"`
-	// Unowned are fields that nobody owns and the manifest lacks: defaults, what admission set, and what was released.
-	// They are no drift.
+	// Unowned are fields that have no owner and that the manifest lacks: defaults, values set by admission, and
+	// released fields. They are not drift.
 	Unowned []Drifted `json:"unowned,omitempty"`
 }
 
-// Drifted is a field of a live object, or a whole item of a list.
+// Drifted is a drifting or unowned field of a live object, or a whole list item.
 type Drifted struct {
 	Path  fieldpath.Path `json:"field"`
 	Value any            `json:"value"`
-	// Owners own the field, or every owned field of the item.
+	// Owners own the field, or for an item every owned field of the item.
 	Owners []Owner `json:"owners,omitempty"`
-	// IsDefault: a server would set the value by itself.
+	// IsDefault is true if a server would set the same value by default.
 	IsDefault bool `json:"default,omitempty"`
 }
 
-// Owner is an owner of a field, with the time of the last write of its entry; nil if the entry does not say.
+// Owner is an owner of a field, with the time of its entry's last write; nil if the entry has no time.
 type Owner struct {
 	policy.Owner
 	APIVersion string       `json:"apiVersion"`
@@ -68,13 +70,14 @@ func (o Owner) Key() managedfields.Key {
 	}
 }
 
-// FindDrift returns the leaves of obj that are neither in the manifest nor owned by a manager that may own them. A list
-// item whose owned leaves all drift is returned as a whole. The status, and the metadata that only servers set, do not
-// drift. A default that only Updates own does not drift either: a client that sends whole objects becomes an owner of
-// defaults.
+// FindDrift returns the leaves of obj that the manifest lacks and that no manager with permission owns. If all owned
+// leaves of a list item drift, it returns the item in their place. The status, and metadata that only servers set, do
+// not drift. Defaults that only Update entries own do not drift either, because clients that send whole objects
+// become owners of defaults.
 //
-// Entries of other versions are read as if their fields had the same paths. For an entry that can't be decoded it
-// returns an error, along with the drift of the other entries. obj is as for [Find]; the result shares memory with it.
+// Entries of other versions are read as if their fields had the same paths. If an entry can't be decoded, FindDrift
+// returns an error together with the drift of the other entries. obj is as for [Find]; the result shares memory with
+// it.
 func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	metadata, entries, err := read(obj)
 	if err != nil {
@@ -105,18 +108,18 @@ func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	return out, err
 }
 
-// drift is the drift of one object. Its sets contain leaves of the tree; drifts contains the owned leaves that nothing
-// accounts for.
+// drift is the drift of one object while it is computed. Its sets contain leaves of the tree. drifts has the owned
+// leaves that nothing accounts for.
 type drift struct {
 	DriftOptions
 	tree                     map[string]any
 	leaves, intended         *fieldpath.Set
 	owned, accounted, drifts *fieldpath.Set
 	owners                   []Owner
-	fields                   []*fieldpath.Set // of each owner
+	fields                   []*fieldpath.Set // by index in owners
 }
 
-// addOwners adds what entries own, and finds what drifts.
+// addOwners adds the owned fields of entries, and finds the drifting leaves.
 func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries managedfields.Entries) error {
 	var undecoded []error
 	var applied *fieldpath.Set
@@ -154,13 +157,13 @@ func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries manage
 	return errors.Join(undecoded...)
 }
 
-// itemized returns what drifts, in order of the paths, with items in the place of all that is in them.
+// itemized returns the drifting fields in the order of their paths, with whole items in place of their leaves.
 func (d *drift) itemized() []Drifted {
 	out := []Drifted{}
 	for path := range d.drifts.All() {
 		if last := len(out) - 1; last >= 0 && len(path) > len(out[last].Path) &&
 			path[:len(out[last].Path)].Equal(out[last].Path) {
-			continue // in an item
+			continue // part of a returned item
 		}
 		for n := 1; n < len(path); n++ {
 			if path[n-1].IsKey() && d.isWhole(path[:n], d.ownersOf(path)) {
@@ -173,7 +176,7 @@ func (d *drift) itemized() []Drifted {
 	return out
 }
 
-// isWhole reports whether everything that is owned in an item drifts, and has some owners.
+// isWhole reports whether all owned leaves of an item drift and have the given owners.
 func (d *drift) isWhole(item fieldpath.Path, owners []Owner) bool {
 	at := fieldpath.NewSet(slices.Clone(item))
 	owned := d.owned.AtOrBelow(at)
@@ -188,7 +191,7 @@ func (d *drift) isWhole(item fieldpath.Path, owners []Owner) bool {
 	return true
 }
 
-// ownersOf returns the owners of a leaf, or of the first leaf in an item.
+// ownersOf returns the owners of a leaf; for an item, the owners of its first leaf.
 func (d *drift) ownersOf(path fieldpath.Path) (out []Owner) {
 	at := fieldpath.NewSet(slices.Clone(path))
 	for i, set := range d.fields {

@@ -7,8 +7,8 @@
 //		fmt.Println(f) // deployment.apps/web in shop: .spec.replicas: my-operator (Update) owns it since …
 //	}
 //
-// A manager may own what [policy.Policy.Permits]. A component of the control plane is not judged, nor is a write
-// through the status subresource. [Find] judges the managers that the policy names. [FindDrift] judges all managers: it
+// [policy.Policy.Permits] says what a manager may own. Components of the control plane and writes through the status
+// subresource are not checked. [Find] checks the managers that the policy names. [FindDrift] checks all managers: it
 // finds the owned fields that a manifest lacks and that none of their owners may own.
 package excess
 
@@ -32,20 +32,20 @@ import (
 
 // Field is a field that a manager owns but may not own.
 type Field struct {
-	// Kind is the kind of the object with its group, as deployment.apps.
+	// Kind is the kind of the object with its group, such as deployment.apps.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Path is the field itself: the manager owns no fields below it.
+	// Path is the path of the field. The manager owns no field below it.
 	Path fieldpath.Path `json:"field"`
 	policy.Owner
-	// Time is when the manager last changed its entry; nil if the entry does not say.
+	// Time is when the manager last changed its entry; nil if the entry has no time.
 	Time *metav1.Time `json:"time,omitempty"`
-	// Before is the earlier state of the field, if it is known: FindTaken sets it.
+	// Before is the earlier state of the field. Only FindTaken sets it.
 	Before *Before `json:"before,omitempty"`
 }
 
-// String returns the object, the field, its owner and the time, and the field's earlier state.
+// String returns a line with the object, the field, its owner, the time, and the field's earlier state.
 func (f Field) String() string {
 	text := f.Kind + "/" + f.Name
 	if f.Namespace != "" {
@@ -68,9 +68,9 @@ func ownerText(o policy.Owner) string {
 	return fmt.Sprintf("%s (%s of %s)", printable.Text(o.Manager), o.Operation, printable.Text(o.Subresource))
 }
 
-// Find returns the fields of obj that managers own but may not own by p, in the order of the entries and their paths.
-// An entry that can't be decoded is an error, if its manager is judged. obj is an unstructured object or a Go struct
-// with its kind, and is not changed.
+// Find returns the fields of obj that managers own but, by policy p, may not own, in the order of the entries and
+// their paths. It returns an error for an entry that can't be decoded, if its manager is checked. obj is an
+// unstructured object or a Go struct with its kind; Find does not change it.
 func Find(p *policy.Policy, obj runtime.Object) (found []Field, err error) {
 	metadata, entries, err := read(obj)
 	if err != nil {
@@ -100,12 +100,12 @@ func Find(p *policy.Policy, obj runtime.Object) (found []Field, err error) {
 	return found, errors.Join(undecoded...)
 }
 
-// isJudged reports whether a policy says what an entry may own.
+// isJudged reports whether policies apply to an entry.
 func isJudged(e *managedfields.Entry) bool {
 	return !components.Has(e.Manager) && e.Subresource != "status"
 }
 
-// read returns what policies know of an object, and its entries.
+// read returns the metadata of an object, on which policies depend, and its entries.
 func read(obj runtime.Object) (*metav1.PartialObjectMetadata, managedfields.Entries, error) {
 	accessor, err := gostruct.Accessor(obj)
 	if err != nil {
@@ -126,10 +126,10 @@ func read(obj runtime.Object) (*metav1.PartialObjectMetadata, managedfields.Entr
 	return metadata, entries, nil
 }
 
-// Error is what a test suite fails with: fields that managers own but may not own.
+// Error is the error for a test that found fields that managers own but may not own.
 type Error []Field
 
-// Error has a line for each field.
+// Error returns a line for each field.
 func (e Error) Error() string {
 	lines := make([]string, len(e))
 	for i, f := range e {

@@ -37,7 +37,7 @@ metadata:
   - {manager: other, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}}
 `
 
-// TestFind: what each policy permits.
+// TestFind: which fields are found with each policy.
 func TestFind(t *testing.T) {
 	const replicas = "deployment.apps/web in shop: .spec.replicas: operator (Update) owns it since 2026-01-02T03:04:05Z"
 	const paused = "deployment.apps/web in shop: .spec.paused: operator (Update) owns it since 2026-01-02T03:04:05Z"
@@ -83,7 +83,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindUnreadable: what can't be read is an error, and no panic.
+// TestFindUnreadable: unreadable entries cause an error, not a panic.
 func TestFindUnreadable(t *testing.T) {
 	p := &policy.Policy{Permissions: []policy.Permission{{Managers: []string{"operator"}}}}
 	_, err := excess.Find(p, nil)
@@ -103,7 +103,7 @@ func TestFindUnreadable(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// TestFindTaken: what each field was before the operator came to own it.
+// TestFindTaken: the state of each field before the operator owned it.
 func TestFindTaken(t *testing.T) {
 	p := &policy.Policy{Permissions: []policy.Permission{{Managers: []string{"operator"}, Fields: []string{".metadata"}}}}
 	after := &unstructured.Unstructured{}
@@ -152,7 +152,8 @@ func TestFindTaken(t *testing.T) {
 	require.Len(t, created, 2, "all that the writer of a new object may not own")
 }
 
-// TestFindTakenFromSecret: no value of a Secret is shown, whether it is unstructured or a Go struct without its kind.
+// TestFindTakenFromSecret: no value of a Secret is shown, neither of an unstructured Secret nor of a Go struct
+// without its kind.
 func TestFindTakenFromSecret(t *testing.T) {
 	p := &policy.Policy{Permissions: []policy.Permission{{Managers: []string{"operator"}, Fields: []string{".metadata"}}}}
 	after := &unstructured.Unstructured{}
@@ -208,7 +209,7 @@ spec:
 status: {replicas: 1}
 `
 
-// TestFindDrift: what each policy leaves of what drifts.
+// TestFindDrift: which fields drift with each policy.
 func TestFindDrift(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	const containers = ".spec.template.spec.containers"
@@ -282,7 +283,7 @@ func TestFindDrift(t *testing.T) {
 	}
 }
 
-// trees returns a value with the numbers of JSON decoders.
+// trees returns a value with numbers as JSON decoders return them.
 func trees(t *testing.T, tree map[string]any) (out map[string]any) {
 	data, err := json.Marshal(tree)
 	require.NoError(t, err)
@@ -290,7 +291,7 @@ func trees(t *testing.T, tree map[string]any) (out map[string]any) {
 	return out
 }
 
-// TestFindDriftUnreadable: what can't be read is an error, along with what can.
+// TestFindDriftUnreadable: unreadable entries cause an error, and the drift of the other entries is returned too.
 func TestFindDriftUnreadable(t *testing.T) {
 	_, err := excess.FindDrift(nil, excess.DriftOptions{})
 	require.Error(t, err)

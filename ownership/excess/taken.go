@@ -19,17 +19,17 @@ import (
 
 // Before is the state of a field before a manager owned it.
 type Before struct {
-	// Value is the JSON value of the field; nil if it was absent. Values of Secrets are stand-ins.
+	// Value is the JSON value of the field; nil if it was absent. Values of Secrets are replaced.
 	Value any `json:"value,omitempty"`
 	// Owners are the managers that owned the field.
 	Owners []policy.Owner `json:"owners,omitempty"`
 }
 
-// String returns the value as JSON, and the owners.
+// String returns the value as JSON, and the owners' names.
 func (b Before) String() string {
 	text := "absent"
 	if b.Value != nil {
-		data, _ := json.Marshal(b.Value) // a JSON value can be encoded
+		data, _ := json.Marshal(b.Value) // no error: the value comes from JSON
 		text = printable.Text(string(data))
 	}
 	owners := make([]string, len(b.Owners))
@@ -42,9 +42,9 @@ func (b Before) String() string {
 	return text
 }
 
-// FindTaken returns the fields that Find returns for after, except fields that the same managers owned in before too.
-// Field.Before has the earlier state of each. before is an earlier version of the object; nil if after is its first
-// version. Neither object is changed.
+// FindTaken returns the fields that Find returns for after, except fields that the same manager owned in before as
+// well. Each field's Before has its earlier state. before is an earlier version of the object; nil if after is the
+// first version. FindTaken does not change the objects.
 func FindTaken(p *policy.Policy, before, after runtime.Object) ([]Field, error) {
 	found, err := Find(p, after)
 	if err != nil || before == nil || len(found) == 0 {
@@ -60,14 +60,14 @@ func FindTaken(p *policy.Policy, before, after runtime.Object) ([]Field, error) 
 	}
 	if gvk := after.GetObjectKind().GroupVersionKind(); gvk.Group == "" && gvk.Kind == "Secret" {
 		tree = maps.Clone(tree)
-		tree["apiVersion"], tree["kind"] = "v1", "Secret" // a Go struct that was read has none
+		tree["apiVersion"], tree["kind"] = "v1", "Secret" // decoded Go structs lack both
 		tree = secrets.Shown(tree)
 	}
 	var taken []Field
 	for _, f := range found {
 		f.Before = &Before{Value: valueAt(tree, f.Path)}
 		for i := range entries {
-			// An entry that can't be decoded owns nothing that is known.
+			// An entry that can't be decoded owns no known fields.
 			if set, err := entries[i].FieldSet(); err == nil && set.Has(f.Path) {
 				e := &entries[i]
 				owner := policy.Owner{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource}
@@ -81,7 +81,7 @@ func FindTaken(p *policy.Policy, before, after runtime.Object) ([]Field, error) 
 	return taken, nil
 }
 
-// valueAt returns the value that a path leads to, or nil.
+// valueAt returns the value at a path; nil if there is none.
 func valueAt(value any, path fieldpath.Path) any {
 	for _, e := range path {
 		switch parent := value.(type) {

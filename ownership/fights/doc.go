@@ -9,40 +9,40 @@
 //
 // # What a fight is
 //
-// A write is the step from one version of an object to the next that is observed. A side is a
-// manager with its operation and subresource, as an entry of managedFields names it. A side writes a
-// field when the value of the field changes, and the side owns the field after the write (or, of a
-// field that is removed, had its entry changed or wrote another field). A manager that removes a field and
-// owns nothing has no entry: it is the side Nobody.
+// A write is the step from one observed version of an object to the next. A side is a manager with its operation and
+// subresource, as in an entry of managedFields. A side has written a field if the field's value changed and the side
+// owns the field after the write. If the field was removed, the side that wrote it is the side whose entry changed,
+// or that wrote another field. A manager that removes a field and then owns nothing has no entry: its side is called
+// Nobody.
 //
-// A turn on a field is a run of writes of one side; the turn ends when another side writes the field.
-// A turn is a return when it sets the field to what the same side had set it to at the end of its
-// turn before: the side puts back what another side changed.
+// A turn on a field is a series of writes by one side. It ends when another side writes the field. A turn is a return
+// if it sets the field to the value that the same side had set at the end of its previous turn: the side reverts the
+// change of another side.
 //
 //	side    writes   turn   return
 //	argocd  3        1
 //	hpa     5        2
 //	argocd  3        3      yes: argocd had set 3
 //	hpa     5        4      yes
-//	hpa     6               the turn of hpa goes on
+//	hpa     6               the same turn continues
 //	argocd  3        5      yes
 //
-// A field is fought over when it saw Options.Returns returns within Options.Window. So these are no
-// fights, however often they write:
+// A field is fought over if it has at least Options.Returns returns within Options.Window. Therefore the following
+// are not fights, no matter how often they write:
 //
-//   - one side that writes a field alone, such as an autoscaler or the controller of a rollout;
-//   - a handover, in which one side writes after another and stays;
+//   - one side that alone writes a field, such as an autoscaler or the controller of a rollout;
+//   - a handover, after which only the new side writes;
 //   - sides that take turns and set new values each time, such as the holders of a Lease.
 //
 // # What a flap is
 //
-// Two sources that write under the name of one manager are one side: two replicas of a controller with
-// different configurations, or two Kustomizations that have the same object. No entry tells them
-// apart, and nobody conflicts. But the value goes back and forth within one turn.
+// Two sources that write under the same manager name are one side: two replicas of a controller with different
+// configurations, or two Kustomizations that contain the same object. Entries can't distinguish them, and their
+// applies do not conflict. But the value alternates within one turn.
 //
-// A write reverts when its turn continues, and it sets the field to the value that the same side had set before its
-// last write. A field flaps when the last Options.Returns writes of a turn, or more, revert, one after the other, and
-// that many of them are within the window.
+// A write reverts if it continues a turn and sets the field to the value that the same side had set before its last
+// write. A field flaps if at least the last Options.Returns writes of a turn are reverts, and at least that many
+// reverts are within the window.
 //
 //	side        writes   reverts
 //	controller  a
@@ -52,33 +52,30 @@
 //	controller  a        3       it flaps
 //	controller  c                a third value ends it
 //
-// So a manager that goes through several values, such as an autoscaler, does not flap, and neither does
-// one that changes a field and back once, or slowly. A status may go back and forth with what it
-// describes: fields below .status and writes to a status subresource do not flap. Components of
-// Kubernetes do not either, because their writes, such as the readiness in an EndpointSlice, are a status
-// as well, nor do Leases and Events.
+// Therefore a manager that sets a series of values, such as an autoscaler, does not flap. A manager that changes a
+// field and changes it back, once or slowly, does not flap either. A status may alternate with the state that it
+// describes, so fields below .status and writes to a status subresource do not flap. The same is true for writes of
+// Kubernetes components, such as the readiness in an EndpointSlice, and for Leases and Events.
 //
-// # What else is found
+// # Other findings
 //
-// An idle writer writes at least Options.IdleWrites times within the window without changing a value
-// other than times. Leases and Events are left out: to write times is what they are for. An applier that
-// repeats its intent every few minutes is below that rate.
+// An idle writer writes at least Options.IdleWrites times within the window and changes no values except times.
+// Leases and Events are exempt, because writing times is their purpose. An applier that repeats its intent every few
+// minutes stays below that rate.
 //
-// A write that changes nothing at all, not even a time, leaves the object at its version. A watch of
-// objects has no event for it, so [Tracker.Observe] can't count it. An audit log has a response for each
-// request: [Tracker.ObserveWrite] counts it, as a write of the manager of the request. Dry runs are no
-// writes; the caller leaves them out.
+// A write without any change, not even of a time, does not create a new version of the object. A watch has no event
+// for it, so that [Tracker.Observe] can't count it. An audit log has a response for each request, so that
+// [Tracker.ObserveWrite] counts it as a write of the request's manager. Dry runs are not writes; the caller must
+// leave them out.
 //
-// Managed fields grow when they have more entries, and more bytes by half, than when the object was
-// first observed, and at least a KiB more.
+// Managed fields grow if, since the object was first observed, the number of entries has increased and the size has
+// increased by at least half and at least 1 KiB.
 //
 // # Bounds
 //
-// For each object the tracker keeps the last version that it observed, at most Options.Fields fields
-// that were written, each with at most 16 turns, and the times of reverts and of idle writes.
-// The fields that were written the longest ago are forgotten first. Values are kept as text of at most
-// 64 bytes, and compared by a hash.
+// For each object, the tracker keeps the last observed version, at most Options.Fields written fields with at most 16
+// turns each, and the times of reverts and idle writes. It first forgets the fields whose last write is the oldest.
+// It keeps values as text of at most 64 bytes, and compares them by a hash.
 //
-// The tracker has no clock: its caller gives the times. It may be used by one goroutine at a
-// time.
+// The tracker has no clock: its caller passes the times. It is not safe for concurrent use.
 package fights

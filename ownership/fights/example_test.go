@@ -7,11 +7,11 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
-// Two managers put back each other's value, as an autoscaler and a GitOps tool that applies the replicas.
+// Two managers revert each other's value: an autoscaler, and a GitOps tool whose manifest contains the replicas.
 func Example() {
 	start := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	tracker := fights.New(fights.Options{})
-	for i := range 5 { // what a watch returns
+	for i := range 5 { // as the events of a watch
 		manager, replicas := "autoscaler", int64(5)
 		if i%2 == 0 {
 			manager, replicas = "gitops", 2

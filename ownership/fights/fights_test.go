@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// A cluster holds one object that managers write to, a minute apart, and a Tracker that observes it.
+// cluster holds one object that managers write to, one minute apart, and a Tracker that observes it.
 type cluster struct {
 	t       testing.TB
 	m       *fieldmanager.FieldManager
@@ -46,7 +46,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
-// apply applies an intent by force.
+// apply applies an intent with force.
 func (c *cluster) apply(manager, intent string) {
 	var live runtime.Object
 	if c.live != nil {
@@ -57,7 +57,7 @@ func (c *cluster) apply(manager, intent string) {
 	c.store(out)
 }
 
-// update writes fields of the live object.
+// update updates the live object.
 func (c *cluster) update(manager string, change func(tree map[string]any)) {
 	next := c.live.DeepCopy()
 	change(next.Object)
@@ -115,7 +115,7 @@ func TestHistories(t *testing.T) {
 		kind      schema.GroupVersionKind
 		step      time.Duration
 		writes    func(c *cluster)
-		want      []string // what is found at the end
+		want      []string // findings at the end
 	}{
 		{
 			name: "GitOps and an autoscaler", why: "each puts back what the other changed",
@@ -284,7 +284,7 @@ func TestHistories(t *testing.T) {
 					c.set("stamper", c.now.Format(time.RFC3339), "data", "seen")
 				}
 			},
-			// The first of the twelve sets the key.
+			// The first of the twelve writes sets the key.
 			want: []string{"ns/ConfigMap/a: stamper wrote 11 times without changing anything"},
 		},
 		{
@@ -422,7 +422,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// A finding tells who, how often, since when and how.
+// A finding has the sides, the rate, and the times of the first and the last write.
 func TestFinding(t *testing.T) {
 	c := newCluster(t, deployments, time.Minute, fights.Options{})
 	for range 3 {
@@ -461,7 +461,7 @@ func TestFinding(t *testing.T) {
 	require.Zero(t, c.tracker.Objects())
 }
 
-// If many sides write to an object, only so many fields are tracked.
+// The number of tracked fields is limited, even if many sides write to an object.
 func TestBounds(t *testing.T) {
 	c := newCluster(t, configMaps, time.Second, fights.Options{Fields: 3})
 	c.apply("owner", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {k: v}}`)
@@ -479,8 +479,8 @@ func TestBounds(t *testing.T) {
 	require.Len(t, c.tracker.Findings(c.now), 1)
 }
 
-// TestRandomHistories has sides that write their own fields, others that hand fields over, and some
-// that fight: exactly what they fight over is found.
+// TestRandomHistories has sides that write their own fields, sides that hand fields over, and sides that fight.
+// Exactly the fields of the fights must be found.
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -514,8 +514,8 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// TestWritesWithoutChange has requests that leave the object at its version, as an audit log shows them, and a watch of
-// objects does not.
+// TestWritesWithoutChange has requests that do not change the object's version. An audit log has them, a watch does
+// not.
 func TestWritesWithoutChange(t *testing.T) {
 	update := fights.Side{Manager: "operator", Operation: metav1.ManagedFieldsOperationUpdate}
 	patch := func(manager string) fights.Side { return fights.Side{Manager: manager} }
@@ -569,14 +569,14 @@ func TestWritesWithoutChange(t *testing.T) {
 	require.Empty(t, fights.New(fights.Options{}).ObserveWrite(c.live.Object, update, c.now), "the object is new")
 }
 
-// wrote is a change of a field, for the naive twin.
+// wrote is a write of a field, for the naive twin.
 type wrote struct {
 	side, value string
 	at          time.Time
 }
 
-// naiveFlap is what doc.go says of the writes of one field: the side of the last turn that flaps, and how many reverts
-// it has in the window.
+// naiveFlap implements the definition in doc.go for the writes of one field: it returns the side of the last turn
+// that flaps, and the number of its reverts in the window.
 func naiveFlap(writes []wrote, now time.Time) (side string, reverts int) {
 	for end := len(writes); end > 0; {
 		begin := end - 1
@@ -598,7 +598,8 @@ func naiveFlap(writes []wrote, now time.Time) (side string, reverts int) {
 	return "", 0
 }
 
-// TestFlapsAtRandom compares the flaps and idle writers of random histories with a naive twin.
+// TestFlapsAtRandom compares the flaps and idle writers that are found in random histories with a naive
+// implementation.
 func TestFlapsAtRandom(t *testing.T) {
 	flaps, idlers := 0, 0
 	for seed := range uint64(60) {

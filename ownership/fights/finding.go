@@ -10,10 +10,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Kind is what was found.
+// Kind is the kind of a finding.
 type Kind string
 
-// What is found: a fight over a field, a side that reverts its own values of a field, a side that writes
+// The kinds of findings: a fight over a field, a side that reverts its own values of a field, a side that writes
 // without changing anything, and managed fields that grow.
 const (
 	Fight      Kind = "Fight"
@@ -22,33 +22,33 @@ const (
 	Growth     Kind = "Growth"
 )
 
-// Finding is one thing that was found. Nothing in it is shared with the Tracker.
+// Finding is the result of an observation. It shares no memory with the Tracker.
 type Finding struct {
 	Kind Kind `json:"kind"`
 	Object
-	// Path is the field that is fought over, or flaps; nil for the other kinds.
+	// Path is the field that is fought over or flaps; nil for the other kinds.
 	Path fieldpath.Path `json:"field,omitempty"`
-	// Sides are who fights, in the order of their names; the one side that flaps, with each of its two
-	// values, the last one first; or the one idle writer.
+	// Sides are the sides of a fight, sorted by name; or the side that flaps, once for each of its two values, the
+	// last value first; or the idle writer.
 	Sides []Participant `json:"sides,omitempty"`
-	// Turns and Returns are how many there were in the window; Returns is, for a flap, how many writes
-	// reverted, and for an idle writer, how many changed nothing.
+	// Turns and Returns are counts within the window. For a flap, Returns counts the reverts; for an idle writer, the
+	// writes without a change.
 	Turns   int `json:"-"`
 	Returns int `json:"returns,omitempty"`
-	// Since and Last are when the first and the last of the writes that count were.
+	// Since and Last are the times of the first and the last counted write.
 	Since time.Time `json:"since"`
 	Last  time.Time `json:"last"`
-	// Before and After are the sizes of managed fields that grow.
+	// Before and After are the sizes of growing managed fields.
 	Before Size `json:"before,omitzero"`
 	After  Size `json:"after,omitzero"`
 }
 
-// Participant is a side, with what it set the field to last.
+// Participant is a side, with the value that it set last.
 type Participant struct {
 	Side
 	Value string `json:"value,omitempty"`
 	Turns int    `json:"turns,omitempty"`
-	// Forced is how many of its turns took the field by a forced apply.
+	// Forced is the number of its turns that took the field by a forced apply.
 	Forced int `json:"forced,omitempty"`
 }
 
@@ -58,12 +58,12 @@ type Size struct {
 	Bytes   int `json:"bytes"`
 }
 
-// growsTo reports whether managed fields of this size have grown, if they have another one now.
+// growsTo reports whether growth from this size to the size now is a finding.
 func (s Size) growsTo(now Size) bool {
 	return now.Entries > s.Entries && now.Bytes >= s.Bytes+1024 && now.Bytes*2 >= s.Bytes*3
 }
 
-// Rate returns the writes that count, in a minute; 0 if they were all at one time.
+// Rate returns the number of counted writes per minute; 0 if they were all at the same time.
 func (f Finding) Rate() float64 {
 	elapsed := f.Last.Sub(f.Since).Minutes()
 	if elapsed <= 0 {
@@ -109,11 +109,10 @@ func (f Finding) compare(o Finding) int {
 	)
 }
 
-// fight makes the finding of a field. The turns that count begin with the one before the first return
-// in the window.
+// fight makes the finding for a field. The counted turns begin with the one before the first return in the window.
 func (h *history) fight(f *field, last time.Time, o Options) Finding {
 	from := slices.IndexFunc(f.turns, func(t turn) bool { return t.isReturn && last.Sub(t.first) <= o.Window })
-	from = max(0, from-2) // what is returned to, and who had changed it
+	from = max(0, from-2) // the turn that is returned to, and the turn between
 	turns := f.turns[from:]
 	out := Finding{
 		Kind: Fight, Object: h.last.object, Path: slices.Clone(f.path),
@@ -136,7 +135,7 @@ func (h *history) fight(f *field, last time.Time, o Options) Finding {
 	return out
 }
 
-// flap makes the finding of a field that flaps in a turn; reverts are in the window.
+// flap makes the finding for a field that flaps in turn t. reverts are the reverts in the window.
 func (h *history) flap(f *field, t *turn, reverts []time.Time) Finding {
 	return Finding{
 		Kind: Flap, Object: h.last.object, Path: slices.Clone(f.path),

@@ -12,18 +12,18 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// replicas is where the kinds with a scale subresource have their replicas. A custom resource may have them
-// elsewhere; its Scale does not tell.
+// replicas is the path of the replicas in built-in kinds with a scale subresource. A custom resource may have another
+// path; its Scale does not say which.
 var replicas = fieldpath.NewPath("spec", "replicas")
 
-// ObserveScale is [Tracker.Observe] for a write of a manager to the scale subresource of an object, with the
-// Scale that the server returned: the object that was observed last, with the replicas and the resourceVersion
-// of the Scale. A Scale of kube-apiserver has no managed fields: if the replicas changed, the manager owns them
-// by an update, and nobody else does any more (spec rule 2.8). A Scale of the version that was observed last is a write
-// without a change, as for [Tracker.ObserveWrite].
+// ObserveScale is [Tracker.Observe] for a write to the scale subresource. scale is the Scale that the server
+// returned. The new version of the object is the last observed version, with the replicas and the resourceVersion of
+// the Scale. A Scale of kube-apiserver has no managed fields: if the replicas changed, the manager becomes their only
+// owner, by an Update (spec rule 2.8). If the Scale has the last observed resourceVersion, it is a write without a
+// change, as for [Tracker.ObserveWrite].
 //
-// It finds nothing if the object was not observed, if it has no .spec.replicas (a custom resource may have them
-// elsewhere), and if its managed fields can't be read.
+// ObserveScale finds nothing if the object was not observed before, if it has no .spec.replicas (a custom resource
+// may have them elsewhere), or if its managed fields can't be read.
 func (t *Tracker) ObserveScale(scale map[string]any, manager string, when time.Time) []Finding {
 	u := &unstructured.Unstructured{Object: scale}
 	object, isKnown := t.byUID[string(u.GetUID())]

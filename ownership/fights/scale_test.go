@@ -14,8 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// scale writes the replicas through the scale subresource. The tracker observes the Scale alone, as an audit
-// log has it; if it is nil, it observes the object.
+// scale writes the replicas through the scale subresource. The tracker seen observes only the Scale, as in an audit
+// log; if it is nil, the cluster's tracker observes the object.
 func (c *cluster) scale(manager string, replicas int64, seen *fights.Tracker) {
 	m, err := fieldmanager.New(deployments, openapi.Builtin(), fieldmanager.Options{Subresource: "scale",
 		Clock: func() time.Time { return c.now }})
@@ -36,8 +36,8 @@ func (c *cluster) scale(manager string, replicas int64, seen *fights.Tracker) {
 	require.Empty(c.t, seen.ObserveScale(scale.Object, manager, at), "a version that was observed finds nothing")
 }
 
-// TestObserveScale has writes to the scale subresource observed as Scales, by one tracker, and as objects, by
-// another one: both find the same.
+// TestObserveScale lets one tracker observe writes to the scale subresource as Scales, and another one as objects.
+// Both must find the same.
 func TestObserveScale(t *testing.T) {
 	c := newCluster(t, deployments, time.Minute, fights.Options{})
 	seen := fights.New(fights.Options{})

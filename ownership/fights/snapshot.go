@@ -15,22 +15,22 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// snapshot is one version of an object, with its entries decoded.
+// snapshot is one version of an object with decoded entries.
 type snapshot struct {
 	object  Object
 	version string
 	tree    map[string]any
-	entries []ownedEntry // the latest first
+	entries []ownedEntry // latest first
 }
 
-// ownedEntry is an entry, and the fields that it owns: paths without others below them.
+// ownedEntry is an entry with the leaves that it owns.
 type ownedEntry struct {
 	side   Side
 	time   time.Time
 	leaves *fieldpath.Set
 }
 
-// newSnapshot reads an object. An entry that can't be decoded owns nothing here.
+// newSnapshot decodes an object. An entry that can't be decoded owns nothing.
 func newSnapshot(tree map[string]any) *snapshot {
 	u := &unstructured.Unstructured{Object: tree}
 	s := &snapshot{
@@ -55,12 +55,11 @@ func newSnapshot(tree map[string]any) *snapshot {
 
 func (s *snapshot) size() Size {
 	list, _ := managedfields.Of(s.tree)
-	data, _ := json.Marshal(list) // nil for what is no JSON
+	data, _ := json.Marshal(list) // nil if not encodable
 	return Size{len(s.entries), len(data)}
 }
 
-// touchedSince returns the sides whose entries are new, have another time or own other fields, the
-// latest first.
+// touchedSince returns the sides whose entries are new, have another time, or own other fields, the latest first.
 func (s *snapshot) touchedSince(old *snapshot) (touched []Side) {
 	for _, e := range s.entries {
 		i := slices.IndexFunc(old.entries, func(o ownedEntry) bool { return o.side == e.side })
@@ -91,7 +90,7 @@ func (s *snapshot) leaves() *fieldpath.Set {
 	return fieldpath.UnionOf(sets...)
 }
 
-// value is the value of a field: a hash to compare it by, and text for people.
+// value is the value of a field: a hash for comparisons, and text for people.
 type value struct {
 	hash uint64
 	text string
@@ -116,17 +115,17 @@ func newValue(v any) value {
 	return value{maphash.Bytes(seed, data) | 1, text}
 }
 
-// change is a field whose value changed.
+// change is a change of a field's value.
 type change struct {
 	path          fieldpath.Path
 	old, new      value
-	before, after sets.Set[Side] // who owned it, and who owns it now
-	side          Side           // who wrote; Nobody if unknown, or if a manager without an entry removed the field
-	isForced      bool           // an apply took it from another manager
+	before, after sets.Set[Side] // owners before and after
+	side          Side           // the writer; Nobody if it is unknown or has no entry
+	isForced      bool           // an apply took the field from another manager
 }
 
-// changesBetween returns the fields whose values differ. isIdle is true when nothing changed but
-// times. touched are the sides that were touched since old.
+// changesBetween returns the fields whose values differ. isIdle is true if nothing changed except times. touched are
+// the sides that touchedSince returns, the latest first.
 func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdle bool) {
 	isIdle = true
 	writers := sets.New[Side]()
@@ -137,8 +136,8 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 		}
 		isIdle = isIdle && isTime(was) && isTime(is)
 		c.before, c.after = old.ownersOf(p), now.ownersOf(p)
-		// An owned field was changed by the touched side that owns it now, or by the one side that owns it, which may have
-		// written twice in a second.
+		// The writer of an owned field is the touched side that owns it now. If no owner is touched, it is the only
+		// owner: its entry's time does not change if it writes twice in a second.
 		c.side = only(c.after)
 		if i := slices.IndexFunc(touched, c.after.Has); i >= 0 {
 			c.side = touched[i]
@@ -146,10 +145,10 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 		writers.Insert(c.side)
 		changes = append(changes, c)
 	})
-	// The side that was touched last removed the fields that no side owns any more. No side is touched when a side writes
-	// twice in a second and only loses fields by its second write: then it is the side that changed the other fields of
-	// this version, since one write makes a version. If there are several, versions were missed. A side that removes what
-	// others own, and changes nothing else, is Nobody.
+	// Fields that have no owner any more were removed by the side that was touched last. If a side writes twice in a
+	// second, and its second write only removes fields, no side is touched. Then the remover is the side that changed
+	// the other fields of this version, as one write makes one version; if several sides changed fields, versions
+	// were missed. A side that only removes fields of others is Nobody.
 	remover := only(writers.Delete(Nobody))
 	if len(touched) > 0 {
 		remover = touched[0]
@@ -165,16 +164,16 @@ func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdl
 	return changes, isIdle
 }
 
-// Change is a field whose value differs between two versions of an object, and the side that wrote it: Nobody if that
-// is not known. Old and New are values as JSON of at most 64 bytes; "(absent)" for none.
+// Change is a field whose value differs between two versions of an object, and the side that wrote it: Nobody if the
+// side is not known. Old and New are values as JSON of at most 64 bytes, or "(absent)".
 type Change struct {
 	Path     fieldpath.Path
 	Side     Side
 	Old, New string
 }
 
-// Changes returns the fields that differ between two versions of an object and that a side owns in one of them, in the
-// order of their paths. Nothing in them is shared with the versions.
+// Changes returns the fields that differ between two versions of an object and that have an owner in one of them, in
+// the order of their paths. The result shares no memory with the versions.
 func Changes(before, after map[string]any) []Change {
 	old, now := newSnapshot(before), newSnapshot(after)
 	changes, _ := changesBetween(old, now, now.touchedSince(old))
@@ -185,7 +184,7 @@ func Changes(before, after map[string]any) []Change {
 	return out
 }
 
-// only returns the one side; Nobody if there are none or several.
+// only returns the only element of sides; Nobody if there are none or several.
 func only(sides sets.Set[Side]) Side {
 	if len(sides) == 1 {
 		return sides.UnsortedList()[0]
@@ -202,8 +201,8 @@ func isTime(v any) bool {
 // missing is the value of a field that the object does not have.
 type missing struct{}
 
-// walk visits the paths of set, each with its values in two trees; path is where they begin. A path is valid until the
-// next one.
+// walk calls visit for each path of set, with its values in two trees. path is the path of set's root. The path that
+// visit gets is valid only during the call.
 func walk(set *fieldpath.Set, path fieldpath.Path, was, is any, visit func(p fieldpath.Path, was, is any)) {
 	old, now := finder(was), finder(is)
 	for e, entry := range set.Level() {
@@ -215,7 +214,8 @@ func walk(set *fieldpath.Set, path fieldpath.Path, was, is any, visit func(p fie
 	}
 }
 
-// finder returns what finds the child of a value that an element selects; of several items the first.
+// finder returns a function that finds the child of a value that an element selects, the first one if there are
+// several.
 func finder(v any) func(fieldpath.Element) any {
 	switch v := v.(type) {
 	case map[string]any:

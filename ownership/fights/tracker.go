@@ -12,29 +12,29 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Options bound what a Tracker keeps, and say when it reports. A zero field has its default.
+// Options limit the memory of a Tracker, and say when it reports. A zero field has its default.
 type Options struct {
-	// Window is how far back returns, reverts and idle writes count; 10 minutes.
+	// Window is the period in which returns, reverts and idle writes are counted; 10 minutes by default.
 	Window time.Duration
-	// Returns is how many returns make a fight, and how many reverts a flap; 3.
+	// Returns is the number of returns that make a fight, and of reverts that make a flap; 3 by default.
 	Returns int
-	// IdleWrites is how many writes without a change make an idle writer; 10.
+	// IdleWrites is the number of writes without a change that make an idle writer; 10 by default.
 	IdleWrites int
-	// Fields is how many fields of an object are followed at a time; 64.
+	// Fields is the maximal number of fields of an object that are tracked at a time; 64 by default.
 	Fields int
 }
 
 const (
 	maxTurns = 16
-	// maxSides bounds the idle writers that are followed for each object.
+	// maxSides is the maximal number of idle writers that are tracked for each object.
 	maxSides = 32
 )
 
-// Tracker follows objects from version to version.
+// Tracker observes the versions of objects, and finds fights and similar problems.
 type Tracker struct {
 	options Options
 	objects map[Object]*history
-	byUID   map[string]Object // of objects, those with a UID
+	byUID   map[string]Object // the objects that have a UID
 }
 
 // New returns a Tracker that has observed nothing.
@@ -55,13 +55,13 @@ type Object struct {
 	UID        string `json:"uid,omitempty"`
 }
 
-// history is what is known of one object.
+// history is the known history of one object.
 type history struct {
 	last   *snapshot
-	fields map[string]*field // by the text of the path
+	fields map[string]*field // by path
 	idle   map[Side][]time.Time
 	first  Size
-	grown  bool // it was reported
+	grown  bool // growth was reported
 }
 
 // field is a field that was written.
@@ -70,29 +70,29 @@ type field struct {
 	turns []turn
 }
 
-// turn is a run of writes of one side. value is the resulting value.
+// turn is a series of writes of one side. value is the value after the last write.
 type turn struct {
 	side        Side
 	value       value
 	first, last time.Time
 	isReturn    bool
-	isForced    bool // it began with a forced apply that took the field
+	isForced    bool // the turn began with a forced apply that took the field
 
-	previous    value // what the side had set before value
+	previous    value // the side's value before value
 	hasPrevious bool
-	reverts     []time.Time // of the last writes, as many of them as reverted one after the other
+	reverts     []time.Time // times of the uninterrupted reverts at the end
 }
 
-// Observe takes the next version of an object, which was written at a time, and returns what is
-// found by it: fights and flaps that begin or go on, idle writers and growth. A resourceVersion that was
-// observed already finds nothing; objects may have none. obj is kept until the next version, and must not be changed.
+// Observe takes the next version of an object and the time of its write, and returns the findings: fights and flaps
+// that begin or continue, idle writers, and growth. It ignores a resourceVersion that it has observed already;
+// objects may have none. obj is kept until the next version, and must not be changed.
 func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
 	return t.observe(newSnapshot(obj), when)
 }
 
-// ObserveWrite is [Tracker.Observe] for the object that a server returned to a write of a side, as an audit log has it.
-// If the object has the version that was observed last, the write changed nothing, and is treated as an idle write. The
-// side of a patch may lack its operation: it is an apply if the side has applied to the object.
+// ObserveWrite is [Tracker.Observe] for the object that a server returned for a write of a side, as in an audit log.
+// If the object has the last observed version, the write changed nothing and is an idle write. The side of a patch
+// may lack its operation: it is Apply if the side has applied the object before.
 func (t *Tracker) ObserveWrite(obj map[string]any, side Side, when time.Time) []Finding {
 	next := newSnapshot(obj)
 	h := t.objects[next.object]
@@ -141,7 +141,7 @@ func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 	return found
 }
 
-// Forget drops what is known of an object that was deleted.
+// Forget removes the history of an object, which was deleted.
 func (t *Tracker) Forget(o Object) {
 	delete(t.objects, o)
 	if t.byUID[o.UID] == o {
@@ -149,11 +149,11 @@ func (t *Tracker) Forget(o Object) {
 	}
 }
 
-// Objects returns how many objects are followed.
+// Objects returns the number of tracked objects.
 func (t *Tracker) Objects() int { return len(t.objects) }
 
-// Findings returns what was found and holds at a time, sorted: fights first, those with the most
-// returns before others.
+// Findings returns the findings that are still true at a time, sorted: fights first, and findings with more returns
+// before others.
 func (t *Tracker) Findings(when time.Time) []Finding {
 	var out []Finding
 	for _, h := range t.objects {
@@ -173,10 +173,10 @@ func (t *Tracker) Findings(when time.Time) []Finding {
 	return out
 }
 
-// writesTimes are the kinds whose purpose is to be written again and again.
+// writesTimes are the kinds whose objects exist to be written again and again.
 var writesTimes = map[string]bool{"Lease": true, "Event": true}
 
-// write adds a change of a field to its turns. It returns nil when nobody is known to have written.
+// write adds a change of a field to its turns. It returns nil if the writer is not known.
 func (h *history) write(c change, when time.Time, o Options) *field {
 	if c.side == Nobody && c.new != absent {
 		return nil
@@ -216,15 +216,15 @@ func (h *history) write(c change, when time.Time, o Options) *field {
 func (t *turn) goOn(v value, when time.Time, o Options) {
 	if t.hasPrevious && v.hash == t.previous.hash {
 		t.reverts = append(t.reverts, when)
-		t.reverts = t.reverts[max(0, len(t.reverts)-10*o.Returns):] // more are not needed to tell the rate
+		t.reverts = t.reverts[max(0, len(t.reverts)-10*o.Returns):] // enough for the rate
 	} else {
 		t.reverts = nil
 	}
 	t.previous, t.hasPrevious, t.value, t.last = t.value, true, v, when
 }
 
-// makeRoom forgets the field that was written the longest ago when there are as many as may be. Of
-// fields of one age it forgets the first by path.
+// makeRoom forgets the field whose last write is the oldest if the limit is reached. If several fields have the same
+// age, it forgets the first one by path.
 func (h *history) makeRoom(limit int) {
 	if len(h.fields) < max(limit, 1) {
 		return
@@ -247,7 +247,7 @@ func (f *field) returns(when time.Time, window time.Duration) (n int) {
 	return n
 }
 
-// fieldFindings returns the fight over a field, and its last flap.
+// fieldFindings returns the fight over a field, if there is one, and its last flap.
 func (h *history) fieldFindings(f *field, when time.Time, o Options) (found []Finding) {
 	if f.returns(when, o.Window) >= o.Returns {
 		found = append(found, h.fight(f, when, o))
@@ -262,19 +262,19 @@ func (h *history) fieldFindings(f *field, when time.Time, o Options) (found []Fi
 	return found
 }
 
-// isStatus reports whether a side writes to a field what it observes, which may go back and forth.
+// isStatus reports whether a write reports what a side observes. Such values may alternate.
 func isStatus(side Side, path fieldpath.Path) bool {
 	first, _ := path[0].Field()
 	return first == "status" || side.Subresource == "status" || components.Has(side.Manager)
 }
 
-// idleWrite adds a write that changed nothing, and returns the finding if there are as many as it takes.
+// idleWrite adds a write that changed nothing, and returns the finding if the limit is reached.
 func (h *history) idleWrite(side Side, when time.Time, o Options) []Finding {
 	if writesTimes[h.last.object.Kind] || h.idle[side] == nil && len(h.idle) == maxSides {
 		return nil
 	}
 	times := append(within(h.idle[side], when, o.Window), when)
-	// More are not needed to tell the rate.
+	// Enough for the rate.
 	h.idle[side] = times[max(0, len(times)-10*o.IdleWrites):]
 	if len(times) < o.IdleWrites {
 		return nil
@@ -282,7 +282,7 @@ func (h *history) idleWrite(side Side, when time.Time, o Options) []Finding {
 	return []Finding{h.idleFinding(side, h.idle[side])}
 }
 
-// within returns the times that are in the window, which are the last of them.
+// within returns the times that are in the window. times are sorted, so these are the last ones.
 func within(times []time.Time, when time.Time, window time.Duration) []time.Time {
 	for len(times) > 0 && when.Sub(times[0]) > window {
 		times = times[1:]
@@ -290,17 +290,17 @@ func within(times []time.Time, when time.Time, window time.Duration) []time.Time
 	return times
 }
 
-// Side is who writes: a manager with its operation and subresource.
+// Side is a writer: a manager with its operation and subresource.
 type Side struct {
 	Manager     string                            `json:"manager"`
 	Operation   metav1.ManagedFieldsOperationType `json:"operation,omitempty"`
 	Subresource string                            `json:"subresource,omitempty"`
 }
 
-// Nobody is the side of a manager that removed a field and owns nothing, so that no entry names it.
+// Nobody is the side of a manager that removed a field and owns nothing, so that it has no entry.
 var Nobody Side
 
-// String returns the manager, and what tells it from another side of its name.
+// String returns the manager, and the parts of the side that distinguish it from other sides with the same manager.
 func (s Side) String() string {
 	if s == Nobody {
 		return "a manager without an entry"

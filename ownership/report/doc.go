@@ -1,5 +1,5 @@
-// Package report adds up who owns what in many objects: managers, kinds, what managed fields weigh, and what
-// could be done about it.
+// Package report summarizes the ownership of fields in many objects: the managers, the kinds, the size of managed
+// fields, and suggested actions.
 //
 //	r := report.New(report.Options{Now: time.Now()})
 //	for object := range objects { // pages of lists
@@ -7,45 +7,46 @@
 //	}
 //	summary := r.Summary()
 //
-// Objects are added one after the other and are not kept. So a report takes memory for managers, kinds and examples,
-// however many objects there are. It does no I/O and has no clock.
+// Objects are added one by one and are not kept. The memory of a report depends on the number of managers, kinds and
+// examples, not of objects. A report does no I/O and has no clock.
 //
-// # What the figures mean
+// # Definitions
 //
-// Size is the length of an object as compact JSON, with its managed fields. This is what watches and lists
-// carry. etcd keeps built-in kinds as protobuf, where the rest of an object is smaller, and managed fields
-// are the same JSON: their share is larger there. The share in the cache of an informer that strips nothing
-// is at least this one.
+// Size is the length of an object as compact JSON, including its managed fields, which is how watches and lists
+// transfer it. etcd stores built-in kinds as protobuf, which makes the rest of an object smaller while managed fields
+// stay JSON, so that their share is larger there. In the cache of an informer that strips no fields, their share is
+// at least as large.
 //
-// ManagedFields are the bytes of metadata.managedFields in it, with its name; for a manager, the bytes of its entries.
+// ManagedFields is the part of Size for metadata.managedFields, including its name; for a manager, it is the size of
+// its entries.
 //
-// Fields of an entry are the paths that it has, also the paths of items and maps that have others below them.
+// Fields of an entry are all its paths, including paths of items and maps that have other paths below them.
 //
-// LastWrite of a manager is the latest time of its entries. A server sets it when the manager changes an
-// object or what it owns, and not when an apply changes nothing. So a silent manager, one whose last write
-// is longer ago than Options.Silent, may still apply every minute: a suggestion to drop it is a question.
-// Components of Kubernetes, such as kube-controller-manager and kubelet, are neither to be dropped nor upgraded. A time
-// at or before 1970-01-01T00:00:00Z comes from a stopped clock and is ignored; a manager whose last write is
-// in the future is not silent.
+// LastWrite of a manager is the latest time of its entries. A server sets the time when the manager changes an object
+// or its ownership, but not when an apply changes nothing. A silent manager is one whose last write is longer ago
+// than Options.Silent; it may still apply every minute, so that a suggestion to drop it is only a question.
+// Components of Kubernetes, such as kube-controller-manager and kubelet, are never suggested to be dropped or
+// upgraded. Times at or before 1970-01-01T00:00:00Z come from a stopped clock and are ignored. A manager whose last
+// write is in the future is not silent.
 //
-// Unowned fields are leaves of an object, as its type has them, that no entry has. Fields that a server
-// sets (spec rule 2.7) do not count. Entries of all versions are compared by path, without conversion.
-// Without a type, an object adds nothing here.
+// Unowned fields are the leaves of an object, by its type, that are in no entry. Fields that a server sets
+// (spec rule 2.7) are not counted. Entries of all versions are compared by path, without conversion. For objects
+// without a type, unowned fields are not counted.
 //
-// Shared fields are the leaves that entries of at least two managers have. A manager's own entries, of
-// several operations or versions, do not share.
+// Shared fields are the leaves that are in entries of at least two managers. Several entries of the same manager do
+// not share fields with each other.
 //
-// Client-side are the objects with the annotation of kubectl apply, or with an entry of its manager. What
-// their migration would do is the preview of upgrade.ToServerSide for Options.Applier.
+// Client-side objects are the objects with the annotation of kubectl apply, or with an entry of its manager. The
+// effect of their migration is the preview of upgrade.ToServerSide for Options.Applier.
 //
-// Gone versions are the versions of entries that Options.IsServed denies. A server drops or keeps such entries as
-// they are, because it can't convert the object to them.
+// Gone versions are versions of entries for which Options.IsServed returns false. A server can't convert the object
+// to them, so it either drops these entries or keeps them unchanged.
 //
-// Ancient are the entries of the manager ancient-changes, into which servers merge the oldest updates when an object
-// has more than ten. The managers of these fields are lost.
+// Ancient entries are the entries of the manager ancient-changes: if an object has more than ten Update entries,
+// servers merge the oldest ones into it. The original managers of its fields are not known any more.
 //
 // # Bounds
 //
-// For each finding there are the names of the 25 worst objects. Everything that a report returns is sorted, and does
-// not depend on the order of the objects.
+// Each finding has the names of its 25 worst objects as examples. Everything in a report is sorted and does not
+// depend on the order in which objects were added.
 package report

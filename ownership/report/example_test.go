@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// A report adds up objects, here one without tracked fields.
+// A report summarizes objects, here a single one, in which nobody owns one field.
 func Example() {
 	r := report.New(report.Options{Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)})
 	r.Add(context.Background(), report.Object{Types: openapi.Builtin(), Tree: map[string]any{

@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// look is the reading of one object.
+// look is the analysis of one object.
 type look struct {
 	report  *Report
 	object  Object
@@ -27,13 +27,13 @@ type look struct {
 	fields     int
 	unreadable bool
 	isClient   bool
-	gone       int                       // entries
-	ancient    int                       // fields
-	twofold    int                       // fields
+	gone       int                       // number of entries
+	ancient    int                       // number of fields
+	twofold    int                       // number of fields
 	owners     map[string]*fieldpath.Set // the fields of all entries of a manager
 }
 
-// readEntries adds up the entries of the object.
+// readEntries analyzes the entries of the object.
 func (l *look) readEntries() {
 	if value, ok := managedfields.Of(l.u.Object); ok {
 		l.example.ManagedFields = len(`"managedFields":,`) + jsonSize(value)
@@ -43,7 +43,7 @@ func (l *look) readEntries() {
 		l.unreadable = true
 		return
 	}
-	trees := list.EncodeTree() // the object's managers; it sorts list
+	trees := list.EncodeTree() // EncodeTree sorts list, too
 	for i := range list {
 		e := &list[i]
 		l.example.Entries++
@@ -66,7 +66,7 @@ func (l *look) readEntries() {
 	}
 }
 
-// addEntry adds an entry to its manager, and returns the manager.
+// addEntry adds an entry to the tally of its manager, and returns the tally.
 func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally {
 	r := l.report
 	m := r.managers[e.Manager]
@@ -107,7 +107,7 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 	return m
 }
 
-// hasTime reports whether an entry tells when it was written. A server whose clock is stopped at zero does not.
+// hasTime reports whether an entry has a usable time. Servers with a stopped clock write a time of 0.
 func hasTime(e *managedfields.Entry) bool { return e.Time != nil && e.Time.Unix() > 0 }
 
 // addVersion counts an entry whose version is not served.
@@ -124,7 +124,7 @@ func (l *look) addVersion(e *managedfields.Entry, fields int) {
 	r.gone[key] = totals
 }
 
-// compareOwners finds the fields that nobody owns, and those that several managers own.
+// compareOwners counts unowned and shared fields.
 func (l *look) compareOwners() {
 	var owned, shared *fieldpath.Set
 	for _, set := range l.owners {
@@ -143,10 +143,10 @@ func (l *look) compareOwners() {
 	l.example.Unowned = leafCount(defaulted.Without(t, l.u.Object, unowned, l.object.Defaulter))
 }
 
-// leafCount returns the number of paths of a set without others below them.
+// leafCount returns the number of leaves of a set.
 func leafCount(set *fieldpath.Set) int { return set.Leaves().Len() }
 
-// migrate previews the migration of an object under client-side apply.
+// migrate previews the migration of a client-side object.
 func (l *look) migrate(ctx context.Context) {
 	_, annotated := l.u.GetAnnotations()[fieldmanager.LastAppliedAnnotation]
 	if l.isClient = l.isClient || annotated; !l.isClient {
@@ -156,7 +156,7 @@ func (l *look) migrate(ctx context.Context) {
 		Types: l.object.Types, Converter: l.object.Converter, Manager: l.report.options.Applier,
 	})
 	if err == nil && len(result.Preview.Moves) == 0 {
-		l.isClient = false // it was upgraded: what is left stays with its manager
+		l.isClient = false // already upgraded: the remaining fields stay with their manager
 		return
 	}
 	c := &l.report.total.ClientSide
@@ -187,7 +187,7 @@ func (l *look) migrate(ctx context.Context) {
 	c.Others += count(p.Others)
 }
 
-// sum adds the object to its kind and to the whole, and keeps it if it is an example.
+// sum adds the object to the totals of its kind and of all objects, and keeps it if it is one of the examples.
 func (l *look) sum() {
 	r, e := l.report, &l.example
 	t, k := &r.total, l.kind

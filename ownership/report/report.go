@@ -18,45 +18,45 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Options configure a report. The zero Options, but for Now, are the command's.
+// Options configure a report. The zero Options, except for Now, are the defaults of the command tenure report.
 type Options struct {
 	// Now is the time of the report.
 	Now time.Time
-	// Silent is how long a manager has not written to be silent; 90 days for 0.
+	// Silent is the period without writes after which a manager is silent; 90 days if it is 0.
 	Silent time.Duration
-	// IsServed reports whether a kind is served at a version; nil if that is not known.
+	// IsServed reports whether a version of a kind is served; nil if that is not known.
 	IsServed func(schema.GroupVersionKind) bool
-	// Applier is the manager that client-side objects would move to; kubectl, if it is empty.
+	// Applier is the manager that would apply client-side objects; kubectl if it is empty.
 	Applier string
 }
 
 const (
-	maxExamples = 25 // of a finding
-	maxKinds    = 20 // of a manager
+	maxExamples = 25 // per finding
+	maxKinds    = 20 // per manager
 	maxReasons  = 10
 )
 
-// Object is an object that is added to a report.
+// Object is an object to add to a report.
 type Object struct {
-	// Tree is not changed, and not kept.
+	// Tree is the object. It is not changed and not kept.
 	Tree map[string]any
-	// Types has the type of the object's kind; nil if it is not known. Converter converts between its
-	// versions; nil if it can't be.
+	// Types has the type of the object's kind; nil if it is not known. Converter converts between the kind's
+	// versions; nil if there is none.
 	Types     fieldmanager.Types
 	Converter fieldmanager.Converter
-	// Defaulter sets the defaults that a server sets in code; nil for none. Fields that nobody owns and that have their
-	// default are not counted: nobody set them.
+	// Defaulter sets the defaults that a server sets in code; nil if there are none. Unowned fields that have their
+	// default are not counted, because nobody set them.
 	Defaulter func(runtime.Object) `json:"-"`
 }
 
-// Report adds up objects. It may be used by one goroutine at a time.
+// Report summarizes objects. It is not safe for concurrent use.
 type Report struct {
 	options Options
 
 	total    Summary
 	managers map[string]*managerTally
 	kinds    map[string]*kindTally
-	gone     map[GoneVersion]Totals // by its names, without counts
+	gone     map[GoneVersion]Totals // the keys have no counts
 	ancient  map[string]bool        // kinds
 	examples map[Finding][]scored
 }
@@ -71,7 +71,7 @@ type kindTally struct {
 	managers map[string]bool
 }
 
-// New returns a report of no objects.
+// New returns an empty report.
 func New(o Options) *Report {
 	o.Silent = cmp.Or(o.Silent, 90*24*time.Hour)
 	o.Applier = cmp.Or(o.Applier, "kubectl")
@@ -83,16 +83,17 @@ func New(o Options) *Report {
 	return r
 }
 
-// jsonSize returns the length of a value as compact JSON, as servers write it; 0 if it has none.
+// jsonSize returns the length of a value as compact JSON, as servers write it; 0 if the value can't be encoded.
 func jsonSize(v any) int {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(v) // writes nothing then
+	_ = encoder.Encode(v) // writes nothing on errors
 	return len(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
-// Add adds an object. What can't be read of it is left out, and counted. ctx goes to its converter.
+// Add adds an object. Entries that can't be read are left out, and the object is counted as unreadable. ctx is passed
+// to its converter.
 func (r *Report) Add(ctx context.Context, o Object) {
 	u := &unstructured.Unstructured{Object: o.Tree}
 	gvk := u.GroupVersionKind()
@@ -111,7 +112,7 @@ func (r *Report) Add(ctx context.Context, o Object) {
 	l.sum()
 }
 
-// Summary returns what was added so far.
+// Summary returns the summary of the objects added so far.
 func (r *Report) Summary() *Summary {
 	s := r.total
 	s.ClientSide.Why = slices.Sorted(slices.Values(s.ClientSide.Why))
@@ -147,13 +148,13 @@ func (r *Report) Summary() *Summary {
 	return &s
 }
 
-// scored is an example with how much it is one.
+// scored is an example with its score: how bad it is.
 type scored struct {
 	score int
 	*Example
 }
 
-// compare puts the worst first.
+// compare orders the highest score first.
 func (s scored) compare(o scored) int {
 	return cmp.Or(o.score-s.score, s.Example.compare(o.Example))
 }
@@ -163,7 +164,8 @@ func (e *Example) compare(o *Example) int {
 		cmp.Compare(e.version, o.version))
 }
 
-// keep keeps an object as an example of a finding, if it is among the worst. A score of 0 is no finding.
+// keep keeps an object as an example of a finding if it is one of the worst. A score of 0 means that the object does
+// not have the finding.
 func (r *Report) keep(f Finding, score int, e *Example) {
 	list, s := r.examples[f], scored{score, e}
 	if score <= 0 || len(list) == maxExamples && s.compare(list[maxExamples-1]) >= 0 {
@@ -174,7 +176,8 @@ func (r *Report) keep(f Finding, score int, e *Example) {
 	r.examples[f] = list[:min(len(list), maxExamples)]
 }
 
-// worst returns the examples of all findings, each object once, the largest managed fields first.
+// worst returns the examples of all findings, each object once, sorted by the size of managed fields, the largest
+// first.
 func (r *Report) worst() []Example {
 	indexes := map[*Example]int{}
 	out := []Example{}

@@ -22,10 +22,10 @@ import (
 
 var update = flag.Bool("update", false, "write what reports are into testdata")
 
-// now is when the reports are made.
+// now is the time of the reports.
 var now = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// shop are the objects of testdata/shop.yaml: one for each finding.
+// shop returns the objects of testdata/shop.yaml: one for each finding.
 func shop(t *testing.T) (out []report.Object) {
 	data, err := os.ReadFile("testdata/shop.yaml")
 	require.NoError(t, err)
@@ -58,7 +58,8 @@ func summarize(o report.Options, objects ...report.Object) *report.Summary {
 	return r.Summary()
 }
 
-// TestReport holds all figures of a handful of objects: read the difference before you commit it.
+// TestReport compares the complete summary of a few objects with a golden file. Read the difference before you commit
+// it.
 func TestReport(t *testing.T) {
 	got, err := json.MarshalIndent(summarize(options(), shop(t)...), "", "  ")
 	require.NoError(t, err)
@@ -70,7 +71,7 @@ func TestReport(t *testing.T) {
 	require.Equal(t, string(want), string(got)+"\n")
 }
 
-// A report does not depend on the order of its objects, changes none of them, and is another one after each.
+// A report does not depend on the order of its objects, does not change them, and changes with each added object.
 func TestReportOrder(t *testing.T) {
 	objects := shop(t)
 	want := summarize(options(), objects...)
@@ -94,7 +95,7 @@ func TestReportOrder(t *testing.T) {
 	require.Equal(t, 2, r.Summary().Objects)
 }
 
-// TestSuggestedDrops shows for which managers a report asks whether they are gone.
+// TestSuggestedDrops shows which managers a report suggests to drop.
 func TestSuggestedDrops(t *testing.T) {
 	for _, row := range []struct {
 		manager, time, why string
@@ -132,7 +133,8 @@ func TestSuggestedDrops(t *testing.T) {
 	}
 }
 
-// TestSuggestedUpgrades shows who is asked to let its applies have what it updated: no component of Kubernetes.
+// TestSuggestedUpgrades shows for which managers a report suggests to move fields from Update to Apply entries: not
+// for components of Kubernetes.
 func TestSuggestedUpgrades(t *testing.T) {
 	for manager, isAsked := range map[string]bool{"operator": true, "kubelet": false} {
 		tree := map[string]any{}
@@ -151,7 +153,7 @@ data: {a: "1", b: "1"}
 	}
 }
 
-// TestUnownedNulls: a null that nobody owns is no field that anybody set, and other values are.
+// TestUnownedNulls: unowned nulls are not counted, because nobody has set a value; other unowned values are.
 func TestUnownedNulls(t *testing.T) {
 	tree := map[string]any{}
 	require.NoError(t, yaml.Unmarshal([]byte(`
@@ -166,7 +168,7 @@ spec:
 	require.Equal(t, report.Count{Objects: 1, Fields: 1}, s.Unowned)
 }
 
-// Objects that a server would not return are counted, and are no panic.
+// Malformed objects, which a server would not return, are counted and do not cause a panic.
 func TestReportMalformed(t *testing.T) {
 	for _, row := range []struct {
 		name       string

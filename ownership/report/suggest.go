@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// suggestions returns what can be done about what was found.
+// suggestions returns the suggested actions for the findings.
 func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 	out := []advice.Suggestion{}
 	var client []string
@@ -26,7 +26,7 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 		out = append(out, advice.ClientSide(client, r.options.Applier, s.ClientSide.Objects))
 	}
 	twofold := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {
-		return m.Twofold == 0 || components.Has(m.Name) // which go on as they are
+		return m.Twofold == 0 || components.Has(m.Name) // components keep updating
 	})
 	for _, m := range twofold[:min(len(twofold), maxReasons)] {
 		out = append(out, advice.Twofold(m.Kinds, m.Name, m.Twofold))
@@ -40,8 +40,8 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 		out = append(out, advice.Forgotten(slices.Sorted(maps.Keys(r.ancient)), s.Ancient.Objects))
 	}
 	silent := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {
-		// Components write only when there is something to change, and are never gone. The last two have suggestions of
-		// their own.
+		// Components write only when something changes, so that they are never suggested as gone. The other two
+		// managers have suggestions of their own.
 		return !m.Silent || components.Has(m.Name) || m.Name == managedfields.Ancient || m.Name == upgrade.ClientSideManager
 	})
 	for _, m := range silent[:min(len(silent), maxReasons)] {

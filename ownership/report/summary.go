@@ -6,11 +6,12 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
-// Summary is a report. Its lists are sorted by what weighs most, then by name.
+// Summary is the result of a report. Its lists are sorted by size, the largest first, then by name.
 type Summary struct {
 	Now time.Time `json:"now"`
 	Totals
-	// Unreadable counts objects with entries that can't be decoded; their other entries count.
+	// Unreadable is the number of objects with entries that can't be decoded; the other entries of these objects are
+	// counted.
 	Unreadable int `json:"unreadable,omitempty"`
 
 	Managers []Manager `json:"managers"`
@@ -21,14 +22,15 @@ type Summary struct {
 	Unowned    Count         `json:"unowned"`
 	Shared     Count         `json:"shared"`
 	Ancient    Ancient       `json:"ancient"`
-	// Twofold are fields that a manager owns by an Update of the object, and not by its Apply: no apply removes them.
+	// Twofold are fields that a manager with an Apply entry owns only by an Update entry for the main resource, so
+	// that no apply removes them.
 	Twofold Count `json:"twofold"`
 
 	Examples    []Example           `json:"examples"`
 	Suggestions []advice.Suggestion `json:"suggestions"`
 }
 
-// Totals are the figures of some objects. Size and ManagedFields are bytes of JSON.
+// Totals are sums over some objects. Size and ManagedFields are in bytes of JSON.
 type Totals struct {
 	Objects       int `json:"objects"`
 	Size          int `json:"size"`
@@ -45,7 +47,7 @@ func (t *Totals) add(o Totals) {
 	t.Fields += o.Fields
 }
 
-// Share returns the part of the objects' size that managed fields are, from 0 to 1.
+// Share returns the share of managed fields in the size of the objects, from 0 to 1.
 func (t Totals) Share() float64 {
 	if t.Size == 0 {
 		return 0
@@ -53,27 +55,27 @@ func (t Totals) Share() float64 {
 	return float64(t.ManagedFields) / float64(t.Size)
 }
 
-// Manager is a field manager in all objects.
+// Manager is a field manager, with totals over all objects.
 type Manager struct {
 	Name string `json:"name"`
-	// Operations are what its entries have, such as Apply and Update/status, sorted.
+	// Operations are the operations and subresources of its entries, such as Apply and Update/status, sorted.
 	Operations    []string `json:"operations"`
 	Objects       int      `json:"objects"`
 	Entries       int      `json:"entries"`
 	Fields        int      `json:"fields"`
 	ManagedFields int      `json:"managedFields"`
-	// Kinds are the kinds of its objects, sorted, at most 20 of them.
+	// Kinds are the kinds of the objects in which it has entries, sorted, at most 20.
 	Kinds []string `json:"kinds"`
 	// LastWrite is nil if no entry has a time after 1970-01-01T00:00:00Z.
 	LastWrite *time.Time `json:"lastWrite,omitempty"`
 	Silent    bool       `json:"silent,omitempty"`
-	// Twofold are its fields that are [Summary.Twofold].
+	// Twofold is the number of its fields that are counted in [Summary.Twofold].
 	Twofold int `json:"twofold,omitempty"`
 }
 
-// Kind is a kind with all its objects.
+// Kind has totals over all objects of a kind.
 type Kind struct {
-	// Name is the kind as commands take it, such as deployment.apps.
+	// Name is the kind as in arguments of kubectl, such as deployment.apps.
 	Name string `json:"name"`
 	Totals
 	Managers   int `json:"managers"`
@@ -82,28 +84,29 @@ type Kind struct {
 	Shared     int `json:"shared,omitempty"`
 }
 
-// Count counts fields, and the objects that have any.
+// Count is a number of fields, and the number of objects that have such fields.
 type Count struct {
 	Objects int `json:"objects"`
 	Fields  int `json:"fields"`
 }
 
-// ClientSide is what the migration of objects under client-side apply would do.
+// ClientSide is the effect of migrating client-side objects.
 type ClientSide struct {
 	Objects int `json:"objects"`
-	// Moves are fields that would move to the applier, Removed those that its next apply then removes, besides the
-	// annotation of client-side apply, Left those that stay with their manager, and Others those that other managers
-	// own: conflicts, if an apply changes them.
+	// Moves is the number of fields that would move to the applier. Removed is the number of fields that its next
+	// apply would then remove, besides the annotation of client-side apply. Left is the number of fields that would
+	// stay with their manager. Others is the number of fields that other managers own, and that would conflict if an
+	// apply changed them.
 	Moves   int `json:"moves"`
 	Removed int `json:"removed"`
 	Left    int `json:"left"`
 	Others  int `json:"others"`
-	// Failed counts objects that can't be migrated as they are; Why has the errors, each once, at most ten.
+	// Failed is the number of objects that can't be migrated as they are. Why has the distinct errors, at most ten.
 	Failed int      `json:"failed,omitempty"`
 	Why    []string `json:"why,omitempty"`
 }
 
-// GoneVersion is a version of entries that is not served any more.
+// GoneVersion is a version of entries that is no longer served.
 type GoneVersion struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
@@ -113,15 +116,15 @@ type GoneVersion struct {
 	Fields     int    `json:"fields"`
 }
 
-// Ancient is what the entries of ancient-changes hide.
+// Ancient describes the entries of ancient-changes.
 type Ancient struct {
 	Count
 	ManagedFields int `json:"managedFields"`
-	// Oldest is the oldest time of such an entry.
+	// Oldest is the oldest time of these entries.
 	Oldest *time.Time `json:"oldest,omitempty"`
 }
 
-// Finding is what an object is an example of.
+// Finding is the name of a finding that objects are examples of.
 type Finding string
 
 // The findings.
@@ -136,12 +139,12 @@ const (
 	FoundNoManaged Finding = "no managed fields"
 )
 
-// findings are all of them, in the order of a report.
+// findings lists all findings in the order of a report.
 var findings = []Finding{
 	Largest, FoundClient, FoundGone, FoundUnowned, FoundShared, FoundAncient, FoundTwofold, FoundNoManaged,
 }
 
-// Example is one of the worst objects of a finding.
+// Example is one of the worst objects for some findings.
 type Example struct {
 	Kind          string    `json:"kind"`
 	Namespace     string    `json:"namespace,omitempty"`

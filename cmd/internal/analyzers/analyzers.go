@@ -1,5 +1,5 @@
-// Package analyzers finds writes of controllers that own more than they mean, in code that uses controller-runtime's
-// client. Each analyzer is about one kind of write.
+// Package analyzers finds writes in controllers that own more fields than intended, in code that uses the client of
+// controller-runtime. Each analyzer finds one kind of write.
 package analyzers
 
 import (
@@ -19,12 +19,12 @@ const (
 	clientPath  = runtimePath + "client"
 )
 
-// All are the analyzers.
+// All returns all analyzers.
 func All() []*analysis.Analyzer {
 	return []*analysis.Analyzer{MetadataUpdate, PrimaryUpdate, ReadApply}
 }
 
-// MetadataUpdate finds updates where only metadata was changed.
+// MetadataUpdate finds updates of objects in which only metadata was changed.
 var MetadataUpdate = &analysis.Analyzer{
 	Name: "metadataupdate",
 	Doc: "find updates where only metadata was changed\n\nAn update sends the whole object. The controller then " +
@@ -45,7 +45,7 @@ var MetadataUpdate = &analysis.Analyzer{
 	},
 }
 
-// PrimaryUpdate finds updates of the objects that a reconciler is for.
+// PrimaryUpdate finds updates of the objects that a reconciler reconciles.
 var PrimaryUpdate = &analysis.Analyzer{
 	Name: "primaryupdate",
 	Doc: "find updates of the objects that a reconciler is for\n\nTheir spec is the user's. An update sends the whole " +
@@ -65,7 +65,7 @@ var PrimaryUpdate = &analysis.Analyzer{
 	},
 }
 
-// ReadApply finds applies of whole objects that were read.
+// ReadApply finds applies of complete objects that were read before.
 var ReadApply = &analysis.Analyzer{
 	Name: "readapply",
 	Doc: "find applies of whole objects that were read\n\nSuch an object has defaults of the server and fields of " +
@@ -81,7 +81,7 @@ var ReadApply = &analysis.Analyzer{
 	},
 }
 
-// eachCall calls f with each call in a function that is no test, and the function.
+// eachCall calls f for each call in a function, except in tests. It also passes the function.
 func eachCall(pass *analysis.Pass, f func(*ast.CallExpr, *ast.FuncDecl)) {
 	for _, file := range pass.Files {
 		if strings.HasSuffix(pass.Fset.Position(file.Pos()).Filename, "_test.go") {
@@ -102,8 +102,8 @@ func eachCall(pass *analysis.Pass, f func(*ast.CallExpr, *ast.FuncDecl)) {
 	}
 }
 
-// eachUpdate calls f with each update of a variable by a client, not of its status, unless the object is unstructured:
-// such an object is written as it was read.
+// eachUpdate calls f for each update of a variable by a client. It skips updates of the status, and of unstructured
+// objects, which are written as they were read.
 func eachUpdate(pass *analysis.Pass, f func(*ast.CallExpr, *ast.FuncDecl, types.Object)) {
 	eachCall(pass, func(call *ast.CallExpr, fn *ast.FuncDecl) {
 		if !isMethod(pass, call, "Update") || len(call.Args) < 2 {
@@ -116,7 +116,7 @@ func eachUpdate(pass *analysis.Pass, f func(*ast.CallExpr, *ast.FuncDecl, types.
 	})
 }
 
-// isMethod reports whether a call is one of a method of client.Client, and not of a subresource.
+// isMethod reports whether a call is a call of a method of client.Client, not of a subresource's client.
 func isMethod(pass *analysis.Pass, call *ast.CallExpr, name string) bool {
 	fn := typeutil.Callee(pass.TypesInfo, call)
 	if fn == nil || fn.Name() != name || fn.Pkg() == nil || fn.Pkg().Path() != clientPath {
@@ -130,7 +130,7 @@ func isMethod(pass *analysis.Pass, call *ast.CallExpr, name string) bool {
 	return !strings.Contains(receiver, "SubResource") && !strings.Contains(receiver, "StatusWriter")
 }
 
-// objectOf returns the variable that an expression is, or whose address it takes.
+// objectOf returns the variable that an expression names or takes the address of.
 func objectOf(pass *analysis.Pass, e ast.Expr) types.Object {
 	e = ast.Unparen(e)
 	if address, ok := e.(*ast.UnaryExpr); ok && address.Op == token.AND {
@@ -144,7 +144,7 @@ func objectOf(pass *analysis.Pass, e ast.Expr) types.Object {
 	return nil
 }
 
-// appliedBy returns the variable that a call of a client applies.
+// appliedBy returns the variable that a call of a client's method applies.
 func appliedBy(pass *analysis.Pass, call *ast.CallExpr) types.Object {
 	switch {
 	case isMethod(pass, call, "Patch") && len(call.Args) >= 3 && isOfClient(pass, call.Args[2], "Apply"):
@@ -158,7 +158,7 @@ func appliedBy(pass *analysis.Pass, call *ast.CallExpr) types.Object {
 	return nil
 }
 
-// isOfClient reports whether an expression is a variable or function of package client.
+// isOfClient reports whether an expression names a variable or function of package client.
 func isOfClient(pass *analysis.Pass, e ast.Expr, name string) bool {
 	selector, ok := ast.Unparen(e).(*ast.SelectorExpr)
 	if !ok {
@@ -168,15 +168,16 @@ func isOfClient(pass *analysis.Pass, e ast.Expr, name string) bool {
 	return v != nil && v.Pkg() != nil && v.Pkg().Path() == clientPath && v.Name() == name
 }
 
-// isRead reports whether a client's Get reads a variable, before a call and without another value between.
+// isRead reports whether a variable still has the value from a client's Get when a call runs.
 func isRead(pass *analysis.Pass, fn *ast.FuncDecl, obj types.Object, call *ast.CallExpr) bool {
 	return flowTo(pass, innermost(fn.Body, call.Pos()), obj, call).isRead
 }
 
-// primaries returns a function that reports whether a reconciler with a function is for the type of an object: the
-// function is a method of the type that calls For, or one of the two is no method.
+// primaries returns a function that reports whether an object has the type that the function's reconciler reconciles.
+// A function belongs to the reconciler that calls For if both are methods of the same type, or if one of them is not
+// a method.
 func primaries(pass *analysis.Pass) func(*ast.FuncDecl, types.Object) bool {
-	reconcilers := map[string][]string{} // by the type of the object
+	reconcilers := map[string][]string{} // by the object's type
 	eachCall(pass, func(call *ast.CallExpr, in *ast.FuncDecl) {
 		fn := typeutil.StaticCallee(pass.TypesInfo, call)
 		if fn == nil || fn.Name() != "For" || fn.Pkg() == nil || !strings.HasPrefix(fn.Pkg().Path(), runtimePath) ||
@@ -194,7 +195,7 @@ func primaries(pass *analysis.Pass) func(*ast.FuncDecl, types.Object) bool {
 	}
 }
 
-// receiver returns the type that a function is a method of, or "".
+// receiver returns the type whose method a function is, or "".
 func receiver(pass *analysis.Pass, fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return ""

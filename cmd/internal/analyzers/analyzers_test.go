@@ -15,7 +15,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// together runs all analyzers: what one finds, no other does.
+// together runs all analyzers. No two of them may report the same write.
 var together = &analysis.Analyzer{Name: "all", Doc: "all analyzers", Run: func(pass *analysis.Pass) (any, error) {
 	for _, a := range All() {
 		if _, err := a.Run(pass); err != nil {
@@ -35,7 +35,7 @@ func TestNoFixes(t *testing.T) {
 	}
 }
 
-// TestFixes also checks the fixed files: they compile, and nothing is found in them.
+// TestFixes also checks that the fixed files compile and have no more findings.
 func TestFixes(t *testing.T) {
 	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), together, "fixes")
 
@@ -53,7 +53,7 @@ func TestFixes(t *testing.T) {
 	analysistest.Run(t, fixed, together, "fixes")
 }
 
-// TestExample looks at the operator of the examples, which updates an object where it changes metadata.
+// TestExample checks the operator in the examples, in which one update changes only metadata.
 func TestExample(t *testing.T) {
 	pkgs, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |

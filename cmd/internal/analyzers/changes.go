@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// kind is what a function changes of an object. The greatest one counts.
+// kind is the part of an object that a function changes. If there are several, the greatest one is used.
 type kind int
 
 const (
@@ -21,10 +21,11 @@ const (
 	unknown
 )
 
-// metadataFields are the fields of an object's metadata, which Go types embed, that callers change; setters set them.
+// metadataFields are the metadata fields, embedded in Go types, that callers change directly; setters change them
+// too.
 var metadataFields = []string{"ObjectMeta", "Labels", "Annotations", "Finalizers", "OwnerReferences"}
 
-// onlyRead are the packages and methods whose calls with an object change nothing of it.
+// onlyRead has the packages and methods that do not change objects passed to them.
 var (
 	onlyRead = []string{"fmt", "errors", "log", "log/slog", "reflect", "k8s.io/klog",
 		"github.com/go-logr", "go.uber.org/zap", "k8s.io/client-go/tools/"}
@@ -38,8 +39,8 @@ var (
 		"SetMetaDataLabel", "SetMetaDataAnnotation", "Accessor"}
 )
 
-// changesOf returns what a function changes of a variable before a call, as far as can be told, and where the first
-// change is. The position is invalid if other functions may change the variable, too.
+// changesOf returns the kind of a function's changes to a variable before a call, as far as the code shows it, and
+// the position of the first change. The position is invalid if other functions may change the variable, too.
 func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call *ast.CallExpr) (kind, token.Pos) {
 	found, first := nothing, token.NoPos
 	own := innermost(body, call.Pos())
@@ -56,18 +57,18 @@ func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call 
 		k, pos := changesIn(pass, body, obj)
 		elsewhere, isElsewhere = max(elsewhere, k), isElsewhere || pos != token.NoPos
 	}
-	isGiven := flow.isWhole && own != body && !contains(own, obj.Pos()) // the function around the literal may change it
+	isGiven := flow.isWhole && own != body && !contains(own, obj.Pos()) // the outer function may change it
 	if isGiven {
 		addIn(body)
 	}
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.FuncLit: // it may be called anywhere after it
+		case *ast.FuncLit: // callable anywhere after it
 			isAround := contains(n, call.Pos())
 			if n.Body != own && (isAround && isGiven || !isAround && n.Pos() < call.Pos()) {
 				addIn(n.Body)
 			}
-		case *ast.AssignStmt: // another name for the object
+		case *ast.AssignStmt: // a new alias of the object
 			if n.Pos() < call.Pos() && slices.ContainsFunc(n.Rhs, func(e ast.Expr) bool { return isAlias(pass, e, obj) }) {
 				elsewhere = unknown
 			}
@@ -80,8 +81,9 @@ func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call 
 	return max(found, elsewhere), first
 }
 
-// changesIn returns what a node changes of a variable, without the function literals in it, and where that begins: a
-// change of metadata may be through a map that was taken before.
+// changesIn returns the kind of changes to a variable in a node, without nested function literals, and the first
+// position. That may be where a map of the metadata was stored in another variable, through which it is changed
+// later.
 func changesIn(pass *analysis.Pass, node ast.Node, obj types.Object) (found kind, first token.Pos) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		k, isShared := nothing, false
@@ -113,7 +115,7 @@ func changesIn(pass *analysis.Pass, node ast.Node, obj types.Object) (found kind
 	return found, first
 }
 
-// sharesMetadata reports whether the value of an expression may share memory with the metadata of a variable.
+// sharesMetadata reports whether an expression's value may share memory with the metadata of a variable.
 func sharesMetadata(pass *analysis.Pass, e ast.Expr, obj types.Object) (isMentioned bool) {
 	isShared := func(t types.Type) bool {
 		return isReference(t) && !types.Identical(t, types.Universe.Lookup("error").Type())
@@ -132,7 +134,7 @@ func sharesMetadata(pass *analysis.Pass, e ast.Expr, obj types.Object) (isMentio
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
-		case *ast.SelectorExpr: // a field like the name shares nothing
+		case *ast.SelectorExpr: // strings, such as the name, share no memory
 			return !isBasic(pass.TypesInfo.TypeOf(n))
 		case *ast.Ident:
 			isMentioned = isMentioned || pass.TypesInfo.Uses[n] == obj
@@ -142,7 +144,7 @@ func sharesMetadata(pass *analysis.Pass, e ast.Expr, obj types.Object) (isMentio
 	return isMentioned
 }
 
-// isAlias reports whether an expression shares the memory of a variable, beyond its metadata.
+// isAlias reports whether an expression's value shares memory with a variable, other than its metadata.
 func isAlias(pass *analysis.Pass, e ast.Expr, obj types.Object) bool {
 	if address, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && address.Op == token.AND {
 		root, path := rootOf(pass, address.X)
@@ -151,11 +153,11 @@ func isAlias(pass *analysis.Pass, e ast.Expr, obj types.Object) bool {
 	return objectOf(pass, e) == obj
 }
 
-// changeBy returns what an assignment to an expression changes of a variable.
+// changeBy returns the kind of change that an assignment to an expression makes to a variable.
 func changeBy(pass *analysis.Pass, left ast.Expr, obj types.Object) kind {
 	root, path := rootOf(pass, left)
 	switch {
-	case root != obj || len(path) == 0 && isIdent(left): // a new object
+	case root != obj || len(path) == 0 && isIdent(left): // another object is assigned
 		return nothing
 	case isMetadata(path):
 		return metadataOnly
@@ -170,7 +172,7 @@ func isIdent(e ast.Expr) bool {
 
 func isMetadata(path []string) bool { return len(path) > 0 && slices.Contains(metadataFields, path[0]) }
 
-// rootOf returns the variable that an expression is a part of, and the fields that lead there.
+// rootOf returns the variable that an expression selects a part of, and the selected fields.
 func rootOf(pass *analysis.Pass, e ast.Expr) (root types.Object, path []string) {
 	for {
 		switch v := ast.Unparen(e).(type) {
@@ -193,7 +195,8 @@ func rootOf(pass *analysis.Pass, e ast.Expr) (root types.Object, path []string) 
 	}
 }
 
-// changeByCall returns what a call changes of a variable: one that gets it, or a part of it, or a method of it.
+// changeByCall returns the kind of change that a call makes to a variable: a call with the variable or a part of it
+// as an argument, or of its method.
 func changeByCall(pass *analysis.Pass, call *ast.CallExpr, obj types.Object) kind {
 	isAbout := false
 	for i, arg := range call.Args {
@@ -201,7 +204,7 @@ func changeByCall(pass *analysis.Pass, call *ast.CallExpr, obj types.Object) kin
 		if root != obj {
 			continue
 		}
-		// delete(obj.Annotations, "a"), clear(obj.Labels) and a value that can't be changed
+		// delete(obj.Annotations, "a"), clear(obj.Labels), or a value that can't be changed
 		if isMetadata(path) {
 			if id, ok := call.Fun.(*ast.Ident); ok && i == 0 && (id.Name == "delete" || id.Name == "clear") {
 				return metadataOnly
@@ -219,13 +222,13 @@ func changeByCall(pass *analysis.Pass, call *ast.CallExpr, obj types.Object) kin
 			if slices.Contains(metadataSetters, name) {
 				return metadataOnly
 			}
-			isAbout = true // a method with a pointer may change it
+			isAbout = true // methods with pointer receivers may change it
 		}
 	}
 	switch {
 	case !isAbout, isOnlyRead(pass, call):
 		return nothing
-	case strings.HasSuffix(name, "Reference") && objectOf(pass, call.Args[0]) == obj: // the owner
+	case strings.HasSuffix(name, "Reference") && objectOf(pass, call.Args[0]) == obj: // the owner is only read
 		return nothing
 	case slices.Contains(metadataSetters, name):
 		return metadataOnly
@@ -243,7 +246,7 @@ func calleeName(call *ast.CallExpr) string {
 	return ""
 }
 
-// isOnlyRead reports whether a call only reads its arguments, by its name or package.
+// isOnlyRead reports whether a call only reads its arguments, according to the function's name or package.
 func isOnlyRead(pass *analysis.Pass, call *ast.CallExpr) bool {
 	name := calleeName(call)
 	if slices.Contains(onlyReadMethods, name) || accessor.MatchString(name) {
@@ -255,7 +258,7 @@ func isOnlyRead(pass *analysis.Pass, call *ast.CallExpr) bool {
 	})
 }
 
-// accessor matches names of functions that read.
+// accessor matches names of functions that only read.
 var accessor = regexp.MustCompile("^(Get|get|Is|is|Has|has|Contains|contains)([A-Z]|$)")
 
 func trimAddress(e ast.Expr) ast.Expr {
@@ -265,7 +268,7 @@ func trimAddress(e ast.Expr) ast.Expr {
 	return e
 }
 
-// isReference reports whether what gets a value of a type can change it.
+// isReference reports whether a function that gets a value of a type can change the original.
 func isReference(t types.Type) bool {
 	if t == nil {
 		return true

@@ -12,11 +12,12 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// copies are the blocks to which fixes add a copy of an object, by the name of the copy.
+// copies are the blocks to which fixes add a copy of an object, by the copy's name.
 type copies map[string][]ast.Node
 
-// patch returns the fix of an update: a copy of the object before the first change, and a patch with the same
-// optimistic lock. It returns none where the fix might not compile, or might send something else.
+// patch returns the fix for an update: a copy of the object before its first change, and a patch with the same
+// optimistic lock instead of the update. It returns none if the fixed code might not compile or might send other
+// changes.
 func (c copies) patch(
 	pass *analysis.Pass, fn *ast.FuncDecl, call *ast.CallExpr, first token.Pos,
 ) []analysis.SuggestedFix {
@@ -45,8 +46,9 @@ func (c copies) patch(
 	}}
 }
 
-// placeOf returns the innermost block with an update and the first change, and the statement of the block that has the
-// change. It returns none if the update repeats without the statement, or if the object is replaced in between.
+// placeOf returns the innermost block that contains an update and the first change, and the block's statement with
+// the change. It returns none if the update may run again without that statement, or if the object is replaced in
+// between.
 func placeOf(
 	pass *analysis.Pass, fn *ast.FuncDecl, call *ast.CallExpr, first token.Pos,
 ) (block ast.Node, before ast.Stmt) {
@@ -93,13 +95,13 @@ func placeOf(
 	return block, before
 }
 
-// isMethodOfClient reports whether a type has a method of package client.
+// isMethodOfClient reports whether a type has a method that is declared in package client.
 func isMethodOfClient(pass *analysis.Pass, t types.Type, name string) bool {
 	m, _, _ := types.LookupFieldOrMethod(t, true, pass.Pkg, name)
 	return m != nil && m.Pkg() != nil && m.Pkg().Path() == clientPath
 }
 
-// arePatchOptions reports whether a patch takes the options of an update.
+// arePatchOptions reports whether Patch accepts the options that an update has.
 func arePatchOptions(pass *analysis.Pass, update *ast.CallExpr) bool {
 	return !slices.ContainsFunc(update.Args[2:], func(e ast.Expr) bool {
 		m, _, _ := types.LookupFieldOrMethod(pass.TypesInfo.TypeOf(e), false, pass.Pkg, "ApplyToPatch")
@@ -107,7 +109,8 @@ func arePatchOptions(pass *analysis.Pass, update *ast.CallExpr) bool {
 	})
 }
 
-// clientName returns the name of package client at two positions, or "".
+// clientName returns the name by which the file imports package client, if it is the same at all positions; otherwise
+// "".
 func clientName(pass *analysis.Pass, positions ...token.Pos) string {
 	for _, file := range pass.Files {
 		if !contains(file, positions[0]) {
@@ -133,8 +136,8 @@ func clientName(pass *analysis.Pass, positions ...token.Pos) string {
 	return ""
 }
 
-// nameFor returns a name for the copy of an object, or "". Nothing else in the function has the name, except for copies
-// in other blocks.
+// nameFor returns a name for the copy of an object, or "" if there is none. The name is not used in the function,
+// except for copies in other blocks.
 func (c copies) nameFor(fn *ast.FuncDecl, block ast.Node, object ast.Expr) string {
 	id, ok := trimAddress(object).(*ast.Ident)
 	if !ok {
@@ -156,7 +159,7 @@ func (c copies) nameFor(fn *ast.FuncDecl, block ast.Node, object ast.Expr) strin
 	return ""
 }
 
-// copyOf returns the expression that copies an object, or "".
+// copyOf returns an expression that copies an object, or "".
 func copyOf(pass *analysis.Pass, object ast.Expr, client string) string {
 	id, ok := trimAddress(object).(*ast.Ident)
 	if !ok {

@@ -11,15 +11,16 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// flow is the code that may run before a call, after an object was last replaced: by an assignment, or by a response to
-// the client.
+// flow is the code that may run before a call and after the last replacement of an object, by an assignment or by a
+// response to the client.
 type flow struct {
 	nodes   []ast.Node // statements and expressions
-	isRead  bool       // on some path, the object was last replaced by a Get
-	isWhole bool       // on some path, nothing replaces the object since the start of the function
+	isRead  bool       // on some path, the last replacement is a Get
+	isWhole bool       // on some path, there is no replacement since the start of the function
 }
 
-// flowTo returns the flow to a call in the body of a function or of a function literal, without nested literals.
+// flowTo returns the flow to a call in the body of a function or function literal. Nested literals are not part of
+// it.
 func flowTo(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call *ast.CallExpr) (f flow) {
 	graph := cfg.New(body, func(c *ast.CallExpr) bool {
 		fn := typeutil.Callee(pass.TypesInfo, c)
@@ -67,7 +68,7 @@ func flowTo(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call *as
 
 func contains(n ast.Node, pos token.Pos) bool { return n.Pos() <= pos && pos < n.End() }
 
-// replaces reports whether a node gives a variable another object, and whether it is one that a client read.
+// replaces reports whether a node replaces the object in a variable, and whether the new object was read by a client.
 func replaces(pass *analysis.Pass, n ast.Node, obj types.Object) (isReplaced, isRead bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -94,13 +95,13 @@ func replaces(pass *analysis.Pass, n ast.Node, obj types.Object) (isReplaced, is
 	return isReplaced, isRead
 }
 
-// isVariable reports whether an expression is a variable, or declares it.
+// isVariable reports whether an expression names or declares a variable.
 func isVariable(pass *analysis.Pass, e ast.Expr, obj types.Object) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && pass.TypesInfo.ObjectOf(id) == obj
 }
 
-// innermost returns the body of the innermost function literal with a position in it, or the body itself.
+// innermost returns the body of the innermost function literal that contains a position, or body itself.
 func innermost(body *ast.BlockStmt, pos token.Pos) *ast.BlockStmt {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if literal, ok := n.(*ast.FuncLit); ok && contains(literal.Body, pos) {

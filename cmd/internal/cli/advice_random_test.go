@@ -33,9 +33,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestAdviceAtRandom makes clusters with histories, as TestTruthAtRandom does, and plans random intents.
-// It does what the command suggests for them and in reports, and checks the promises. SEEDS=1:50 makes 50 clusters;
-// MINUTES=15 makes no more of them after this time; KUBE_APISERVER is the path of a kube-apiserver for it.
+// TestAdviceAtRandom makes clusters with random histories, as TestTruthAtRandom does, and plans random intents.
+// It follows the suggestions that commands print for these intents and in reports, and checks what each suggestion
+// promises.
+// SEEDS=1:50 makes 50 clusters; with MINUTES=15, no cluster is started after 15 minutes; KUBE_APISERVER names the
+// binary of a kube-apiserver to use.
 func TestAdviceAtRandom(t *testing.T) {
 	first, count, intents := uint64(1), uint64(1), 150
 	if text := os.Getenv("SEEDS"); text != "" {
@@ -57,7 +59,7 @@ func TestAdviceAtRandom(t *testing.T) {
 	wanted := []string{
 		"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy", "forecast deletes",
 	}
-	if count > 1 { // they are rare
+	if count > 1 { // too rare to require of one cluster
 		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch", "release", "forecast sets",
 			"forecast regains")
 	}
@@ -66,8 +68,8 @@ func TestAdviceAtRandom(t *testing.T) {
 	}
 }
 
-// adviseAtRandom follows what is suggested in a cluster. watches says whether to follow fights, too: what is found of
-// them depends on time.
+// adviseAtRandom follows suggestions in a cluster. watches says whether to follow suggestions about fights, too:
+// which fights are found depends on timing.
 func adviseAtRandom(t *testing.T, seed uint64, intents int, followed map[string]int, watches bool) {
 	var server *testCluster
 	if binary := os.Getenv(realServer); binary != "" {
@@ -95,7 +97,7 @@ func adviseAtRandom(t *testing.T, seed uint64, intents int, followed map[string]
 	}
 }
 
-// adviceWorld is a cluster whose advice is followed.
+// adviceWorld is a cluster in which suggestions are followed.
 type adviceWorld struct {
 	*truthWorld
 	dir      string
@@ -114,7 +116,7 @@ type suggested struct {
 	}
 }
 
-// run runs a command in the cluster, again if the connection ended.
+// run runs a command in the cluster, and again if the connection ended unexpectedly.
 func (a *adviceWorld) run(args ...string) (status int, out, errs string) {
 	for range 3 {
 		status, out, errs = output(process.Env{Dir: a.dir, Name: "tenure"}, args...)
@@ -125,7 +127,7 @@ func (a *adviceWorld) run(args ...string) (status int, out, errs string) {
 	return status, out, errs
 }
 
-// rarest returns a suggestion of the verb that was followed least often.
+// rarest returns a suggestion whose verb was followed least often.
 func (a *adviceWorld) rarest(found []suggested) suggested {
 	a.r.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	return slices.MinFunc(found, func(x, y suggested) int {
@@ -133,15 +135,15 @@ func (a *adviceWorld) rarest(found []suggested) suggested {
 	})
 }
 
-// portOutOfRange is in the error for a node port out of the server's range, which a dry run does not look at.
+// portOutOfRange is part of the error for a node port outside of the server's range, which a dry run does not check.
 const portOutOfRange = "provided port is "
 
-// checkAdvice plans an intent, and follows one of the suggestions.
+// checkAdvice plans an intent, and follows one of the suggestions for it.
 func (a *adviceWorld) checkAdvice() {
 	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
 	tree, manager := a.variant(o), a.manager()
 	if spec, ok := tree["spec"].(map[string]any); ok && tree["kind"] == "Deployment" && a.r.IntN(4) == 0 {
-		spec["strategy"] = map[string]any{"type": "Recreate"} // refused beside the defaults of another type
+		spec["strategy"] = map[string]any{"type": "Recreate"} // invalid together with the defaults of another type
 	}
 	kind := a.kind(tree)
 	write(t, a.dir, map[string]string{"intent.json": jsonText(tree)})
@@ -173,7 +175,7 @@ func (a *adviceWorld) checkAdvice() {
 	}
 	found = slices.DeleteFunc(found, func(s suggested) bool { return len(s.Arguments) == 0 || s.Refused != "" })
 	if len(found) == 0 {
-		if a.r.IntN(2) == 0 { // the world goes on
+		if a.r.IntN(2) == 0 { // so that later intents find another state
 			a.run(append(plan, "--apply", "--yes", "--force-conflicts")...)
 		}
 		a.happen(o)
@@ -190,7 +192,7 @@ func (a *adviceWorld) checkAdvice() {
 	require.Zero(t, did, "%s\n%s%s", about, out, wrong)
 	a.followed[s.Arguments[0]]++
 	o.history = append(o.history, strings.Join(s.Arguments, " "))
-	if s.Decision != "" { // the apply was sent, and it is another one
+	if s.Decision != "" { // the suggestion has sent the apply, with another intent
 		after, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
 		a.requireKept(s, tree, manager, before, after, about)
 		return
@@ -226,8 +228,9 @@ func (a *adviceWorld) checkAdvice() {
 	a.requireRemoved(tree, moved, after, s.Promise.NextApplyRemoves, about)
 }
 
-// requireKept checks that no value that others own has changed between two objects, if this was promised: but for what
-// was promised to be removed, what the server sets in metadata, and what others own together with the manager.
+// requireKept checks that values owned by others are the same before and after, if the suggestion promised this.
+// Exempt are fields whose removal was promised, fields that the server sets in metadata, and fields that the manager
+// owns too.
 func (a *adviceWorld) requireKept(
 	s suggested, tree map[string]any, manager string, before, after map[string]any, about string,
 ) {
@@ -256,16 +259,17 @@ func (a *adviceWorld) requireKept(
 	}
 }
 
-// setByServer is what a server sets whoever owns it: when kubectl's manager applies, and when a template changes.
+// setByServer has the fields that a server sets no matter who owns them: when kubectl's manager applies, and when a
+// template changes.
 var setByServer = fieldpath.NewSet(
 	fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation),
 	fieldpath.NewPath("metadata", "annotations", "deprecated.daemonset.template.generation"),
 )
 
-// controlPlane are managers whose entries nobody may drop.
+// controlPlane lists managers whose entries must not be dropped.
 var controlPlane = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"}
 
-// checkReport follows a suggestion of a report, now or when all are silent.
+// checkReport follows a suggestion of a report. Half of the reports run a year later, when every manager is silent.
 func (a *adviceWorld) checkReport() {
 	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
 	for _, manager := range controlPlane {
@@ -315,7 +319,7 @@ func (a *adviceWorld) checkReport() {
 	}
 }
 
-// checkWatch makes two managers fight over a label, and follows one of the ways to end it that watch suggests.
+// checkWatch makes two managers fight over a label, and follows one of the suggestions of watch to end the fight.
 func (a *adviceWorld) checkWatch() {
 	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
 	tree := o.valid[0]
@@ -337,7 +341,7 @@ func (a *adviceWorld) checkWatch() {
 		case out = <-done:
 			ended = true
 		default:
-			if err != nil { // the object can't be applied any more
+			if err != nil { // the server does not accept applies of the object any more
 				out, ended = <-done, true
 			}
 		}
@@ -365,7 +369,8 @@ func (a *adviceWorld) checkWatch() {
 	a.followed["watch"]++
 }
 
-// checkForecast moves a field to an applier, applies a manifest of one of both, and checks what the move said about it.
+// checkForecast moves a field to an applier, applies a manifest of the old or the new owner, and checks what the move
+// said about this apply.
 func (a *adviceWorld) checkForecast() {
 	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
 	tree := a.variant(o)
@@ -400,10 +405,10 @@ func (a *adviceWorld) checkForecast() {
 		[]string{"--field", leaves[a.r.IntN(len(leaves))].String()}, a.flags)
 	status, forecast, errs := a.run(append(slices.Clone(args), "--dry-run")...)
 	if status != 0 || a.r.IntN(3) == 0 {
-		to.Manager = from.Manager // it applies again
+		to.Manager = from.Manager // the old owner applies next
 	}
 	if status, _, _ := a.run(append(args, "--yes")...); status != 0 {
-		return // an object that a server accepts no longer, or a field that is gone
+		return // the server does not accept the object any more, or the field no longer exists
 	}
 	write(t, a.dir, map[string]string{"intent.json": jsonText(tree)})
 	apply := append([]string{"plan", "-f", "intent.json", "--field-manager", to.Manager, "--apply", "--yes",
@@ -437,12 +442,13 @@ func (a *adviceWorld) checkForecast() {
 			require.Contains(t, owners, to.Manager, "%s\n%s", path, about)
 		default:
 			a.followed["forecast deletes"]++
-			require.Empty(t, owners, "%s %s\n%s", said, path, about) // it may have its default
+			require.Empty(t, owners, "%s %s\n%s", said, path, about) // the field may exist, with its default
 		}
 	})
 }
 
-// checkForecasts calls check for each field that a forecast has for the next apply of a manager, with what it says.
+// checkForecasts calls check for each field in the forecast of a manager's next apply, with what the forecast says
+// about it.
 func (a *adviceWorld) checkForecasts(forecast, manager string, check func(field, said string)) {
 	said := ""
 	for line := range strings.Lines(forecast) {
@@ -457,7 +463,7 @@ func (a *adviceWorld) checkForecasts(forecast, manager string, check func(field,
 // releaseName is the Helm release of a third of the objects.
 const releaseName = "web"
 
-// install makes a Helm release, whose objects Helm wrote as its versions 3 and 4 do.
+// install makes a Helm release, with objects as Helm 3 and Helm 4 write them.
 func (a *adviceWorld) install() {
 	t := a.t
 	var manifest strings.Builder
@@ -488,7 +494,7 @@ func (a *adviceWorld) install() {
 		"name": releaseName, "namespace": a.objects[0].namespace, "version": 1, "manifest": manifest.String(),
 	})))
 	require.NoError(t, errors.Join(err, w.Close()))
-	encoded := base64.StdEncoding.EncodeToString(zipped.Bytes()) // by Helm; the API encodes it again
+	encoded := base64.StdEncoding.EncodeToString(zipped.Bytes()) // Helm encodes once, the API a second time
 	secret := map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
 		"metadata": map[string]any{"name": "sh.helm.release.v1." + releaseName + ".v1", "labels": map[string]any{
@@ -501,7 +507,7 @@ func (a *adviceWorld) install() {
 	require.NoError(t, err)
 }
 
-// others returns the objects that are not of the release, with their owners.
+// others returns the objects outside of the release, with their managed fields.
 func (a *adviceWorld) others() (out []string) {
 	for i, o := range a.objects {
 		if live, _ := a.client.Get(a.t.Context(), a.kind(o.valid[0]), o.namespace, o.name); live != nil && i%3 != 0 {
@@ -511,7 +517,7 @@ func (a *adviceWorld) others() (out []string) {
 	return out
 }
 
-// values returns the objects without their owners.
+// values returns the objects without their managed fields.
 func (a *adviceWorld) values() (out []string) {
 	for _, o := range a.objects {
 		if live, _ := a.client.Get(a.t.Context(), a.kind(o.valid[0]), o.namespace, o.name); live != nil {
@@ -521,8 +527,8 @@ func (a *adviceWorld) values() (out []string) {
 	return out
 }
 
-// checkPolicy decides the conflicts of an intent by the policy that is proposed for its manager. The rule for the owner
-// decides each, whatever is in the names of managers and fields.
+// checkPolicy decides the conflicts of an intent by the policy that "policy init" proposes for its manager. The rule
+// for the owner must decide each conflict, whatever characters the names of managers and fields contain.
 func (a *adviceWorld) checkPolicy() {
 	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
 	tree, manager := a.variant(o), a.manager()
@@ -545,7 +551,7 @@ func (a *adviceWorld) checkPolicy() {
 	}
 	require.NoError(t, json.Unmarshal([]byte(planned), &plan), planned)
 	for _, object := range plan.Objects {
-		sets := map[string][]string{} // the beginnings of reasons by field: one decision is for all owners
+		sets := map[string][]string{} // prefixes of reasons by field: one rule decides for all owners
 		for _, d := range object.Decisions {
 			sets[d.Field] = append(sets[d.Field], d.Owner.Manager+" ", "what people change")
 		}
@@ -559,7 +565,7 @@ func (a *adviceWorld) checkPolicy() {
 	}
 }
 
-// requireRemoved checks that the leaves of a promise are those that an apply removed.
+// requireRemoved checks that the apply removed the promised leaves, and no others.
 func (a *adviceWorld) requireRemoved(
 	tree, before, after map[string]any, promised []string, about string,
 ) {
@@ -581,7 +587,7 @@ func (a *adviceWorld) requireRemoved(
 	}
 }
 
-// isDefaulted reports whether a field has another value, which is a default that was set in its place.
+// isDefaulted reports whether a field has got another value, which is its default.
 func (a *adviceWorld) isDefaulted(before, after map[string]any, path string, target *place.Target) bool {
 	for p := range target.Kind.Typ.FieldSet(before).All() {
 		if p.String() == path {
@@ -593,7 +599,7 @@ func (a *adviceWorld) isDefaulted(before, after map[string]any, path string, tar
 	return false
 }
 
-// truthServerOn prepares a server for worlds.
+// truthServerOn prepares a server for tests on random clusters.
 func truthServerOn(t *testing.T, server *testCluster) *cluster.Cluster {
 	listener := httptest.NewServer(server)
 	t.Cleanup(listener.Close)

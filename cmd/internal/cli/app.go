@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// appFlags choose the objects of an application.
+// appFlags select the objects of an application.
 type appFlags struct{ app string }
 
 func (f *appFlags) add(of *placeFlags) {
@@ -45,7 +45,7 @@ func (f *appFlags) readApp(of *placeFlags, p place.Place) (*applications.Applica
 	return app, nil
 }
 
-// objects returns the objects of an application. It names those that do not exist.
+// objects returns the objects of an application, and prints which of them do not exist.
 func (f *appFlags) objects(of *placeFlags, p place.Place, app *applications.Application) ([]*place.Target, error) {
 	targets, missing, err := app.Objects(of.env.Context, p, defaultConcurrency)
 	if len(missing) > 0 {
@@ -56,7 +56,7 @@ func (f *appFlags) objects(of *placeFlags, p place.Place, app *applications.Appl
 	return targets, err
 }
 
-// members returns the objects of the application of --app.
+// members returns the objects of the application that --app names.
 func (f *appFlags) members(of *placeFlags, p place.Place) ([]*place.Target, error) {
 	app, err := f.readApp(of, p)
 	if err == nil && app.IsNew() {
@@ -68,7 +68,7 @@ func (f *appFlags) members(of *placeFlags, p place.Place) ([]*place.Target, erro
 	return f.objects(of, p, app)
 }
 
-// applications returns the applications of the place, for completions.
+// applications returns the applications in the place, for completions.
 func (f *placeFlags) applications() (out []string) {
 	_ = f.withPlace(process.NoStore, func(p place.Place) error {
 		all, _ := applications.List(f.env.Context, p, "")

@@ -76,8 +76,9 @@ conflict or any other error. The other documents are still applied.`,
 	return cmd
 }
 
-// decided returns the intent of a document as a policy decides its conflicts, and whether it has to be forced; nil if
-// it could not be planned, which was reported. A conflict that is refused is left to the apply.
+// decided returns the intent of a document after a policy has decided its conflicts, and whether the apply must be
+// forced. The intent is nil if the document could not be planned; that error was reported. A conflict that the policy
+// refuses stays, so that the apply returns it.
 func (f *writeFlags) decided(p place.Place, doc document.Document) (intent map[string]any, force bool) {
 	planned, _ := f.planDocuments(p, []document.Document{doc})
 	for _, one := range planned {
@@ -104,7 +105,7 @@ func (f *writeFlags) add(env *process.Env, cmd *cobra.Command) {
 	addOutput(env, cmd, &f.output, "yaml", "json", "name")
 }
 
-// writeDocuments writes the documents one after the other. An error does not stop it.
+// writeDocuments writes the documents in order. It continues after errors.
 func (f *writeFlags) writeDocuments(isApply bool) (err error) {
 	f.rules, err = f.readPolicy()
 	if err == nil && isApply && f.policy != "" && f.subresource == place.Scale {
@@ -125,7 +126,7 @@ func (f *writeFlags) writeDocuments(isApply bool) (err error) {
 	})
 }
 
-// writeIn is writeDocuments in a place.
+// writeIn does the work of writeDocuments in an open place.
 func (f *writeFlags) writeIn(w *place.Writer, docs []document.Document) (err error) {
 	env := f.env
 	if f.live != nil {
@@ -219,7 +220,8 @@ func changesOf(planned []planning.Planned) []planning.Planned {
 	return slices.DeleteFunc(slices.Clone(planned), isUnchanged)
 }
 
-// applyPlans asks, and applies what was planned: each object as it was when it was planned, or not at all.
+// applyPlans asks for confirmation, and applies the plans. An object that has changed since it was planned is not
+// written.
 func (f *planFlags) applyPlans(p place.Place, changes []planning.Planned, deleted []view.Pruned) error {
 	env := f.env
 	if len(changes)+len(deleted) == 0 {
@@ -237,7 +239,7 @@ func (f *planFlags) applyPlans(p place.Place, changes []planning.Planned, delete
 		failed += f.applyStage(p, changes[:n])
 		changes = changes[n:]
 	}
-	for _, one := range slices.Backward(deleted) { // a Namespace after what is in it
+	for _, one := range slices.Backward(deleted) { // a Namespace after the objects in it
 		if failed > 0 {
 			break // as kubectl apply --prune does
 		}
@@ -252,15 +254,14 @@ func (f *planFlags) applyPlans(p place.Place, changes []planning.Planned, delete
 	return nil
 }
 
-// applyStage applies plans, many at the same time, and prints what was done in the order of the plans. It returns how
-// many failed.
+// applyStage applies plans concurrently, and prints results in the order of the plans. It returns how many failed.
 func (f *planFlags) applyStage(p place.Place, stage []planning.Planned) (failed int) {
 	env, stdout, workers := f.env, f.env.Stdout, f.concurrency
 	if f.format != "" { // objects are printed there
 		stdout = env.Stderr
 	}
 	if rank(stage[0]) == 0 {
-		workers = 1 // what is read of kinds changes
+		workers = 1 // applies of CRDs and namespaces change what is known of kinds
 	}
 	shown, errs := make([]*place.Desired, len(stage)), make([]error, len(stage))
 	for i := range stage {
@@ -288,7 +289,7 @@ func (f *planFlags) applyStage(p place.Place, stage []planning.Planned) (failed 
 	return failed
 }
 
-// applyShown applies a plan to the object as it was read.
+// applyShown applies a plan, on condition that the object is still the one that was planned.
 func (f *planFlags) applyShown(p place.Place, one *planning.Planned) error {
 	object, err := place.ApplyShown(f.env.Context, p, one.Target, one.Stored().Tree, cluster.WriteOptions{
 		Manager: f.manager, Subresource: f.subresource, Force: f.force || one.Options.Force,
@@ -299,7 +300,7 @@ func (f *planFlags) applyShown(p place.Place, one *planning.Planned) error {
 	return err
 }
 
-// stageOf returns how many plans can be applied at the same time: those of one rank, each for another object.
+// stageOf returns how many plans can be applied concurrently: plans of the same rank, each for another object.
 func stageOf(changes []planning.Planned) (n int) {
 	seen := map[place.Key]bool{}
 	for ; n < len(changes) && rank(changes[n]) == rank(changes[0]) && !seen[place.KeyOf(changes[n].Target)]; n++ {
@@ -308,7 +309,8 @@ func stageOf(changes []planning.Planned) (n int) {
 	return n
 }
 
-// rank orders applies: others may be of these kinds or in these namespaces, and Pods are admitted by other objects.
+// rank orders applies: CRDs and namespaces first, as other objects need them; Pods last, as their admission needs
+// other objects.
 func rank(p planning.Planned) int {
 	switch p.Kind.GroupKind() {
 	case place.DefinitionKind, place.NamespaceKind:

@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// A plan lists what kubectl apply --prune --applyset then deletes, and is unchanged after it.
+// A plan lists exactly the objects that kubectl apply --prune --applyset then deletes. The plan after that is
+// unchanged.
 func TestApplySet(t *testing.T) {
 	kubectl, err := exec.LookPath("kubectl")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
-// auditEvent is what is read of an event of audit.k8s.io/v1.
+// auditEvent has the fields of an audit.k8s.io/v1 Event that are read.
 type auditEvent struct {
 	Kind      string    `json:"kind"`
 	Stage     string    `json:"stage"`
@@ -37,7 +37,7 @@ type auditEvent struct {
 	Response json.RawMessage `json:"responseObject"`
 }
 
-// isWrite reports whether the event is a write that was carried out, of an object, its status or its scale.
+// isWrite reports whether the event is a successful write to an object, its status or its scale.
 func (e *auditEvent) isWrite() bool {
 	return e.Stage == "ResponseComplete" && len(e.Response) > 0 && !e.query().Has("dryRun") &&
 		slices.Contains([]string{"", "status", "scale"}, e.ObjectRef.Subresource) &&
@@ -58,7 +58,7 @@ func (e *auditEvent) manager() string {
 	return cmp.Or(e.query().Get("fieldManager"), managedfields.ManagerFromUserAgent(e.Agent))
 }
 
-// side returns who wrote. The event does not tell which kind of patch it was.
+// side returns the writer. An event does not say which kind of patch a request was.
 func (e *auditEvent) side() fights.Side {
 	side := fights.Side{Manager: e.manager(), Subresource: e.ObjectRef.Subresource}
 	switch e.Verb {
@@ -70,7 +70,7 @@ func (e *auditEvent) side() fights.Side {
 	return side
 }
 
-// readAuditLogs observes the writes of audit logs.
+// readAuditLogs observes the writes that audit logs record.
 func (w *watcher) readAuditLogs(files []string) error {
 	for _, file := range files {
 		if err := w.readAuditLog(file); err != nil {
@@ -110,7 +110,7 @@ func (w *watcher) readAuditLog(file string) (err error) {
 func (w *watcher) readAuditEvent(line []byte) error {
 	var e auditEvent
 	if json.Unmarshal(line, &e) != nil {
-		return errors.New("expected an Event of audit.k8s.io in JSON") // what it is may be a Secret
+		return errors.New("expected an Event of audit.k8s.io in JSON") // the line may hold a Secret
 	}
 	if e.Kind != "Event" {
 		return fmt.Errorf("expected an Event of audit.k8s.io, got kind %q", e.Kind)
@@ -122,14 +122,14 @@ func (w *watcher) readAuditEvent(line []byte) error {
 	if err := utiljson.Unmarshal(e.Response, &obj.Object); err != nil {
 		return errors.New(".responseObject: expected an object")
 	}
-	// A Status is the answer to a write that failed, or to a deletion.
+	// Failed writes and some deletions have a Status as their response.
 	if obj.Object == nil || obj.GetKind() == "Status" || obj.GetName() == "" {
 		return nil
 	}
 	switch {
 	case e.ObjectRef.Subresource == "scale":
 		return w.tell(e.Time, func() []fights.Finding { return w.tracker.ObserveScale(obj.Object, e.manager(), e.Time) })
-	case e.Verb == "delete": // of an object that is being deleted, another one changes nothing and is no idle write
+	case e.Verb == "delete": // a second deletion changes nothing, but is not an idle write
 		return w.observe(cluster.Event{Object: obj, IsDeleted: obj.GetDeletionTimestamp() == nil}, e.Time)
 	}
 	tree := secrets.Shown(obj.Object)

@@ -54,12 +54,13 @@ Exit status: 0 if all objects were shown, 1 on any error, also if the managers o
 		"only lines of the manager `NAME`, and the lines that contain them; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
 	cmd.Flags().BoolVar(&flags.times, "time", false, "show times of writes in place of ages")
-	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html") // what blaming prints
+	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html") // formats that blaming.print knows
 	flags.completeOwners()
 	return cmd
 }
 
-// blaming prints reports as they come. A page, and what may be the only report, wait for the end.
+// blaming prints each report as soon as it is complete. Two cases print at the end: a page, and a first report, which
+// is printed in another format if it stays the only one.
 type blaming struct {
 	*blameFlags
 	list    view.List
@@ -71,7 +72,7 @@ type blaming struct {
 	errs    []error
 }
 
-// printReports prints who owns what in objects.
+// printReports prints who owns which fields of objects.
 func (f *blameFlags) printReports(args []string) error {
 	b := &blaming{blameFlags: f, known: map[string]bool{}, list: view.List{
 		W: f.env.Stdout, Format: f.format, Frame: func(items []any) any { return map[string]any{"objects": items} },
@@ -139,7 +140,7 @@ func (b *blaming) print(report *blame.Report) error {
 	return palette.WriteNextBlame(b.env.Stdout, report)
 }
 
-// close prints what is left. That no manager of --manager has an entry is an error.
+// close prints what add held back. It returns an error if no manager that --manager names has an entry.
 func (b *blaming) close() error {
 	known := slices.Sorted(maps.Keys(b.known))
 	switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// recorder is a program that writes its arguments into a file, and prints what helm does.
+// recorder is a program that writes its arguments into a file, and prints the same as helm.
 const recorder = `#!/bin/sh
 printf '%s\n' "${0##*/}" "$@" >>"$RECORDED"
 case "${0##*/} $*" in
@@ -30,7 +30,7 @@ case "${0##*/} $*" in
 esac
 `
 
-// TestMain is the post-renderer of a recorder.
+// TestMain lets the test binary act as the post-renderer of a recorder.
 func TestMain(m *testing.M) {
 	if socket := os.Getenv(helm.SocketVariable); socket != "" {
 		if helm.Relay(socket, os.Stdin, os.Stdout) != nil {
@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newRecorder returns a folder with a helm and a differ that record their arguments in a file. This helm prints what is
-// in the folder.
+// newRecorder returns a folder with programs helm and differ that record their arguments in a file. This helm prints
+// the files of the folder.
 func newRecorder(t *testing.T) (dir, recorded string) {
 	dir = t.TempDir()
 	recorded = filepath.Join(dir, "recorded")
@@ -60,7 +60,7 @@ func newRecorder(t *testing.T) (dir, recorded string) {
 	return dir, recorded
 }
 
-// No child process has a credential in its arguments, which every user of the machine can read.
+// No child process gets credentials in its arguments, because every user of the machine can read them.
 func TestChildArguments(t *testing.T) {
 	starting := []string{}
 	require.NoError(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
@@ -113,8 +113,8 @@ func TestChildArguments(t *testing.T) {
 	}
 }
 
-// What Helm takes for a dry run writes nothing; the last flag counts. What overrides the plan is refused, and so is
-// a history that can't be read.
+// Nothing is written if Helm would take the arguments for a dry run; the last flag wins. Arguments that would
+// override the plan are refused, as are histories that can't be read.
 func TestHelmArguments(t *testing.T) {
 	dir, recorded := newRecorder(t)
 	c := newTestCluster(testHost{t}, apiserver.Options{})

@@ -1,9 +1,10 @@
 // Package cli has the commands of tenure: flags, help and exit statuses, in files that are named after the commands.
 // Package place knows where objects are, package view how they are printed.
 //
-// To add a command, write a function like newExtract in a file of its own, and add it to Root; a move of
-// ownership is a row of moveVerbs. Flags bring their checks (checkBefore), and what needs the objects of a place runs
-// in placeFlags.withPlace, objectFlags.withObjects or intentFlags.withIntents.
+// To add a command, write a function like newExtract in a file of its own, and add it to Root. A command that moves
+// ownership is a row of moveVerbs instead. A function that adds flags also registers their checks (checkBefore). Code
+// that needs objects runs in placeFlags.withPlace, objectFlags.withObjects or intentFlags.withIntents, which open the
+// place.
 package cli
 
 import (
@@ -32,12 +33,12 @@ import (
 
 // Process returns the environment of this process, for Main.
 func Process() process.Env {
-	klog.SetLogger(logr.Discard()) // client-go logs the errors that it returns; see addVerbosity
+	klog.SetLogger(logr.Discard()) // client-go logs errors that it also returns; see addVerbosity
 	return process.Env{Name: filepath.Base(os.Args[0]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 }
 
-// Main runs the command with its arguments, without the name of the program, and returns the exit
-// status: 0 for success, 1 for errors. The help of a command says if it has others.
+// Main runs the command with its arguments, without the name of the program, and returns the exit status: 0 for
+// success, 1 for errors. Help texts document other statuses.
 func Main(env process.Env, args []string) int {
 	if env.Now == nil {
 		env.Now = time.Now
@@ -73,7 +74,7 @@ func Main(env process.Env, args []string) int {
 	return status
 }
 
-// execute runs the command; all fields of e are set.
+// execute runs the command. All fields of e must be set.
 func execute(e *process.Env, args []string) int {
 	root := Root(e)
 	root.SetArgs(args)
@@ -98,7 +99,7 @@ func execute(e *process.Env, args []string) int {
 	return status
 }
 
-// Root returns the command, to be described: with manual pages, for example. Main runs it.
+// Root returns the root command without running it, for example to generate manual pages. Main runs it.
 func Root(env *process.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenure",
@@ -153,17 +154,16 @@ be read, which stderr names; for plan, conflicts and watch, see their help.`,
 	return root
 }
 
-// pluginPrefix begins the names of kubectl's plugins: kubectl runs kubectl-tenure
-// for kubectl tenure.
+// pluginPrefix is the prefix of kubectl plugins' names: for kubectl tenure, kubectl runs kubectl-tenure.
 const pluginPrefix = "kubectl-"
 
-// pluginName returns how users call a plugin: kubectl tenure.
+// pluginName returns what users type to run a plugin: kubectl tenure.
 func pluginName(program string) (name string, ok bool) {
 	own, ok := strings.CutPrefix(strings.TrimSuffix(program, ".exe"), pluginPrefix)
 	return "kubectl " + own, ok
 }
 
-// programName returns how the command is called in the commands that it suggests.
+// programName returns the name of the program in suggested commands.
 func programName(env *process.Env) string {
 	if name, ok := pluginName(env.Name); ok {
 		return name
@@ -171,7 +171,7 @@ func programName(env *process.Env) string {
 	return "tenure"
 }
 
-// useProgramName sets the name of the command in its help to the name that it was called by.
+// useProgramName puts the name that the program was called by into the help texts.
 func useProgramName(root *cobra.Command, program string) {
 	name, ok := pluginName(program)
 	if !ok {
@@ -180,7 +180,7 @@ func useProgramName(root *cobra.Command, program string) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
-		// The blank behind the name excludes the file tenure.db.
+		// The trailing space keeps the file name tenure.db as it is.
 		cmd.Long = strings.ReplaceAll(cmd.Long, "see tenure ", "see "+name+" ")
 		cmd.Example = strings.ReplaceAll(cmd.Example, "  tenure ", "  "+name+" ")
 		cmd.Example = strings.ReplaceAll(cmd.Example, "| tenure ", "| "+name+" ")
@@ -193,7 +193,7 @@ func useProgramName(root *cobra.Command, program string) {
 
 var colorChoices = []string{"auto", "always", "never"}
 
-// addColor adds the flag of when to print colors, to all commands.
+// addColor adds the flag --color to all commands.
 func addColor(env *process.Env, root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.String("color", "auto", "when to print colors: `WHEN` is auto, always or never")
@@ -206,7 +206,8 @@ func addColor(env *process.Env, root *cobra.Command) {
 	}
 }
 
-// colorOf returns the value of --color in arguments: the streams are guarded before flags are parsed.
+// colorOf returns the value of --color among arguments. It does not wait for the flags to be parsed, because the
+// streams are wrapped before that.
 func colorOf(args []string) (when string) {
 	for i, arg := range args {
 		switch value, ok := strings.CutPrefix(arg, "--color="); {
@@ -221,8 +222,8 @@ func colorOf(args []string) (when string) {
 	return when
 }
 
-// addVerbosity adds kubectl's flag for the log of client-go, which shows requests from level 6 and their bodies from
-// level 8.
+// addVerbosity adds kubectl's flag for client-go's log, which has requests from level 6 and their bodies from level
+// 8.
 func addVerbosity(env *process.Env, cmd *cobra.Command) {
 	cmd.Flags().VarP(verbosity{env}, "v", "v", "log `LEVEL`, as in kubectl: 6 and higher log requests")
 }
@@ -245,7 +246,8 @@ func (v verbosity) Set(text string) error {
 	return log.Set("v", text)
 }
 
-// release is the version of a release, which the linker sets (-X): the go command knows none in a workspace.
+// release is the version of a release. The linker sets it (-X), because the go command records no version for a build
+// in a workspace.
 var release string
 
 func newVersion(env *process.Env) *cobra.Command {

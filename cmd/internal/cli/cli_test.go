@@ -34,11 +34,11 @@ import (
 
 var update = flag.Bool("update", false, "write what the scripts print into them")
 
-// world is what a script's commands have in common.
+// world is the state that the commands of a script share.
 type world struct {
-	clock atomic.Pointer[time.Time] // servers read it meanwhile
+	clock atomic.Pointer[time.Time] // servers read it concurrently
 	uids  int
-	// isReal says that a kube-apiserver that is named is used.
+	// isReal is true for a kube-apiserver that [realServer] names.
 	isReal  bool
 	cluster *testCluster
 }
@@ -55,30 +55,29 @@ func (w *world) set(now time.Time) { w.clock.Store(&now) }
 
 type worldKey struct{}
 
-// TestScripts runs the scripts in testdata/script, in process. Beside the usual
-// commands of testscript there are
+// TestScripts runs the scripts in testdata/script, in process. Besides the commands of testscript, scripts can use:
 //
 //	tenure [<FILE] ARGS…   the command, with FILE as its stdin
 //	clock TIME             sets its clock, in RFC 3339
-//	hold FILE              keeps a store open, as another process would
-//	exits STATUS ARGS…     the command, which has to end with that exit status
+//	hold FILE              keeps a store open and locked, as another process would
+//	exits STATUS ARGS…     the command, which must return this exit status
 //	answers TEXT ARGS…     the command, on a terminal, with TEXT typed into it
-//	cluster [validated]    starts a cluster; the argument @ of a command names it. With validated, it and stores
-//	                       validate built-in kinds
-//	secretive              forbids the reading of its CustomResourceDefinitions
-//	create PATH FILE MANAGER  creates an object in it, below a path
-//	put PATH FILE MANAGER  updates an object in it
+//	cluster [validated]    starts a cluster; commands use it with the argument @. With validated, the cluster and
+//	                       stores validate objects of built-in kinds
+//	secretive              makes the cluster forbid reads of CustomResourceDefinitions
+//	create PATH FILE MANAGER  creates an object in the cluster, with a POST to a path
+//	put PATH FILE MANAGER  updates an object in the cluster
 //	serves FOLDER          serves the files of a folder, at $SITE
-//	meddle PATH FILE MANAGER  does so just before the next patch of anybody else
+//	meddle PATH FILE MANAGER  updates an object as put does, but just before the cluster's next patch
 //
-// uids count from 1, and the clock does not advance.
+// UIDs count up from 1, and the clock does not advance by itself.
 func TestScripts(t *testing.T) {
 	runScripts(t, "testdata/script")
 }
 
-// TestClusterScripts runs the scripts in testdata/cluster, each against a cluster of
-// its own. They say nothing that does not hold for every API server. Lines with the condition [before:1.N] run on
-// a kube-apiserver of an older Kubernetes only.
+// TestClusterScripts runs the scripts in testdata/cluster, each against a cluster of its own. The scripts expect only
+// what every API server does. Lines with the condition [before:1.N] run only on a kube-apiserver of an older
+// Kubernetes version.
 func TestClusterScripts(t *testing.T) { runScripts(t, "testdata/cluster") }
 
 func runScripts(t *testing.T, dir string) {
@@ -132,7 +131,8 @@ func runExits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// followSuggestion does what the last command suggested. A pattern matches the suggestion, or the line before it.
+// followSuggestion runs the command that the last command suggested. A pattern selects the suggestion, by its text or
+// by the line before it.
 func followSuggestion(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, before := regexp.MustCompile("(?m)"+args[0]), ""
 	for line := range strings.Lines(ts.ReadFile("stdout") + ts.ReadFile("stderr")) {
@@ -155,7 +155,7 @@ func followSuggestion(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("nothing is suggested that matches %s", args[0])
 }
 
-// runSoon runs a command until a text is in its output: a server may take a while until a policy has an effect.
+// runSoon runs a command until its output contains a text: on some servers, a policy takes effect after a while.
 func runSoon(ts *testscript.TestScript, _ bool, args []string) {
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		var out strings.Builder
@@ -179,7 +179,7 @@ func runAnswers(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// run runs the command, as change wants its world to be.
+// run runs the command in the environment that change prepares.
 func run(ts *testscript.TestScript, args []string, change func(*process.Env)) int {
 	w := ts.Value(worldKey{}).(*world)
 	env := process.Env{
@@ -203,7 +203,7 @@ func run(ts *testscript.TestScript, args []string, change func(*process.Env)) in
 	return runMain(env, args)
 }
 
-// runMain runs the command with an API server in it, and without the variables of this process.
+// runMain runs the command, which includes an API server, without this process' environment variables.
 func runMain(env process.Env, args []string) int {
 	env.Server = server.New()
 	if env.Getenv == nil {
@@ -242,7 +242,7 @@ func startCluster(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("KUBECONFIG", listen(ts, w.cluster)[1])
 }
 
-// serveFolder serves the files of a folder, as a website does.
+// serveFolder serves the files of a folder over HTTP.
 func serveFolder(ts *testscript.TestScript, _ bool, args []string) {
 	site := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
 	ts.Defer(site.Close)
@@ -265,7 +265,8 @@ func send(method string) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// waitForGroup waits until the group of a definition is served, which takes a kube-apiserver a moment.
+// waitForGroup waits until the API group of a CustomResourceDefinition is served, which takes a kube-apiserver a
+// moment.
 func waitForGroup(ts *testscript.TestScript, c *testCluster, definition []byte) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	ts.Check(json.Unmarshal(definition, &crd))
@@ -304,7 +305,7 @@ func holdStore(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() { _ = s.Close() })
 }
 
-// Every command says what it does, shows how, and names its exit statuses.
+// Every command has a description, examples and its exit statuses in its help.
 func TestHelp(t *testing.T) {
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -324,7 +325,7 @@ func TestHelp(t *testing.T) {
 	visit(Root(&process.Env{Server: server.New()}))
 }
 
-// inputs are what people and their programs come with by mistake.
+// inputs are malformed or unusual inputs of people and programs.
 var inputs = []string{
 	"", "---", "a: b", "{", "[", "{}", "[]", "null", "1", "\x00", "\xff", "{}{}", "{} x", "--- {a: 1}", "%YAML " +
 		"1.1\n---\na: 1",
@@ -343,8 +344,7 @@ var inputs = []string{
 	strings.Repeat("a: {", 2000), strings.Repeat(`{"a":`, 2000),
 }
 
-// No input, however odd, makes the command panic or hang, and what it refuses it
-// refuses with an error.
+// No input makes the command panic or hang. A refused input is reported as an error.
 func FuzzApply(f *testing.F) {
 	for _, seed := range inputs {
 		f.Add(seed)
@@ -365,8 +365,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// Nor do the commands about ownership, whatever the live object and the intent are:
-// they refuse with an error, or end with a status that is documented.
+// The commands about ownership do not panic or hang either, for any live object and intent: they return an error or a
+// documented exit status.
 func FuzzOwnership(f *testing.F) {
 	const live = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, resourceVersion: '1', managedFields: [" +
 		"{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {f:data: {f:a: {}}}}]}\n" +
@@ -381,7 +381,7 @@ func FuzzOwnership(f *testing.F) {
 		for _, row := range []struct {
 			args    []string
 			highest int
-			failed  int // the status of an error
+			failed  int // the command's exit status for an error
 		}{
 			{[]string{"plan", "-f", "-", "--live", "live.yaml", "-o", "diff"}, 3, 3},
 			{[]string{"conflicts", "-f", "-", "--live", "live.yaml"}, 3, 3},

@@ -34,7 +34,7 @@ import (
 
 const testToken = "test"
 
-// host is what a server needs of the script, or of the test, that it is for.
+// host is what a server needs from the script or test that uses it.
 type host interface {
 	MkAbs(name string) string
 	Check(err error)
@@ -42,17 +42,18 @@ type host interface {
 	Defer(f func())
 }
 
-// testHost is a test as a host.
+// testHost implements host for a test.
 type testHost struct{ *testing.T }
 
 func (h testHost) MkAbs(name string) string { return filepath.Join(h.TempDir(), name) }
 func (h testHost) Check(err error)          { require.NoError(h.T, err) }
 func (h testHost) Defer(f func())           { h.Cleanup(f) }
 
-// testCluster is the cluster of a script or a test: an API server, with what scripts do to its clients.
+// testCluster is the cluster of a script or a test: an API server, and changes that scripts make to the requests of
+// its clients.
 type testCluster struct {
 	server http.Handler
-	// noDefinitions says that CustomResourceDefinitions may not be read.
+	// noDefinitions forbids reads of CustomResourceDefinitions.
 	noDefinitions bool
 	// before is called before each patch.
 	before func()
@@ -66,7 +67,8 @@ func newTestCluster(h host, options apiserver.Options) *testCluster {
 	return &testCluster{server: server}
 }
 
-// listen puts a handler behind a listener, and returns the paths of a kubeconfig for it and of a cache.
+// listen serves a handler over HTTP, and returns flags with the paths of a kubeconfig for it and of a discovery
+// cache.
 func listen(h host, handler http.Handler) (flags []string) {
 	listener := httptest.NewServer(handler)
 	h.Defer(listener.Close)
@@ -91,7 +93,7 @@ func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.server.ServeHTTP(w, r)
 }
 
-// send sends a request to the server, past what the scripts do to clients. A patch is an apply.
+// send sends a request to the server itself, unchanged by scripts. A patch is an apply.
 func (c *testCluster) send(method, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -104,7 +106,7 @@ func (c *testCluster) send(method, path, body string) *httptest.ResponseRecorder
 	return w
 }
 
-// kubeconfig leads to a server.
+// kubeconfig returns a kubeconfig for a server.
 func kubeconfig(url string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -126,20 +128,21 @@ func testEnv() *process.Env {
 	}
 }
 
-// realServer names a variable with the path of a kube-apiserver. With it, TestClusterScripts runs against that server,
-// and the etcd in PATH, instead of the server of this module:
+// realServer is the name of an environment variable. If it is set to the path of a kube-apiserver, TestClusterScripts
+// runs against that server, with the etcd in PATH, instead of the server of this module:
 //
 //	go run ./hosts/kube-apiserver build --only stock
 //	KUBE_APISERVER=PATH go test ./cmd/internal/cli -run TestClusterScripts -v
 const realServer = "KUBE_APISERVER"
 
-// isBefore reports whether the server is a kube-apiserver of a Kubernetes before a version, such as 1.36.
+// isBefore reports whether the server is a kube-apiserver of an earlier Kubernetes version than the given one, such
+// as 1.36.
 func isBefore(version string) bool {
 	of := realVersion()
 	return of != nil && of.LessThan(utilversion.MustParseGeneric(version))
 }
 
-// realVersion returns the version of the kube-apiserver that [realServer] names; nil without one.
+// realVersion returns the version of the kube-apiserver that [realServer] names; nil if it names none.
 var realVersion = sync.OnceValue(func() *utilversion.Version {
 	binary := os.Getenv(realServer)
 	if binary == "" {
@@ -152,8 +155,8 @@ var realVersion = sync.OnceValue(func() *utilversion.Version {
 	return utilversion.MustParseGeneric(strings.TrimSpace(strings.TrimPrefix(string(out), "Kubernetes ")))
 })
 
-// startRealServer starts an etcd and a kube-apiserver for a script, and returns what passes requests to it, as an
-// administrator.
+// startRealServer starts an etcd and a kube-apiserver for a script, and returns a handler that passes requests to it
+// with an administrator's credentials.
 func startRealServer(ts host, binary string) http.Handler {
 	dir := ts.MkAbs(".cluster")
 	ts.Check(os.MkdirAll(dir, 0o700))
@@ -201,7 +204,7 @@ func freeAddress(ts host) string {
 	return listener.Addr().String()
 }
 
-// start starts a program that ends with the script; its output is in a file.
+// start starts a program that is stopped when the script ends. Its output goes to a file.
 func start(ts host, dir, program string, args ...string) {
 	log, err := os.Create(filepath.Join(dir, filepath.Base(program)+".log"))
 	ts.Check(err)

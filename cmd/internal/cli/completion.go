@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// completeObjects completes KIND, KIND NAME and KIND/NAME with the objects of the place. On an error it completes
-// nothing.
+// completeObjects completes KIND, KIND NAME and KIND/NAME with the objects of the place. It completes nothing if
+// there is an error.
 func (f *objectFlags) completeObjects(
 	_ *cobra.Command, args []string, text string,
 ) (out []string, _ cobra.ShellCompDirective) {
@@ -63,7 +63,7 @@ func (f *placeFlags) namespaces() (out []string) {
 		if f.store == "" {
 			return nil
 		}
-		// Namespaces do not have to exist in a store.
+		// In a store, objects can be in namespaces that do not exist.
 		targets, _ = place.Find(f.env.Context, p, place.Selection{All: true})
 		for _, t := range targets {
 			if t.Namespace != "" {
@@ -84,25 +84,25 @@ func (f *placeFlags) contexts() []string {
 	return slices.Collect(maps.Keys(config.Contexts))
 }
 
-// asksForCompletions reports whether the arguments are those that the scripts of shells call the command with.
+// asksForCompletions reports whether the arguments come from a shell's completion script.
 func asksForCompletions(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// completeFlag registers the completion of a flag, if the arguments ask for one: cobra keeps what is registered, and
-// with it the whole command, in a variable, for as long as the process runs.
+// completeFlag registers the completion of a flag, but only if the arguments ask for completions: cobra keeps
+// registered functions in a global variable, and with them the whole command, until the process ends.
 func completeFlag(env *process.Env, cmd *cobra.Command, name string, complete cobra.CompletionFunc) {
 	if env.Completes {
 		_ = cmd.RegisterFlagCompletionFunc(name, complete)
 	}
 }
 
-// completeChoices completes a flag with one of several values.
+// completeChoices completes a flag with fixed values.
 func completeChoices(env *process.Env, cmd *cobra.Command, name string, choices ...string) {
 	completeFlag(env, cmd, name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// complete completes the flags among some that the command has, with values for its arguments.
+// complete completes each named flag, if the command has it, with the values that all returns for its arguments.
 func (f *placeFlags) complete(all func(args []string) []string, flags ...string) {
 	for _, name := range flags {
 		if f.cmd.Flags().Lookup(name) == nil {
@@ -117,7 +117,7 @@ func (f *placeFlags) complete(all func(args []string) []string, flags ...string)
 	}
 }
 
-// completeOwners completes the flags that name managers and fields, from the objects that the arguments or -f choose.
+// completeOwners completes the flags that name managers and fields, from the objects that the arguments or -f select.
 func (f *objectFlags) completeOwners() {
 	of := func(names func(managedfields.Entries) []string) func([]string) []string {
 		return func(args []string) (all []string) {

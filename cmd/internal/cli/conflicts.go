@@ -100,7 +100,7 @@ documents, the exit status is the first of 3, 2 and 4 that any document has, els
 	return withErrorStatus(statusFailed, cmd)
 }
 
-// waysOut are the values of --resolve and --others.
+// waysOut has the values of --resolve and --others.
 var waysOut = []string{string(conflicts.Force), string(conflicts.GiveUp), string(conflicts.Share)}
 
 // rulesOfFlags returns --resolve, --field and --others as a policy.
@@ -125,7 +125,7 @@ func (f *conflictsFlags) rulesOfFlags() (*policy.Policy, error) {
 	return out, nil
 }
 
-// withReadings returns the rules in which each --field that names fields in conflict names one field, and nothing else.
+// withReadings returns the rules with each --field limited to the one field in conflict that it names.
 func (f *conflictsFlags) withReadings(found conflicts.Conflicts) (*policy.Policy, error) {
 	var known []fieldpath.Path
 	for _, c := range found {
@@ -134,7 +134,7 @@ func (f *conflictsFlags) withReadings(found conflicts.Conflicts) (*policy.Policy
 	set, rules := fieldpath.NewSet(known...), slices.Clone(f.rules.Rules)
 	for i, text := range f.fields {
 		switch named := set.Find(text); len(named) {
-		case 0: // it may be a pattern
+		case 0: // the text may be a pattern
 		case 1:
 			rules[i].Fields = []string{policy.Exactly(named[0])}
 		default:
@@ -190,7 +190,7 @@ func (f *conflictsFlags) check() (err error) {
 	return nil
 }
 
-// isOnlyShown says that --resolve applies nothing.
+// isOnlyShown reports whether --resolve shows its results without applying them.
 func (f *conflictsFlags) isOnlyShown() bool { return f.dryRun || f.live != nil }
 
 func (f *conflictsFlags) print(planned []planning.Planned, failed int) (err error) {
@@ -259,8 +259,8 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 	return view.Encode(env.Stdout, "json", values)
 }
 
-// resolveConflicts shows what the ways out do, asks and applies them unless they are only shown, and prints the
-// intents.
+// resolveConflicts shows what the ways out do. It then asks and applies them, unless they are only shown, and prints
+// the intents.
 func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Planned, failed int) error {
 	env := f.env
 	if failed > 0 {
@@ -299,8 +299,7 @@ func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Plan
 	return nil
 }
 
-// checkFields returns an error for each --field that is in no conflict. With several documents, it does not have to be
-// in each.
+// checkFields returns an error for each --field that decided no conflict of any document.
 func (f *conflictsFlags) checkFields(planned []planning.Planned) (err error) {
 	for i, text := range f.fields {
 		isMet := slices.ContainsFunc(planned, func(one planning.Planned) bool {

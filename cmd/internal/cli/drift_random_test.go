@@ -22,9 +22,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestDriftAtRandom compares what drifts in objects with random histories with a naive twin, which computes it by the
-// definition: the server says which fields a manifest and an object have, and which defaults it sets. SEEDS=1:20 makes 20
-// clusters.
+// TestDriftAtRandom makes objects with random histories, and compares the drift that a plan finds with a naive
+// implementation of its definition. That implementation gets facts from the server: which fields a manifest and an
+// object have, and which defaults the server sets. SEEDS=1:20 makes 20 clusters.
 func TestDriftAtRandom(t *testing.T) {
 	first, count := uint64(1), uint64(2)
 	if text := os.Getenv("SEEDS"); text != "" {
@@ -43,7 +43,7 @@ func TestDriftAtRandom(t *testing.T) {
 	}
 	t.Log(seen)
 	wanted := []string{"drift", "none", "permitted", "default", "unowned"}
-	if count > 2 { // they are rare
+	if count > 2 { // too rare to require of few clusters
 		wanted = append(wanted, "item")
 	}
 	for _, what := range wanted {
@@ -51,10 +51,10 @@ func TestDriftAtRandom(t *testing.T) {
 	}
 }
 
-// fieldsOf is FieldsV1, as a server writes it.
+// fieldsOf is decoded FieldsV1, as a server writes it.
 type fieldsOf = map[string]any
 
-// checkDrift compares what drifts in an object for a random manifest, manager and policy.
+// checkDrift compares the drift of an object for a random manifest, manager and policy.
 func (w *truthWorld) checkDrift(o *truthObject, seen map[string]int) {
 	t, ctx := w.t, w.t.Context()
 	tree, applier := w.variant(o), w.manager()
@@ -63,7 +63,7 @@ func (w *truthWorld) checkDrift(o *truthObject, seen map[string]int) {
 	if err != nil {
 		return
 	}
-	may := map[string]string{} // the field that a manager may own, or all
+	may := map[string]string{} // by manager: the field that it may own; "" for all fields
 	rules := &policy.Policy{}
 	for _, manager := range []string{"helm", "kubectl-edit", "operator", "argo", "kubectl-client-side-apply", "terraform"} {
 		if w.r.IntN(3) == 0 {
@@ -118,7 +118,7 @@ func (w *truthWorld) checkDrift(o *truthObject, seen map[string]int) {
 	for _, f := range all[0].Drift.Unowned {
 		unowned = append(unowned, f.Path)
 	}
-	if !secrets.Is(tree) { // whose stringData is in the manifest
+	if !secrets.Is(tree) { // manifests of Secrets may use stringData
 		require.Equal(t, setOf(t, twin.unowned).String(), fieldpath.NewSet(unowned...).String(), about...)
 	}
 	seen["unowned"] += len(twin.unowned)
@@ -129,7 +129,7 @@ func (w *truthWorld) checkDrift(o *truthObject, seen map[string]int) {
 	}
 }
 
-// driftTwin is the definition of drift, on JSON.
+// driftTwin implements the definition of drift on plain JSON.
 type driftTwin struct {
 	live                           map[string]any
 	intended                       fieldsOf
@@ -139,7 +139,7 @@ type driftTwin struct {
 	seen                           map[string]int
 }
 
-// walk visits the leaves of fields.
+// walk calls leaf for each leaf of fields.
 func (d *driftTwin) walk(path []string, fields fieldsOf) {
 	isLeaf := true
 	for name, below := range fields {
@@ -188,7 +188,7 @@ func (d *driftTwin) leaf(path []string) {
 	}
 }
 
-// owns reports whether FieldsV1 has a path.
+// owns reports whether FieldsV1 contains a path.
 func owns(fields fieldsOf, path []string) bool {
 	for _, name := range path {
 		below, ok := fields[name].(fieldsOf)
@@ -201,11 +201,12 @@ func owns(fields fieldsOf, path []string) bool {
 	return isMember || len(fields) == 0
 }
 
-// fieldsOf returns the fields that a server says a manifest has; nil if it refuses it.
+// fieldsOf returns the fields of a manifest, as the server computes them for an apply; nil if the server rejects the
+// manifest.
 func (w *truthWorld) fieldsOf(kind cluster.Kind, o *truthObject, tree map[string]any) fieldsOf {
 	tree = runtime.DeepCopyJSON(tree)
 	stringData, _ := tree["stringData"].(map[string]any)
-	if secrets.Is(tree) && len(stringData) > 0 { // a server moves it
+	if secrets.Is(tree) && len(stringData) > 0 { // the server moves it to data
 		data, _ := tree["data"].(map[string]any)
 		if data = maps.Clone(data); data == nil {
 			data = map[string]any{}
@@ -230,7 +231,7 @@ func (w *truthWorld) fieldsOf(kind cluster.Kind, o *truthObject, tree map[string
 	return fieldsOf{}
 }
 
-// withoutServer returns an object without what only a server sets.
+// withoutServer returns an object without the fields that only servers set.
 func withoutServer(live map[string]any) map[string]any {
 	tree := runtime.DeepCopyJSON(live)
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
@@ -241,8 +242,9 @@ func withoutServer(live map[string]any) map[string]any {
 	return tree
 }
 
-// defaultsAmong returns the fields that a server sets again to the same values if an object comes without them, as the
-// object of a create. isKnown is false if it refuses that. What the policy of the world sets is no default.
+// defaultsAmong returns the fields whose values are the server's defaults: in a create of the object without these
+// fields, the server sets the same values. isKnown is false if the server rejects this create. Values that the
+// mutating policy of the test sets are not defaults.
 func (w *truthWorld) defaultsAmong(kind cluster.Kind, live map[string]any, fields [][]string) (_ [][]string, isKnown bool) {
 	if len(fields) == 0 {
 		return nil, true
@@ -277,7 +279,7 @@ func (w *truthWorld) defaultsAmong(kind cluster.Kind, live map[string]any, field
 
 func kindNamespace(live map[string]any) string { return document.TextAt(live, "namespace") }
 
-// step returns the value of an element of a path, and how to remove it.
+// step returns the value at one path element, and a function that removes it.
 func step(value any, name string) (below any, remove func(), ok bool) {
 	kind, text, _ := strings.Cut(name, ":")
 	switch v := value.(type) {
@@ -317,7 +319,8 @@ func valueAt(value any, path []string) (any, bool) {
 	return value, true
 }
 
-// removal returns what removes a leaf. The key of an item is one: all are found before one is removed.
+// removal returns a function that removes a leaf. The leaf may be a key field of a list item. Callers therefore get
+// the functions of all leaves before they call one, as items without keys are not found.
 func removal(value any, path []string) func() {
 	for ; len(path) > 1; path = path[1:] {
 		below, _, ok := step(value, path[0])
@@ -333,7 +336,7 @@ func removal(value any, path []string) func() {
 	return remove
 }
 
-// withoutEmpty returns a value without the nulls, maps and lists that are empty.
+// withoutEmpty returns a value without its nulls, empty maps and empty lists.
 func withoutEmpty(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -360,7 +363,7 @@ func withoutEmpty(value any) any {
 	return value
 }
 
-// setOf returns a set of paths in the form of FieldsV1.
+// setOf returns the set of paths whose elements are written as in FieldsV1.
 func setOf(t *testing.T, paths [][]string) *fieldpath.Set {
 	tree := fieldsOf{}
 	for _, path := range paths {

@@ -61,7 +61,8 @@ Exit status: 0, or 1 if the manager owns nothing, or on any error.`,
 	return cmd
 }
 
-// extracted returns the manifest of what a manager owns in an object: of some fields, or without any of all.
+// extracted returns a manifest with the fields that a manager owns in an object: the named ones; all if none are
+// named.
 func extracted(env *process.Env, t *place.Target, of managedfields.Key, fields []string) (map[string]any, error) {
 	owned, found, err := ownedBy(t, of)
 	if err != nil {

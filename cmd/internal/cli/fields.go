@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// namedFields returns the paths that texts name among the paths of a set and the paths above them: .spec.replicas, or
-// .spec for everything in it.
+// namedFields returns the paths that texts name. Each must be in the set or above a path of the set: .spec.replicas,
+// or .spec for all fields in it.
 func namedFields(texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 	var paths []fieldpath.Path
 	for _, text := range texts {
@@ -32,7 +32,7 @@ func namedFields(texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 // fieldError reports a text that does not name one field.
 type fieldError struct {
 	text  string
-	found []fieldpath.Path // the fields that it might mean
+	found []fieldpath.Path // the fields that the text may name
 }
 
 func (e *fieldError) Error() string {
@@ -50,15 +50,15 @@ func (e *fieldError) Error() string {
 	return fmt.Sprintf("--field: %q names %d fields; expected one of %s", e.text, len(e.found), readings)
 }
 
-// maxReadings is how many fields that a text might mean are listed.
+// maxReadings is the maximal number of fields that an error lists for an ambiguous text.
 const maxReadings = 10
 
 // keyFlags are the flags that select entries of a manager.
 type keyFlags struct {
 	key       managedfields.Key
 	operation string
-	// isTarget says that fields move to the entry. If the flag of the subresource is set, even to the empty one, which is
-	// the main resource, and no operation is named, the entry is an Apply.
+	// isTarget is true if fields move to the entry. Then the operation is Apply if none is named and the flag of the
+	// subresource is set, even to "", the main resource.
 	isTarget bool
 }
 
@@ -80,7 +80,7 @@ func (f *keyFlags) add(env *process.Env, cmd *cobra.Command, prefix, role string
 	})
 }
 
-// addName adds only the flag of the manager's name.
+// addName adds only the flag for the manager's name.
 func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 	cmd.Flags().StringVar(&f.key.Manager, prefix, "", "`NAME` of the manager "+role)
 	checkBefore(cmd, func() error {
@@ -91,7 +91,8 @@ func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 	})
 }
 
-// addVersion adds the flag of the entry's version, for updates only: an applier has one entry for all versions.
+// addVersion adds the flag for the apiVersion of an entry, which is allowed for updates only: an applier has a single
+// entry for all versions.
 func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...metav1.ManagedFieldsOperationType) {
 	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "", "API `VERSION` of an Update's entry, such as apps/v1")
 	checkBefore(cmd, func() error {
@@ -102,7 +103,7 @@ func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...m
 	})
 }
 
-// chosenFields are the flags that choose fields.
+// chosenFields are the flags that select fields.
 type chosenFields struct {
 	fields []string
 	all    bool
@@ -120,8 +121,8 @@ func (f *chosenFields) add(cmd *cobra.Command) {
 	})
 }
 
-// ownedBy returns the fields of the entries that a key selects; the zero key selects all. found is false if it selects
-// none. The fields of an entry that can't be decoded are left out.
+// ownedBy returns the fields of the entries that a key selects; the zero key selects all entries. found is false if
+// no entry is selected. Fields of entries that can't be decoded are left out.
 func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, found bool, err error) {
 	entries, err := managedfields.Read(place.Wrap(t.Object))
 	if err != nil {
@@ -139,7 +140,7 @@ func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, fou
 	return owned, found, nil
 }
 
-// ownedFields returns the chosen fields among those that the entries of a key own; nil for all.
+// ownedFields returns the selected fields among the fields of a key's entries; nil selects all.
 func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
 	owned, found, err := ownedBy(t, from)
 	if err != nil {
@@ -163,7 +164,7 @@ func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fi
 	return fields, err
 }
 
-// existingFields returns the chosen fields of an object; nil for all.
+// existingFields returns the selected fields of an object; nil selects all.
 func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*fieldpath.Set, error) {
 	if f.all {
 		return nil, nil

@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// checkBefore adds a check of flags, which runs before the command.
+// checkBefore adds a check of flags that runs before the command.
 func checkBefore(cmd *cobra.Command, check func() error) {
 	earlier := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
@@ -36,7 +36,7 @@ func checkBefore(cmd *cobra.Command, check func() error) {
 	}
 }
 
-// addFormat adds the flag of a format.
+// addFormat adds the flag --output for formats.
 func addFormat(env *process.Env, cmd *cobra.Command, format *string, formats ...string) {
 	cmd.Flags().StringVarP(format, "output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
 	completeChoices(env, cmd, "output", formats...)
@@ -51,14 +51,14 @@ func checkFormat(format string, formats ...string) error {
 	return nil
 }
 
-// addOutput adds the flags of an output with the given formats.
+// addOutput adds the flags for printing objects in the given formats.
 func addOutput(env *process.Env, cmd *cobra.Command, o *view.Output, formats ...string) {
 	addFormat(env, cmd, &o.Format, formats...)
 	cmd.Flags().BoolVar(&o.ManagedFields, "show-managed-fields", false, "print metadata.managedFields in yaml and json")
 }
 
-// addDryRun adds the flag of a dry run, with kubectl's values. isLocal says that the command computes it itself; else
-// the server does, and kubectl's error for an apply says so.
+// addDryRun adds the flag --dry-run, with kubectl's values. isLocal is true if the command itself computes the dry
+// run. Otherwise the server does, and "client" is refused with kubectl's error for server-side apply.
 func addDryRun(cmd *cobra.Command, into *bool, isLocal bool, usage string) {
 	cmd.Flags().BoolFunc("dry-run", usage, func(text string) error {
 		isDryRun, err := strconv.ParseBool(text)
@@ -75,7 +75,7 @@ func addDryRun(cmd *cobra.Command, into *bool, isLocal bool, usage string) {
 	})
 }
 
-// addManager adds the flag of a field manager.
+// addManager adds the flag for a field manager.
 func addManager(cmd *cobra.Command, name *string, otherwise, usage string) {
 	cmd.Flags().StringVar(name, "field-manager", otherwise, usage)
 	checkBefore(cmd, func() error {
@@ -89,10 +89,10 @@ func addManager(cmd *cobra.Command, name *string, otherwise, usage string) {
 	})
 }
 
-// defaultConcurrency is how many requests are under way at a time unless --concurrency names another number.
+// defaultConcurrency is the number of concurrent requests unless --concurrency sets another one.
 const defaultConcurrency = 16
 
-// addConcurrency adds the flag of how many requests are under way at a time.
+// addConcurrency adds the flag for the number of concurrent requests.
 func addConcurrency(cmd *cobra.Command, into *int) {
 	cmd.Flags().IntVar(into, "concurrency", defaultConcurrency,
 		"send at most `N` requests at the same time")
@@ -104,7 +104,7 @@ func addConcurrency(cmd *cobra.Command, into *int) {
 	})
 }
 
-// inParallel does something with each of several things, and shows how far it is. At most workers are done at a time.
+// inParallel calls do for each index below count, with a number of concurrent workers, and shows its progress.
 func inParallel(env *process.Env, what string, workers, count int, do func(i int)) {
 	bar := view.NewBar(env, what, count)
 	workqueue.ParallelizeUntil(context.Background(), workers, count, func(i int) {
@@ -114,7 +114,7 @@ func inParallel(env *process.Env, what string, workers, count int, do func(i int
 	bar.Done()
 }
 
-// inputFlags are the flags for documents, as kubectl has them.
+// inputFlags are the flags that name input documents, the same as kubectl's.
 type inputFlags struct {
 	inputs manifest.Inputs
 }
@@ -127,7 +127,7 @@ func (f *inputFlags) add(cmd *cobra.Command, what string) {
 	flags.BoolVarP(&f.inputs.Recursive, "recursive", "R", false, "read subfolders too")
 }
 
-// each calls see with the documents with some labels, at least one.
+// each calls see with the documents that match a label selector. It returns an error if there are none.
 func (f *inputFlags) each(env *process.Env, selector string, see func(document.Document)) error {
 	selected, err := labels.Parse(selector)
 	if err != nil {
@@ -148,7 +148,8 @@ func (f *inputFlags) each(env *process.Env, selector string, see func(document.D
 	return err
 }
 
-// read reads the documents with some labels, at least one. packs is for many: see [document.Document.Packed].
+// read returns the documents that match a label selector. It returns an error if there are none. packs saves memory
+// if there are many: see [document.Document.Packed].
 func (f *inputFlags) read(env *process.Env, selector string, packs bool) (docs []document.Document, err error) {
 	err = f.each(env, selector, func(doc document.Document) {
 		if packs {
@@ -159,10 +160,10 @@ func (f *inputFlags) read(env *process.Env, selector string, packs bool) (docs [
 	return docs, err
 }
 
-// errNoObjects reports a selection without objects.
+// errNoObjects reports that no object was selected.
 var errNoObjects = errors.New("no objects found")
 
-// noteEmpty prints that there are no objects, where that is no error.
+// noteEmpty prints errNoObjects and returns nil, for commands that take an empty selection as success.
 func noteEmpty(env *process.Env, err error) error {
 	if errors.Is(err, errNoObjects) {
 		fmt.Fprintln(env.Stderr, err)
@@ -196,15 +197,16 @@ func addSelectors(flags *pflag.FlagSet, labels, fields *string) {
 	flags.StringVar(fields, "field-selector", "", "only objects with these `FIELDS`, as in metadata.name=web")
 }
 
-// withObjects opens the place and calls do with the objects of the command line, at least one, and the error for
-// others. It closes the place after do.
+// withObjects opens the place, and calls do with the objects that the command line selects, and with the joined
+// errors of objects that could not be read. If there is no object at all, it returns an error without calling do. It
+// closes the place after do.
 func (f *objectFlags) withObjects(
 	args []string, do func(p place.Place, targets []*place.Target, missing error) error,
 ) error {
 	var at place.Place
 	var targets []*place.Target
 	bar := f.readingBar()
-	defer bar.Done() // an error before the first object
+	defer bar.Done() // for an error before end is called
 	return f.eachObject(args, func(p place.Place, t *place.Target) {
 		bar.Step()
 		at, targets = p, append(targets, t)
@@ -214,7 +216,8 @@ func (f *objectFlags) withObjects(
 	})
 }
 
-// readingBar shows how many objects of a list were read, where nothing is printed meanwhile.
+// readingBar returns a bar that counts the objects of a list as they are read. It shows nothing if other output may
+// be printed meanwhile.
 func (f *objectFlags) readingBar() view.Bar {
 	if f.live == nil && (f.all || f.selector != "" || f.fields != "" || f.app != "") {
 		return view.NewBar(f.env, "reading objects", -1)
@@ -222,8 +225,9 @@ func (f *objectFlags) readingBar() view.Bar {
 	return view.Bar{}
 }
 
-// eachObject opens the place and calls see with the objects of the command line as they are read, at least one, and end
-// with the error for others. It keeps none, and closes the place after end.
+// eachObject opens the place, and calls see with each object that the command line selects as soon as it is read. It
+// then calls end with the joined errors of objects that could not be read. If there is no object at all, it returns
+// an error without calling end. It keeps no objects in memory, and closes the place after end.
 func (f *objectFlags) eachObject(
 	args []string, see func(place.Place, *place.Target), end func(missing error) error,
 ) error {
@@ -253,7 +257,7 @@ func (f *objectFlags) eachObject(
 	})
 }
 
-// visit calls see with the objects of the command line.
+// visit calls see with each object that the command line selects.
 func (f *objectFlags) visit(p place.Place, args []string, see func(*place.Target)) error {
 	ctx := f.env.Context
 	if f.app != "" {

@@ -105,7 +105,7 @@ Exit status: 0 if the objects were deleted, 1 if one does not exist or on any er
 	return cmd
 }
 
-// deleteTarget deletes an object as it was read.
+// deleteTarget deletes an object, on condition that it is still the one that was read.
 func deleteTarget(env *process.Env, p place.Place, t *place.Target) error {
 	err := p.Delete(env.Context, t, func(deleted *place.Target) {
 		fmt.Fprintf(env.Stdout, "%s %q deleted\n", document.Resource(deleted.Kind.GroupKind()), deleted.Name)

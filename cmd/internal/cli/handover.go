@@ -133,7 +133,7 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	return f.output.Print(env.Stdout, []map[string]any{object}, false)
 }
 
-// steps returns the applies of the handover.
+// steps returns the applies that make up the handover.
 func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
 	fields, err := (&chosenFields{fields: f.fields}).existingFields(f.env, w.Target)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
 	return w.Mover(f.env.Now).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
 }
 
-// applySteps applies the steps one after the other.
+// applySteps sends the applies in order.
 func (f *handoverFlags) applySteps(
 	p place.Place, w *place.Desired, steps []ownership.Step,
 ) (object map[string]any, err error) {
@@ -157,7 +157,7 @@ func (f *handoverFlags) applySteps(
 		case err != nil:
 			return nil, err
 		}
-		w.Object = object // the next apply is to this version
+		w.Object = object // the base of the next step
 	}
 	return object, nil
 }

@@ -39,7 +39,7 @@ Exit status: 0 on success, 1 on any error; plan has others, see its help.`,
 	return cmd
 }
 
-// newHelmCommand completes a command that takes the arguments of a command of helm.
+// newHelmCommand adds to a command its handling of helm's arguments.
 func newHelmCommand(
 	env *process.Env, cmd *cobra.Command, run func(*helmRun, context.Context) error,
 ) *cobra.Command {
@@ -126,16 +126,16 @@ Exit status: 0 if the release was rolled back; otherwise as for upgrade.`,
 
 // helmRun is an upgrade or a rollback of a release.
 type helmRun struct {
-	planFlags // not set by this command's arguments
+	planFlags // set from Helm's environment, not by arguments
 	helm      *helm.Program
-	given     []string // the arguments for it
+	given     []string // the arguments for helm
 	dryRun    bool
-	rollsBack bool // if an upgrade fails
-	// createsNamespace: helm creates the namespace of the release if it does not exist.
+	rollsBack bool // Helm rolls back if an upgrade fails
+	// createsNamespace is true if helm creates the namespace of the release in case it does not exist.
 	createsNamespace bool
 }
 
-// helmVariables are where Helm passes its flags on to plugins, with the flags of kubectl.
+// helmVariables maps the environment variables in which Helm passes its flags to plugins to kubectl's flags.
 var helmVariables = map[string]string{
 	"HELM_KUBECONTEXT": "context", "HELM_KUBETOKEN": "token", "HELM_KUBEASUSER": "as", "HELM_KUBEASGROUPS": "as-group",
 	"HELM_KUBEAPISERVER": "server", "HELM_KUBECAFILE": "certificate-authority",
@@ -143,7 +143,8 @@ var helmVariables = map[string]string{
 	"HELM_NAMESPACE": "namespace",
 }
 
-// setHelmPlace sets the flags of the place as Helm's are. The namespace applies only to objects that have none.
+// setHelmPlace sets the flags that select the place to Helm's values. Helm's namespace applies only to objects that
+// name none.
 func (f *placeFlags) setHelmPlace() (err error) {
 	f.anyNamespace = true
 	set := func(flag, value string) {
@@ -162,7 +163,7 @@ func (f *placeFlags) setHelmPlace() (err error) {
 
 var errHelp = errors.New("help is wanted")
 
-// newHelmRun removes its own flags from the flags of helm.
+// newHelmRun splits arguments into this command's flags and helm's arguments.
 func newHelmRun(env *process.Env, args []string) (*helmRun, error) {
 	r := &helmRun{helm: &helm.Program{
 		Path: cmp.Or(env.Getenv("HELM_BIN"), "helm"), Dir: env.Dir, Stdout: env.Stdout, Stderr: env.Stderr,
@@ -213,7 +214,7 @@ func newHelmRun(env *process.Env, args []string) (*helmRun, error) {
 			r.given = append(r.given, args[i])
 		default:
 			if isStdin := args[i] == "-" || args[i] == "--values=-"; isStdin && r.helm.Stdin == nil {
-				r.helm.Stdin, err = io.ReadAll(env.Stdin) // each rendering needs it
+				r.helm.Stdin, err = io.ReadAll(env.Stdin) // read again by each rendering
 			}
 			r.given = append(r.given, args[i])
 		}
@@ -226,7 +227,7 @@ func newHelmRun(env *process.Env, args []string) (*helmRun, error) {
 	return r, err
 }
 
-// isDryRun reports whether Helm takes a value of --dry-run for a dry run.
+// isDryRun reports whether Helm would run an upgrade with this value of --dry-run as a dry run.
 func isDryRun(value string, hasValue bool) (bool, error) {
 	switch value {
 	case "none":
@@ -274,13 +275,13 @@ Exit status: 0 if no conflict is refused, 3 on any error.`,
 	return withErrorStatus(statusFailed, cmd)
 }
 
-// postRender prints the intents that follow from the policy. Labels and annotations that Helm adds afterwards are in no
-// conflict: Helm refuses an object that is not its own.
+// postRender prints the intents after the policy has decided their conflicts. Labels and annotations that Helm adds
+// later cause no conflicts, because Helm refuses objects that it does not own.
 func (f *planFlags) postRender() (err error) {
 	if f.rules, err = f.readPolicy(); err == nil && f.rules == nil {
 		err = errors.New("expected --policy")
 	}
-	u := &releases.Operation{Rendering: &releases.Rendering{}} // without the name of the release
+	u := &releases.Operation{Rendering: &releases.Rendering{}} // post-renderers don't learn the release name
 	var text []byte
 	if err == nil {
 		text, err = io.ReadAll(f.env.Stdin)

@@ -20,16 +20,16 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// helmPlan is what an upgrade or a rollback does.
+// helmPlan is the plan of an upgrade or a rollback.
 type helmPlan struct {
 	releases.Operation
 	history releases.History
-	deleted []*place.Target // by Helm
-	left    []*place.Target // by this command, because Helm does not delete what a failed revision made
+	deleted []*place.Target // Helm deletes these
+	left    []*place.Target // from failed revisions: this command deletes these, as Helm does not
 	failed  int
 }
 
-// pruned are all objects that are deleted.
+// pruned returns all objects that Helm or this command deletes.
 func (u *helmPlan) pruned() (out []view.Pruned) {
 	for _, t := range slices.Concat(u.deleted, u.left) {
 		out = append(out, view.Pruned{Target: t, By: u.Manager})
@@ -53,7 +53,7 @@ func (r *helmRun) planUpgrade(ctx context.Context, do func(u *helmPlan, status i
 		if u.deleted, err = r.removed(ctx, u, u.history.Base(), u.Removed); err != nil {
 			return err
 		}
-		time.Sleep(time.Until(rendered.Add(time.Second))) // what is made of now has another second then
+		time.Sleep(time.Until(rendered.Add(time.Second))) // so that values made from the current time differ
 		again, err := r.helm.Render(ctx, r.given)
 		if err == nil {
 			err = shown.Vary(again.Templates)
@@ -70,7 +70,7 @@ func (r *helmRun) planUpgrade(ctx context.Context, do func(u *helmPlan, status i
 	})
 }
 
-// noteDefinitions prints where the folder crds/ of the chart differs from the cluster.
+// noteDefinitions prints which CRDs in the chart's folder crds/ differ from the CRDs in the cluster.
 func (r *helmRun) noteDefinitions(ctx context.Context, u *helmPlan) {
 	docs := (&releases.Rendering{Templates: u.Definitions}).Documents()
 	all, _ := planning.Documents(ctx, u.Place, docs, planning.Options{
@@ -117,8 +117,8 @@ func (r *helmRun) planIn(ctx context.Context, shown *releases.Rendering, do func
 	})
 }
 
-// removed returns which objects of a revision go, as Removed or Left of the operation finds them. Without a plan of all
-// templates, that is not known.
+// removed returns the objects of a revision that would be deleted, as find, which is Removed or Left of the
+// operation, selects them. It returns none if any template could not be planned, because they can't be known then.
 func (r *helmRun) removed(
 	ctx context.Context, u *helmPlan, revision int,
 	find func(context.Context, []releases.Template, ...*place.Target) ([]*place.Target, error),
@@ -169,9 +169,9 @@ func (r *helmRun) upgrade(ctx context.Context) error {
 		args, rollsBack := slices.Clone(r.given), r.rollsBack && u.history.Base() > 0
 		switch {
 		case rollsBack:
-			args = append([]string{"--wait"}, args...) // as Helm does; the last one counts
+			args = append([]string{"--wait"}, args...) // --rollback-on-failure implies it; a later --wait=… wins
 		case r.rollsBack:
-			args = append(args, "--rollback-on-failure") // Helm uninstalls the release
+			args = append(args, "--rollback-on-failure") // there is no revision to roll back to: Helm uninstalls
 		}
 		err := r.write(ctx, u, func(replace helm.Replace) error {
 			return r.helm.Upgrade(ctx, args, func(now []releases.Template) ([]releases.Template, error) {
@@ -223,7 +223,7 @@ func (r *helmRun) rollback(ctx context.Context) error {
 	return r.rollbackTo(ctx, newest, revision, args)
 }
 
-// rollbackTo applies what Helm stores of a revision.
+// rollbackTo applies the manifests that Helm has stored for a revision.
 func (r *helmRun) rollbackTo(ctx context.Context, of releases.Release, revision int, args []string) (err error) {
 	shown := &releases.Rendering{Release: of}
 	if shown.Templates, err = r.helm.Stored(ctx, of, revision, true); err != nil {
@@ -266,7 +266,8 @@ func (r *helmRun) rollbackTo(ctx context.Context, of releases.Release, revision 
 	})
 }
 
-// write has Helm apply what was shown, to the objects as they were shown. Just before, fields move to Helm's manager.
+// write has Helm apply the plan that was shown, if the objects have not changed since. Immediately before that,
+// ownership moves to Helm's manager.
 func (r *helmRun) write(ctx context.Context, u *helmPlan, run func(helm.Replace) error) error {
 	err := run(func([]releases.Template) ([]releases.Template, error) {
 		if now, err := r.helm.History(ctx, u.Release); err != nil || now.Last() != u.history.Last() {

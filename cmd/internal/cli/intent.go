@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// intentFlags are the flags for an intent and the place of its live object.
+// intentFlags are the flags for intents and for the place of their live objects.
 type intentFlags struct {
 	inputFlags
 	placeFlags
@@ -27,7 +27,7 @@ type intentFlags struct {
 	plain       bool
 	policy      string
 	concurrency int
-	packs       bool // the documents, which are planned one after the other
+	packs       bool // keep documents packed until they are planned, to save memory
 }
 
 func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
@@ -49,7 +49,7 @@ func (f *intentFlags) addSubresource(cmd *cobra.Command) {
 	})
 }
 
-// policyVariable names a policy for all commands.
+// policyVariable is the environment variable that names a policy for all commands.
 const policyVariable = "TENURE_POLICY"
 
 func (f *intentFlags) addPolicy(cmd *cobra.Command) {
@@ -57,7 +57,7 @@ func (f *intentFlags) addPolicy(cmd *cobra.Command) {
 		"decide conflicts by the rules in `FILE`; by default, the file that $"+policyVariable+" names")
 }
 
-// readPolicy reads the policy of --policy; nil without one.
+// readPolicy reads the policy that --policy or the environment names; nil if none is named.
 func (f *intentFlags) readPolicy() (*policy.Policy, error) {
 	file := cmp.Or(f.policy, f.env.Getenv(policyVariable))
 	if file == "" {
@@ -66,10 +66,11 @@ func (f *intentFlags) readPolicy() (*policy.Policy, error) {
 	return readPolicy(f.env, file)
 }
 
-// kubectlManager is the default manager of all commands: a plan for a manager that applies nothing would be wrong.
+// kubectlManager is the default manager of all commands. It is the manager that kubectl apply uses, so that plans
+// show what that apply would do.
 const kubectlManager = planning.KubectlManager
 
-// withIntents reads the intents, opens the place, and closes it after do.
+// withIntents reads the intents and opens the place. It closes the place after do.
 func (f *intentFlags) withIntents(
 	missing process.MissingStore, do func(p place.Place, docs []document.Document) error,
 ) error {
@@ -83,13 +84,13 @@ func (f *intentFlags) withIntents(
 	return f.withPlace(missing, func(p place.Place) error { return do(p, docs) })
 }
 
-// noteUnmanaged notes that an object of a file has no managed fields, which kubectl get leaves out.
+// noteUnmanaged prints a note that the object in a file has no managed fields: kubectl get omits them by default.
 func noteUnmanaged(env *process.Env, t *place.Target) {
 	fmt.Fprintf(env.Stderr, "note: %s has no managed fields: kubectl get prints them with --show-managed-fields\n",
 		t.Title())
 }
 
-// takesManifests is the Args of a command whose objects come from manifests.
+// takesManifests is the Args function of commands that take objects from manifests.
 func takesManifests(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("%s takes manifests with -f or -k, got %q", cmd.CommandPath(), strings.Join(args, " "))
@@ -97,7 +98,7 @@ func takesManifests(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// options returns how documents are planned.
+// options returns the options for planning documents.
 func (f *intentFlags) options() planning.Options {
 	return planning.Options{
 		Manager: f.manager, Subresource: f.subresource, Force: f.force, Plain: f.plain, Tries: maxTries,
@@ -105,5 +106,5 @@ func (f *intentFlags) options() planning.Options {
 	}
 }
 
-// maxTries is how many dry runs a command sends for what it suggests.
+// maxTries is the maximal number of dry runs by which a command checks its suggestions.
 const maxTries = 32

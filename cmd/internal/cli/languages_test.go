@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/server"
 )
 
-// commandVariable makes the test binary the command tenure.
+// commandVariable is an environment variable that makes the test binary run as the command tenure.
 const commandVariable = "TENURE_TEST_COMMAND"
 
 func runCommand() {
@@ -20,14 +20,15 @@ func runCommand() {
 	os.Exit(Main(env, os.Args[1:]))
 }
 
-// TestLanguages runs programs that start the command and use its server by clients of other languages. To have the
-// clients, run npm ci in testdata/languages, and install Debian's python3-kubernetes.
+// TestLanguages runs programs in other languages, which start the command and access its server with the Kubernetes
+// clients of their languages. To install the clients, run npm ci in testdata/languages, and install Debian's package
+// python3-kubernetes.
 func TestLanguages(t *testing.T) {
 	program, err := os.Executable()
 	require.NoError(t, err)
 	for _, row := range []struct{ name, interpreter, check, script, want string }{
 		{"node", "node", "", "apply.mjs", "applied, in conflict, forced, seen by the informer\n"},
-		// A python3 that comes first in PATH may lack Debian's packages.
+		// Another python3, earlier in PATH, may lack Debian's packages.
 		{"python", "/usr/bin/python3", "import kubernetes", "apply.py", "applied, in conflict, forced, watched\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

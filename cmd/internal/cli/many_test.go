@@ -23,13 +23,13 @@ import (
 type countingCluster struct {
 	testCluster
 	t                   *testing.T
-	flags               []string // that lead to it
+	flags               []string // to access the cluster
 	lists, gets, writes atomic.Int32
-	underWay, most      atomic.Int32 // writes at the same time
+	underWay, most      atomic.Int32 // concurrent writes
 }
 
-// newCountingCluster returns a cluster with ConfigMaps in the namespaces a and b, applied by kubectl. Half of
-// them are as manifests of the test want them.
+// newCountingCluster returns a cluster with ConfigMaps in the namespaces a and b, applied by kubectl. Half of them
+// already have the values of the test's manifests.
 func newCountingCluster(t *testing.T, each int) *countingCluster {
 	c := &countingCluster{testCluster: *newTestCluster(testHost{t}, apiserver.Options{}), t: t}
 	c.flags = listen(testHost{t}, c)
@@ -43,7 +43,7 @@ func newCountingCluster(t *testing.T, each int) *countingCluster {
 	return c
 }
 
-// apply applies an object, past the counters.
+// apply applies an object without counting the request.
 func (c *countingCluster) apply(path, body string) {
 	w := c.send(http.MethodPatch, path+"?fieldManager=kubectl", body)
 	require.Equal(c.t, http.StatusCreated, w.Code, w.Body)
@@ -60,7 +60,7 @@ func (c *countingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			defer c.underWay.Add(-1)
 			for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {
 			}
-			time.Sleep(5 * time.Millisecond) // so that writes meet
+			time.Sleep(5 * time.Millisecond) // so that writes overlap
 		case at[1] == "":
 			c.lists.Add(1)
 		default:
@@ -90,7 +90,7 @@ func (c *countingCluster) manifests(names ...string) string {
 	return path
 }
 
-// Many live objects are read by lists, few by themselves, and the outcome is the same.
+// Many live objects are read by lists, few by single gets, with the same result.
 func TestManyPlans(t *testing.T) {
 	const each = 40
 	c := newCountingCluster(t, each)
@@ -138,8 +138,8 @@ func TestManyPlans(t *testing.T) {
 		"configmap/c-0 in a: no conflict")
 }
 
-// A list of live objects is read page by page, in any order of the documents, and given up where reads of single objects
-// cost less.
+// A list of live objects is read page by page, in any order of the documents. Paging stops once single gets cost
+// less.
 func TestPagesOfLists(t *testing.T) {
 	const each = 600 // a page has 500
 	c := newCountingCluster(t, each)
@@ -153,7 +153,7 @@ func TestPagesOfLists(t *testing.T) {
 	require.Zero(t, c.gets.Load())
 
 	c.lists.Store(0)
-	names = []string{"a/new", "a/c-9"} // the objects of the second page
+	names = []string{"a/new", "a/c-9"} // and the second page
 	for i := 590; i < each; i++ {
 		names = append(names, fmt.Sprintf("a/c-%d", i))
 	}
@@ -163,7 +163,7 @@ func TestPagesOfLists(t *testing.T) {
 	require.EqualValues(t, len(names), c.gets.Load())
 }
 
-// More documents than are planned together have the same plans: those of the same command for each document.
+// Documents that exceed one batch get the same plans as one command for each document.
 func TestBatches(t *testing.T) {
 	const each = 300
 	c := newCountingCluster(t, 2)
@@ -171,7 +171,7 @@ func TestBatches(t *testing.T) {
 	for i := range each {
 		names = append(names, fmt.Sprintf("b/c-%d", each-i), fmt.Sprintf("a/c-%d", i))
 	}
-	names = append(names, "a/c-1", "a/c-299") // again
+	names = append(names, "a/c-1", "a/c-299") // duplicates
 	many := c.manifests(names...)
 	lines := strings.SplitAfter(strings.TrimSpace(c.run(1, "plan", "-f", many, "--offline", "-o", "ndjson"))+"\n", "\n")
 	require.Len(t, lines, 2*each+2+1)
@@ -202,8 +202,8 @@ func TestBatches(t *testing.T) {
 	require.Contains(t, errs, "configmap/c-299 in a is in "+many+" too")
 }
 
-// Many plans are applied at the same time, but no more than --concurrency says, after one list of each kind. What was
-// done is printed in the order of the documents, and what failed does not stop the rest.
+// After one list of each kind, plans are applied concurrently, but at most as many at a time as --concurrency allows.
+// Results are printed in the order of the documents, and a failure does not stop the others.
 func TestManyApplies(t *testing.T) {
 	const each = 30
 	c := newCountingCluster(t, each)
@@ -241,7 +241,7 @@ func TestManyApplies(t *testing.T) {
 	require.EqualValues(t, len(written), c.writes.Load(), "one write of each, but for new-7 and new-1 again")
 }
 
-// Many objects are written at the same time, but no more than --concurrency says.
+// Moves write objects concurrently, but at most as many at a time as --concurrency allows.
 func TestManyMoves(t *testing.T) {
 	c := newCountingCluster(t, 20)
 	out := c.run(0, "transfer", "configmaps", "-A", "--from", "kubectl", "--to", "flux", "--all", "--yes",
@@ -255,8 +255,8 @@ func TestManyMoves(t *testing.T) {
 	c.run(3, "plan", "-f", c.manifests("a/c-0"), "--concurrency", "-1")
 }
 
-// A long interleave shows how far it is. Interrupted, it says what is known so far,
-// and what was not run.
+// A long interleave of a scenario shows its progress. Interrupted, the command prints the result so far and how many
+// scenarios did not run.
 func TestInterruptedScenario(t *testing.T) {
 	dir := t.TempDir()
 	text := "-- schema --\nspec: {type: object, properties: {a: {type: integer}}}\n-- interleave limit=100000 --\n"
@@ -281,7 +281,7 @@ func TestInterruptedScenario(t *testing.T) {
 	require.Equal(t, text, string(after), "nothing is written of what was not finished")
 }
 
-// lineInterrupter is a stream whose reader interrupts after a number of lines; for 0, as soon as something is shown.
+// lineInterrupter is a stream that sends an interrupt after a number of lines; for 0, after the first output.
 type lineInterrupter struct {
 	text      strings.Builder
 	lines     int
@@ -295,7 +295,8 @@ func (w *lineInterrupter) Write(p []byte) (int, error) {
 	return w.text.Write(p)
 }
 
-// An interrupted move has printed each object that was written, says how many were not, and how to go on.
+// An interrupted move has printed each object that was written. It also prints how many objects were not written, and
+// how to continue.
 func TestInterruptedMove(t *testing.T) {
 	const each = 40
 	c := newCountingCluster(t, each)

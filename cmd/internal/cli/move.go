@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// errNothing reports that an object has nothing to move.
+// errNothing reports that there is nothing to move in an object.
 var errNothing = errors.New("there is nothing to do")
 
 // moveResult is the result of a move of one object.
@@ -31,17 +31,17 @@ type moveResult struct {
 	preview func(io.Writer, view.Palette) error
 }
 
-// moverFunc moves ownership in one object; the error is errNothing if it has nothing to move.
+// moverFunc moves ownership in one object. It returns errNothing if there is nothing to move.
 type moverFunc func(t *place.Target) (moveResult, error)
 
-// pending is a move that is not yet stored.
+// pending is a move that is not stored yet.
 type pending struct {
 	*place.Target
-	moved   place.Moved // its object is nil if it does not change
+	moved   place.Moved // its Object is nil if nothing changes
 	preview string
 }
 
-// moving is a move of ownership in a number of objects.
+// moving moves ownership in several objects.
 type moving struct {
 	*moveFlags
 	place place.Place
@@ -104,7 +104,7 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 		return next, nil
 	}
 	next.moved = result.Moved
-	if _, ok := m.place.(*place.Cluster); ok { // the result would have no managed fields at all
+	if _, ok := m.place.(*place.Cluster); ok { // a server would remove all managed fields
 		if drop, undecodable := planning.Undecodable(t, result.Object); undecodable != nil {
 			err = m.undecodable(undecodable, drop)
 		}
@@ -121,8 +121,8 @@ func (m *moving) writePreview(w io.Writer) {
 	}
 }
 
-// printMoved writes the resulting objects of files, if all could be moved: a user who redirects the
-// output into the file would lose the others.
+// printMoved prints the resulting objects of files, but only if every move succeeded: if a user redirects the output
+// into the same file, the other objects would be lost.
 func (m *moving) printMoved() error {
 	m.writePreview(m.env.Stderr)
 	if m.failed > 0 {
@@ -145,7 +145,7 @@ func (m *moving) printMoved() error {
 	return out.Print(m.env.Stdout, objects, false)
 }
 
-// printPatches writes the patches of the objects that change, each as a line of JSON.
+// printPatches prints a patch for each object that changes, as one line of JSON.
 func (m *moving) printPatches() error {
 	for _, next := range m.all {
 		if next.moved.Object == nil {
@@ -161,7 +161,7 @@ func (m *moving) printPatches() error {
 	return nil
 }
 
-// writeMoves previews the moves, asks, and makes them.
+// writeMoves previews the moves, asks for confirmation, and stores them.
 func (m *moving) writeMoves() error {
 	switch {
 	case m.dryRun && m.format == "":
@@ -200,9 +200,9 @@ func (m *moving) writeMoves() error {
 	return nil
 }
 
-// storeMoves stores the objects that change, until it is interrupted. It writes a line for each object as soon as it is
-// stored, in order, and reports errors. It returns the objects that it stored, and how many it left because of an
-// interrupt.
+// storeMoves stores the objects that change, until it is interrupted. As soon as an object is stored, it prints a
+// line for it, in the order of the objects. It prints errors. It returns the stored objects, and the number of
+// objects skipped because of an interrupt.
 func (m *moving) storeMoves() (written []map[string]any, skipped int) {
 	ctx, stop := signal.NotifyContext(m.env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -217,7 +217,7 @@ func (m *moving) storeMoves() (written []map[string]any, skipped int) {
 			if ctx.Err() != nil {
 				state = isSkipped
 			} else {
-				errs[i] = m.storeMove(context.WithoutCancel(ctx), one) // so that it is known whether it was stored
+				errs[i] = m.storeMove(context.WithoutCancel(ctx), one) // uncancelled: the outcome must be known
 			}
 		}
 		mu.Lock()
@@ -235,7 +235,7 @@ func (m *moving) storeMoves() (written []map[string]any, skipped int) {
 	return written, skipped
 }
 
-// finished reports what became of an object, and returns it if it was stored.
+// finished prints the result for an object, and returns the object if it was stored.
 func (m *moving) finished(one *pending, err error) map[string]any {
 	verb := "unchanged"
 	switch {
@@ -257,8 +257,8 @@ func (m *moving) finished(one *pending, err error) map[string]any {
 	return one.moved.Object
 }
 
-// storeMove stores one object. If the object has changed since, the move is made again on the new
-// object, as long as its preview is the one that was confirmed.
+// storeMove stores one object. If the live object has changed in the meantime, storeMove makes the move on the new
+// version, on condition that the preview is still the one that was confirmed.
 func (m *moving) storeMove(ctx context.Context, next *pending) error {
 	for attempt := 1; ; attempt++ {
 		err := m.place.Move(ctx, next.Target, next.moved)

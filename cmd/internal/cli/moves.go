@@ -15,19 +15,19 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// moveVerb is a command that makes one move.
+// moveVerb describes a command that makes one move.
 type moveVerb struct {
 	name, short, long, example, done string
-	// from and to are the roles of the managers that the flags name; empty for no such flag.
+	// from and to describe the managers that --from and --to name; "" if there is no such flag.
 	from, to string
-	// choosesFields says that there are --field and --all; otherwise everything of --from moves.
+	// choosesFields is true if the command has --field and --all. Otherwise all fields of --from move.
 	choosesFields bool
-	// renames says that --to is a name for the entries of --from, not the key of an entry.
+	// renames is true if --to is a new name for the entries of --from. Otherwise --to selects an entry.
 	renames bool
 	move    func(from, to managedfields.Key, fields *fieldpath.Set, all bool) ownership.Move
 }
 
-// moveVerbs are the commands that make one move, in the order of the help.
+// moveVerbs lists the commands that make one move, in the order of the help.
 var moveVerbs = []moveVerb{
 	{
 		name: "transfer", done: "transferred", short: "Move fields from one manager to another",
@@ -35,11 +35,11 @@ var moveVerbs = []moveVerb{
 new manager has to add the fields to its manifest, and the old one has to remove
 them from its own.
 
---from alone selects all entries of that manager. --to is an applier, unless
---to-operation is Update. Its entry is for the main resource, even for replicas that
-kubectl scale set, unless the manager applies only through the subresource of the
-fields; fields of the status stay in an entry of the status. --to-subresource names
-another subresource, or the main resource as ''.
+--from alone selects all entries of that manager. The fields move to the Apply entry
+of --to, or with --to-operation Update to its Update entry. That entry is for the
+main resource, even for replicas that kubectl scale set. It is for a subresource if
+the fields are in the status, or if --to applies only through the subresource of the
+fields. --to-subresource selects another subresource, or '' the main resource.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
@@ -164,7 +164,7 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 		to.isTarget = true
 		to.add(env, cmd, "to", v.to)
 		if v.from == "" {
-			to.addVersion(cmd, "to", "", apply, update) // the entry of an adoption may be new, at the version that is named
+			to.addVersion(cmd, "to", "", apply, update) // adopt may create the entry, at this version
 		} else {
 			to.addVersion(cmd, "to", update)
 		}
@@ -198,7 +198,7 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 	addFormat(env, cmd, &f.format, "yaml", "json", "name", "patch")
 }
 
-// moveHelp ends the help of every command that moves ownership.
+// moveHelp is the end of the help of every command that moves ownership.
 const moveHelp = `
 Objects are chosen as for blame, see tenure blame --help. A preview shows which
 managers gain and lose which fields, and what their next applies will then delete or
@@ -212,7 +212,8 @@ object's resourceVersion has changed.
 Exit status: 0 if all is done, or nothing was left to do; 1 on any error, if it was
 not confirmed, or if an object that was named has nothing to move.`
 
-// moveObjects moves ownership in all objects. done is the verb of a finished move, such as transferred.
+// moveObjects moves ownership in all selected objects. done is the past participle for messages, such as
+// "transferred".
 func (f *moveFlags) moveObjects(args []string, done string, move moverFunc) error {
 	if f.summary && (f.format != "" || f.unchanged) {
 		return errors.New("--summary cannot be used with --output or --show-unchanged")
@@ -241,7 +242,7 @@ func (f *moveFlags) moveObjects(args []string, done string, move moverFunc) erro
 	})
 }
 
-// makeMove makes a move on a target.
+// makeMove makes a move in one object.
 func (f *moveFlags) makeMove(t *place.Target, move ownership.Move) (moveResult, error) {
 	result, err := t.Mover(f.env.Now).Do(f.env.Context, place.Wrap(t.Object), move)
 	if err != nil {

@@ -19,13 +19,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// oddNames are names of fields and items that a text of a path could confuse with something else.
+// oddNames are names of fields and items that look like path syntax.
 var oddNames = []string{
 	"", "a", "b", ".", "a.b", "b.a", "a.b.a", ".dockerconfigjson", "example.com/a.b", "[", "]", "a[b]", `["a"]`, `"`, `a"b`, `\`, `\*`, `\\`,
 	"*", "a*", "=", "a=b", ",", "0", "true", " ", "a b", "ä", "日本", "😀", "\n", "\x00", "\x1b[2J", "\u202e", "\U000e0041", "\u00a0", "'", "$a",
 }
 
-// pathReaders are command lines that take a path, PATH, by each flag and file that does, and what they have to print.
+// pathReaders has command lines for every flag and file that takes a path, written as PATH, and what they must print.
 var pathReaders = map[string][]struct{ line, want string }{
 	"field": {
 		{"transfer --live live.json --from bob --to carol --dry-run --field PATH", "    PATH\n"},
@@ -39,8 +39,8 @@ var pathReaders = map[string][]struct{ line, want string }{
 	"also": {{"upgrade --live live.json --field-manager carol --dry-run --details --also PATH", "    PATH\n"}},
 }
 
-// TestPathsAreAccepted: what blame, plan, conflicts and a server's Status print of a field is accepted by each flag and
-// file that takes a path, and names this field.
+// TestPathsAreAccepted checks that every flag and file that takes a path accepts the paths that blame, plan,
+// conflicts and a server's Status print, and that the path names the same field.
 func TestPathsAreAccepted(t *testing.T) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -106,14 +106,14 @@ func TestPathsAreAccepted(t *testing.T) {
 	require.Greater(t, tried, 80)
 }
 
-// requireAccepted tries all that takes a path.
+// requireAccepted passes a path to every flag and file that takes one.
 func requireAccepted(t *testing.T, env process.Env, text string, path fieldpath.Path) {
 	t.Helper()
 	for flag, readers := range pathReaders {
 		for _, reader := range readers {
 			args := strings.Fields(reader.line)
 			args[slices.Index(args, "PATH")] = text
-			_ = os.Remove(filepath.Join(env.Dir, "permits.yaml")) // which grows
+			_ = os.Remove(filepath.Join(env.Dir, "permits.yaml")) // each permit adds to it
 			status, out, errs := output(env, args...)
 			require.Equal(t, 0, status, "%q: %s", args, errs)
 			require.Contains(t, out+errs, strings.ReplaceAll(reader.want, "PATH", path.String()), "--%s of %q", flag, args)
@@ -137,12 +137,12 @@ func requireAccepted(t *testing.T, env process.Env, text string, path fieldpath.
 	require.NotContains(t, errs, "error", text)
 	decided := decidedIn(t, out)
 	require.Contains(t, decided, path.String(), "%q", text)
-	if !strings.Contains(strings.ReplaceAll(text, `\*`, ""), "*") { // in the text of a Status it is a pattern's
+	if !strings.Contains(strings.ReplaceAll(text, `\*`, ""), "*") { // in a Status' text, * is a wildcard
 		require.Len(t, decided, 1, "%q", text)
 	}
 }
 
-// oddObject returns a Deployment with odd names in all places. Its values are all the same.
+// oddObject returns a Deployment with odd names wherever names are free. Its values are all the same.
 func oddObject(t *testing.T, value string) string {
 	t.Helper()
 	texts, containers, env := map[string]any{}, []any{}, []any{}
@@ -163,7 +163,7 @@ func oddObject(t *testing.T, value string) string {
 	return string(data)
 }
 
-// collect adds the paths in the output of a command: the members path and field, and what is in a list of fields.
+// collect adds the paths in the JSON output of a command: members path and field, and the items of lists of fields.
 func collect(tree any, into map[string]bool) {
 	switch v := tree.(type) {
 	case map[string]any:
@@ -203,7 +203,7 @@ func mustOutput(t *testing.T, env process.Env, want int, line string) string {
 	return out
 }
 
-// forced returns the fields that a resolution modifies, as its table lists them.
+// forced returns the fields that force modifies, as listed in a table of the ways out.
 func forced(t *testing.T, table string) (out []string) {
 	t.Helper()
 	for line := range strings.Lines(table) {
@@ -215,7 +215,7 @@ func forced(t *testing.T, table string) (out []string) {
 	return out
 }
 
-// decidedIn returns the fields that a policy forced.
+// decidedIn returns the fields that a policy forced, according to the output.
 func decidedIn(t *testing.T, text string) (out []string) {
 	t.Helper()
 	var plan struct {

@@ -26,7 +26,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
-// placeFlags are the flags for the place of objects, and the command that has them.
+// placeFlags are the flags that select the place of objects, and their command.
 type placeFlags struct {
 	env     *process.Env
 	cmd     *cobra.Command
@@ -34,16 +34,16 @@ type placeFlags struct {
 	live    []string
 	schemas []string
 	cluster *genericclioptions.ConfigFlags
-	// documents is how many the command plans.
+	// documents is the number of documents that the command plans.
 	documents int
-	// document is the file of the document that suggestions are about, if there is no other one in it.
+	// document is the file that suggestions name with -f, if it contains a single document; "" for none.
 	document string
-	// anyNamespace is true if objects may name another namespace than the one of the command line.
+	// anyNamespace allows objects to name another namespace than the command line does.
 	anyNamespace bool
 }
 
-// shownClusterFlags are the kubeconfig flags that the help shows. The others work too; kubectl hides
-// most of them as well.
+// shownClusterFlags are the kubeconfig flags that the help shows. The other flags of kubectl work too, but are
+// hidden.
 var shownClusterFlags = []string{"kubeconfig", "context", "namespace"}
 
 func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
@@ -70,7 +70,7 @@ func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 // namespace returns the namespace of the command line; "" for none.
 func (f *placeFlags) namespace() string { return *f.cluster.Namespace }
 
-// namespaceIn returns the namespace that a command is about; "" for all.
+// namespaceIn returns the namespace that a command reads; "" for all.
 func (f *placeFlags) namespaceIn(c *place.Cluster, all bool) (string, error) {
 	switch {
 	case all:
@@ -81,8 +81,8 @@ func (f *placeFlags) namespaceIn(c *place.Cluster, all bool) (string, error) {
 	return c.Client.Namespace()
 }
 
-// open returns where the flags say that the live objects are: in the files of --live, in the store that --store names,
-// or else in the cluster. This is the one rule of all commands. missing says what to do if the store does not exist.
+// open opens the place that the flags select: the files of --live, the store of --store, or else the cluster. All
+// commands select the place by this function. missing says what to do if the store does not exist.
 func (f *placeFlags) open(missing process.MissingStore) (place.Place, error) {
 	switch {
 	case f.live != nil && f.store != "":
@@ -118,7 +118,7 @@ func (f *placeFlags) open(missing process.MissingStore) (place.Place, error) {
 	return p, nil
 }
 
-// openStore opens a store. Objects without a namespace are in the given one, or in default if it is empty.
+// openStore opens a store. Objects without a namespace get the given one, or "default" if it is empty.
 func openStore(env *process.Env, file, namespace string, missing process.MissingStore) (*place.Store, error) {
 	if env.Server == nil {
 		return nil, fmt.Errorf("--store %s: this program contains no API server; use the command tenure", file)
@@ -172,7 +172,8 @@ func (f *placeFlags) openCluster() (place.Place, error) {
 
 var ofKubeconfig = regexp.MustCompile(`(?s)^(error loading config file ".+?": )(.*)$`)
 
-// kubeconfigError returns the error of a kubeconfig without what could not be read in it.
+// kubeconfigError returns the error of a kubeconfig without the content that could not be parsed, which may be
+// secret.
 func kubeconfigError(err error) error {
 	errs := manifest.Several(err)
 	for i, err := range errs {
@@ -184,8 +185,8 @@ func kubeconfigError(err error) error {
 	return errors.Join(errs...)
 }
 
-// checkReachable returns an error with a hint if it cannot connect to the cluster. It connects once, so that a command
-// with many objects does not fail once for each. That the user may not ask is no error.
+// checkReachable returns an error with a hint if it cannot connect to the cluster. Otherwise a command with many
+// objects would fail once for each. A response that denies permission is a successful connection.
 func (f *placeFlags) checkReachable(c *cluster.Cluster) error {
 	err := c.Ping()
 	var status apierrors.APIStatus
@@ -193,7 +194,7 @@ func (f *placeFlags) checkReachable(c *cluster.Cluster) error {
 		return nil
 	}
 	var request *url.Error
-	if errors.As(err, &request) { // which has the URL
+	if errors.As(err, &request) { // cut the URL, which c names already
 		err = request.Err
 	}
 	var operation *net.OpError
@@ -203,7 +204,7 @@ func (f *placeFlags) checkReachable(c *cluster.Cluster) error {
 	return f.withoutCluster(fmt.Errorf("cannot connect to the cluster at %s: %w", c, err))
 }
 
-// withoutCluster adds to an error how the command works without a cluster.
+// withoutCluster adds a hint to an error: how to use the command without a cluster.
 func (f *placeFlags) withoutCluster(err error) error {
 	hint := "--store FILE for the objects of a store, or --live FILE for objects with their managed fields"
 	if f.cmd.Flags().Lookup("audit-log") != nil {
@@ -212,7 +213,7 @@ func (f *placeFlags) withoutCluster(err error) error {
 	return fmt.Errorf("%w\nhint: without a cluster, use %s", err, hint)
 }
 
-// commandLine returns a command with arguments, for a shell.
+// commandLine returns a command with its arguments, quoted for a shell.
 func commandLine(env *process.Env, args []string) string {
 	return programName(env) + shellArguments(args)
 }
@@ -224,7 +225,7 @@ func shellArguments(args []string) (text string) {
 	return text
 }
 
-// withoutToken returns arguments that may be printed: TOKEN is in the place of a token.
+// withoutToken returns arguments with any token replaced by TOKEN, so that they may be printed.
 func withoutToken(args []string) []string {
 	args = slices.Clone(args)
 	for i, arg := range args {
@@ -238,13 +239,13 @@ func withoutToken(args []string) []string {
 	return args
 }
 
-// undecodable returns the error of an entry that can't be decoded, with the command that removes the entry.
+// undecodable returns an error about an entry that can't be decoded, with a command that removes the entry.
 func (f *placeFlags) undecodable(err error, drop advice.Suggestion) error {
 	suggest := f.suggest()
 	return fmt.Errorf("%w; %s; to remove it: %s", err, drop.Why, suggest.Line(suggest.Arguments(drop)))
 }
 
-// flagsOf returns the flags of a command line that are wanted, as arguments.
+// flagsOf returns as arguments those set flags of a command for which isWanted returns true.
 func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string) {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
@@ -254,7 +255,7 @@ func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string
 		for _, value := range values {
 			switch {
 			case !isWanted(flag.Name):
-			case flag.NoOptDefVal != "": // a value has to be in the same argument
+			case flag.NoOptDefVal != "": // such a flag takes its value only as --name=value
 				args = append(args, "--"+flag.Name+"="+value)
 			default:
 				args = append(args, "--"+flag.Name, value)
@@ -264,8 +265,9 @@ func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string
 	return args
 }
 
-// refuseCluster returns an error for a command that acts on stores and files only. It names the program and the
-// arguments that do the same in a cluster; they get the flags of the command but for some.
+// refuseCluster returns an error if a command that acts only on stores and files was called for a cluster. The error
+// suggests a program and arguments that do the same in a cluster, followed by the command's flags except for those in
+// but.
 func (f *placeFlags) refuseCluster(program string, args []string, but ...string) error {
 	if f.store != "" || f.live != nil {
 		return nil
@@ -276,7 +278,7 @@ func (f *placeFlags) refuseCluster(program string, args []string, but ...string)
 		shellArguments(append(args, given...)))
 }
 
-// clusterFlags returns the flags that choose a cluster, and how it is reached and as whom.
+// clusterFlags returns the names of the flags that select a cluster, the connection to it, and the user.
 func clusterFlags() (names []string) {
 	kube := pflag.NewFlagSet("kubeconfig", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(kube)

@@ -31,9 +31,9 @@ type planFlags struct {
 	drift         bool
 	format        string
 	rules         *policy.Policy
-	// rulesFor returns the rules for some conflicts; nil if they are rules for all.
+	// rulesFor returns the policy for an object's conflicts; nil if rules applies to all objects.
 	rulesFor func(conflicts.Conflicts) (*policy.Policy, error)
-	moves    bool // plan what the manager updated as it is after it moved to server-side apply
+	moves    bool // plan client-side applied objects as if moved to server-side apply
 }
 
 func newPlan(env *process.Env) *cobra.Command {
@@ -77,9 +77,9 @@ that allows the manager to remove them. For the manager kubectl it shows the fie
 that kubectl apply --server-side removes, because kubectl moves them first.
 
 With --prune, the plan lists the objects that an apply would delete because they are
-not in the input any more: objects with the labels of -l, of the kinds that kubectl
-apply --prune deletes or of --prune-allowlist, in the namespaces of the input, that
-kubectl apply or the manager applied. (kubectl itself deletes only objects of
+not in the input any more: objects that kubectl apply or the manager applied, in the
+namespaces of the input, with the labels of -l, and of the kinds that kubectl apply
+--prune deletes or --prune-allowlist names. (kubectl itself deletes only objects of
 kubectl apply.) With --app, it lists the objects of an application instead. For an
 ApplySet, these are the members of the kinds and in the namespaces that its parent
 names, as kubectl apply --prune --applyset deletes them; the intents get the label
@@ -140,7 +140,7 @@ has.`,
 	cmd.Flags().BoolVar(&flags.drift, "drift", false, "also list what the live objects have beyond the manifests")
 	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
-	addFormat(env, cmd, &flags.format, "yaml", "json", view.Lines, "diff", "html") // what view.Plans prints
+	addFormat(env, cmd, &flags.format, "yaml", "json", view.Lines, "diff", "html") // formats that view.Plans knows
 	return withErrorStatus(statusFailed, cmd)
 }
 
@@ -161,11 +161,11 @@ func (f *planFlags) checkFlags() error {
 	return nil
 }
 
-// printPlans plans the documents, prints the plans, and with --apply applies them.
+// printPlans plans the documents, and prints the plans. With --apply, it also applies them.
 func (f *planFlags) printPlans() error {
-	// The garbage of a plan is small and its end near: collecting it less often saves a fifth of the time, and much
-	// memory is what it must not cost.
-	if f.packs = true; !f.apply && f.format != "html" { // these keep what they need in the end
+	// A plan makes little garbage and the process ends soon, so that fewer collections save a fifth of the time. The
+	// memory limit keeps this from costing much memory.
+	if f.packs = true; !f.apply && f.format != "html" { // both keep all plans until the end
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), planMemory)))
 	}
@@ -184,10 +184,10 @@ func (f *planFlags) printPlans() error {
 	})
 }
 
-// planMemory is about how much memory a plan of any number of objects uses.
+// planMemory is a soft limit for the memory of a plan, for any number of objects.
 const planMemory = 256 << 20
 
-// planIn is printPlans in a place.
+// planIn does the work of printPlans in an open place.
 func (f *planFlags) planIn(
 	p place.Place, docs []document.Document, candidates place.Candidates, prunes bool,
 ) (err error) {
@@ -198,7 +198,7 @@ func (f *planFlags) planIn(
 		}
 	}
 	out := f.printer(len(docs))
-	var changes []planning.Planned // what --apply applies
+	var changes []planning.Planned // for --apply
 	candidates.Except = map[place.Key]bool{}
 	worst := plans.Unchanged
 	failed := f.eachPlan(p, docs, func(one *planning.Planned) {
@@ -241,7 +241,7 @@ func (f *planFlags) planIn(
 	return f.applyPlans(p, changes, out.Pruned)
 }
 
-// printer returns what prints the plans of documents in the format of --output.
+// printer returns a printer of plans in the format of --output.
 func (f *planFlags) printer(documents int) *view.Plans {
 	v := view.PlanView{
 		Palette: view.PaletteFor(f.env, f.env.Stdout), ManagedFields: f.managedFields, Unchanged: f.unchanged,
@@ -264,7 +264,8 @@ func (f *planFlags) writePlans(planned []planning.Planned, deleted []view.Pruned
 	return out.Close(failed)
 }
 
-// exitStatus returns the exit status of plans, whose worst outcome is given. others are changes of other kinds.
+// exitStatus returns the exit status for plans with the given worst outcome. others is the number of other changes,
+// such as deletions.
 func (f *planFlags) exitStatus(worst plans.Outcome, others, failed int) int {
 	switch {
 	case failed > 0:
@@ -279,13 +280,13 @@ func (f *planFlags) exitStatus(worst plans.Outcome, others, failed int) int {
 	return 0
 }
 
-// planDocuments plans every document as eachPlan does, and returns the plans.
+// planDocuments plans every document, as eachPlan does, and returns all plans.
 func (f *planFlags) planDocuments(p place.Place, docs []document.Document) (planned []planning.Planned, failed int) {
 	failed = f.eachPlan(p, docs, func(one *planning.Planned) { planned = append(planned, *one) })
 	return planned, failed
 }
 
-// eachPlan plans every document, and calls see with each plan. It reports errors on stderr, and returns their number.
+// eachPlan plans every document, and calls see with each plan. It prints errors to stderr, and returns their number.
 func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*planning.Planned)) (failed int) {
 	o, env := f.options(), f.env
 	f.documents = len(docs)
@@ -297,7 +298,7 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 	bar := view.NewBar(env, "planning", len(docs))
 	untried := planning.Each(env.Context, p, docs, o, func(d *planning.Document) {
 		if d.Err != nil || d.Twice != "" || d.Undecodable != nil || d.Outcome != plans.Unchanged || f.unchanged || f.drift {
-			bar.Hide() // something may be printed
+			bar.Hide() // see may print
 		}
 		f.noteRead(d)
 		unasked[d.Unasked]++
@@ -332,7 +333,7 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 	return failed
 }
 
-// noteRead prints what is odd in what was read.
+// noteRead prints notes about a document, such as duplicates and warnings.
 func (f *planFlags) noteRead(d *planning.Document) {
 	if d.Twice != "" {
 		fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
@@ -343,7 +344,7 @@ func (f *planFlags) noteRead(d *planning.Document) {
 	}
 }
 
-// noteUnasked prints for what the server was not asked.
+// noteUnasked prints notes about the plans that were made without a dry run, by reason.
 func (f *planFlags) noteUnasked(count map[planning.Unasked]int) {
 	if n := count[planning.IsForbidden]; n > 0 {
 		f.env.NoteUnread(fmt.Errorf("you may not apply %s: planned without the server, which may refuse or change them",

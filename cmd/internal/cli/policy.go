@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// readPolicy reads a policy. Each of its errors names the file and the line.
+// readPolicy reads a policy. Its errors name the file and the line.
 func readPolicy(env *process.Env, file string) (*policy.Policy, error) {
 	if err := env.CheckInside(env.Path(file)); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
@@ -88,7 +88,7 @@ Exit status: 0 on success, 1 on any error; test has others, see its help.`,
 
 type policyTestFlags struct {
 	conflictsFlags
-	matched map[int]bool // the rules that decided a conflict
+	matched map[int]bool // indexes of the rules that decided a conflict
 }
 
 func newPolicyTest(env *process.Env) *cobra.Command {
@@ -135,12 +135,12 @@ func (f *policyTestFlags) test(file string) (err error) {
 		}
 	}
 	if isStatus := new(*statusError); status > 0 && (err == nil || errors.As(err, isStatus)) {
-		return exitWith(status) // more than a conflict that is refused
+		return exitWith(status) // errors outrank the status of refused conflicts
 	}
 	return err
 }
 
-// testExamples says how each example is decided, and returns the exit status.
+// testExamples prints how the policy decides each example, and returns the exit status.
 func (f *policyTestFlags) testExamples(out io.Writer) (status int) {
 	for i, e := range f.rules.Examples {
 		got := f.rules.Test(e)
@@ -156,7 +156,7 @@ func (f *policyTestFlags) testExamples(out io.Writer) (status int) {
 	return status
 }
 
-// decide decides the conflicts of manifests.
+// decide prints how the policy decides the conflicts of manifests.
 func (f *policyTestFlags) decide(p place.Place, docs []document.Document) error {
 	planned, failed := f.planDocuments(p, docs)
 	for _, one := range planned {
@@ -203,10 +203,11 @@ Exit status: 0 if all objects could be read, 1 on any error.`,
 // starter proposes a policy for a manager.
 type starter struct {
 	manager string
-	fields  map[string]map[string]bool // by manager, in objects of this one
+	fields  map[string]map[string]bool // fields by their owners, in objects that manager has fields of
 }
 
-// byHand has the prefixes of managers through which people write: kubectl names a manager after its command.
+// byHand lists prefixes of the manager names of clients for interactive use: kubectl names a manager after its
+// subcommand.
 var byHand = []string{"kubectl-edit", "kubectl-patch", "kubectl-set", "kubectl-scale", "kubectl-label",
 	"kubectl-annotate", "kubectl-rollout", "kubectl-replace", "kubectl-taint", "kubectl-autoscale", "kubectl-expose",
 	"k9s", "Mozilla", "lens", "OpenLens", "dashboard", "headlamp", "node-fetch"}
@@ -239,7 +240,8 @@ func (s *starter) add(tree map[string]any) {
 	}
 }
 
-// generalized returns a path with a * for what differs between objects: items, and the names in annotations and data.
+// generalized returns a path with [*] in place of elements that differ between objects, such as the keys of list
+// items.
 func generalized(path fieldpath.Path) (text string) {
 	for _, e := range path {
 		if e.IsField() {
@@ -251,7 +253,7 @@ func generalized(path fieldpath.Path) (text string) {
 	return text
 }
 
-// maxFields is how many fields a proposed rule names; for more, it names none.
+// maxFields is the maximal number of fields that a proposed rule names. If there are more, the rule names none.
 const maxFields = 20
 
 func (s *starter) write(w io.Writer) error {

@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// printing are commands that print what others wrote, on the objects of files.
+// printing lists commands that print what others wrote, for objects in files.
 var printing = []string{
 	"plan -f intent.json --live live.json --field-manager me",
 	"plan -f intent.json --live live.json --field-manager me --force-conflicts -o diff",
@@ -63,7 +63,7 @@ var printing = []string{
 	"plan -f followed-intent.json --live TEXT.json --field-manager TEXT",
 }
 
-// argumentsOf returns the arguments of a line of printing: TEXT stands for the text that others write.
+// argumentsOf returns the arguments of a line of printing, with TEXT replaced by the text that others write.
 func argumentsOf(line, text string) []string {
 	args := strings.Fields(line)
 	for i, arg := range args {
@@ -73,7 +73,7 @@ func argumentsOf(line, text string) []string {
 	return args
 }
 
-// fileOf returns the name of a file with a text in it.
+// fileOf returns a file name that contains a text.
 func fileOf(text string) string {
 	name := strings.NewReplacer("/", "_", "\x00", "_").Replace(text)
 	for len(name) > 100 {
@@ -83,11 +83,10 @@ func fileOf(text string) string {
 	return "x" + name + ".json"
 }
 
-// FuzzPrinting puts a text wherever others can write one: in names, keys, values,
-// managers, versions and messages. Whatever a command prints, on a terminal with
-// colors or none, has no character that does something, and what is YAML or JSON has
-// the text. Each input runs one command, or all that use the store one after the other,
-// so that the search sees many texts.
+// FuzzPrinting puts a text wherever others can write one: in names, keys, values, managers, versions and messages. On
+// a terminal with or without colors, no command may print a control character from it, and YAML and JSON output must
+// contain the text unchanged. Each input runs one command, or the sequence of all commands that use the store, so
+// that the fuzzer tries many texts.
 func FuzzPrinting(f *testing.F) {
 	sequences := printingSequences()
 	for _, text := range []string{
@@ -110,7 +109,7 @@ func FuzzPrinting(f *testing.F) {
 			requireFollowable(t, dir, line, text)
 			for _, terminal := range []bool{false, true} {
 				if i := slices.Index(args, "--store"); terminal && i >= 0 && args[0] != "get" {
-					continue // once is enough
+					continue // no need to repeat
 				}
 				_, out, errs := output(process.Env{Dir: dir, Terminal: func(any) bool { return terminal }}, args...)
 				require.NotEmpty(t, out+errs, "%v", args)
@@ -124,8 +123,8 @@ func FuzzPrinting(f *testing.F) {
 	})
 }
 
-// printingSequences returns the commands of printing, each by itself; those that use the
-// store are one sequence, because the later ones print what the earlier ones wrote.
+// printingSequences returns each command of printing as a sequence of its own, except commands that use the store:
+// these are one sequence, because later commands print what earlier ones wrote.
 func printingSequences() [][]string {
 	var alone [][]string
 	var stored []string
@@ -139,14 +138,15 @@ func printingSequences() [][]string {
 	return append(alone, stored)
 }
 
-// plainName is a text that means nothing to anybody.
+// plainName is a text without special meaning for shells, patterns or paths.
 const plainName = "plainname"
 
-// suggestedForPlain are the arguments of the commands that a line of printing suggests for plainName.
+// suggestedForPlain caches, for a line of printing, the arguments of the commands that it suggests for plainName.
 var suggestedForPlain sync.Map
 
-// requireFollowable checks that a shell passes on what is suggested as it is meant: the arguments are those for a name
-// that needs no quotes, with the text in its place. The names that policy init proposes are patterns, which is known.
+// requireFollowable checks that a shell passes a suggested command's arguments on as they are meant: they must equal
+// the arguments suggested for plainName, with the text in its place. Exempt are names that policy init proposes,
+// which are patterns.
 func requireFollowable(t *testing.T, dir, line, text string) {
 	t.Helper()
 	isShown := printable.Text(text) == text && strings.TrimSpace(text) != "" && !strings.ContainsAny(text, "\n\t")
@@ -178,7 +178,7 @@ func requireFollowable(t *testing.T, dir, line, text string) {
 	}
 }
 
-// hostileFolder returns a folder of the files with a text.
+// hostileFolder returns a folder with the files that contain a text.
 func hostileFolder(t *testing.T, text string) (dir string) {
 	dir = t.TempDir()
 	files := hostileFiles(text)
@@ -195,7 +195,7 @@ func hostileFolder(t *testing.T, text string) (dir string) {
 	return dir
 }
 
-// hostileFiles returns files with text in them wherever there can be one.
+// hostileFiles returns files that contain a text in every possible position.
 func hostileFiles(text string) map[string]any {
 	object := func(name, value string, managed ...any) map[string]any {
 		metadata := map[string]any{"name": name, "annotations": map[string]any{text: text}}
@@ -265,10 +265,11 @@ func hostileFiles(text string) map[string]any {
 	}
 }
 
-// coloring matches what colors text on a terminal.
+// coloring matches the escape sequences that color text on a terminal.
 var coloring = regexp.MustCompile(`\x1b\[(0|0;22|22|1|2|[39][0-7])m`)
 
-// requireHarmless checks that a text does nothing to a terminal but color it.
+// requireHarmless checks that a text contains no control characters or escape sequences for a terminal, except
+// colors.
 func requireHarmless(t *testing.T, args []string, text string, colors bool) {
 	t.Helper()
 	if colors {
@@ -279,7 +280,7 @@ func requireHarmless(t *testing.T, args []string, text string, colors bool) {
 	}
 }
 
-// requireText checks that documents hold a text as it is.
+// requireText checks that documents contain a text unchanged.
 func requireText(t *testing.T, args []string, document []byte, text string) {
 	t.Helper()
 	var tree any
@@ -309,7 +310,8 @@ func requireText(t *testing.T, args []string, document []byte, text string) {
 	require.True(t, found, "%v prints no %q in\n%s", args, text, document)
 }
 
-// A process that runs commands, such as one that links them, does not grow with each.
+// The memory of a process that runs many commands, such as a program that links them, does not grow with each
+// command.
 func TestMemoryOfCommands(t *testing.T) {
 	const warmUp, rounds, perCommand = 2, 4, 12 << 10
 	commands := 0
@@ -323,7 +325,7 @@ func TestMemoryOfCommands(t *testing.T) {
 	used := func() uint64 {
 		var stats runtime.MemStats
 		for range 3 {
-			runtime.GC() // finalizers and weak pointers take more than one
+			runtime.GC() // finalizers and weak pointers need several collections
 		}
 		runtime.ReadMemStats(&stats)
 		return stats.HeapAlloc + stats.StackInuse
@@ -343,7 +345,8 @@ func TestMemoryOfCommands(t *testing.T) {
 	require.Less(t, runtime.NumGoroutine(), goroutines+10)
 }
 
-// TestReadingBar: on a terminal, a bar counts the objects of a list where nothing is printed while they are read.
+// TestReadingBar checks that, on a terminal, a bar counts the objects of a list while they are read, unless output is
+// printed meanwhile.
 func TestReadingBar(t *testing.T) {
 	env := process.Env{Name: "tenure", Dir: t.TempDir(), Terminal: func(any) bool { return true }}
 	write(t, env.Dir, map[string]string{"a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {a: b}}}",

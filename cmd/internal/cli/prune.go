@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// pruneFlags are the flags of what an apply with --prune would delete, as kubectl has them.
+// pruneFlags are the flags that select what an apply with --prune would delete, the same as kubectl's.
 type pruneFlags struct {
 	prune bool
 	all   bool
@@ -38,7 +38,7 @@ func (f *pruneFlags) add(of *placeFlags) {
 	f.appFlags.add(of)
 }
 
-// check returns what can be pruned, without the namespaces; ok is false without --prune.
+// check returns the candidates for pruning, without namespaces. ok is false without --prune.
 func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err error) {
 	switch {
 	case !f.prune && (f.all || len(f.kinds) > 0 || f.app != ""):
@@ -72,8 +72,9 @@ func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err er
 	return c, true, nil
 }
 
-// pruned returns the objects that were applied and are not in the input: those of an application; without one, those
-// with the annotation of kubectl apply, and those with an Apply entry of the manager.
+// pruned returns the objects that were applied before and are missing from the input. With an application, these are
+// its objects. Otherwise, they are objects with the annotation of kubectl apply or with an Apply entry of the
+// manager.
 func (f *planFlags) pruned(
 	p place.Place, c place.Candidates, app *applications.Application,
 ) (out []view.Pruned, err error) {
@@ -95,15 +96,15 @@ func (f *planFlags) pruned(
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b view.Pruned) int { // what takes others with it is seen first
+	slices.SortFunc(out, func(a, b view.Pruned) int { // deletions that delete other objects too come first
 		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(a.Reference(), b.Reference()),
 			cmp.Compare(a.Namespace, b.Namespace))
 	})
 	return out, err
 }
 
-// application returns the application of --app. Those of an ApplySet are members by a label, which kubectl adds to the
-// intents before it applies them.
+// application returns the application that --app names. For an ApplySet, it adds the label of its members to the
+// intents, as kubectl does before it applies them.
 func (f *planFlags) application(p place.Place, docs []document.Document) (*applications.Application, error) {
 	app, err := f.pruning.readApp(&f.placeFlags, p)
 	if err != nil || app.ApplySet == nil {
@@ -126,7 +127,7 @@ func (f *planFlags) application(p place.Place, docs []document.Document) (*appli
 	return app, nil
 }
 
-// severity orders deletions, the worst first.
+// severity orders deletions by their effect: a lower number is more severe.
 func severity(p view.Pruned) int {
 	switch {
 	case p.Kind.GroupKind() == place.NamespaceKind || p.Kind.GroupKind() == place.DefinitionKind:
@@ -137,7 +138,8 @@ func severity(p view.Pruned) int {
 	return 2
 }
 
-// appliedBy returns who applied an object: kubectl apply, by the annotation, or the manager; empty for neither.
+// appliedBy returns who applied an object: "kubectl apply" if there is its annotation, else the manager if it has an
+// Apply entry, else "".
 func appliedBy(t *place.Target, manager string) string {
 	object := &unstructured.Unstructured{Object: t.Object}
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// confirmation is a terminal whose user says yes, after something else has happened.
+// confirmation is a terminal whose user answers yes, after the test has changed something else.
 type confirmation struct {
 	meanwhile func()
 	answered  bool
@@ -36,15 +36,15 @@ const (
 	racedNew  = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"new"}}`
 )
 
-// TestRaces changes an object while a command asks whether to write what it showed. Nothing is written to an object, or a
-// version of it, that was not shown.
+// TestRaces changes an object while a command waits for confirmation. The command must not write to another object,
+// or another version of the object, than the one it showed.
 func TestRaces(t *testing.T) {
 	plan := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: mine}\n"
 	for _, row := range []struct {
 		name     string
 		manifest string
 		args     []string
-		exists   bool // before the command
+		exists   bool // before the command runs
 	}{
 		{"plan --prune --apply", strings.ReplaceAll(plan, "name: c", "name: other, labels: {set: x}"),
 			[]string{"plan", "--prune", "-l", "set=x", "--apply", "-f", "m.yaml", "--field-manager", "alice"}, true},
@@ -81,7 +81,7 @@ func TestRaces(t *testing.T) {
 						s.send("POST", racedPath, racedNew)
 					case isOther:
 						s.send("DELETE", racedPath+"/c", "")
-						s.send("PATCH", racedPath+"/c?fieldManager=alice", racedOld) // the same, but for its UID
+						s.send("PATCH", racedPath+"/c?fieldManager=alice", racedOld) // the same object with another UID
 					default:
 						s.send("PATCH", racedPath+"/c?fieldManager=alice", strings.ReplaceAll(racedNew, "new", "changed"))
 					}
@@ -97,12 +97,12 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// raced is a cluster, and a folder for commands.
+// raced is a cluster, and a folder in which commands run.
 type raced struct {
 	testCluster
 	t     *testing.T
 	dir   string
-	flags []string // that lead to the cluster
+	flags []string // to access the cluster
 }
 
 func newRaced(t *testing.T, options apiserver.Options) *raced {
@@ -111,7 +111,7 @@ func newRaced(t *testing.T, options apiserver.Options) *raced {
 	return s
 }
 
-// flagsOf returns the flags that lead the user of a token to the cluster.
+// flagsOf returns flags to access the cluster as the user of a token.
 func (s *raced) flagsOf(token string) []string {
 	// clientcmd sends no token to a server without TLS.
 	return listen(testHost{s.t}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,8 @@ func (s *raced) send(method, path, body string) string {
 	return w.Body.String()
 }
 
-// TestHoles runs commands as users of few rights. What could not be read is named, and the status is not 0.
+// TestHoles runs commands as users with few permissions. The output must name what could not be read, and the status
+// must not be 0.
 func TestHoles(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })

@@ -18,13 +18,12 @@ import (
 
 var projectRoot = filepath.Join("..", "..", "..")
 
-// The commands of the README print what the README says, one after the other,
-// starting without a store.
+// The commands of the README print the output that the README shows. They run in order, starting without a store.
 func TestReadme(t *testing.T) {
 	testPage(t, "README.md", 4)
 }
 
-// The scenario in doc/testing.md is a part of the example that it links to.
+// The scenario in doc/testing.md is part of the example that it links to.
 func TestScenarioPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(projectRoot, "doc", "testing.md"))
 	require.NoError(t, err)
@@ -36,7 +35,7 @@ func TestScenarioPage(t *testing.T) {
 	require.Contains(t, string(example), shown)
 }
 
-// TestPages runs the commands of every document, each from an empty folder.
+// TestPages runs the commands of every document, each document in an empty folder.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(projectRoot, "doc", "*.md"))
 	require.NoError(t, err)
@@ -59,8 +58,7 @@ const (
 	consoleEnd   = "```"
 )
 
-// testPage runs the console blocks of a page, and returns its text. It has to have
-// so many commands at least.
+// testPage runs the console blocks of a page, and returns its text. The page must contain at least so many commands.
 func testPage(t *testing.T, page string, atLeast int) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(projectRoot, page))
@@ -93,7 +91,7 @@ func testPage(t *testing.T, page string, atLeast int) string {
 	return string(data)
 }
 
-// command is a line of a console block and what it prints.
+// command is a command line of a console block, and the output that follows it.
 type command struct{ line, want string }
 
 // commands returns the commands of a console block.
@@ -108,16 +106,16 @@ func commands(block string) (out []command) {
 	return out
 }
 
-// console does what a shell does, as far as the pages need one: tenure, with > FILE
-// behind it, diff of equal files, and echo $?.
+// console implements the shell features that the pages need: the command tenure with an optional > FILE, diff of
+// equal files, and echo $?.
 type console struct {
 	dir    string
 	status int
-	ran    int // tenure
+	ran    int // tenure commands
 }
 
 func (c *console) run(line string) (string, error) {
-	// Quotes are for the shell, around brackets; nothing has a blank in it.
+	// Quotes only protect brackets from the shell; no argument contains a blank.
 	words := strings.Fields(strings.ReplaceAll(line, "'", ""))
 	for _, program := range [][]string{{"go", "run", "./cmd/tenure"}, {"go", "run", "./cmd/kubectl-tenure"}, {"tenure"}} {
 		if len(words) > len(program) && slices.Equal(words[:len(program)], program) {
@@ -146,10 +144,10 @@ func (c *console) run(line string) (string, error) {
 	return "", fmt.Errorf("a command that is not tested")
 }
 
-// generic is what is another on each machine.
+// generic matches output that differs between machines.
 var generic = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// serve runs a server until it has said where it is.
+// serve runs a server until it has printed its address.
 func (c *console) serve(args []string) (string, error) {
 	c.ran++
 	status, out, errs := untilNotice(process.Env{Dir: c.dir}, args...)

@@ -130,7 +130,7 @@ func (f *reportFlags) printReport(args []string) error {
 	return errors.Join(view.WriteReport(f.env, f.env.Stdout, suggest, summary), err)
 }
 
-// printExcess prints what managers own and may not own.
+// printExcess prints the fields that managers own without permission.
 func (f *reportFlags) printExcess(args []string) error {
 	p, err := readPolicy(f.env, f.policy)
 	if err != nil {
@@ -172,7 +172,7 @@ func (f *reportFlags) printExcess(args []string) error {
 	return err
 }
 
-// printDrift prints what no manager who may own it owns.
+// printDrift prints the fields that no manager with permission owns.
 func (f *reportFlags) printDrift(args []string) error {
 	if f.policy == "" {
 		return errors.New("--drift: without a manifest, only a policy says who may own what: expected --policy")
@@ -210,11 +210,11 @@ func (f *reportFlags) printDrift(args []string) error {
 	return err
 }
 
-// writeDrift writes the drift of objects in the format of --output.
+// writeDrift writes the drift of all objects in the format of --output.
 func (f *reportFlags) writeDrift(found []view.DriftView) error {
 	out := f.env.Stdout
 	switch f.format {
-	case view.Lines: // they are written as they are found
+	case view.Lines: // already written, one by one
 		return nil
 	case "json":
 		objects := []any{}
@@ -233,7 +233,7 @@ func (f *reportFlags) writeDrift(found []view.DriftView) error {
 	return view.CountDrift(found).Write(out, "")
 }
 
-// options returns the options of a report. isServed may be called again and again.
+// options returns the options of a report. They cache the results of isServed.
 func (f *reportFlags) options(isServed func(schema.GroupVersionKind) bool) report.Options {
 	known := map[schema.GroupVersionKind]bool{}
 	return report.Options{
@@ -249,11 +249,10 @@ func (f *reportFlags) options(isServed func(schema.GroupVersionKind) bool) repor
 	}
 }
 
-// selected returns the arguments that choose objects of the report. namespace is the namespace of the report, empty for
-// all.
+// selected returns arguments that select objects of the report. namespace is the report's namespace; "" for all.
 func (f *reportFlags) selected(namespace string, o advice.Objects) (args []string) {
 	switch {
-	case f.live != nil: // --live, which every suggestion gets, is all objects of its files
+	case f.live != nil: // every suggestion gets --live, which selects all objects
 	case o.Name != "":
 		return objectArguments(o)
 	case f.named != nil || f.app != "" || !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-"):
@@ -283,11 +282,12 @@ func objectOf(t *place.Target) report.Object {
 	return o
 }
 
-// visitor is called once, before the objects of a namespace or of all are read. It returns the function to call for
-// each.
+// visitor is called before the objects of a namespace, or of all namespaces, are read. It returns a function that is
+// called for each object.
 type visitor func(namespace string, isServed func(schema.GroupVersionKind) bool) (look func(*place.Target))
 
-// visit visits all objects that the arguments name. The error reports what could not be read.
+// visit calls the function that begin returns for each object that the arguments select. Its error joins the errors
+// of objects that could not be read.
 func (f *reportFlags) visit(args []string, begin visitor) error {
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
 		f.named = args
@@ -298,7 +298,7 @@ func (f *reportFlags) visit(args []string, begin visitor) error {
 	var look func(*place.Target)
 	var failed error
 	bar := view.Bar{}
-	if f.format != view.Lines { // which are printed meanwhile
+	if f.format != view.Lines { // lines are printed meanwhile
 		bar = f.readingBar()
 	}
 	defer bar.Done()
@@ -319,7 +319,7 @@ func (f *reportFlags) visit(args []string, begin visitor) error {
 	}, func(missing error) error { return errors.Join(missing, failed) })
 }
 
-// visitKinds visits all objects of kinds, a page of a list at a time.
+// visitKinds visits all objects of kinds, one page of a list at a time.
 func (f *reportFlags) visitKinds(p place.Place, args []string, begin visitor) error {
 	kinds, err := kindsOf(f.env, p, args)
 	if err != nil {
@@ -344,11 +344,11 @@ func (f *reportFlags) visitKinds(p place.Place, args []string, begin visitor) er
 	return err
 }
 
-// deprecatedKinds are left out: servers and controllers make them from other objects, which are reported.
+// deprecatedKinds are kinds whose objects servers and controllers derive from other objects, which are in the report.
 var deprecatedKinds = []string{"componentstatuses", "endpoints"}
 
-// reportedKinds returns the kinds to report on. Unless they were named, it leaves out cluster-scoped kinds in a report
-// of a namespace, one of the two groups that serve Events, and deprecated kinds.
+// reportedKinds returns the kinds to report on: all that the user named. If none was named, it leaves out deprecated
+// kinds, one of the two API groups that serve Events, and in a report of a namespace cluster-scoped kinds.
 func reportedKinds(kinds []cluster.Kind, namespace string, isNamed bool) (out []cluster.Kind) {
 	for _, k := range kinds {
 		isDeprecated := k.Group == "" && slices.Contains(deprecatedKinds, k.Resource.Resource)

@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/server"
 )
 
-// Values of Secrets: of the live object, and of the intent. They have a marker in them, and there is a short one.
+// The values of Secrets in live objects and intents. Most contain a marker; shortValue is too short for it.
 const (
 	marker      = "m4rk3r"
 	liveValue   = "live-m4rk3r-value"
@@ -32,8 +32,8 @@ const policyHead = "apiVersion: tenure-ssa.github.io/v1alpha1\nkind: ConflictPol
 
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// secretRuns are the arguments of all commands that read objects, without where these are and how they are printed: OBJ
-// stands for the object. Commands without any read none.
+// secretRuns has arguments for all commands that read objects, without the flags for place and format. OBJ is
+// replaced by the object. Commands with nil read no objects.
 var secretRuns = map[string][]string{
 	"apply": {"-f intent.yaml --field-manager bob", "-f intent.yaml --field-manager bob --force-conflicts",
 		"-f intent.yaml --field-manager bob --force-conflicts --dry-run",
@@ -74,7 +74,7 @@ var secretRuns = map[string][]string{
 	"ui": nil, // package ui has a test of its own
 }
 
-// isManifest reports whether what a command prints was asked for as a manifest, or as the next live object.
+// isManifest reports whether a command was asked to print a manifest or the next live object, which contain values.
 func isManifest(args []string, format string, ofFiles bool) bool {
 	asked := slices.Contains([]string{"yaml", "json", "ndjson", "patch"}, format)
 	switch args[0] {
@@ -150,11 +150,11 @@ func writeSecretFiles(t *testing.T, dir string) (live string) {
 	return live
 }
 
-// talkative is a cluster that quotes values in its warnings, and in its errors if it refuses what is written.
+// talkative is a cluster whose warnings and errors quote the values that are written.
 type talkative struct {
 	testCluster
 	refuses bool
-	flags   []string // that lead to it
+	flags   []string // to access the cluster
 }
 
 func (c *talkative) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -191,17 +191,18 @@ func newTalkative(t *testing.T, refuses bool) *talkative {
 	return c
 }
 
-// reset makes the Secret what it was at first.
+// reset restores the Secret to its first state.
 func (c *talkative) reset(t *testing.T, live string) {
 	const path = "/api/v1/namespaces/default/secrets"
 	c.send(http.MethodDelete, path, "")
 	created := c.send(http.MethodPost, path, live)
 	require.Equal(t, http.StatusCreated, created.Code, created.Body)
-	updated := c.send(http.MethodPut, path+"/c", live) // with managed fields
+	updated := c.send(http.MethodPut, path+"/c", live) // an update creates managed fields
 	require.Equal(t, http.StatusOK, updated.Code, updated.Body)
 }
 
-// requireNoValue looks for values of Secrets, plain and in base64 wherever they begin in it.
+// requireNoValue checks that a text contains no value of a Secret, neither plain nor as a part of base64, at any
+// offset.
 func requireNoValue(t *testing.T, args []string, text string) {
 	t.Helper()
 	for _, value := range []string{marker, shortValue, encoded(shortValue), encoded(marker)[:6],
@@ -210,7 +211,7 @@ func requireNoValue(t *testing.T, args []string, text string) {
 	}
 }
 
-// formatsOf returns the formats of a command, and none.
+// formatsOf returns the output formats of a command, and "" for the default.
 func formatsOf(cmd *cobra.Command) []string {
 	formats := []string{""}
 	if flag := cmd.Flags().Lookup("output"); flag != nil {
@@ -220,8 +221,7 @@ func formatsOf(cmd *cobra.Command) []string {
 	return formats
 }
 
-// No command prints a value of a Secret, whatever it does, and wherever the value is: but for manifests, which a user
-// asks for.
+// No command prints a value of a Secret, wherever the value is, except in manifests, which the user asked for.
 func TestSecretValues(t *testing.T) {
 	shown, manifests := map[string]bool{}, 0
 	clusters := map[string]*talkative{"cluster": newTalkative(t, false), "refusing": newTalkative(t, true)}
@@ -251,7 +251,7 @@ func TestSecretValues(t *testing.T) {
 	require.Greater(t, manifests, 20)
 }
 
-// runOnSecret runs a command on a Secret in a place of its own.
+// runOnSecret runs a command on a Secret, in a place created for it.
 func runOnSecret(
 	t *testing.T, at string, c *talkative, args []string, format string,
 ) (_ []string, stdout, stderr string) {
@@ -263,7 +263,7 @@ func runOnSecret(
 		object, place = nil, []string{"--live", "live.yaml"}
 	case "store":
 		place = []string{"--store", "s.db"}
-		for range 2 { // an update sets managed fields
+		for range 2 { // the update creates managed fields
 			status, _, errs := output(process.Env{Dir: dir}, "replace", "-f", "live.yaml", "--store", "s.db")
 			require.Zero(t, status, errs)
 		}

@@ -30,13 +30,12 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
-// TestServeScripts runs the scripts in testdata/serve, which have, beside what those
-// in testdata/script have,
+// TestServeScripts runs the scripts in testdata/serve. They have these commands besides the ones of TestScripts:
 //
-//	serve ARGS…                     tenure serve in the background, until it serves
-//	interrupt                       ends it as an interrupt does; it must end well
-//	ask METHOD PATH [FILE [TYPE]]   asks it, with FILE as the body; the answer is on
-//	                                stdout, and a code of 400 or more is a failure
+//	serve ARGS…                     runs tenure serve in the background; waits until it serves
+//	interrupt                       interrupts it; it must exit with status 0
+//	ask METHOD PATH [FILE [TYPE]]   sends it a request, with FILE as the body; prints the response,
+//	                                and fails for codes of 400 and more
 func TestServeScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/serve",
@@ -53,17 +52,17 @@ func TestServeScripts(t *testing.T) {
 	})
 }
 
-// serving is a tenure serve that runs.
+// serving is a running tenure serve.
 type serving struct {
 	end    context.CancelFunc
 	status chan int
 	out    *notice
-	errs   *bytes.Buffer // to be read when it has ended
+	errs   *bytes.Buffer // to be read after the command has ended
 }
 
 type serverKey struct{}
 
-// notice is an output, and says when something was written to it.
+// notice is a stream that signals its first write.
 type notice struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
@@ -87,7 +86,7 @@ func (n *notice) String() string {
 	return n.text.String()
 }
 
-// untilNotice runs the command, which is interrupted as soon as it has said something on stdout.
+// untilNotice runs the command, and interrupts it as soon as it has written to stdout.
 func untilNotice(env process.Env, args ...string) (status int, stdout, stderr string) {
 	out, errs := newNotice(), &bytes.Buffer{}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -173,7 +172,7 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// A signal ends the server, and the store is as it was acknowledged.
+// A signal ends the server, and the store then contains every acknowledged write.
 func TestServeSignals(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		dir := t.TempDir()
@@ -201,7 +200,7 @@ func TestServeSignals(t *testing.T) {
 	}
 }
 
-// A file that get refuses is not served.
+// The server refuses to serve a file that get refuses to read.
 func TestServeDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tenure.db")

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// errReported ends a command that has reported its errors already.
+// errReported ends a command that has already printed its errors.
 var errReported = errors.New("failed")
 
 // statusError ends a command with a given exit status.
@@ -25,7 +25,7 @@ type statusError struct {
 
 func (e *statusError) Unwrap() error { return e.error }
 
-// exitWith ends a command, which has nothing more to say, with an exit status.
+// exitWith returns an error that sets the command's exit status and prints nothing.
 func exitWith(status int) error {
 	if status == 0 {
 		return nil
@@ -33,7 +33,7 @@ func exitWith(status int) error {
 	return &statusError{status, errReported}
 }
 
-// flagError adds to an error of flags which one may be meant, and where their help is.
+// flagError adds to an error about flags a similar flag, if there is one, and how to get help.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var names []string
@@ -44,8 +44,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
 }
 
-// The exit statuses of plan, conflicts and watch. statusIncomplete is the status, in place of 0, of all commands that
-// could not read everything.
+// The exit statuses of plan, conflicts and watch. Every command that could not read everything returns
+// statusIncomplete instead of 0.
 const (
 	statusChanges    = 1
 	statusConflict   = 2
@@ -80,10 +80,10 @@ func withErrorStatus(status int, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// One rule for all commands: what could not be read is named, and the status of an answer that lacks it is not 0.
+// All commands follow one rule: a command names what it could not read, and its status is then not 0.
 
-// kindsOf returns the kinds that the arguments of a command name, which may have commas as kubectl's do, or all that
-// can be listed. It names API groups that can't be discovered.
+// kindsOf returns the kinds that a command's arguments name, separated by spaces or commas as in kubectl, or else all
+// kinds that can be listed. It prints the API groups that can't be discovered.
 func kindsOf(env *process.Env, p place.Place, args []string) ([]cluster.Kind, error) {
 	names := strings.FieldsFunc(strings.Join(args, ","), func(r rune) bool { return r == ',' })
 	kinds, err := p.Kinds(env.Context, names...)
@@ -94,8 +94,8 @@ func kindsOf(env *process.Env, p place.Place, args []string) ([]cluster.Kind, er
 	return kinds, err
 }
 
-// noteUnlisted names the kinds that the user may not list, and returns the other errors of lists of kinds. A kind that
-// nobody can list, or that is no longer served, has no objects.
+// noteUnlisted prints the kinds that the user may not list, and returns the other errors of lists. It ignores kinds
+// that do not support list or are no longer served, as they have no objects.
 func noteUnlisted(env *process.Env, err error) error {
 	all := []error{err}
 	var joined interface{ Unwrap() []error }

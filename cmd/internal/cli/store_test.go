@@ -27,8 +27,8 @@ func asProcess(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestStoreOfManyProcesses applies objects to one store from three processes at a time. Some applies fail and some
-// processes are killed. Whatever an apply reported is stored afterwards.
+// TestStoreOfManyProcesses applies objects to one store from three concurrent processes. Some applies fail and some
+// processes are killed. Every apply that was reported as successful must be stored afterwards.
 func TestStoreOfManyProcesses(t *testing.T) {
 	dir := t.TempDir()
 	manifest := func(name, text string) string {
@@ -40,7 +40,7 @@ func TestStoreOfManyProcesses(t *testing.T) {
 	bad := manifest("Bad!", "x")
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 12 {
-		store := fmt.Sprintf("s%d.db", round) // a file that does not exist, which each may create, and a failing one removes
+		store := fmt.Sprintf("s%d.db", round) // missing: each process may create it, a failing one removes it
 		var wg sync.WaitGroup
 		reported := make([]bool, 3)
 		for i := range reported {
@@ -50,7 +50,7 @@ func TestStoreOfManyProcesses(t *testing.T) {
 			}
 			life, delay := time.Duration(random.IntN(150))*time.Millisecond, time.Duration(random.IntN(60))*time.Millisecond
 			wg.Go(func() {
-				time.Sleep(delay) // what comes first is random
+				time.Sleep(delay) // random order of the processes
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if isKilled {
@@ -75,7 +75,7 @@ func TestStoreOfManyProcesses(t *testing.T) {
 	}
 }
 
-// With -v=6, the command logs its requests as kubectl does; without, it logs nothing.
+// With -v=6, the command logs its requests as kubectl does. Without it, the command logs nothing.
 func TestVerbosity(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)

@@ -12,11 +12,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// suggest returns the arguments of suggestions: of the commands that act where this one does. They get all flags that
-// choose the place. All commands that are suggested are made by it.
+// suggest returns the arguments of suggested commands, with all flags of this command that select the place, so that
+// suggestions act on the same place. All suggested commands are made here.
 func (f *placeFlags) suggest() view.Suggest { return f.suggestFor(objectArguments) }
 
-// suggestFor is suggest for objects that are named by other arguments.
+// suggestFor is suggest with other arguments for objects.
 func (f *placeFlags) suggestFor(objects func(advice.Objects) []string) view.Suggest {
 	known := append(clusterFlags(), "store", "live", "schema")
 	given := flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
@@ -35,7 +35,8 @@ func (f *placeFlags) suggestFor(objects func(advice.Objects) []string) view.Sugg
 	}
 }
 
-// actionArguments returns the verb of an action, what it is for, and its flags; no verb if no command does it.
+// actionArguments returns the verb of an action, the objects that it is for, and its flags. The verb is "" if no
+// command does the action.
 func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advice.Objects, flags []string) {
 	switch a := action.(type) {
 	case advice.Move:
@@ -70,7 +71,7 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 			flags = []string{"-f", f.document}
 		case f.documents == 1:
 			known = append(known, "filename", "kustomize", "recursive")
-		default: // conflicts of the other documents would be resolved too
+		default: // conflicts would also resolve other documents
 			return "", advice.Objects{}, nil
 		}
 		flags = append(flags, flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })...)
@@ -79,7 +80,7 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 	return "", advice.Objects{}, nil
 }
 
-// policyFile returns the policy of the command, or one to begin.
+// policyFile returns the policy that the command uses, or else the name of one to create.
 func (f *placeFlags) policyFile() string {
 	if flag := f.cmd.Flags().Lookup("policy"); flag != nil && flag.Value.String() != "" {
 		return flag.Value.String()
@@ -87,7 +88,7 @@ func (f *placeFlags) policyFile() string {
 	return cmp.Or(f.env.Getenv(policyVariable), "tenure.yaml")
 }
 
-// permitArguments returns the flags of policy permit.
+// permitArguments returns the arguments of policy permit.
 func permitArguments(a advice.AddPermission) []string {
 	args := []string{"--manager", a.Owner.Manager, "--operation", string(a.Owner.Operation)}
 	if a.Owner.Subresource != "" {
@@ -96,7 +97,7 @@ func permitArguments(a advice.AddPermission) []string {
 	return append(args, "--kind", a.Kind, "--field", a.Field)
 }
 
-// objectArguments returns the arguments that choose objects.
+// objectArguments returns the arguments that select objects.
 func objectArguments(o advice.Objects) (args []string) {
 	if o.Name != "" {
 		args = append(args, o.Kinds[0]+"/"+o.Name)
@@ -109,7 +110,7 @@ func objectArguments(o advice.Objects) (args []string) {
 	return args
 }
 
-// keyArguments returns the flags that name an entry.
+// keyArguments returns the flags that select an entry.
 func keyArguments(prefix string, k managedfields.Key) []string {
 	args := []string{"--" + prefix, k.Manager}
 	for _, part := range []struct{ name, value string }{

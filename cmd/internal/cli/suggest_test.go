@@ -25,11 +25,11 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
-// shellWords returns the arguments that a shell passes to tenure.
+// shellWords returns the arguments that a shell would pass to tenure.
 func shellWords(t *testing.T, line string) []string {
 	t.Helper()
 	sh := exec.CommandContext(t.Context(), "sh", "-c", `tenure() { printf '%s\0' "$@"; }; `+line)
-	sh.Dir, sh.Env = t.TempDir(), []string{"PATH=/nowhere"} // a name that is not quoted runs nothing
+	sh.Dir, sh.Env = t.TempDir(), []string{"PATH=/nowhere"} // unquoted names must not run programs
 	out, err := sh.Output()
 	require.NoError(t, err, line)
 	made, err := os.ReadDir(sh.Dir)
@@ -69,9 +69,9 @@ func auditedFight() string {
 	return log.String()
 }
 
-// Every command that is suggested can be run as it is printed, and acts where the command did that suggested it: in
-// another context, cluster or server than the current ones, as somebody else, in a store or in files, whatever their
-// names are.
+// Every suggested command can be run as it is printed. It acts on the same place as the command that suggested it:
+// also in another context, cluster or server than the current one, as another user, in a store or in files, with any
+// names.
 func TestSuggestions(t *testing.T) {
 	dir := t.TempDir()
 	c := newTestCluster(testHost{t}, apiserver.Options{})
@@ -86,7 +86,7 @@ func TestSuggestions(t *testing.T) {
 		c.ServeHTTP(w, r)
 	}))
 	t.Cleanup(listener.Close)
-	// The current context leads nowhere.
+	// The current context can't be used.
 	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: none\nusers: [{name: it's, user: {}}]\n" +
 		"clusters: [{name: none, cluster: {server: 'http://127.0.0.1:1'}}, {name: a b, cluster: {server: '" + listener.URL +
 		"'}}]\ncontexts: [{name: none, context: {cluster: none}}, {name: it, context: {cluster: none, user: none}}]\n"
@@ -104,7 +104,7 @@ func TestSuggestions(t *testing.T) {
 	inStore := []string{"--store", "it's a $tore.db"}
 	inCluster := []string{"--kubeconfig", filepath.Join(dir, "kube 'config"), "--context", "it", "--cluster", "a b",
 		"--user", "it's", "--as", "ann", "--as-group", "a b", "--as-group", "c"}
-	for _, row := range []struct{ file, method, path string }{ // an update sets managed fields
+	for _, row := range []struct{ file, method, path string }{ // an update creates managed fields
 		{"namespace.yaml", http.MethodPost, ""}, {"settings.yaml", http.MethodPost, "/shop/configmaps"},
 		{"settings.yaml", http.MethodPut, "/shop/configmaps/settings"},
 	} {
@@ -152,7 +152,7 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// suggestedIn returns the commands of an output, as a shell takes them.
+// suggestedIn returns the suggested commands in an output, as a shell would pass them.
 func suggestedIn(out string) (lines []string) {
 	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
 		var value any
@@ -173,7 +173,7 @@ func suggestedIn(out string) (lines []string) {
 	return lines
 }
 
-// argumentsIn returns the commands of the suggestions in a value of JSON.
+// argumentsIn returns the suggested commands in a JSON value.
 func argumentsIn(value any) (lines []string) {
 	switch value := value.(type) {
 	case []any:
@@ -197,7 +197,7 @@ func argumentsIn(value any) (lines []string) {
 	return lines
 }
 
-// A command that is suggested gets each flag that chooses a place, and no command has another.
+// A suggested command gets each flag that selects a place. No command has other flags for a place.
 func TestSuggestedFlags(t *testing.T) {
 	var f placeFlags
 	env := &process.Env{Server: server.New()}
@@ -205,7 +205,7 @@ func TestSuggestedFlags(t *testing.T) {
 	f.add(env, cmd)
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		value := "x y"
-		if flag.Name == "v" { // it says how much is logged
+		if flag.Name == "v" { // the log level
 			return
 		}
 		if flag.NoOptDefVal != "" {
@@ -232,7 +232,7 @@ func TestSuggestedFlags(t *testing.T) {
 	})
 }
 
-// All suggestions are made in one package, all commands of them in one file, and no library names a flag.
+// All suggestions are made in one package, and all their command lines in one file. No library names a flag.
 func TestOneMaker(t *testing.T) {
 	made, verbs := regexp.MustCompile(`(^|[^]])advice\.Suggestion\{`), regexp.MustCompile(`case advice\.\w+:`)
 	flags := regexp.MustCompile("[\"` ]--[a-z]")

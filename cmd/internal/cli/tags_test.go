@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// TestTags: README, releases and CI build the command with the same tags, and with them it has no package that makes the
-// linker keep all exported methods.
+// TestTags checks that README, releases and CI build the command with the same tags, and that a command with these
+// tags contains no package that makes the linker keep all exported methods.
 func TestTags(t *testing.T) {
 	tagsOf := func(file, pattern string) string {
 		text, err := os.ReadFile(filepath.Join(projectRoot, file))
@@ -43,7 +43,8 @@ func packagesOf(t *testing.T, program, tags string) []string {
 	return strings.Fields(string(out))
 }
 
-// TestPluginHasNoServer: kubectl-tenure compiles nothing of an API server, and says so to who asks for a store.
+// TestPluginHasNoServer checks that kubectl-tenure contains no API server, and that it says so in its error for
+// --store.
 func TestPluginHasNoServer(t *testing.T) {
 	for _, name := range packagesOf(t, "kubectl-tenure", "") {
 		isServer := strings.HasPrefix(name, "k8s.io/kubernetes/") || strings.HasPrefix(name, "k8s.io/apiserver/") ||

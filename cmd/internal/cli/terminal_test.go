@@ -33,13 +33,13 @@ func TestTerminal(t *testing.T) {
 	t.Run("watch", func(t *testing.T) { testWatch(t, binary) })
 }
 
-// terminal is the command on a pseudo-terminal, with what it shows.
+// terminal runs the command on a pseudo-terminal, and keeps what it shows.
 type terminal struct {
 	t       *testing.T
 	cmd     *exec.Cmd
 	file    *os.File
-	changed chan struct{} // what is on the screen
-	gone    chan struct{} // the command has closed it
+	changed chan struct{} // signals that the screen has changed
+	gone    chan struct{} // closed when the command closes the terminal
 
 	mu     sync.Mutex
 	screen screen
@@ -65,7 +65,7 @@ func onTerminal(t *testing.T, dir, binary string, args ...string) *terminal {
 			term.mu.Unlock()
 			select {
 			case term.changed <- struct{}{}:
-			default: // who waits is told already
+			default: // a signal is pending already
 			}
 			if err != nil {
 				return
@@ -75,7 +75,7 @@ func onTerminal(t *testing.T, dir, binary string, args ...string) *terminal {
 	return term
 }
 
-// waitFor waits until the screen is as it is wanted, and returns it.
+// waitFor waits until isWanted returns true for the lines of the screen, and returns them.
 func (term *terminal) waitFor(what string, isWanted func(lines []string) bool) (lines []string) {
 	term.t.Helper()
 	for isGone := false; ; {
@@ -105,21 +105,21 @@ func (term *terminal) enter(text string) {
 	require.NoError(term.t, err)
 }
 
-// status waits for the end, and returns the status as a shell has it.
+// status waits for the end of the command, and returns its status as a shell reports it.
 func (term *terminal) status() int {
 	<-term.gone
-	_ = term.cmd.Wait() // the status says how it ended
+	_ = term.cmd.Wait() // ProcessState has the result
 	if state := term.cmd.ProcessState.Sys().(syscall.WaitStatus); state.Signaled() {
 		return 128 + int(state.Signal())
 	}
 	return term.cmd.ProcessState.ExitCode()
 }
 
-// screen is what a terminal shows: the sequences that the command may write, and no others.
+// screen emulates a terminal. It understands exactly the escape sequences that the command may write.
 type screen struct {
 	columns, rows int
-	lines         []string // with those that were scrolled away
-	top, row      int      // the first line that is visible, and that of the cursor
+	lines         []string // including lines that scrolled off
+	top, row      int      // the first visible line, the cursor's line
 	rest          string
 }
 
@@ -178,7 +178,7 @@ func (s *screen) visible() []string {
 	return append([]string(nil), s.lines[min(s.top, len(s.lines)):]...)
 }
 
-// prompts are the arguments of all commands that ask, each with a question of its own.
+// prompts has arguments for all commands that ask for confirmation, each with a question of its own.
 var prompts = map[string][]string{
 	"plan":      {"-f", "next.yaml", "--field-manager", "alice", "--apply"},
 	"conflicts": {"-f", "next.yaml", "--field-manager", "carol", "--resolve", "force"},
@@ -192,7 +192,7 @@ var prompts = map[string][]string{
 	"downgrade": {"configmap/a", "--field-manager", "alice"},
 }
 
-// Each command that asks writes after y, and nothing after n or Ctrl-C, which ends it at once.
+// Each command that asks writes after y. It writes nothing after n or Ctrl-C, which ends it at once.
 func testPrompts(t *testing.T, binary string) {
 	dir := t.TempDir()
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {color: %s, size: small}\n"
@@ -238,7 +238,7 @@ func testPrompts(t *testing.T, binary string) {
 	}
 }
 
-// refused returns the status of a command that was not confirmed.
+// refused returns the exit status of a command that the user did not confirm.
 func refused(cmd *cobra.Command) int {
 	if strings.Contains(strings.Join(strings.Fields(cmd.Long), " "), "3 on any") {
 		return statusFailed
@@ -246,8 +246,8 @@ func refused(cmd *cobra.Command) int {
 	return 1
 }
 
-// The table of watch is drawn in its place: there is one on the screen, whose rows fit, also after a resize. The last
-// one is whole.
+// watch redraws its table in place: the screen shows one table, whose rows fit its width, even after a resize. The
+// last table is complete.
 func testWatch(t *testing.T, binary string) {
 	w := newWatched(t, nil)
 	term := onTerminal(t, t.TempDir(), binary, "watch", "configmaps", "-n", "default", "--kubeconfig", w.config)
@@ -283,7 +283,7 @@ func testWatch(t *testing.T, binary string) {
 	term.waitFor("a table of 100 columns", isTable(100))
 	term.enter("\x03")
 	require.Equal(t, 1, term.status(), "there were fights")
-	whole := strings.Join(term.screen.lines, "") // the terminal has wrapped it
+	whole := strings.Join(term.screen.lines, "") // the terminal has wrapped the text
 	require.Contains(t, whole, "tenure handover -f MANIFEST --field-manager blue --field .data.color -n default "+
 		"--kubeconfig "+w.config)
 }

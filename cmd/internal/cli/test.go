@@ -102,7 +102,7 @@ Exit status: 0 if all scenarios passed, 1 if any failed, or on any error.`,
 	return cmd
 }
 
-// indented returns a text with its lines indented.
+// indented returns a text with indented lines.
 func indented(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -152,7 +152,7 @@ func runScenario(ctx context.Context, e *process.Env, file string, update, verbo
 	return true, nil
 }
 
-// printFailure prints why a scenario failed, without the values of a Secret that it is about.
+// printFailure prints why a scenario failed, without the values of Secrets in the scenario.
 func printFailure(e *process.Env, file string, err error) {
 	text, _ := os.ReadFile(file)
 	var trees []map[string]any
@@ -161,7 +161,7 @@ func printFailure(e *process.Env, file string, err error) {
 		if expansion.Check(section.Data) != nil || yaml.Unmarshal(section.Data, &tree) != nil || len(tree) == 0 {
 			continue
 		}
-		if tree["kind"] == nil && len(trees) > 0 { // the omitted one is the first object's
+		if tree["kind"] == nil && len(trees) > 0 { // omitted: the same as in the first object
 			tree["apiVersion"], tree["kind"] = trees[0]["apiVersion"], trees[0]["kind"]
 		}
 		trees = append(trees, tree)
@@ -169,7 +169,7 @@ func printFailure(e *process.Env, file string, err error) {
 	fmt.Fprintf(e.Stdout, "FAIL %s\n%s\n", e.Relative(file), secrets.WithoutValues(fmt.Sprint(err), trees...))
 }
 
-// scenarioFiles returns the files at paths, and the .txtar files in folders.
+// scenarioFiles returns the paths that are files, and the .txtar files in the paths that are folders.
 func scenarioFiles(env *process.Env, paths []string) ([]string, error) {
 	paths = slices.Clone(paths)
 	for i, path := range paths {

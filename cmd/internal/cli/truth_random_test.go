@@ -41,10 +41,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// TestTruthAtRandom makes clusters of 30 objects of 20 kinds with histories, plans 200 intents in each and applies
-// them: what was planned, by the server's dry run, is what the server then does; and what is planned without asking is
-// so, or says what it does not know. SEEDS=1:50 makes 50 clusters; KUBE_APISERVER is the path of a kube-apiserver for
-// it, in the place of the server of this module.
+// TestTruthAtRandom makes clusters of 30 objects of 20 kinds with random histories, and plans and applies 200 random
+// intents in each. A plan with the server's dry run must equal what the apply then does. A plan without a dry run must
+// predict whether there is a conflict, or be marked as incomplete. SEEDS=1:50 makes 50 clusters; KUBE_APISERVER names
+// the binary of a kube-apiserver to use in place of the server of this module.
 func TestTruthAtRandom(t *testing.T) {
 	first, count := uint64(1), uint64(3)
 	if text := os.Getenv("SEEDS"); text != "" {
@@ -70,7 +70,7 @@ func TestTruthAtRandom(t *testing.T) {
 	}
 }
 
-// serverForTruth starts a server, which is kube-apiserver if [realServer] says so.
+// serverForTruth starts the server of this module, or the kube-apiserver that [realServer] names.
 func serverForTruth(t *testing.T) *cluster.Cluster {
 	var handler http.Handler
 	if binary := os.Getenv(realServer); binary != "" {
@@ -85,12 +85,13 @@ func serverForTruth(t *testing.T) *cluster.Cluster {
 	return client
 }
 
-// truthServer starts a server with a definition that a webhook converts, and a policy that changes what is written.
+// truthServer starts a server with a CRD whose versions a webhook converts, and a policy that mutates written
+// objects.
 func truthServer(t *testing.T) *cluster.Cluster {
 	return setUpTruth(t, serverForTruth(t))
 }
 
-// setUpTruth makes the definition and the policy.
+// setUpTruth creates the CRD and the policy.
 func setUpTruth(t *testing.T, client *cluster.Cluster) *cluster.Cluster {
 	isPolicy := true
 	for doc := range strings.SplitSeq(truthSetup, "\n---\n") {
@@ -109,7 +110,7 @@ func setUpTruth(t *testing.T, client *cluster.Cluster) *cluster.Cluster {
 		_, err = client.Create(t.Context(), kind, "", tree, cluster.WriteOptions{Manager: "setup"})
 		require.NoError(t, err)
 	}
-	// A server may take a while for both.
+	// Both take effect only after a while on some servers.
 	require.Eventually(t, func() bool {
 		client.ForgetDiscovery()
 		first := truthCreate(t, client, map[string]any{"apiVersion": "example.dev/v1", "kind": "Gadget"})
@@ -120,7 +121,7 @@ func setUpTruth(t *testing.T, client *cluster.Cluster) *cluster.Cluster {
 	return client
 }
 
-// truthCreate returns what a create of an object would store; nil if it would be refused.
+// truthCreate returns the object that a create would store; nil if the server would reject it.
 func truthCreate(t *testing.T, c *cluster.Cluster, tree map[string]any) map[string]any {
 	u := &unstructured.Unstructured{Object: tree}
 	u.SetName("probe")
@@ -201,7 +202,7 @@ metadata: {name: truth}
 spec: {policyName: truth, validationActions: [Deny]}
 `
 
-// conversion returns the conversion of a definition by a webhook: spec.size of v1 is spec.width of v2.
+// conversion returns a CRD's conversion by a webhook, which renames spec.size of v1 to spec.width in v2.
 func conversion(t *testing.T) map[string]any {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		review := map[string]any{}
@@ -239,7 +240,7 @@ func conversion(t *testing.T) map[string]any {
 	}}
 }
 
-// truthWorld is a cluster of objects with histories.
+// truthWorld is a cluster of objects with random histories.
 type truthWorld struct {
 	t        *testing.T
 	seed     uint64
@@ -252,14 +253,14 @@ type truthWorld struct {
 	outcomes map[string]int
 }
 
-// truthObject is an object of the world: a valid manifest of it, at each of its versions.
+// truthObject is an object of the cluster: its valid manifest in each version, and what happened to it.
 type truthObject struct {
 	namespace, name string
 	valid           []map[string]any
 	history         []string
 }
 
-// truthKinds are kinds whose objects may have any name and of which nothing but the server writes.
+// truthKinds are kinds that allow any object name, and whose objects only the server itself and the test write.
 var truthKinds = []string{
 	"Pod", "PodTemplate", "ReplicationController", "Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job",
 	"CronJob",
@@ -317,7 +318,7 @@ func newTruthWorld(t *testing.T, client *cluster.Cluster, seed uint64) *truthWor
 		}
 		require.NotEmpty(t, o.valid, kinds[i%20])
 		w.objects = append(w.objects, o)
-		if w.r.IntN(8) > 0 { // else an intent creates it
+		if w.r.IntN(8) > 0 { // otherwise, an intent creates the object
 			for range 1 + w.r.IntN(5) {
 				w.happen(o)
 			}
@@ -332,7 +333,7 @@ func (w *truthWorld) kind(tree map[string]any) cluster.Kind {
 	return kind
 }
 
-// variant returns a manifest of an object, at one of its versions: the valid one, or one with something else in it.
+// variant returns a manifest of an object in one of its versions: the valid one, or one with random changes.
 func (w *truthWorld) variant(o *truthObject) map[string]any {
 	tree := runtime.DeepCopyJSON(o.valid[w.r.IntN(len(o.valid))])
 	metadata := tree["metadata"].(map[string]any)
@@ -352,12 +353,12 @@ func (w *truthWorld) variant(o *truthObject) map[string]any {
 	if w.r.IntN(2) == 0 {
 		if all := variants(tree); len(all) > 0 {
 			other := all[w.r.IntN(len(all))]
-			// What names the object stays.
+			// Keep the fields that identify the object.
 			other["metadata"], other["apiVersion"], other["kind"] = tree["metadata"], tree["apiVersion"], tree["kind"]
 			tree = other
 		}
 	}
-	for _, name := range []string{"spec", "data", "status"} { // a part of it
+	for _, name := range []string{"spec", "data", "status"} { // remove a part
 		if fields, ok := tree[name].(map[string]any); ok && w.r.IntN(4) == 0 {
 			for _, field := range slices.Sorted(maps.Keys(fields)) {
 				if w.r.IntN(4) == 0 {
@@ -371,7 +372,7 @@ func (w *truthWorld) variant(o *truthObject) map[string]any {
 
 func (w *truthWorld) pick(words ...string) string { return words[w.r.IntN(len(words))] }
 
-// happen does something to an object, as people and tools do. It may be refused.
+// happen makes a random write to an object, as users and tools do. The server may reject it.
 func (w *truthWorld) happen(o *truthObject) {
 	ctx, tree := w.t.Context(), w.variant(o)
 	kind := w.kind(tree)
@@ -432,7 +433,7 @@ func jsonText(v any) string {
 	return string(text)
 }
 
-// check plans an intent, without the server and with it, and applies it.
+// check plans an intent with and without the server, applies it, and compares.
 func (w *truthWorld) check() {
 	ctx := w.t.Context()
 	o := w.objects[w.r.IntN(len(w.objects))]
@@ -441,7 +442,7 @@ func (w *truthWorld) check() {
 	before, _ := w.client.Get(ctx, kind, o.namespace, o.name)
 	offline, isUnknown, _ := w.plan(tree, manager, force, true)
 	asked, _, refused := w.plan(tree, manager, force, false)
-	if strings.Contains(refused, "unexpected EOF") { // of the connection
+	if strings.Contains(refused, "unexpected EOF") { // the connection was closed
 		asked, _, refused = w.plan(tree, manager, force, false)
 	}
 	after, err := w.client.Apply(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: manager, Force: force})
@@ -450,7 +451,7 @@ func (w *truthWorld) check() {
 		strings.Join(o.history, "\n  ")}
 	o.history = append(o.history, fmt.Sprintf("apply %q %v %s: %v", manager, force, jsonText(tree), err))
 	if isBefore("1.29") && strings.Contains(fmt.Sprint(err, refused), "failed to convert pruned object at version") {
-		return // these visit the versions of entries in a random order, and webhooks refuse the object in some orders
+		return // these convert through the entries' versions in a random order, in which a webhook may fail
 	}
 	t := w.t
 	isConflict := apierrors.IsConflict(err)
@@ -471,7 +472,7 @@ func (w *truthWorld) check() {
 		require.ElementsMatch(t, causesOf(statusOf(err)), causesOf(asked.Conflicts.Status()), about...)
 		return
 	case err != nil && strings.Contains(err.Error(), "provided port is "):
-		return // a dry run allocates no node ports, and does not look at their range
+		return // a dry run allocates no node ports, and does not check their range
 	case err != nil:
 		w.outcomes["refused"]++
 		require.Nil(t, asked, about...)
@@ -488,7 +489,7 @@ func (w *truthWorld) check() {
 		want = plans.OwnershipOnly
 	}
 	if want == plans.Unchanged && asked.Outcome == plans.OwnershipOnly && len(asked.Ownership) == 0 {
-		return // the entries have another order, which is that of their times
+		return // only the order of entries differs, as they are sorted by time
 	}
 	require.Equal(t, want.String(), asked.Outcome.String(), about...)
 	w.outcomes[want.String()]++
@@ -516,7 +517,7 @@ func appliedAtAnother(object map[string]any, manager string, version any) bool {
 	return false
 }
 
-// plan plans an intent. isUnknown says that the plan has a hole, and refused why there is none.
+// plan plans an intent. isUnknown reports that the plan is incomplete; refused is the error if there is no plan.
 func (w *truthWorld) plan(tree map[string]any, manager string, force, offline bool) (
 	_ *planning.Planned, isUnknown bool, refused string,
 ) {
@@ -533,7 +534,7 @@ func outcomeOf(p *planning.Planned) string {
 	return p.Outcome.String()
 }
 
-// truthStripped returns an object without what each write sets.
+// truthStripped returns an object without the fields that every write changes.
 func truthStripped(tree map[string]any, withOwners bool) map[string]any {
 	tree = runtime.DeepCopyJSON(tree)
 	metadata := tree["metadata"].(map[string]any)
@@ -559,14 +560,14 @@ func statusOf(err error) metav1.Status {
 	return status.Status()
 }
 
-// causesOf returns the causes of a conflict, without times.
+// causesOf returns the causes of a conflict, without timestamps.
 func causesOf(status metav1.Status) (out []string) {
 	if status.Details == nil {
 		return nil
 	}
 	for _, cause := range status.Details.Causes {
 		message, _, _ := strings.Cut(cause.Message, " at ")
-		if !isBefore("1.29") { // which names wrong fields
+		if !isBefore("1.29") { // older versions name wrong fields
 			message += " " + cause.Field
 		}
 		out = append(out, message)

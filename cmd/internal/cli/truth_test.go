@@ -30,10 +30,10 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// TestPlansAreTrue plans documents of every built-in kind, as new objects and as changes of existing ones, with dry
-// runs and without, and then applies them to the same server, which validates as kube-apiserver does. With dry runs,
-// what it refuses is planned as refused; nothing is that it takes. Each line of testdata/kinds.jsonl is a valid document; the
-// others are variants of it.
+// TestPlansAreTrue plans documents of every built-in kind, for new and for existing objects, with and without dry
+// runs. It then applies them to the same server, which validates as kube-apiserver does. A plan with a dry run must
+// be refused if and only if the apply is rejected. Each line of testdata/kinds.jsonl is a valid document; the other
+// documents are variants of these.
 func TestPlansAreTrue(t *testing.T) {
 	env := testEnv()
 	server, err := apiserver.New(t.Context(), apiserver.Options{
@@ -58,7 +58,7 @@ func TestPlansAreTrue(t *testing.T) {
 		if out, err := w.Write(t.Context(), tree); err != nil {
 			refused++
 			if strings.Contains(err.Error(), "provided port is not in the valid range") {
-				return // a dry run allocates no node ports, and does not look at their range
+				return // a dry run allocates no node ports, and does not check their range
 			}
 			require.Nil(t, asked, "refused with %v: %s", err, text)
 		} else {
@@ -66,7 +66,7 @@ func TestPlansAreTrue(t *testing.T) {
 			require.NotNil(t, offline, "%s\n%s", text, env.Stderr)
 			require.NotNil(t, asked, "%s\n%s", text, env.Stderr)
 			if bytes.Contains(text, []byte("[]")) {
-				return // it is never stored, so each apply of it in an atomic list writes managed fields, as in kube-apiserver
+				return // never stored: in atomic lists, each apply of it changes managed fields
 			}
 			require.Equal(t, out.Verb == "unchanged", asked.Outcome == plans.Unchanged, "%s", text)
 		}
@@ -85,7 +85,8 @@ func TestPlansAreTrue(t *testing.T) {
 		for _, tree := range variants(valid) {
 			check(tree)
 			forget(tree)
-			// The second write gives a Job the labels that the first gave its Pods: defaults come before the strategy.
+			// Write twice: the strategy copies the labels of a Job's Pods to a new Job, and the defaults that do the
+			// same in a later write run before the strategy.
 			for range 2 {
 				_, err := w.Write(t.Context(), valid)
 				require.NoError(t, err, "%v", valid)
@@ -100,7 +101,7 @@ func TestPlansAreTrue(t *testing.T) {
 	require.Greater(t, refused, 1000)
 }
 
-// documents reads documents, one a line.
+// documents reads a file with one JSON document per line.
 func documents(t *testing.T, name string) (out []map[string]any) {
 	data, err := os.ReadFile(filepath.Join("testdata", name))
 	require.NoError(t, err)
@@ -112,7 +113,7 @@ func documents(t *testing.T, name string) (out []map[string]any) {
 	return out
 }
 
-// planOf plans the apply of a document; nil if it is refused.
+// planOf plans the apply of a document; nil if the server rejects it.
 func planOf(
 	t *testing.T, env *process.Env, p place.Place, tree map[string]any, manager string, force, isOffline bool,
 ) *planning.Planned {
@@ -126,10 +127,10 @@ func planOf(
 	return &plans[0]
 }
 
-// TestAppliedIsUnchanged applies documents of every kind that can be applied, and plans the same apply again without
-// the server: it is unchanged, and the server, asked again, keeps the object. The documents have defaults in lists and
-// in atomic maps, empty values and values that a Go type omits. KUBE_APISERVER is the path of a kube-apiserver for it,
-// in the place of the server of this module.
+// TestAppliedIsUnchanged applies documents of every kind that can be applied, and plans each apply again without the
+// server. The plan must be unchanged, and a second apply must not change the stored object. The documents have
+// defaults in lists and in atomic maps, empty values, and values that a Go type omits. KUBE_APISERVER names the
+// binary of a kube-apiserver to use in place of the server of this module.
 func TestAppliedIsUnchanged(t *testing.T) {
 	env, client := testEnv(), serverForTruth(t)
 	p := place.NewCluster(client, "")
@@ -142,8 +143,8 @@ func TestAppliedIsUnchanged(t *testing.T) {
 			served[schema.GroupVersion{Group: kind.Group, Version: version}.String()+" "+kind.GroupVersionKind.Kind] = true
 		}
 	}
-	delete(served, "v1 ComponentStatus") // which is only read
-	first := documents(t, "kinds.jsonl") // one of each kind; webhooks come after what they would be called for
+	delete(served, "v1 ComponentStatus") // read-only
+	first := documents(t, "kinds.jsonl") // one of each kind; webhooks come last, after the objects that they apply to
 	kindOf := func(tree map[string]any) string { return fmt.Sprint(tree["apiVersion"], " ", tree["kind"]) }
 	indexOf := map[string]int{}
 	for i, tree := range first {
@@ -162,22 +163,22 @@ func TestAppliedIsUnchanged(t *testing.T) {
 		require.NoError(t, err, "%v", tree)
 		before, after := one.Stored().Target, out.Object
 		if document.ManagedFields(before.Object) == nil && document.ManagedFields(after) != nil {
-			// Nobody owned anything, so what is there without an intent has an owner from the second apply on.
+			// No manager owned a field before. The second apply adds an entry for the fields outside of the intent.
 			require.Equal(t, plans.OwnershipOnly, one.Outcome, "%v", tree)
 			continue
 		}
 		require.Equal(t, plans.Unchanged, one.Outcome, "%v", tree)
-		// The server writes where bytes differ that no client sees, such as 1024Mi and 1Gi.
+		// The server stores again if only bytes differ that clients don't see, such as 1Gi for 1024Mi.
 		switch tree["kind"] {
 		case "CustomResourceDefinition", "APIService", "FlowSchema":
-			before.Object, after = withoutStatus(before.Object), withoutStatus(after) // a server writes it a moment later
+			before.Object, after = withoutStatus(before.Object), withoutStatus(after) // servers write the status later
 		}
 		require.Equal(t, plans.Unchanged, before.ServedOutcome(after), "%v", tree)
 	}
 	require.Equal(t, served, applied)
 }
 
-// withoutStatus returns an object without its status, and without the entries of who writes that.
+// withoutStatus returns an object without its status, and without the entries of the managers that write the status.
 func withoutStatus(tree map[string]any) map[string]any {
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(tree)}
 	delete(u.Object, "status")
@@ -187,7 +188,7 @@ func withoutStatus(tree map[string]any) map[string]any {
 	return u.Object
 }
 
-// variants returns a document, and copies of it with another value in one place each.
+// variants returns a document, and copies of it that each differ in one value.
 func variants(valid map[string]any) (out []map[string]any) {
 	out = append(out, runtime.DeepCopyJSON(valid))
 	var visit func(value any, set func(any))

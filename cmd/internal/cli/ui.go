@@ -59,8 +59,8 @@ it is planned again when an object of a manifest changes. Ways out are commands 
 copy: nothing is written from the page.
 
 Without KIND it follows all kinds that can be listed except Events and Leases; in
-the namespace of the kubeconfig, or in all with -A. It has the rights of the
-kubeconfig. Values of Secrets never reach the page.
+the namespace of the kubeconfig, or in all with -A. It can read what the user of the
+kubeconfig can read. Values of Secrets never reach the page.
 
 The page is served on the loopback interface only, and its address has a token that
 is new each time. Anyone who has the address sees what you may see: do not pass it
@@ -117,7 +117,7 @@ func (f *uiFlags) serve(args []string) error {
 		if len(kinds) == 0 {
 			return fmt.Errorf("%s serves no kind that can be listed", p)
 		}
-		config, _ := f.cluster.ToRawKubeConfigLoader().RawConfig() // it was read before
+		config, _ := f.cluster.ToRawKubeConfigLoader().RawConfig() // opening the place has checked it
 		name := cmp.Or(*f.cluster.Context, config.CurrentContext, c.Client.String())
 		model := ui.New(ui.Options{Place: name, Now: f.env.Now, Type: typesIn(f.env.Context, c),
 			Suggest: f.suggest(), IsIncomplete: f.env.IsIncomplete.Load})
@@ -126,7 +126,8 @@ func (f *uiFlags) serve(args []string) error {
 	})
 }
 
-// typesIn returns a function for the types of kinds. The place does not read several at a time.
+// typesIn returns a function that returns the type of a kind. It locks, because the place does not support concurrent
+// reads.
 func typesIn(ctx context.Context, c *place.Cluster) func(schema.GroupVersionKind) *typed.Type {
 	var mu sync.Mutex
 	return func(gvk schema.GroupVersionKind) *typed.Type {
@@ -136,7 +137,7 @@ func typesIn(ctx context.Context, c *place.Cluster) func(schema.GroupVersionKind
 	}
 }
 
-// run serves the page until it is interrupted.
+// run serves the page until the command is interrupted.
 func (f *uiFlags) run(
 	c *cluster.Cluster, model *ui.Model, objects following, docs []document.Document, rules *policy.Policy,
 ) error {
@@ -166,7 +167,7 @@ func (f *uiFlags) run(
 	for _, doc := range docs {
 		keys[ui.KeyOf(doc.Tree)] = true
 	}
-	// The kinds of a place are for one goroutine.
+	// Places are not safe for concurrent use, so each goroutine gets its own.
 	planPlace, err := f.openCluster()
 	if err != nil {
 		return err
@@ -189,7 +190,7 @@ func (f *uiFlags) run(
 			model.Observe(tree)
 		}
 		key := ui.KeyOf(tree)
-		unplaced := ui.Key{Kind: key.Kind, Name: key.Name} // a document may leave the namespace to the command line
+		unplaced := ui.Key{Kind: key.Kind, Name: key.Name} // for documents without a namespace
 		if keys[key] || keys[unplaced] {
 			touched.ask()
 		}
@@ -198,11 +199,11 @@ func (f *uiFlags) run(
 		}
 		return nil
 	}
-	defer stop() // before the sources are waited for
+	defer stop() // stop the sources before the deferred Wait
 	return follow(ctx, f.env, c, objects, see, func() error { model.Tick(); return nil })
 }
 
-// request is a request to read something again.
+// request is a channel on which reads are requested.
 type request chan struct{}
 
 func newRequest() request { return make(request, 1) }
@@ -214,7 +215,7 @@ func (r request) ask() {
 	}
 }
 
-// each calls read, and again when it is requested, at most once in two seconds.
+// each calls read at the start and after each request, at most once in two seconds.
 func (r request) each(ctx context.Context, read func()) {
 	for ctx.Err() == nil {
 		read()
@@ -229,7 +230,7 @@ func (r request) each(ctx context.Context, read func()) {
 	}
 }
 
-// plan plans the documents.
+// plan plans the documents for the page.
 func (f *uiFlags) plan(
 	ctx context.Context, p place.Place, docs []document.Document, rules *policy.Policy,
 ) map[ui.Key]ui.Facts {
@@ -252,8 +253,8 @@ func (f *uiFlags) plan(
 	return facts
 }
 
-// applications returns which applications the followed objects are in. Applications may be recorded in other
-// namespaces; if those can't be read, the ones of the followed namespace are.
+// applications returns, by object, which applications the followed objects belong to. Records of applications may be
+// in other namespaces; if these can't be read, only records in the followed namespace are used.
 func (f *uiFlags) applications(ctx context.Context, p place.Place, in following) map[ui.Key]ui.Facts {
 	refs, err := applications.List(ctx, p, "")
 	if err != nil && in.in.Namespace != "" {
@@ -289,8 +290,8 @@ func (f *uiFlags) applications(ctx context.Context, p place.Place, in following)
 	return facts
 }
 
-// factsOf returns what the page shows of a plan. isAlone says that the document is the only one in its file, so that
-// commands about it can name the file.
+// factsOf returns what the page shows about a plan. isAlone is true if the file contains no other document, so that
+// suggested commands can name the file.
 func (f *uiFlags) factsOf(ctx context.Context, d *planning.Document, isAlone bool) (out ui.Facts) {
 	own := *f
 	if info, err := os.Stat(f.env.Path(d.Where)); isAlone && err == nil && info.Mode().IsRegular() {
@@ -315,8 +316,8 @@ func (f *uiFlags) factsOf(ctx context.Context, d *planning.Document, isAlone boo
 	return out
 }
 
-// openBrowser opens an address. It does so by a file that only the user can read: arguments of programs are there for
-// everybody. done removes the file.
+// openBrowser opens an address in a browser. The address contains a secret token, and all users of the machine can
+// read the arguments of programs, so it is passed in a file that only this user can read. done removes the file.
 func openBrowser(address string) (done func(), err error) {
 	dir, err := os.MkdirTemp("", "tenure-ui-")
 	if err != nil {

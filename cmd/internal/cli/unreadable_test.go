@@ -17,7 +17,7 @@ import (
 
 const secretNumber = "8675309123"
 
-// unreadable are files that are not what a command expects. What they say is secret.
+// unreadable has contents of files that no command accepts. Errors must not quote them.
 var unreadable = map[string]string{
 	"a misspelled kind":                  "apiVersion: v1\nKind: Secret\nmetadata: {name: s}\ndata: {password: m4rk3r}\n",
 	"no kind":                            "metadata: {name: s}\nstringData: {password: m4rk3r}\n",
@@ -64,7 +64,7 @@ var unreadable = map[string]string{
 	"a scenario's schema": "-- schema --\nm4rk3r: [\n-- apply alice --\na: m4rk3r\n",
 }
 
-// readers are command lines that read a file, BAD, by the flag that takes it.
+// readers has a command line for each flag that takes an input file, written as BAD.
 var readers = map[string][]string{
 	"filename": {"plan -f BAD --live live.yaml --field-manager m", "apply -f BAD --store s.db",
 		"replace -f BAD --store s.db", "conflicts -f BAD --live live.yaml --field-manager m",
@@ -85,10 +85,10 @@ var readers = map[string][]string{
 	"":      {"test BAD", "replay BAD", "extract --live - --manager m"},
 }
 
-// written are flags with files that commands only write.
+// written lists flags for files that commands only write.
 var written = []string{"audit-log-path", "dir"}
 
-// No error has what a file says that could not be read, whatever reads it.
+// No error quotes the content of a file that could not be read.
 func TestUnreadableFiles(t *testing.T) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -105,7 +105,7 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 	visit(Root(&process.Env{Server: server.New()}))
 	ended, end := context.WithCancel(t.Context())
-	end() // no server stays
+	end() // stop any server
 	for why, text := range unreadable {
 		t.Run(why, func(t *testing.T) {
 			dir := t.TempDir()
@@ -118,17 +118,17 @@ func TestUnreadableFiles(t *testing.T) {
 			}
 			for flag, lines := range readers {
 				if flag == "kustomize" && why == "an alias of itself" {
-					continue // kustomize recurses without end
+					continue // kustomize would recurse forever
 				}
 				for _, line := range lines {
 					if strings.HasSuffix(line, "--kubeconfig BAD") && !strings.Contains(why, "a kubeconfig") {
-						continue // a server starts first, which takes a second
+						continue // too slow: a server starts first
 					}
 					write(t, dir, map[string]string{"BAD": text, "live.yaml": suggestedObject})
 					env := process.Env{Dir: dir, Context: ended, Stdin: strings.NewReader(text)}
 					_, out, errs := output(env, strings.Fields(line)...)
 					if strings.HasPrefix(line, "blame") || strings.HasPrefix(line, "extract") {
-						out = "" // an object that could be read
+						out = "" // the text is a readable object
 					}
 					require.NotContains(t, out+errs, "m4rk3r", line)
 					require.NotContains(t, out+errs, secretNumber, line)
@@ -138,7 +138,7 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 }
 
-// An error of a file has its position.
+// An error about a file has a line and a column.
 func TestPositionOfUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	const good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -159,7 +159,7 @@ func TestPositionOfUnreadable(t *testing.T) {
 	}
 }
 
-// With TENURE_ROOT, a kustomization reads no file that is outside of it once its links are followed.
+// With TENURE_ROOT, a kustomization reads no file outside of that folder, not even through symbolic links.
 func TestKustomizationInsideRoot(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	write(t, outside, map[string]string{"a.yaml": suggestedObject, "kustomization.yaml": "resources: [a.yaml]\n"})

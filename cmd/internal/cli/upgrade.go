@@ -27,7 +27,7 @@ type upgradeFlags struct {
 	moveFlags
 	options     upgrade.ServerSideOptions
 	intent      string
-	next        *place.Files // what is in it
+	next        *place.Files // the objects of intent
 	also        []string
 	restartedAt bool
 	details     bool
@@ -122,7 +122,7 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	return moved, err
 }
 
-// nameUpdaters names the managers that --from could name, if none owns the annotation.
+// nameUpdaters prints the managers that --from could name, if no updater owns the annotation of client-side apply.
 func (f *upgradeFlags) nameUpdaters(t *place.Target) {
 	var names []string
 	entries, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
@@ -140,8 +140,8 @@ func (f *upgradeFlags) nameUpdaters(t *place.Target) {
 	}
 }
 
-// alsoFields returns the paths of --also that an updater owns. A path that nobody owns is no
-// error, because only some objects may have it.
+// alsoFields returns the paths of --also that an updater owns. Other paths are ignored, because only some of the
+// objects may have them.
 func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 	entries, err := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
 	if err != nil {
@@ -165,7 +165,7 @@ func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 	return out, nil
 }
 
-// nextIntent returns the intent for an object; nil for none.
+// nextIntent returns the intent for an object; nil if there is none.
 func nextIntent(among *place.Files, t *place.Target) runtime.Object {
 	found := among.Named(t.Kind.GroupKind(), t.Name, t.Namespace)
 	if found == nil {
@@ -178,7 +178,7 @@ func nextIntent(among *place.Files, t *place.Target) runtime.Object {
 	return obj
 }
 
-// upgradeResult returns a result of package upgrade as a move.
+// upgradeResult turns a result of package upgrade into the result of a move.
 func upgradeResult(t *place.Target, result upgrade.Result, manager string, err error) (moveResult, error) {
 	if err != nil {
 		return moveResult{}, err
@@ -220,7 +220,7 @@ Update entry of kubectl-client-side-apply.
 	return cmd
 }
 
-// readIntents reads the objects of a file.
+// readIntents reads the intents of a file.
 func readIntents(env *process.Env, file string) (*place.Files, error) {
 	docs, err := manifest.ReadFiles(env, file)
 	if err != nil {

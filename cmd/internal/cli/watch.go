@@ -52,7 +52,7 @@ what to do about it. Managers fight over a field if they revert each other's val
 --returns times within --window. An autoscaler that scales, a rollout that
 progresses and a handover are no fights.
 
-It also reports flaps: fields that one manager sets to two values by turns, because
+It also reports flaps: fields that one manager sets to two values alternately, as
 two replicas, or two manifests, write under its name; managers that write without
 changing anything but times; and managed fields that grow. Writes without any change
 are only in an audit log: a watch has no events for them.
@@ -150,7 +150,7 @@ func (f *watchFlags) check(args []string) error {
 	return nil
 }
 
-// watch watches kinds of a cluster until ctx ends.
+// watch watches kinds of a cluster until ctx is done.
 func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error {
 	if f.store != "" || f.live != nil {
 		return errors.New("--store, --live: nobody else writes to files while this command has them open; watch a server")
@@ -176,13 +176,13 @@ func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error
 	})
 }
 
-// follow observes what it follows, and redraws the table.
+// follow observes the followed kinds, and redraws the table.
 func (w *watcher) follow(ctx context.Context, c *cluster.Cluster, f following) error {
 	observe := func(e cluster.Event) error { return w.observe(e, w.env.Now()) }
 	return follow(ctx, w.env, c, f, observe, func() error { return w.redraw(w.screen.Draw) })
 }
 
-// watchMembers watches the objects that are in the inventory of --app's application at the start.
+// watchMembers watches the objects that the application of --app contains at the start.
 func (f *watchFlags) watchMembers(ctx context.Context, c *place.Cluster, w *watcher) error {
 	members, err := f.members(&f.placeFlags, c)
 	if err != nil {
@@ -202,7 +202,7 @@ func (f *watchFlags) watchMembers(ctx context.Context, c *place.Cluster, w *watc
 		if i == 0 {
 			s.Namespace = t.Namespace
 		} else if s.Namespace != t.Namespace {
-			s.Namespace = "" // of several
+			s.Namespace = "" // the objects are in several
 		}
 		w.members[document.TextAt(t.Object, "uid")] = true
 	}
@@ -216,21 +216,22 @@ func (f *watchFlags) watchMembers(ctx context.Context, c *place.Cluster, w *watc
 type watcher struct {
 	env    *process.Env
 	isJSON bool
-	isLive bool // the table is drawn again in its place
+	isLive bool // redraw the table in place
 
 	suggest view.Suggest
 
-	mu      sync.Mutex // metrics read the tracker while it observes
+	mu      sync.Mutex // metrics read the tracker concurrently
 	tracker *fights.Tracker
 	members map[string]bool // the objects that are watched, by UID; nil for all
-	latest  time.Time       // of the writes that were observed
+	latest  time.Time       // time of the latest observed write
 
 	fought bool
 	told   map[string]bool
 	screen *view.Screen
 }
 
-// following says which kinds a command follows, whether the user named them, and for how long; 0 is until ctx ends.
+// following has the kinds that a command follows, whether the user named them, and for how long; 0 means until ctx is
+// done.
 type following struct {
 	kinds    []cluster.Kind
 	in       cluster.Selection
@@ -238,15 +239,15 @@ type following struct {
 	duration time.Duration
 }
 
-// follow calls the function see for each version of an object, and the function tick once a second, both from one
-// goroutine. It ends with ctx, or when the duration has passed since all kinds were listed. If a kind can't be listed,
-// follow returns an error if the user named the kind, and notes it as unread otherwise.
+// follow calls see for each version of an object, and tick once a second, both from one goroutine. It ends when ctx
+// is done, or when the duration has passed since all kinds were listed. If a kind can't be listed, follow returns an
+// error if the user named the kind; otherwise, it prints the kind as unread.
 func follow(
 	ctx context.Context, env *process.Env, c *cluster.Cluster, f following,
 	see func(cluster.Event) error, tick func() error,
 ) error {
 	var watches sync.WaitGroup
-	defer watches.Wait() // after they are cancelled
+	defer watches.Wait() // runs after cancel
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if !f.isNamed {
@@ -256,8 +257,8 @@ func follow(
 	var listed sync.WaitGroup
 	listed.Add(len(f.kinds))
 	if f.duration > 0 {
-		// If ctx had a deadline, client-go's rate limiter would refuse requests that it can't send in time, at once and with
-		// an error of its own.
+		// The duration is no deadline of ctx: client-go's rate limiter would immediately refuse requests that it
+		// can't send before the deadline, with a confusing error.
 		watches.Go(func() {
 			listed.Wait()
 			select {
@@ -270,7 +271,7 @@ func follow(
 	for _, k := range f.kinds {
 		watches.Go(func() {
 			done := sync.OnceFunc(listed.Done)
-			defer done() // what can't be listed is reported before the time begins
+			defer done() // the duration starts after all kinds were tried
 			err := c.Watch(ctx, k, f.in, done, func(e cluster.Event) {
 				select {
 				case events <- e:
@@ -309,7 +310,7 @@ func follow(
 	}
 }
 
-// observe takes a version of an object.
+// observe passes a version of an object to the tracker.
 func (w *watcher) observe(e cluster.Event, at time.Time) error {
 	if e.IsDeleted {
 		w.mu.Lock()
@@ -328,7 +329,7 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 	return w.tell(at, func() []fights.Finding { return w.tracker.Observe(tree, at) })
 }
 
-// tell has the tracker observe what happened at a time, and reports what it finds.
+// tell has the tracker observe an event at a time, and reports its findings.
 func (w *watcher) tell(at time.Time, observe func() []fights.Finding) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -345,7 +346,7 @@ func (w *watcher) tell(at time.Time, observe func() []fights.Finding) error {
 	return nil
 }
 
-// printFinding prints a finding: each time that it is found in JSON, else as a line the first time.
+// printFinding prints a finding. In JSON, it prints it each time; otherwise, only the first time.
 func (w *watcher) printFinding(f fights.Finding) error {
 	if w.isJSON {
 		return json.NewEncoder(w.env.Stdout).Encode(view.FindingJSON(w.suggest, f))
@@ -369,7 +370,7 @@ func sideNames(f fights.Finding) (names []fights.Side) {
 	return names
 }
 
-// redraw draws the table, by a function of the screen.
+// redraw draws the table with draw, a method of the screen.
 func (w *watcher) redraw(draw func(string) error) error {
 	if !w.isLive {
 		return nil
@@ -405,7 +406,7 @@ func (w *watcher) finish() error {
 	return view.Findings(w.env.Stdout, w.suggest, findings, at)
 }
 
-// serveMetrics serves what was found as Prometheus metrics, until stop is called.
+// serveMetrics serves the findings as Prometheus metrics until stop is called.
 func (w *watcher) serveMetrics(ctx context.Context, address string) (stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -460,7 +461,7 @@ func (w *watcher) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(f.Returns),
 				o.APIVersion, o.Kind, o.Namespace, o.Name, f.Path.String())
 		case fights.IdleWriter:
-			// Both sides may have the same manager.
+			// Both sides may be the same manager.
 			key := fmt.Sprint(o, f.Sides[0].Manager)
 			if idle[key]++; idle[key] == 1 {
 				out <- prometheus.MustNewConstMetric(idleWrites, prometheus.GaugeValue, float64(f.Returns),

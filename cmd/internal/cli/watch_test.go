@@ -24,13 +24,13 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// watched is a server with writers that fight over three fields among many who do not.
+// watched is a server on which two writers fight over three fields, and many others do not.
 type watched struct {
 	t      *testing.T
 	server *apiserver.Running
-	config string // the path of a kubeconfig
+	config string // path of a kubeconfig
 	client dynamic.Interface
-	audit  *json.Encoder // of what was written; nil for none
+	audit  *json.Encoder // audit log of the writes; nil for none
 	mu     sync.Mutex
 }
 
@@ -50,7 +50,7 @@ func newWatched(t *testing.T, audit io.Writer) *watched {
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// apply applies a key of a ConfigMap by force, and logs the write.
+// apply applies a key of a ConfigMap with force, and logs the write.
 func (w *watched) apply(ctx context.Context, manager, name, key, value string) {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
@@ -84,8 +84,8 @@ func (w *watched) apply(ctx context.Context, manager, name, key, value string) {
 	}
 }
 
-// writeRound has each writer write once: twenty that have an object each, and two controllers that set
-// three fields of other objects to values of their own.
+// writeRound lets each writer write once: twenty writers with an object each, and two controllers that set the same
+// three fields of other objects to different values.
 func (w *watched) writeRound(ctx context.Context, round int) {
 	for i := range 20 {
 		w.apply(ctx, fmt.Sprint("writer-", i), fmt.Sprint("calm-", i), "n", fmt.Sprint(round))
@@ -99,12 +99,12 @@ func (w *watched) writeRound(ctx context.Context, round int) {
 
 var threeFields = []string{"fought-0 .data.color", "fought-1 .data.color", "fought-2 .data.color"}
 
-// fightsIn returns the fields of the fights in a stream of JSON lines, each once.
+// fightsIn returns the distinct fields of the fights in a stream of JSON lines.
 func fightsIn(t *testing.T, out string) (fields []string) {
 	seen := map[string]bool{}
 	for line := range strings.Lines(out) {
 		if !strings.HasSuffix(line, "\n") {
-			break // it is being written
+			break // incomplete: still being written
 		}
 		var f struct {
 			Kind, Name, Field string
@@ -123,8 +123,8 @@ func fightsIn(t *testing.T, out string) (fields []string) {
 	return fields
 }
 
-// TestWatch watches a server on which two controllers fight over three fields, and names exactly
-// those, live and from an audit log of the same writes.
+// TestWatch watches a server on which two controllers fight over three fields. It must find exactly these fights, on
+// the live server and in an audit log of the same writes.
 func TestWatch(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "audit.log"))
 	require.NoError(t, err)
@@ -174,7 +174,8 @@ func TestWatch(t *testing.T) {
 	require.Contains(t, past("kubectl-tenure"), "\n    kubectl "+advice)
 }
 
-// TestWatchOfRequests reads an audit log in which one manager reverts its own values, and one writes without a change.
+// TestWatchOfRequests reads an audit log in which one manager reverts its own values, and another one sends writes
+// without changes.
 func TestWatchOfRequests(t *testing.T) {
 	var log strings.Builder
 	second, version := 0, 0

@@ -20,7 +20,7 @@ func testStore(t *testing.T) *place.Store {
 	return p
 }
 
-// What a write is given, it does not change.
+// Writes do not change their inputs.
 func TestInputsStay(t *testing.T) {
 	p := testStore(t)
 	for _, apply := range []bool{true, false} {
@@ -36,7 +36,7 @@ func TestInputsStay(t *testing.T) {
 	}
 }
 
-// A store takes no object that a server does not store: 2 KB of a manifest would become 60 MB by defaults.
+// A store refuses objects that a server would not store: defaults would expand 2 KB of manifest to 60 MB.
 func TestSizeOfObjects(t *testing.T) {
 	const kib = 1 << 10
 	definition := map[string]any{

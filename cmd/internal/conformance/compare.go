@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
-// key is the key of an entry of managed fields, spec rule 2.1: Version is "" for applies.
+// key is the key of an entry of managed fields (spec rule 2.1). Version is "" for an Apply entry.
 type key struct{ Manager, Operation, Version, Subresource string }
 
 // owner is an entry of managed fields.
@@ -30,26 +30,29 @@ type owner struct {
 	fields *fieldpath.Set
 }
 
-// state is the state of a trace.
+// state is the state of a trace's replay.
 type state struct {
 	r *recorded.Replayer
-	// isBuiltin: fields that are not in ever are not compared. ever has what any entry of the trace owned.
+	// isBuiltin is true for built-in kinds, of which only fields in ever are compared. ever has the fields that any
+	// entry in the trace has owned.
 	isBuiltin bool
 	ever      *fieldpath.Set
-	managers  map[string]bool // of the trace
+	managers  map[string]bool // the managers in the trace
 
-	stored map[string]any // the recorded object so far
-	// updated is the last time in an entry. When the recorded clock went on to second, it was before.
+	stored map[string]any // the current recorded object
+	// updated is the latest time in an entry. before is its value when the recorded clock last advanced to another
+	// second.
 	updated, before time.Time
 	second          string
-	// asked is the last write. redefined: the schema changed.
+	// asked is the last write. redefined is true if the schema has changed.
 	asked     *recorded.Step
 	redefined bool
-	// corrected: an empty map or list differed from null in an apply, which is difference 1.
+	// corrected is true if an apply stored an empty map or list where null was recorded, or the other way round:
+	// difference 1.
 	corrected bool
 }
 
-// newState returns the state before a trace.
+// newState returns the state before the first step of a trace.
 func newState(r *recorded.Replayer, trace *recorded.Trace) *state {
 	s := &state{r: r, isBuiltin: trace.CRD == nil, ever: fieldpath.NewSet(), managers: map[string]bool{}}
 	for i := range trace.Steps {
@@ -61,16 +64,16 @@ func newState(r *recorded.Replayer, trace *recorded.Trace) *state {
 	return s
 }
 
-// write is a step of a trace with its response. A step that reads is about the write before it.
+// write is a step of a trace with its response. If the step is a read, it describes the write before it.
 type write struct {
 	*state
 	step         *recorded.Step
-	live         map[string]any // the recorded object before
-	failed       bool           // the step reads, and the write before failed
+	live         map[string]any // the recorded object before the write
+	failed       bool           // the step is a read after a failed write
 	apply        bool
-	carries      bool // the request has other managed fields than the object
-	isClientSide bool // an apply by kubectl, without force, to an object that client-side apply wrote
-	isUntracked  bool // the object had no entries
+	carries      bool // the request has managed fields, other than the object's
+	isClientSide bool // kubectl applies without force to a client-side applied object
+	isUntracked  bool // the object had no managed fields
 	dryRun       bool
 	manager      string
 	subresource  string
@@ -79,7 +82,7 @@ type write struct {
 	gotCode      int
 }
 
-// lastApplied is the path of the annotation of client-side apply.
+// lastApplied is the path of the last-applied annotation of client-side apply.
 var lastApplied = fieldpath.MakePathOrDie("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
 // newWrite reads a step and its response.
@@ -98,7 +101,7 @@ func (s *state) newWrite(step *recorded.Step, answer *recorded.Answer) *write {
 	if w.manager == "" {
 		w.manager, _, _ = strings.Cut(cmp.Or(asked.UserAgent, "recorder/v1"), "/")
 	}
-	target, _ := asked.Target() // of no subresource if it is none
+	target, _ := asked.Target() // no subresource on errors
 	w.subresource = target.Subresource
 	w.body, _ = asked.Body.(map[string]any)
 	before := owners(s.stored)
@@ -107,16 +110,17 @@ func (s *state) newWrite(step *recorded.Step, answer *recorded.Answer) *write {
 	w.isUntracked = s.stored != nil && len(before) == 0
 	_, isAnnotated := lookup(s.stored, lastApplied)
 	w.isClientSide = isAnnotated && w.manager == "kubectl" && query.Get("force") != "true"
-	_ = utiljson.Unmarshal(answer.Body, &w.got) // nothing equals what is not JSON
+	_ = utiljson.Unmarshal(answer.Body, &w.got) // if it is not JSON, got stays nil and differs
 	return w
 }
 
-// isOf reports whether an entry belongs to the write's manager.
+// isOf reports whether an entry is the entry of the write's manager.
 func (w *write) isOf(k key) bool {
 	return k.Manager == w.manager && (k.Operation == "Apply") == w.apply && k.Subresource == w.subresource
 }
 
-// compare compares the response of a step. A note says which answer the server gave where kube-apiserver has a fault.
+// compare compares the response of a step. Where kube-apiserver has a bug, the note says which of the possible
+// responses the server gave.
 func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []difference, note string, err error) {
 	w := s.newWrite(step, answer)
 	add := func(d difference, format string, args ...any) {
@@ -170,12 +174,12 @@ func (s *state) compare(step *recorded.Step, answer *recorded.Answer) (out []dif
 	return out, note, nil
 }
 
-// controllers write to objects of built-in kinds. Where they run, traces are skipped.
+// controllers are managers that write to built-in kinds. Traces are skipped on servers where they run.
 var controllers = []string{"kube-controller-manager", "kube-scheduler", "kubelet"}
 
 const errForeign = recorded.Unfit("a controller writes the object, too: run this where no controllers run")
 
-// saysOf says on which side something is.
+// saysOf returns the name of the side that has something.
 func saysOf(isGot bool) string {
 	if isGot {
 		return "unexpected"
@@ -183,11 +187,11 @@ func saysOf(isGot bool) string {
 	return "missing"
 }
 
-// adder adds a difference with its text.
+// adder is a function that adds a difference with its description.
 type adder = func(d difference, format string, args ...any)
 
-// compareOwners compares managed fields: the keys of entries, what they own, whether they have a time, and their order,
-// which has to be the one of the times that this server gave them.
+// compareOwners compares managed fields: the keys of entries, their fields, whether they have a time, and their
+// order. The order must be by the times that this server has set.
 func (w *write) compareOwners(add adder) {
 	got, want, live := owners(w.got), owners(w.want), owners(w.live)
 	for _, k := range slices.SortedFunc(maps.Keys(bothOf(got, want)), byText) {
@@ -242,8 +246,8 @@ func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 	}
 }
 
-// leaves returns the leaves of an object that are compared: of a built-in kind metadata, and what was ever owned.
-// Managed fields are not among them.
+// leaves returns the leaves of an object to compare, without managed fields. For a built-in kind, these are its
+// metadata, and fields that were ever owned.
 func (s *state) leaves(object map[string]any) map[string]leaf {
 	out := map[string]leaf{}
 	metadata, _ := object["metadata"].(map[string]any)
@@ -256,7 +260,7 @@ func (s *state) leaves(object map[string]any) map[string]leaf {
 	return out
 }
 
-// compareValues compares the leaves of the objects.
+// compareValues compares leaves of the objects.
 func (w *write) compareValues(add adder) {
 	got, want := w.leaves(w.got), w.leaves(w.want)
 	for _, text := range slices.Sorted(maps.Keys(bothOf(got, want))) {
@@ -266,7 +270,7 @@ func (w *write) compareValues(add adder) {
 		if !isGot {
 			d.at = e.at
 		}
-		isGenerated := func() bool { // the name says which value is
+		isGenerated := func() bool { // Difference knows generated values by name
 			name := d.at[len(d.at)-1].String()[1:]
 			return len(w.r.Difference(map[string]any{name: g.value}, map[string]any{name: e.value})) == 0
 		}
@@ -287,12 +291,12 @@ func (w *write) compareValues(add adder) {
 	}
 }
 
-// common returns the names that are in another list, too.
+// common returns the names that are in both lists.
 func common(names, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(other, name) })
 }
 
-// isEmpty reports whether a leaf is null, or a list or map without items.
+// isEmpty reports whether a leaf is null, an empty map or an empty list.
 func isEmpty(v any) bool { return slices.Contains([]string{"null", "{}", "[]"}, short(v)) }
 
 // short returns a value as JSON.
@@ -306,7 +310,7 @@ func short(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// owners returns the entries of an object by their keys. What can't be decoded owns nothing.
+// owners returns the entries of an object by their keys. Entries that can't be decoded own nothing.
 func owners(object map[string]any) map[key]owner {
 	out := map[key]owner{}
 	for _, e := range (&unstructured.Unstructured{Object: object}).GetManagedFields() {
@@ -330,7 +334,7 @@ func (k key) String() string {
 
 func byText(a, b key) int { return cmp.Compare(a.String(), b.String()) }
 
-// inOrder compares entries by the order that they have in an object, spec rule 2.4.
+// inOrder compares entries by their order in an object (spec rule 2.4).
 func inOrder(a, b metav1.ManagedFieldsEntry) int {
 	seconds := func(e metav1.ManagedFieldsEntry) int64 {
 		if e.Time == nil {
@@ -357,7 +361,7 @@ func conflictsIn(response map[string]any) (out []string) {
 	return out
 }
 
-// bothOf has the keys of two maps.
+// bothOf returns the keys of both maps.
 func bothOf[K comparable, V any](a, b map[K]V) map[K]V {
 	out := maps.Clone(a)
 	maps.Copy(out, b)

@@ -28,7 +28,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// server is an API server in this process, whose clock is the test's.
+// server is an API server in this process with a clock that the test sets.
 type server struct {
 	config *rest.Config
 	now    atomic.Int64
@@ -47,7 +47,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// run runs traces whose names match, through a transport if there is one.
+// run runs the traces whose names match, through a transport if there is one.
 func (s *server) run(t *testing.T, match string, through func(http.RoundTripper) http.RoundTripper) *Report {
 	t.Helper()
 	config := rest.CopyConfig(s.config)
@@ -65,7 +65,7 @@ func (s *server) options(match string) Options {
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// left returns what is in the server of all that a run creates.
+// left returns the objects that a run has created and not deleted.
 func (s *server) left(t *testing.T) (out []string) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(s.config)
@@ -88,14 +88,14 @@ func (s *server) left(t *testing.T) (out []string) {
 	return out
 }
 
-// A fault changes the requests to a server, or its responses.
+// fault changes the requests to a server, or its responses.
 type fault struct {
 	request func(q *http.Request, body []byte) []byte
-	// response gets the object in the response, and the one that the responses had before.
+	// response gets the current exchange, and the object of the previous response.
 	response func(q *faulty)
 }
 
-// faulty is an exchange that a fault may change.
+// faulty is an exchange for a fault to change.
 type faulty struct {
 	*http.Request
 	code            int
@@ -103,10 +103,10 @@ type faulty struct {
 	before, object  map[string]any
 	isApply         bool
 	manager         string
-	text            string // the body
+	text            string // the response's body
 	body            map[string]any
-	own             map[string]any   // the entry of the manager of the request
-	entries, others []map[string]any // entries of the object
+	own             map[string]any   // the entry of the request's manager
+	entries, others []map[string]any // all entries of the object; the entries of other managers
 }
 
 // setEntries replaces the managed fields.
@@ -118,12 +118,12 @@ func (q *faulty) setEntries(entries []map[string]any) {
 	q.object["metadata"].(map[string]any)["managedFields"] = list
 }
 
-// without drops entries.
+// without removes entries.
 func (q *faulty) without(is func(e map[string]any) bool) {
 	q.setEntries(slices.DeleteFunc(q.entries, is))
 }
 
-// fields returns what the manager of the request owns, or an empty map that nobody sees.
+// fields returns the fields that the request's manager owns, for changes. If there is no entry, it returns a new map.
 func (q *faulty) fields() map[string]any {
 	fields, _ := q.own["fieldsV1"].(map[string]any)
 	if fields == nil {
@@ -137,7 +137,7 @@ var inNamespace = regexp.MustCompile(`/namespaces/ssa-[^/]+/[^/]`)
 type roundTripper struct {
 	fault
 	next   http.RoundTripper
-	before map[string]any // the last object
+	before map[string]any // the object in the previous response
 }
 
 func (f fault) through(next http.RoundTripper) http.RoundTripper {
@@ -210,14 +210,14 @@ func entriesIn(object map[string]any) (out []map[string]any) {
 	return out
 }
 
-// query changes the query of a request.
+// query changes the query parameters of a request.
 func query(q *http.Request, change func(values map[string][]string)) {
 	values := q.URL.Query()
 	change(values)
 	q.URL.RawQuery = values.Encode()
 }
 
-// accept makes a refusal a success if its message has a text.
+// accept turns an error response into a success if its message contains a text.
 func accept(text string) func(q *faulty) {
 	return func(q *faulty) {
 		if message, _ := q.object["message"].(string); q.object["kind"] == "Status" && strings.Contains(message, text) {
@@ -226,8 +226,8 @@ func accept(text string) func(q *faulty) {
 	}
 }
 
-// TestFaults seeds faults into a server, and requires that the traces fail by the rule that the fault breaks, and by no
-// other one.
+// TestFaults adds a fault to a server, and requires that traces fail with the rule that the fault breaks, and with no
+// other rule.
 func TestFaults(t *testing.T) {
 	isApply := func(q *http.Request) bool { return q.Header.Get("Content-Type") == string(types.ApplyPatchType) }
 	s := newServer(t)
@@ -237,7 +237,8 @@ func TestFaults(t *testing.T) {
 		name  string
 		fault fault
 		rule  string
-		// traces that run, if not these: scenarios have most rules, random ones custom resources.
+		// traces selects the traces to run. By default, these are the scenarios, which cover most rules; random
+		// traces cover custom resources.
 		traces string
 	}{
 		{"conflicts are ignored", fault{request: func(q *http.Request, body []byte) []byte {
@@ -481,7 +482,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// subtract removes members of FieldsV1 from others.
+// subtract removes the fields of one FieldsV1 from another.
 func subtract(from, fields map[string]any) {
 	for name, below := range fields {
 		sub, ok := from[name].(map[string]any)
@@ -495,7 +496,7 @@ func subtract(from, fields map[string]any) {
 	}
 }
 
-// dropDots removes items of lists from FieldsV1, but not what is in them.
+// dropDots removes ownership of list items themselves from FieldsV1, but not of the fields in them.
 func dropDots(fields map[string]any) {
 	for name, below := range fields {
 		sub := below.(map[string]any)
@@ -518,7 +519,7 @@ func TestPasses(t *testing.T) {
 	require.Equal(t, before, s.left(t))
 }
 
-// TestVerdicts checks that the rules of the table are in doc/spec.md.
+// TestVerdicts checks that all rules in the table exist in doc/spec.md.
 func TestVerdicts(t *testing.T) {
 	known := map[string]Rule{}
 	for _, rule := range rules() {
@@ -532,7 +533,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestExistingDefinition checks that a CustomResourceDefinition that exists already is neither changed nor deleted.
+// TestExistingDefinition checks that an existing CustomResourceDefinition is neither changed nor deleted.
 func TestExistingDefinition(t *testing.T) {
 	s := newServer(t)
 	none := s.left(t)
@@ -563,7 +564,7 @@ func TestExistingDefinition(t *testing.T) {
 	require.Equal(t, before, read())
 }
 
-// TestInterrupted checks that nothing is left behind when a run is interrupted in the middle of a trace.
+// TestInterrupted checks that no objects are left if a run is interrupted in the middle of a trace.
 func TestInterrupted(t *testing.T) {
 	s := newServer(t)
 	before := s.left(t)
@@ -600,7 +601,7 @@ func TestNotServed(t *testing.T) {
 	require.Equal(t, "the server has no CustomResourceDefinitions", report.Results[2].Skipped)
 }
 
-// TestControllers checks that a trace is skipped when a controller writes its object.
+// TestControllers checks that a trace is skipped if a controller writes to its object.
 func TestControllers(t *testing.T) {
 	s := newServer(t)
 	report := s.run(t, "scenarios/hpa", fault{response: func(q *faulty) {
@@ -613,7 +614,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
 
-// TestReports checks the reports of a trace that passed, one that failed and one that was skipped.
+// TestReports checks the reports about a passed, a failed and a skipped trace.
 func TestReports(t *testing.T) {
 	s := newServer(t)
 	report := s.run(t, "scenarios/(hpa|shared|bad-lists)", fault{response: func(q *faulty) {

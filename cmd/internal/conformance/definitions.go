@@ -34,38 +34,38 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// DefinitionsOptions say how many random histories run, and from which seed: the n-th one of each definition has the
-// seed Seed+n.
+// DefinitionsOptions say how many random histories to run, and with which seeds: the n-th history of each definition
+// has the seed Seed+n.
 type DefinitionsOptions struct {
 	Seed     uint64
-	Count    int           // of histories for each definition
-	Duration time.Duration // for all definitions, in place of Count; 0 for none
+	Count    int           // histories for each definition
+	Duration time.Duration // for all definitions, instead of Count; 0 for none
 	Parallel int
 }
 
-// Definitions are CustomResourceDefinitions, and what came of random writes to their objects by both engines.
+// Definitions are CustomResourceDefinitions, with the results of random writes to their objects by both engines.
 type Definitions struct {
 	all      []*checked
 	total    checked
 	bad      []error
-	isServed bool     // a server does the writes, too
-	skipped  []string // resources of the server, with the reason
+	isServed bool     // writes are also sent to a server
+	skipped  []string // skipped resources of the server, with the reason
 }
 
-// checked is a definition and the sum of its histories.
+// checked is a definition with the totals of its histories.
 type checked struct {
 	oracle.Definition
 	name                                   string
 	histories, writes, stored, unexplained int
 	uncompared                             int
-	refused                                map[string]int  // by a server, by reason
-	met                                    map[int]int     // by the number of the difference
-	first                                  *oracle.History // that fails, by its seed
-	seed                                   uint64          // of first
+	refused                                map[string]int  // writes that a server rejected, by reason
+	met                                    map[int]int     // known differences, by number
+	first                                  *oracle.History // the failed history with the smallest seed
+	seed                                   uint64          // the seed of first
 }
 
-// NewDefinitions reads CustomResourceDefinitions out of documents, and passes over other kinds. A document that can't
-// be read, and a definition that kube-apiserver would not serve, is among the bad ones.
+// NewDefinitions reads CustomResourceDefinitions from documents, and ignores other kinds. Documents that can't be
+// read, and definitions that kube-apiserver would not serve, are recorded as bad.
 func NewDefinitions(documents []document.Document) *Definitions {
 	return newDefinitions(documents, openapi.CompileCRD)
 }
@@ -108,7 +108,7 @@ func ListDefinitions(ctx context.Context, config *rest.Config) (out []document.D
 	return out, nil
 }
 
-// newChecked returns what is known of a definition, and it as JSON.
+// newChecked returns a definition without results, and the definition as JSON.
 func newChecked(document document.Document) (out *checked, data []byte, err error) {
 	if document.Err != nil {
 		return nil, nil, document.Err
@@ -133,7 +133,7 @@ func newChecked(document document.Document) (out *checked, data []byte, err erro
 	return &checked{Definition: *definition, name: crd.Name, met: map[int]int{}}, data, err
 }
 
-// newDefinition returns what upstream makes of a definition, as kube-apiserver does it.
+// newDefinition compiles a definition for upstream, as kube-apiserver does.
 func newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*oracle.Definition, error) {
 	structurals := map[string]*structuralschema.Structural{}
 	d := &oracle.Definition{
@@ -152,7 +152,7 @@ func newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*oracle.Defin
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
 		specs = append(specs, document)
-		// By JSON, extensions come into the types that a generator expects.
+		// Encode and decode it, so that extensions get the Go types that a generator expects.
 		data, err := json.Marshal(structural.ToKubeOpenAPI())
 		d.Schemas[v.Name] = &spec.Schema{}
 		if err = errors.Join(err, json.Unmarshal(data, d.Schemas[v.Name])); err != nil {
@@ -190,7 +190,7 @@ func structuralOf(v apiextensionsv1.CustomResourceDefinitionVersion) (*structura
 	return out, structuralschema.ValidateStructural(nil, out).ToAggregate()
 }
 
-// add counts a history of a seed. It keeps the failed history with the smallest seed.
+// add adds the result of a history with a seed. It keeps the failed history with the smallest seed.
 func (d *Definitions) add(c *checked, h oracle.History, seed uint64) {
 	for _, sum := range []*checked{c, &d.total} {
 		sum.histories++
@@ -212,11 +212,11 @@ func (d *Definitions) add(c *checked, h oracle.History, seed uint64) {
 	}
 }
 
-// maxReplays bounds the time that a failing history is shrunk.
+// maxReplays limits the effort of shrinking a failed history.
 const maxReplays = 3000
 
-// Run does random writes by both engines, until it has done as many as options say, or the context ends. Then it
-// shrinks the first failing history of each definition.
+// Run runs random histories in both engines, until the limits of options are reached or ctx is done. It then shrinks
+// the first failed history of each definition.
 func (d *Definitions) Run(ctx context.Context, options DefinitionsOptions) {
 	if options.Duration > 0 {
 		timed, cancel := context.WithTimeout(ctx, options.Duration)
@@ -250,8 +250,8 @@ func (d *Definitions) Run(ctx context.Context, options DefinitionsOptions) {
 	}
 }
 
-// Write writes a table of the definitions, and the shortest failing history of each. It reports whether there is one;
-// the error says that there are bad definitions, or none.
+// Write writes a table of the definitions, and the shortest failed history of each. failed reports whether there is
+// one. The error reports bad definitions, or that there is no definition.
 func (d *Definitions) Write(w io.Writer) (failed bool, err error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	title, more := "DEFINITION", ""
@@ -307,7 +307,7 @@ func sum(counts map[string]int) (n int) {
 	return n
 }
 
-// mostRefused returns the most frequent reason of refusals; "" for none.
+// mostRefused returns the most frequent reason for which writes were rejected; "" if there is none.
 func (c *checked) mostRefused() string {
 	reasons := slices.Sorted(maps.Keys(c.refused))
 	slices.SortStableFunc(reasons, func(a, b string) int { return c.refused[b] - c.refused[a] })

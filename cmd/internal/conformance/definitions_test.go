@@ -29,8 +29,8 @@ func printed(t *testing.T, d *Definitions) (text string, failed bool, err error)
 	return out.String(), failed, err
 }
 
-// TestDefinitions: both engines come to the same on every topology and across versions, but for differences that have a
-// number; what can't be compared is named.
+// TestDefinitions: for every topology and across versions, both engines agree except for known differences.
+// Definitions that can't be compared are named.
 func TestDefinitions(t *testing.T) {
 	d := NewDefinitions(readDefinitions(t, "testdata/definitions"))
 	d.Run(t.Context(), DefinitionsOptions{Seed: 1, Count: 60, Parallel: 2})
@@ -55,13 +55,13 @@ func TestDefinitions(t *testing.T) {
 	require.Equal(t, text, repeated, "the same seed is the same run")
 }
 
-// withAtomicSets compiles a definition as if its sets were atomic.
+// withAtomicSets compiles a definition with its sets changed to atomic lists.
 func withAtomicSets(data []byte) (*openapi.Registry, error) {
 	text := strings.ReplaceAll(string(data), `"x-kubernetes-list-type":"set"`, `"x-kubernetes-list-type":"atomic"`)
 	return openapi.CompileCRD([]byte(text))
 }
 
-// TestDefinitionsDiffer: a fault of an engine is printed as the shortest history that shows it.
+// TestDefinitionsDiffer: for a fault in an engine, the shortest history that shows it is printed.
 func TestDefinitionsDiffer(t *testing.T) {
 	d := newDefinitions(readDefinitions(t, "testdata/definitions/topologies.yaml"), withAtomicSets)
 	d.Run(t.Context(), DefinitionsOptions{Seed: 1, Count: 40, Parallel: 2})
@@ -76,7 +76,7 @@ upstream's managed fields: [{"apiVersion":"topology.example.dev/v1","fieldsType"
 		`{"f:spec":{".":{},"f:set":{".":{},"v:\"\"":{}}}},"manager":"kubectl","operation":"Update"`, story)
 }
 
-// TestDefinitionsRefused: a definition that only upstream accepts is a difference.
+// TestDefinitionsRefused: a definition that only upstream accepts is reported as a difference.
 func TestDefinitionsRefused(t *testing.T) {
 	d := newDefinitions(readDefinitions(t, "testdata/definitions/topologies.yaml"),
 		func([]byte) (*openapi.Registry, error) { return nil, errors.New("no such keyword") })
@@ -93,7 +93,7 @@ func (panics) ObjectToTyped(runtime.Object, ...smd.ValidationOptions) (*smd.Type
 	panic("a fault")
 }
 
-// TestDefinitionsPanic: an engine that panics ends a history, not the run.
+// TestDefinitionsPanic: a panic of an engine ends only one history, not the run.
 func TestDefinitionsPanic(t *testing.T) {
 	d := NewDefinitions(readDefinitions(t, "testdata/definitions/topologies.yaml"))
 	d.all[0].Upstream = panics{d.all[0].Upstream}
@@ -105,7 +105,7 @@ func TestDefinitionsPanic(t *testing.T) {
 	require.Equal(t, 3, d.all[0].unexplained)
 }
 
-// TestNoDefinitions: a folder without definitions is an error, not a success.
+// TestNoDefinitions: a folder without definitions causes an error.
 func TestNoDefinitions(t *testing.T) {
 	d := NewDefinitions([]document.Document{{Tree: map[string]any{"kind": "ConfigMap"}}})
 	d.Run(t.Context(), DefinitionsOptions{Count: 1})

@@ -7,10 +7,10 @@ import (
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Field sets are read by structured-merge-diff, which kube-apiserver writes them with: the engine of this project does
-// not judge itself.
+// Field sets are decoded by structured-merge-diff, which kube-apiserver uses, so that Tenure's engine is not compared
+// with itself.
 
-// below returns what of a set is below a path.
+// below returns the part of a set below a path.
 func below(set *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
 	for _, element := range path {
 		set = set.WithPrefix(element)
@@ -18,7 +18,7 @@ func below(set *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
 	return set
 }
 
-// covers reports whether a set has a path, or an atomic value around it.
+// covers reports whether a set contains a path, or an atomic value that contains it.
 func covers(set *fieldpath.Set, path fieldpath.Path) bool {
 	for n := range path {
 		if part := path[:n+1]; set.Has(part) && (n+1 == len(path) || below(set, part).Empty()) {
@@ -70,15 +70,15 @@ func child(container any, element fieldpath.PathElement) (v any, ok bool) {
 	return v, ok
 }
 
-// leaf is a scalar or an empty container of an object, or the names of the items of a list, in their order.
+// leaf is a scalar or an empty map or list of an object, or the names of a list's items in order.
 type leaf struct {
 	at    fieldpath.Path
 	value any
 	items []string
 }
 
-// flatten adds the leaves of a value to out, by the text of their paths. Items are named as in the owned set of v, and
-// by their index if it has none of them. Unless all, only what is owned counts.
+// flatten adds the leaves of a value to out, by the text of their paths. Items are named by their elements in owned,
+// or if they are not in it by their index. Unless all is true, only owned leaves are added.
 func flatten(path fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map[string]leaf) {
 	add := func(element fieldpath.PathElement, item any) {
 		sub := owned.WithPrefix(element)
@@ -98,7 +98,7 @@ func flatten(path fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map
 		var names []string
 		for i, item := range t {
 			element := nameOf(owned, i, item)
-			if slices.Contains(names, element.String()) { // a duplicate
+			if slices.Contains(names, element.String()) { // a duplicate item
 				element = fieldpath.IndexElement(i)
 			}
 			names = append(names, element.String())
@@ -112,7 +112,7 @@ func flatten(path fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map
 	out[path.String()] = leaf{at: path, value: v}
 }
 
-// nameOf returns the element by which a set names an item.
+// nameOf returns the element by which a set contains an item.
 func nameOf(owned *fieldpath.Set, index int, item any) (name fieldpath.PathElement) {
 	name = fieldpath.IndexElement(index)
 	match := func(element fieldpath.PathElement) {

@@ -20,29 +20,31 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// A Report is what became of the traces.
+// Report has the results of the traces.
 type Report struct {
 	Server  string
 	Version apiversion.Info
-	// Missing is what the server lacks, so that all traces of custom resources are skipped; empty for nothing.
+	// Missing names what the server lacks, so that all traces of custom resources are skipped; "" if it lacks
+	// nothing.
 	Missing string
 	At      time.Time
 	Results []Result
 }
 
-// A Result is what became of a trace.
+// Result is the result of a trace.
 type Result struct {
-	// Trace is its name, and About what it is about.
+	// Trace is the name of the trace, and About its description.
 	Trace, About string
-	// Rules are those that the server breaks, the verdict first; empty if it passes. A rule is "" if it is none of
-	// doc/spec.md, but what all of the Kubernetes API does.
+	// Rules are the rules that the server breaks, the verdict first; empty if the trace passed. A rule is "" if the
+	// broken rule is not in doc/spec.md, but is common to the whole Kubernetes API.
 	Rules []string
-	// Step describes the step that differs, Differences how, and Diff the recorded response beside the server's.
+	// Step describes the step that differs, Differences the differences, and Diff compares the recorded response with
+	// the server's.
 	Step, Diff  string
 	Differences []string
-	// Skipped is why the trace did not run.
+	// Skipped is the reason why the trace did not run.
 	Skipped string
-	// Notes are the faults of kube-apiserver that were met, and which answer the server gave.
+	// Notes name bugs of kube-apiserver that the trace covers, with the server's response.
 	Notes []string
 	Took  time.Duration
 }
@@ -58,7 +60,7 @@ func (r Result) Outcome() string {
 	return "passed"
 }
 
-// fail puts the differences of a step into a result.
+// fail records the differences of a step in the result.
 func (r *Result) fail(number int, step *recorded.Step, differences []difference) (err error) {
 	r.Rules = rulesOf(differences)
 	q := step.Request
@@ -73,7 +75,7 @@ func (r *Result) fail(number int, step *recorded.Step, differences []difference)
 	return err
 }
 
-// shown returns the lines of a response in a diff: the values that are compared, and what entries own.
+// shown returns a response as lines for a diff: the compared values, and the fields of entries.
 func (w *write) shown(response map[string]any) (lines []string) {
 	line := func(format string, args ...any) {
 		lines = append(lines, recorded.Generic(fmt.Sprintf(format, args...))+"\n")
@@ -93,7 +95,7 @@ func (w *write) shown(response map[string]any) (lines []string) {
 	return lines
 }
 
-// Counts returns how many traces have each outcome.
+// Counts returns the number of traces with each outcome.
 func (r *Report) Counts() map[string]int {
 	out := map[string]int{}
 	for _, result := range r.Results {
@@ -102,13 +104,13 @@ func (r *Report) Counts() map[string]int {
 	return out
 }
 
-// Broken is a rule that the server breaks, with the number of traces.
+// Broken is a rule that the server breaks, with the number of traces in which it does.
 type Broken struct {
 	Rule
 	Traces int
 }
 
-// Broken returns the rules that are verdicts, in the order of doc/spec.md.
+// Broken returns the verdicts of failed traces, in the order of doc/spec.md.
 func (r *Report) Broken() (out []Broken) {
 	for _, rule := range rules() {
 		b := Broken{Rule: rule}
@@ -124,7 +126,7 @@ func (r *Report) Broken() (out []Broken) {
 	return out
 }
 
-// named returns the name of a rule.
+// named returns the title of a rule.
 func named(rule string) string {
 	if rule == "" {
 		return "no rule of its own"
@@ -132,7 +134,7 @@ func named(rule string) string {
 	return "rule " + rule
 }
 
-// Write writes what differs, the rules that are broken, and a last line of the form
+// Write writes the differences, the broken rules, and a last line of the form
 //
 //	75 traces: 73 passed, 1 failed, 1 skipped
 func (r *Report) Write(w io.Writer, isVerbose bool) error {
@@ -173,7 +175,7 @@ func (r *Report) Write(w io.Writer, isVerbose bool) error {
 		which, why, _ := strings.Cut(text, ": ")
 		fmt.Fprintf(table, "%s\t%d\t%s\n", which, tally[text], why)
 	}
-	_ = table.Flush() // into memory
+	_ = table.Flush() // memory, no error
 	n := r.Counts()
 	fmt.Fprintf(&out, "%d traces: %d passed, %d failed, %d skipped\n",
 		len(r.Results), n["passed"], n["failed"], n["skipped"])
@@ -203,8 +205,8 @@ type junitReason struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the report as JUnit XML: a testsuite for each folder of traces, and a testcase for each trace. The
-// type of a failure is the number of the rule.
+// WriteJUnit writes the report as JUnit XML, with a testsuite for each folder of traces, and a testcase for each
+// trace. The type of a failure is the number of the rule.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	var all struct {
 		XMLName xml.Name      `xml:"testsuites"`
@@ -248,7 +250,7 @@ var (
 	pageCSS template.CSS
 )
 
-// WriteHTML writes the report as one page that loads nothing, and has no script.
+// WriteHTML writes the report as one HTML page, without scripts and external resources.
 func (r *Report) WriteHTML(w io.Writer) error {
 	report, err := template.New("page").Funcs(template.FuncMap{
 		"printable": printable.Text, "named": named, "css": func() template.CSS { return page.Base + pageCSS },

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/doc"
 )
 
-// what says what differs.
+// what is the kind of a difference.
 type what uint
 
 const (
@@ -23,29 +23,32 @@ const (
 	timeOf                    // the time of an entry
 	order                     // the order of entries
 	member                    // a field, item or container that an entry owns
-	written                   // whether the object was written
+	written                   // whether the server wrote the object
 	value                     // a value of the object
-	sequence                  // the order of the items of a list
+	sequence                  // the order of a list's items
 	anything what = 1<<iota - 1
 )
 
-// A difference between a response and the recorded one. Fields about entries describe the entry that differs.
+// difference is a difference between a response and the recorded one. Fields about entries describe the entry that
+// differs.
 type difference struct {
 	*write
 	what what
-	// extra: only the server under test has it. missing: only the recorded response has it.
+	// extra is true if only the server under test has it; missing, if only the recorded response has it.
 	extra, missing bool
-	// at is where it is, in the object or in the entry.
+	// at is the path of the difference, in the object or in the entry.
 	at fieldpath.Path
 
 	entry key
-	// own: the entry belongs to the write's manager.
+	// own is true if the entry belongs to the write's manager.
 	own bool
-	// renamed: the same fields are in an entry of another manager, and rekeyed: of the same manager.
+	// renamed is true if another manager's entry has the same fields; rekeyed, if another entry of the same manager
+	// has them.
 	renamed, rekeyed bool
-	// isEmpty: the entry owns nothing.
+	// isEmpty is true if the entry owns no fields.
 	isEmpty bool
-	// isContainer: other fields of the entry are below the path. stays: the recorded write left the entry as it was.
+	// isContainer is true if the entry has other fields below the path; stays, if the recorded write did not change
+	// the entry.
 	isContainer, stays bool
 
 	text string
@@ -57,7 +60,7 @@ func (d *difference) in(object map[string]any) bool {
 	return ok
 }
 
-// dropped reports whether the path was owned by the manager of the write, and is not in the intent.
+// dropped reports whether the write's manager owned the path and its intent lacks it.
 func (d *difference) dropped() bool {
 	for k, o := range owners(d.live) {
 		if d.isOf(k) && covers(o.fields, d.at) {
@@ -67,27 +70,27 @@ func (d *difference) dropped() bool {
 	return false
 }
 
-// isScale reports whether an entry is of the scale subresource, or the write goes through it.
+// isScale reports whether the entry, or the write, is for the scale subresource.
 func (d *difference) isScale() bool {
 	return d.entry.Subresource == "scale" || d.subresource == "scale"
 }
 
-// says reports whether the recorded response is a failure whose message has a text.
+// says reports whether the recorded response is an error whose message contains a text.
 func (d *difference) says(text string) bool {
 	message, _ := d.want["message"].(string)
 	return d.want["kind"] == "Status" && strings.Contains(message, text)
 }
 
-// neverOwned matches what nobody owns.
+// neverOwned matches paths of fields that no manager can own.
 var neverOwned = regexp.MustCompile(`^\.(apiVersion|kind|metadata(\.(name|namespace|creationTimestamp|selfLink|uid|` +
 	`clusterName|generation|managedFields|resourceVersion))?)$`)
 
-// verdicts says which rule of doc/spec.md a difference breaks: the rule of the first row that matches it. If a response
-// has several differences, the one of the first row names the verdict. A row without a rule is about what all of the
-// Kubernetes API does alike.
+// verdicts maps differences to rules of doc/spec.md: a difference breaks the rule of the first row that matches it.
+// If a response has several differences, the one that matches the earliest row is the verdict. A row without a rule
+// is about behaviour that is common to the whole Kubernetes API.
 var verdicts = []struct {
 	rule string
-	what what // one of them
+	what what // matches any of these
 	is   func(d *difference) bool
 }{
 	{"1.1", code, func(d *difference) bool { return d.says("invalid object type") }},
@@ -145,7 +148,8 @@ var verdicts = []struct {
 	{"", anything, func(*difference) bool { return true }},
 }
 
-// rulesOf returns the rules that differences break, the verdict first. It is "" if no rule is about it.
+// rulesOf returns the rules that differences break, the verdict first. A rule is "" if doc/spec.md has no rule for
+// it.
 func rulesOf(differences []difference) (rules []string) {
 	var rows []int
 	for i := range differences {
@@ -165,7 +169,7 @@ func rulesOf(differences []difference) (rules []string) {
 	return rules
 }
 
-// A Rule is a rule of doc/spec.md.
+// Rule is a rule of doc/spec.md.
 type Rule struct {
 	Number, Text, Link string
 }
@@ -175,7 +179,8 @@ var (
 	ruleInSpec    = regexp.MustCompile(`(?m)^- \*\*(\d+\.\d+)\*\* ((?:.|\n {2})*)`)
 )
 
-// rules returns the rules of doc/spec.md. The last one has no number: it is for differences that break no rule of it.
+// rules returns the rules of doc/spec.md, and at the end a rule without a number, for differences that break none of
+// them.
 func rules() (out []Rule) {
 	chapters := map[string]string{}
 	for _, m := range chapterInSpec.FindAllStringSubmatch(doc.Spec, -1) {

@@ -29,18 +29,19 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// ServedOptions say which resources of a server are written to.
+// ServedOptions select the resources of a server to write to.
 type ServedOptions struct {
-	// Names are API groups (core for the group without a name), which select all their namespaced resources, and resources
-	// such as ingressclasses.networking.k8s.io.
+	// Names are API groups and resources. A group, or core for the group without a name, selects all its namespaced
+	// resources. A resource has the form ingressclasses.networking.k8s.io.
 	Names []string
-	// Namespace exists, and objects are made there; "" for a new one, which is deleted in the end.
+	// Namespace is an existing namespace for the objects. If it is "", a new namespace is created and deleted at the
+	// end.
 	Namespace string
-	// Keep leaves the objects and the namespace.
+	// Keep keeps the objects and the namespace.
 	Keep bool
 }
 
-// served are the resources of a server.
+// served describes the resources of a server.
 type served struct {
 	ServedOptions
 	cluster
@@ -50,7 +51,8 @@ type served struct {
 	documents map[schema.GroupVersion][]byte // OpenAPI v3
 }
 
-// RunServed does random writes on the server of a configuration, and by both engines. It deletes what it created.
+// RunServed sends random writes to a server, and computes them with both engines. It deletes the objects that it
+// created.
 func RunServed(ctx context.Context, config *rest.Config, from ServedOptions, options DefinitionsOptions) (
 	d *Definitions, err error) {
 	config = rest.CopyConfig(config)
@@ -94,8 +96,8 @@ func (s *served) delete(ctx context.Context) error {
 	return errors.Join(s.write("DELETE", namespacesPath+"/"+s.Namespace, nil), s.cleanUp(ctx))
 }
 
-// addDefined adds the custom resources of a group, for servers without discovery of groups, such as an
-// apiextensions-apiserver of its own.
+// addDefined adds the custom resources of a group, for servers that do not list groups in discovery, such as a
+// separate apiextensions-apiserver.
 func (s *served) addDefined(ctx context.Context, d *Definitions, config *rest.Config, group string) error {
 	documents, err := ListDefinitions(ctx, config)
 	if err != nil {
@@ -126,7 +128,7 @@ func (s *served) addDefined(ctx context.Context, d *Definitions, config *rest.Co
 	return nil
 }
 
-// add adds the resources of a group, or one resource.
+// add adds the resources of a group, or a single resource.
 func (s *served) add(ctx context.Context, d *Definitions, config *rest.Config, name string) error {
 	groups, err := s.discovery.ServerGroups()
 	if apierrors.IsNotFound(err) || err == nil && len(groups.Groups) == 0 {
@@ -138,7 +140,7 @@ func (s *served) add(ctx context.Context, d *Definitions, config *rest.Config, n
 	find := func(name string) int {
 		return slices.IndexFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == name })
 	}
-	resource, i := "", find(strings.TrimSuffix(name, "core")) // the group core has no name
+	resource, i := "", find(strings.TrimSuffix(name, "core")) // the core group has no name
 	if i < 0 {
 		var group string
 		if resource, group, _ = strings.Cut(name, "."); find(group) < 0 {
@@ -191,7 +193,7 @@ func (s *served) add(ctx context.Context, d *Definitions, config *rest.Config, n
 	return nil
 }
 
-// unfit says why a resource is not written to.
+// unfit returns the reason for not writing to a resource; "" if there is none.
 func unfit(r metav1.APIResource, isNamed bool) string {
 	for _, verb := range []string{"create", "get", "update", "patch", "delete"} {
 		if !slices.Contains(r.Verbs, verb) {
@@ -204,7 +206,7 @@ func unfit(r metav1.APIResource, isNamed bool) string {
 	return ""
 }
 
-// setTypes sets the schemas and types of a kind from the OpenAPI documents of its versions.
+// setTypes sets the schemas and types of a kind, from the OpenAPI documents for its versions.
 func (s *served) setTypes(c *checked, group string) error {
 	models := map[string]*spec.Schema{}
 	var registries []*openapi.Registry
@@ -271,12 +273,12 @@ func (s *served) document(gv schema.GroupVersion) ([]byte, error) {
 // object is an object on a server.
 type object struct {
 	*served
-	first    schema.GroupVersion // one of the versions
+	first    schema.GroupVersion // any of the versions
 	resource metav1.APIResource
 	name     string
 }
 
-// servers returns what begins new objects of a resource, each with another name.
+// servers returns a function that starts new objects of a resource, each with another name.
 func (s *served) servers(gv schema.GroupVersion, r metav1.APIResource) func() oracle.Server {
 	n := 0
 	return func() oracle.Server {
@@ -285,7 +287,7 @@ func (s *served) servers(gv schema.GroupVersion, r metav1.APIResource) func() or
 	}
 }
 
-// at returns the client of the resource at a version.
+// at returns the client for the resource at a version.
 func (o *object) at(version string) dynamic.ResourceInterface {
 	all := o.client.Resource(schema.GroupVersionResource{
 		Group: o.first.Group, Version: version, Resource: o.resource.Name,

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
-// newShapes starts a server that has the definition of every topology.
+// newShapes starts a server with a definition that has every topology.
 func newShapes(t *testing.T) *server {
 	s := newServer(t)
 	data, err := os.ReadFile("testdata/definitions/topologies.yaml")
@@ -46,7 +46,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// served returns what RunServed prints.
+// served returns the output of RunServed.
 func (s *server) served(t *testing.T, through func(http.RoundTripper) http.RoundTripper, names ...string) (
 	out string, failed bool) {
 	t.Helper()
@@ -62,7 +62,7 @@ func (s *server) served(t *testing.T, through func(http.RoundTripper) http.Round
 	return text.String(), failed
 }
 
-// TestServed: a server whose field management is upstream's agrees, and nothing is left of the writes.
+// TestServed: a server with upstream's field management agrees, and all created objects are deleted.
 func TestServed(t *testing.T) {
 	s := newShapes(t)
 	before := s.left(t)
@@ -78,7 +78,7 @@ func TestServed(t *testing.T) {
 	require.Contains(t, out, "\npriorityclasses.scheduling.k8s.io")
 }
 
-// TestServedFaults seeds faults into a server, each of which has to be found, with a short history.
+// TestServedFaults adds faults to a server. Each must be found, with a short history.
 func TestServedFaults(t *testing.T) {
 	isApply := func(q *http.Request) bool { return q.Header.Get("Content-Type") == string(types.ApplyPatchType) }
 	s := newShapes(t)
@@ -113,7 +113,7 @@ func TestServedFaults(t *testing.T) {
 	}
 }
 
-// TestServedErrors: what a server lacks is the first thing that is said.
+// TestServedErrors: missing resources of a server are reported first.
 func TestServedErrors(t *testing.T) {
 	s := newServer(t)
 	gone := func(path string) func(http.RoundTripper) http.RoundTripper {

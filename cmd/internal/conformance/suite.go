@@ -1,9 +1,11 @@
-// Package conformance checks server-side apply of any API server: it sends the recorded writes of testdata/traces, and
-// compares the responses with kube-apiserver's. A difference is reported by the rule of doc/spec.md that it breaks.
+// Package conformance checks server-side apply of any API server. It sends the recorded writes of testdata/traces,
+// and compares the responses with kube-apiserver's. Each difference is reported with the rule of doc/spec.md that it
+// breaks.
 //
-// Every trace runs in a namespace of its own. What differs between two servers that are both right is not compared:
-// generated values, the text of errors, and fields of built-in kinds that nobody ever owned in the trace, which are
-// defaults of one version of Kubernetes. A trace ends with its first step that differs, since later ones depend on it.
+// Every trace runs in its own namespace. Differences that are allowed between servers are not compared: generated
+// values, the text of errors, and fields of built-in kinds that nobody in the trace has ever owned, which are
+// defaults of one Kubernetes version. A trace ends at its first step with a difference, because later steps depend on
+// it.
 package conformance
 
 import (
@@ -27,18 +29,18 @@ import (
 	"github.com/tenure-ssa/tenure/testdata/traces"
 )
 
-// Options say what runs, and how.
+// Options say which traces to run, and how.
 type Options struct {
-	// Select selects traces by their names, such as scenarios/hpa-handover.
+	// Select matches the names of traces to run, such as scenarios/hpa-handover.
 	Select *regexp.Regexp
-	// Keep leaves namespaces, objects and CustomResourceDefinitions.
+	// Keep keeps namespaces, objects and CustomResourceDefinitions.
 	Keep bool
-	// NextSecond waits until the server's clock shows another second.
+	// NextSecond waits until the server's clock has advanced to another second.
 	NextSecond func()
 }
 
-// Run runs the traces on the server of a configuration, and deletes what it created. It returns the report of the
-// traces that ran also with an error, which says why others did not, or what was not deleted.
+// Run runs the traces on a server, and deletes what it created. If there is an error, it still returns the report
+// about the traces that ran; the error says why other traces did not run, or which objects were not deleted.
 func Run(ctx context.Context, config *rest.Config, options Options) (report *Report, err error) {
 	all, err := recorded.LoadFS(traces.Files)
 	if err != nil {
@@ -63,7 +65,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) (report *Rep
 		return nil, err
 	}
 	if !options.Keep {
-		// What was created is deleted, however this ends.
+		// Delete the created objects in any case.
 		defer func() { err = errors.Join(err, s.cleanUp(context.WithoutCancel(ctx))) }()
 	}
 	for _, trace := range all {
@@ -77,7 +79,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) (report *Rep
 		}
 		result, err := s.run(ctx, trace)
 		if err != nil && len(report.Results) == 0 {
-			return nil, fmt.Errorf("%s: %w", trace.Name, err) // the server lacks what every trace needs
+			return nil, fmt.Errorf("%s: %w", trace.Name, err) // the server lacks resources that every trace needs
 		} else if err != nil {
 			return report, fmt.Errorf("%s: %w", trace.Name, err)
 		}
@@ -94,7 +96,7 @@ type suite struct {
 	cluster
 }
 
-// run runs a trace in a namespace of its own.
+// run runs a trace in its own namespace.
 func (s *suite) run(ctx context.Context, trace *recorded.Trace) (result Result, err error) {
 	result = Result{Trace: trace.Name, About: trace.About}
 	started := time.Now()
@@ -113,7 +115,7 @@ func (s *suite) run(ctx context.Context, trace *recorded.Trace) (result Result, 
 	return result, err
 }
 
-// play sends the steps of a trace, up to the first one that differs.
+// play sends the steps of a trace, up to the first one with a difference.
 func (s *suite) play(ctx context.Context, trace *recorded.Trace, namespace string, result *Result) error {
 	state := newState(s.r.InNamespace(namespace), trace)
 	return state.r.Run(ctx, trace, recorded.Hooks{
@@ -146,15 +148,16 @@ func (s *suite) play(ctx context.Context, trace *recorded.Trace, namespace strin
 
 const namespacesPath = "/api/v1/namespaces"
 
-// cluster is the server, and what was created in it.
+// cluster is the server, with the objects that were created in it.
 //
-// Invariant: namespaces and the CustomResourceDefinitions of r are everything that has to be deleted in the end.
+// Invariant: namespaces, and the CustomResourceDefinitions of r, are all objects that must be deleted at the end.
 type cluster struct {
-	r          *recorded.Replayer // of no trace
+	r          *recorded.Replayer // for requests outside of traces
 	namespaces []string
 }
 
-// ask sends a request of the suite's own, and returns the object of the response; nil for what does not exist.
+// ask sends a request that is not in a trace, and returns the object in the response; nil if the object does not
+// exist.
 func (c *cluster) ask(method, target string, contentType types.PatchType, body any) (map[string]any, error) {
 	header := map[string]string{"Content-Type": string(contentType)}
 	answer, err := c.r.Ask(recorded.Request{Method: method, Target: target, Header: header, Body: body})
@@ -170,7 +173,7 @@ func (c *cluster) ask(method, target string, contentType types.PatchType, body a
 	return object, utiljson.Unmarshal(answer.Body, &object)
 }
 
-// write sends an object as JSON.
+// write sends an object as the JSON body of a request.
 func (c *cluster) write(method, target string, object any) error {
 	_, err := c.ask(method, target, "application/json", object)
 	return err
@@ -202,7 +205,7 @@ func (c *cluster) makeNamespace() (string, error) {
 	return name, err
 }
 
-// empty deletes the objects of a trace and its namespace. Nothing waits for a controller: finalizers are removed.
+// empty deletes the objects of a trace and its namespace. It removes finalizers instead of waiting for controllers.
 func (c *cluster) empty(namespace string, trace *recorded.Trace) error {
 	target, err := trace.Steps[0].Request.Target()
 	if err != nil {
@@ -223,7 +226,7 @@ func (c *cluster) empty(namespace string, trace *recorded.Trace) error {
 	return errors.Join(append(errs, c.write(http.MethodDelete, namespacesPath+"/"+namespace, nil))...)
 }
 
-// cleanUp deletes the definitions, and waits until they and the namespaces are gone.
+// cleanUp deletes the definitions, and waits until they and the namespaces no longer exist.
 func (c *cluster) cleanUp(ctx context.Context) error {
 	var errs []error
 	var deleted []string
@@ -233,7 +236,8 @@ func (c *cluster) cleanUp(ctx context.Context) error {
 	}
 	for i, name := range c.namespaces {
 		deleted = append(deleted, namespacesPath+"/"+name)
-		// The first one gets the time that a namespace controller needs to begin; the others have had it by then.
+		// Only the first namespace waits for a namespace controller to start. Later ones need not, because it has had
+		// that time.
 		errs = append(errs, c.finalize(name, i == 0))
 	}
 	for _, path := range deleted {
@@ -245,8 +249,8 @@ func (c *cluster) cleanUp(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// finalize completes the deletion of a namespace that no namespace controller deletes: where there is one, it says so
-// in conditions, and the controller beside it has put a ServiceAccount into the namespace.
+// finalize completes the deletion of a namespace if no namespace controller does. If there is a namespace controller,
+// the namespace has conditions, and a ServiceAccount from another controller.
 func (c *cluster) finalize(name string, isFirst bool) error {
 	path := namespacesPath + "/" + name
 	for deadline := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {

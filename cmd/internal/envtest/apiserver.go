@@ -35,7 +35,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// serverFlags are the flags of kube-apiserver that have an effect.
+// serverFlags are the supported flags of kube-apiserver.
 type serverFlags struct {
 	address, port              string
 	advertise, serviceRange    string
@@ -85,8 +85,7 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.Lookup("version").NoOptDefVal = "true"
 }
 
-// RunAPIServer serves as kube-apiserver does, until it is interrupted, and returns the exit
-// status.
+// RunAPIServer runs an API server in place of kube-apiserver until it is interrupted, and returns the exit status.
 func RunAPIServer(env *process.Env, args []string) int {
 	var f serverFlags
 	set := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
@@ -102,7 +101,8 @@ func RunAPIServer(env *process.Env, args []string) int {
 	})
 }
 
-// printVersion prints the version if --version says so. A version must begin with this server's version.
+// printVersion prints the version if --version requests it. A version given with the flag must begin with this
+// server's version.
 func (f *serverFlags) printVersion(out io.Writer) (printed bool, err error) {
 	rest, ok := strings.CutPrefix(f.version, openapi.KubernetesVersion)
 	if ok && (rest == "" || strings.ContainsAny(rest[:1], "-+")) {
@@ -164,8 +164,8 @@ func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
 	}
 }
 
-// auditTo sets the policy and the sink of the flags, and returns what ends the sink. Without a policy nothing is
-// recorded.
+// auditTo sets the audit policy and backend of the flags, and returns a function that stops the backend. Without a
+// policy, no events are recorded.
 func (f *serverFlags) auditTo(o *apiserver.Audit) (stop func(), err error) {
 	if err := errors.Join(f.audit.Validate()...); err != nil {
 		return nil, err
@@ -188,12 +188,12 @@ func (f *serverFlags) auditTo(o *apiserver.Audit) (stop func(), err error) {
 	}, nil
 }
 
-// options returns the options that need no store.
+// options returns the options that do not depend on a store.
 func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error) {
 	o = apiserver.Options{
 		Bootstrap: apiserver.BootstrapAll(), Anonymous: f.anonymous, Now: env.Now,
 		Version:                   f.version,
-		Controllers:               true, // kube-apiserver leaves to them what is theirs, even if there are none
+		Controllers:               true, // leave controllers' work to them, as kube-apiserver does
 		DisableNamespaceLifecycle: slices.Contains(f.disabledPlugins, "NamespaceLifecycle"),
 		DisabledAdmissionPlugins:  f.disabledPlugins,
 		Limits:                    apiserver.Limits{Requests: f.requests, Request: f.timeout},
@@ -228,7 +228,8 @@ func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error)
 	return o, f.readAccountKeys(&o.ServiceAccounts)
 }
 
-// network sets the options of the network. With two ranges, one of each family, Services get addresses of the first.
+// network sets the options for the network. If there are two ranges, one of each IP family, Services get addresses
+// from the first.
 func (f *serverFlags) network(o *apiserver.Options) (err error) {
 	first, _, _ := strings.Cut(f.serviceRange, ",")
 	if o.ServiceClusterIPRange, err = netip.ParsePrefix(first); err != nil {
@@ -241,7 +242,7 @@ func (f *serverFlags) network(o *apiserver.Options) (err error) {
 	}
 	if f.advertise == "" || o.AdvertiseAddress.IsUnspecified() {
 		o.AdvertiseAddress = netip.Addr{}
-		// Without a network there is no such address, and no endpoint.
+		// A machine without a network has no such address, and the server then has no endpoint.
 		if ip, err := utilnet.ResolveBindAddress(net.ParseIP(f.address)); err == nil {
 			found, _ := netip.AddrFromSlice(ip)
 			o.AdvertiseAddress = found.Unmap()
@@ -252,7 +253,7 @@ func (f *serverFlags) network(o *apiserver.Options) (err error) {
 
 func (f *serverFlags) readAccountKeys(o *apiserver.ServiceAccounts) error {
 	if len(f.issuers) > 0 {
-		o.Issuer = f.issuers[0] // it issues; the others are issuers of earlier servers
+		o.Issuer = f.issuers[0] // the first issues; the others are only accepted
 	}
 	if f.signingKey != "" {
 		key, err := keyutil.PrivateKeyFromFile(f.signingKey)
@@ -277,7 +278,7 @@ func (f *serverFlags) readAccountKeys(o *apiserver.ServiceAccounts) error {
 	return nil
 }
 
-// certificate returns the serving certificate of the flags, or nil if there is none.
+// certificate returns the serving certificate of the flags; nil if there is none.
 func (f *serverFlags) certificate() (*tls.Certificate, error) {
 	certFile, keyFile := f.certFile, f.keyFile
 	if certFile == "" && f.certDir != "" {
@@ -296,7 +297,7 @@ func (f *serverFlags) certificate() (*tls.Certificate, error) {
 	return &certificate, nil
 }
 
-// writeCertificate writes a certificate that signs itself, and its key, unless both exist, as kube-apiserver does.
+// writeCertificate writes a self-signed certificate and its key, unless both exist, as kube-apiserver does.
 func writeCertificate(certFile, keyFile string) error {
 	if ok, err := cert.CanReadCertAndKey(certFile, keyFile); ok || err != nil {
 		return err
@@ -309,17 +310,17 @@ func writeCertificate(certFile, keyFile string) error {
 	return errors.Join(cert.WriteCert(certFile, certificate), keyutil.WriteKey(keyFile, key))
 }
 
-// authorize sets the authorizer of the flags.
+// authorize sets the authorizer that the flags select.
 func (f *serverFlags) authorize(ctx context.Context, warnings io.Writer, o *apiserver.Options) (err error) {
 	o.Authorizer, err = f.authorizer(ctx, warnings, o.Store)
 	if err == nil && o.Authorizer == nil && o.Anonymous {
 		warn(warnings, "kube-apiserver", "--anonymous-auth has no effect with --authorization-mode=AlwaysAllow")
-		o.Anonymous = false // it would make everybody an administrator
+		o.Anonymous = false // otherwise everybody would be an administrator
 	}
 	return err
 }
 
-// authorizer returns the authorizer of --authorization-mode; nil allows all.
+// authorizer returns the authorizer for --authorization-mode; nil allows all requests.
 func (f *serverFlags) authorizer(
 	ctx context.Context, warnings io.Writer, store storage.Store,
 ) (authorizer.Authorizer, error) {
@@ -330,7 +331,7 @@ func (f *serverFlags) authorizer(
 			return nil, nil
 		case "RBAC":
 			withRBAC = true
-		case "Node": // there are no kubelets
+		case "Node": // no kubelets run
 		default:
 			warn(warnings, "kube-apiserver", "--authorization-mode=%s has no effect", mode)
 		}
@@ -341,7 +342,7 @@ func (f *serverFlags) authorizer(
 	return rbac.New(ctx, store)
 }
 
-// listen listens on the address of the flags if it is a loopback address, and else on 127.0.0.1.
+// listen listens on the address of the flags if it is a loopback address, otherwise on 127.0.0.1.
 func (f *serverFlags) listen(ctx context.Context, warnings io.Writer) (net.Listener, error) {
 	host := f.address
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {

@@ -1,7 +1,6 @@
-// Package envtest has the programs that controller-runtime's envtest starts: kube-apiserver,
-// and an etcd that stores nothing, because kube-apiserver keeps its objects in memory. It also
-// creates the folder in which envtest looks for them. What is in there are links to the tenure
-// command, which runs as the program whose name it is called by.
+// Package envtest has the programs that controller-runtime's envtest starts: a kube-apiserver that keeps its objects
+// in memory, and an etcd that therefore stores nothing. It also creates the folder in which envtest looks for these
+// programs. The folder has links to the tenure command, which runs as the program whose name it is called by.
 package envtest
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// Program returns the program that tenure is under a name, or nil for tenure itself.
+// Program returns the program that runs when tenure is called by a name; nil for tenure itself.
 func Program(name string) func(*process.Env, []string) int {
 	switch strings.TrimSuffix(filepath.Base(name), ".exe") {
 	case "kube-apiserver":
@@ -35,15 +34,15 @@ func Program(name string) func(*process.Env, []string) int {
 	return nil
 }
 
-// noKubectl is the kubectl of the folder if none is in PATH: it says so, and fails.
+// noKubectl is run as kubectl if there is no kubectl in PATH. It reports that, and fails.
 func noKubectl(env *process.Env, _ []string) int {
 	fmt.Fprintln(env.Stderr, `kubectl: none was on the PATH of "tenure envtest"; install it and run that again, `+
 		`or set TEST_ASSET_KUBECTL to its path`)
 	return 1
 }
 
-// runProgram parses the flags of a program and serves until it is interrupted. It returns the exit status. Flags that
-// the program does not know are accepted, with a warning if warns is true.
+// runProgram parses the flags of a program, runs it until it is interrupted, and returns the exit status. It ignores
+// unknown flags; if warns is true, it prints a warning about them.
 func runProgram(
 	env *process.Env, set *pflag.FlagSet, args []string, warns bool, help string, serve func(context.Context) error,
 ) int {
@@ -71,7 +70,7 @@ func runProgram(
 	return 0
 }
 
-// unknownFlags returns the names of flags in args that a set does not have.
+// unknownFlags returns the names of the flags in args that set does not define.
 func unknownFlags(set *pflag.FlagSet, args []string) (names []string) {
 	for _, arg := range args {
 		if arg == "--" {

@@ -41,7 +41,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestMain makes the test binary the programs, as links name it.
+// TestMain runs the test binary as one of the programs if it is called by its name.
 func TestMain(m *testing.M) {
 	if program := Program(os.Args[0]); program != nil {
 		env := process.Env{Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now, Context: context.Background()}
@@ -60,7 +60,7 @@ const (
 	tick = 20 * time.Millisecond
 )
 
-// assets makes a folder of the test binary.
+// assets creates a folder with links to the test binary.
 func assets(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -70,7 +70,7 @@ func assets(t *testing.T) string {
 	return folder
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns an unused port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -81,8 +81,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// start starts a program until the test ends, and returns what it prints, to be read when stop
-// has returned.
+// start starts a program, which runs until the test ends. stop stops it and returns its output.
 func start(t *testing.T, path string, args ...string) (stop func() string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -104,7 +103,7 @@ func start(t *testing.T, path string, args ...string) (stop func() string) {
 	return stop
 }
 
-// insecure reads URLs as envtest reads health: without credentials, and without a look at the
+// insecure sends requests as envtest does for health checks: without credentials, and without verifying the
 // certificate.
 var insecure = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
@@ -121,7 +120,7 @@ func awaitHealth(t *testing.T, url string) {
 	}, wait, tick, url)
 }
 
-// authority signs certificates.
+// authority is a CA that signs certificates.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -144,7 +143,7 @@ func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// issue returns a certificate and its key, in PEM.
+// issue returns a certificate and its key as PEM.
 func (a *authority) issue(t *testing.T, name string, groups ...string) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -160,7 +159,7 @@ func (a *authority) issue(t *testing.T, name string, groups ...string) (certific
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
 
-// plane is an etcd and a kube-apiserver, started as envtest starts them.
+// plane is an etcd and a kube-apiserver, started with envtest's flags.
 type plane struct {
 	url              string
 	serving, clients *authority
@@ -202,7 +201,7 @@ func startServer(t *testing.T, folder, etcd string, more ...string) *plane {
 	return p
 }
 
-// client returns a client with a certificate.
+// client returns a client that authenticates with a certificate.
 func (p *plane) client(t *testing.T, name string, groups ...string) *kubernetes.Clientset {
 	t.Helper()
 	config := &rest.Config{Host: p.url, TLSClientConfig: rest.TLSClientConfig{CAData: p.serving.pem()}}
@@ -212,7 +211,7 @@ func (p *plane) client(t *testing.T, name string, groups ...string) *kubernetes.
 	return client
 }
 
-// Two control planes run at a time, with the flags of envtest, and share nothing.
+// Two control planes run concurrently, with envtest's flags, and share no state.
 func TestControlPlanes(t *testing.T) {
 	folder := assets(t)
 	for i := range 2 {
@@ -241,7 +240,7 @@ func TestControlPlanes(t *testing.T) {
 	}
 }
 
-// TestPolicy: writes are judged by the policy that was put into the folder.
+// TestPolicy: writes are checked against the policy in the folder.
 func TestPolicy(t *testing.T) {
 	folder := assets(t)
 	file, report := filepath.Join(t.TempDir(), "policy.yaml"), filepath.Join(folder, reportName)
@@ -333,7 +332,7 @@ func TestFlags(t *testing.T) {
 	require.NotContains(t, printed, "allow-privileged")
 }
 
-// TestAlwaysAllow: as on kube-apiserver, requests without credentials are refused where all users may do everything.
+// TestAlwaysAllow: as in kube-apiserver, AlwaysAllow does not allow requests without credentials.
 func TestAlwaysAllow(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens.csv")
 	require.NoError(t, os.WriteFile(tokens, []byte("secret,ann,1\n"), 0o600))
@@ -358,7 +357,7 @@ func TestAlwaysAllow(t *testing.T) {
 	}
 }
 
-// envtest asks for flags by --help, and stops at any failure.
+// envtest calls the programs with --help to find out their flags, and stops if that fails.
 func TestHelpOfPrograms(t *testing.T) {
 	folder := assets(t)
 	for _, name := range []string{"kube-apiserver", "etcd"} {
@@ -375,7 +374,7 @@ func TestHelpOfPrograms(t *testing.T) {
 	require.Contains(t, string(out), "PATH")
 }
 
-// TestCertificateOfItsOwn: in a folder without a certificate the server creates one, and keeps it.
+// TestCertificateOfItsOwn: in a folder without a certificate, the server creates one. Later servers use the same one.
 func TestCertificateOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	f := serverFlags{certDir: dir}
@@ -430,7 +429,8 @@ func TestRefusedFlags(t *testing.T) {
 	require.Contains(t, string(out), "expected a loopback address")
 }
 
-// TestKubeAPITest starts the programs with the arguments of kube-api-test, the envtest of Java's client by Fabric8.
+// TestKubeAPITest starts the programs with the arguments of kube-api-test, an envtest in Fabric8's Kubernetes client
+// for Java.
 func TestKubeAPITest(t *testing.T) {
 	folder := assets(t)
 	etcd := "http://0.0.0.0:" + freePort(t)
@@ -444,7 +444,7 @@ func TestKubeAPITest(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// If the etcd that runs is a real one, objects are stored in it.
+// If a real etcd runs, objects are stored in it.
 func TestRealEtcd(t *testing.T) {
 	etcd, err := exec.LookPath("etcd")
 	if err != nil {
@@ -452,7 +452,7 @@ func TestRealEtcd(t *testing.T) {
 	}
 	folder := assets(t)
 	url, peers := "http://127.0.0.1:"+freePort(t), "http://127.0.0.1:"+freePort(t)
-	path := filepath.Join(t.TempDir(), "real-etcd") // a name that is none of ours
+	path := filepath.Join(t.TempDir(), "real-etcd") // not a name of our programs
 	require.NoError(t, os.Symlink(etcd, path))
 	start(t, path, "--data-dir="+t.TempDir(), "--listen-client-urls="+url, "--advertise-client-urls="+url,
 		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=default="+peers)
@@ -466,7 +466,7 @@ func TestRealEtcd(t *testing.T) {
 	}
 }
 
-// A folder can be made again, and by several processes at once.
+// The folder can be created again, also by several processes concurrently.
 func TestMakeFolder(t *testing.T) {
 	folder, tools := t.TempDir(), t.TempDir()
 	kubectl := filepath.Join(tools, exe("kubectl"))

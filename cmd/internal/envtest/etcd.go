@@ -20,10 +20,10 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// standIn is the header by which kube-apiserver recognizes the placeholder for etcd.
+// standIn is the response header that tells kube-apiserver that the etcd is only a placeholder.
 const standIn = "Tenure-Stand-In"
 
-// RunEtcd serves the health of an etcd until it is interrupted, and returns the exit status.
+// RunEtcd serves the health endpoint of an etcd until it is interrupted, and returns the exit status.
 func RunEtcd(env *process.Env, args []string) int {
 	set := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
 	clients := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"},
@@ -39,7 +39,7 @@ no effect.
 
 `
 
-// serveHealth serves /health on URLs until ctx ends.
+// serveHealth serves /health at URLs until ctx is done.
 func serveHealth(ctx context.Context, urls []string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
@@ -74,7 +74,7 @@ func serveHealth(ctx context.Context, urls []string) error {
 	}
 }
 
-// openStore returns the store of the server: the memory of this process if the etcd is the placeholder, else the etcd.
+// openStore returns the server's store: in memory if the etcd is the placeholder, otherwise the etcd.
 func openStore(ctx context.Context, urls []string, prefix string) (storage.Store, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--etcd-servers: expected the URL of an etcd")
@@ -89,7 +89,7 @@ func openStore(ctx context.Context, urls []string, prefix string) (storage.Store
 	return store, nil
 }
 
-// healthTimeout is how long the placeholder may take to respond.
+// healthTimeout is the maximal time that the placeholder may take to respond.
 const healthTimeout = 5 * time.Second
 
 func isStandIn(ctx context.Context, address string) bool {

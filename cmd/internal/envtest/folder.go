@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// DefaultFolder returns the folder of a tenure binary in the user's cache.
+// DefaultFolder returns the folder for a tenure binary in the user's cache.
 func DefaultFolder(binary string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -27,14 +27,14 @@ func DefaultFolder(binary string) (string, error) {
 	return filepath.Join(cache, "tenure", "envtest", name), nil
 }
 
-// MakeFolder puts kube-apiserver, etcd and kubectl into a folder, for envtest: links to the
-// tenure binary, and to the kubectl on path, the value of PATH.
+// MakeFolder creates kube-apiserver, etcd and kubectl in a folder, for envtest. The first two are links to the tenure
+// binary, and kubectl is a link to the kubectl on path, which has the value of PATH.
 func MakeFolder(folder, binary, path string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
 	if strings.Contains(filepath.ToSlash(binary), "/go-build") {
-		// go run keeps its program for a while only.
+		// go run deletes its program when it ends, so keep a copy.
 		kept := filepath.Join(folder, exe("tenure"))
 		if err := copyProgram(binary, kept); err != nil {
 			return err
@@ -43,7 +43,7 @@ func MakeFolder(folder, binary, path string) error {
 	}
 	kubectl := findKubectl(folder, path)
 	if kubectl == "" {
-		kubectl = binary // which says that there is none
+		kubectl = binary // runs noKubectl
 	}
 	for name, target := range map[string]string{"kube-apiserver": binary, "etcd": binary, "kubectl": kubectl} {
 		if err := link(target, filepath.Join(folder, exe(name))); err != nil {
@@ -60,7 +60,7 @@ func exe(name string) string {
 	return name
 }
 
-// findKubectl returns the kubectl on path that is not in folder, or "".
+// findKubectl returns the kubectl on path, ignoring folder; "" if there is none.
 func findKubectl(folder, path string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) == filepath.Clean(folder) {
@@ -74,8 +74,8 @@ func findKubectl(folder, path string) string {
 	return ""
 }
 
-// link makes name a link to target, in one step: another process may use the name. Where
-// links are not allowed it makes a copy.
+// link atomically creates or replaces the link name to target, because another process may use the name. If links are
+// not allowed, it makes a copy.
 func link(target, name string) error {
 	if linked, err := os.Readlink(name); err == nil && linked == target {
 		return nil
@@ -91,7 +91,7 @@ func link(target, name string) error {
 	return os.Rename(temporary, name)
 }
 
-// freeName returns a name beside name that no other process uses.
+// freeName returns an unused name in the same folder as name.
 func freeName(name string) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
 	if err != nil {
@@ -100,7 +100,7 @@ func freeName(name string) (string, error) {
 	return f.Name(), errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// copyProgram copies a program, unless to is a copy of it.
+// copyProgram copies a program, unless to is already a copy of it.
 func copyProgram(from, to string) error {
 	source, err := os.Open(from)
 	if err != nil {

@@ -16,13 +16,14 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/excess"
 )
 
-// The files in a folder whose server judges writes.
+// The files in the folder of a server that checks writes against a policy.
 const (
 	policyName = "ownership-policy.yaml"
 	reportName = "ownership.txt"
 )
 
-// copyPolicy puts a policy into a folder, and removes an earlier report. An empty file removes an earlier policy.
+// copyPolicy copies a policy into a folder, and removes an earlier report. If file is "", it removes an earlier
+// policy.
 func copyPolicy(file, folder string) error {
 	if err := os.Remove(filepath.Join(folder, reportName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -44,11 +45,12 @@ func copyPolicy(file, folder string) error {
 	return os.WriteFile(copied, data, 0o644)
 }
 
-// judgeByPolicy returns an admission hook that judges writes by the policy in a program's folder, nil if there is none.
+// judgeByPolicy returns an admission hook that checks writes against the policy in a program's folder; nil if there is
+// no policy.
 func judgeByPolicy(program string) (func(context.Context, *admission.Write) ([]string, error), error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return nil, nil // a test runs it without a program
+		return nil, nil // in a test without a program
 	}
 	folder := filepath.Dir(path)
 	data, err := os.ReadFile(filepath.Join(folder, policyName))
@@ -73,13 +75,13 @@ func judgeByPolicy(program string) (func(context.Context, *admission.Write) ([]s
 			before = w.Live
 		}
 		taken, err := excess.FindTaken(p, before, after)
-		if err != nil { // entries that can't be decoded are no reason to reject a write
+		if err != nil { // do not reject writes because of undecodable entries
 			return []string{"cannot judge the owners: " + err.Error()}, nil
 		}
 		if len(taken) == 0 {
 			return nil, nil
 		}
-		// Several servers append to one file.
+		// Several servers append to the same file.
 		file, err := os.OpenFile(filepath.Join(folder, reportName), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err != nil {
 			return nil, err

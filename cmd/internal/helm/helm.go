@@ -1,4 +1,5 @@
-// Package helm runs the program helm, and is its post-renderer, between the rendering of a chart and the first write.
+// Package helm runs the program helm, and provides its post-renderer, which runs between the rendering of a chart and
+// Helm's first write.
 package helm
 
 import (
@@ -20,17 +21,17 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/releases"
 )
 
-// Program is the program helm.
+// Program is the program helm and its streams.
 type Program struct {
 	Path, Dir      string
-	Stdin          []byte // values, for -f -
+	Stdin          []byte // values for -f -
 	Stdout, Stderr io.Writer
 }
 
-// Manager is Helm's field manager: the name of the program.
+// Manager returns the name of Helm's field manager, which is the name of the program.
 func (p *Program) Manager() string { return filepath.Base(p.Path) }
 
-// run runs helm with more variables in its environment.
+// run runs helm with additional environment variables.
 func (p *Program) run(ctx context.Context, stdout io.Writer, variables []string, args ...string) error {
 	helm := exec.CommandContext(ctx, p.Path, args...)
 	helm.Dir, helm.Env = p.Dir, append(os.Environ(), variables...)
@@ -41,7 +42,7 @@ func (p *Program) run(ctx context.Context, stdout io.Writer, variables []string,
 	return nil
 }
 
-// readJSON reads what helm prints with -o json. It may have Secrets, so that no error quotes it.
+// readJSON decodes the output of helm with -o json. The output may contain Secrets, so that no error quotes it.
 func (p *Program) readJSON(ctx context.Context, into any, args ...string) error {
 	var out bytes.Buffer
 	if err := p.run(ctx, &out, nil, append(args, "-o", "json")...); err != nil {
@@ -53,7 +54,7 @@ func (p *Program) readJSON(ctx context.Context, into any, args ...string) error 
 	return nil
 }
 
-// Release reads the newest revision of a release.
+// Release returns the newest revision of a release.
 func (p *Program) Release(ctx context.Context, name string) (releases.Release, error) {
 	var found struct {
 		Name, Namespace string
@@ -63,7 +64,7 @@ func (p *Program) Release(ctx context.Context, name string) (releases.Release, e
 	return releases.Release{Name: found.Name, Namespace: found.Namespace, Version: found.Revision}, err
 }
 
-// History reads the history of a release. A release whose first revision is about to be made has none.
+// History returns the history of a release. It is empty if the release does not exist yet.
 func (p *Program) History(ctx context.Context, r releases.Release) (out releases.History, err error) {
 	if r.Version != 1 {
 		err = p.readJSON(ctx, &out, "history", r.Name, "-n", r.Namespace)
@@ -71,7 +72,7 @@ func (p *Program) History(ctx context.Context, r releases.Release) (out releases
 	return out, err
 }
 
-// Stored reads the templates that Helm stores of a revision, with its hooks or without.
+// Stored returns the stored templates of a revision, with or without its hooks.
 func (p *Program) Stored(
 	ctx context.Context, r releases.Release, revision int, hooks bool,
 ) (out []releases.Template, err error) {
@@ -93,9 +94,9 @@ func (p *Program) Stored(
 	return out, nil
 }
 
-var plainRun = []string{"--dry-run=none", "--server-side=true"} // the last ones count
+var plainRun = []string{"--dry-run=none", "--server-side=true"} // later flags override earlier ones
 
-// Render renders a chart with the arguments of helm upgrade, as that does. Helm checks what it can without writing.
+// Render renders a chart with the arguments of helm upgrade. Helm also makes all checks that need no write.
 func (p *Program) Render(ctx context.Context, args []string) (*releases.Rendering, error) {
 	var text, out bytes.Buffer
 	var found struct {
@@ -113,7 +114,7 @@ func (p *Program) Render(ctx context.Context, args []string) (*releases.Renderin
 	}
 	args = slices.Concat([]string{"upgrade"}, args, []string{"--dry-run=server", "-o", "json"})
 	err := p.postRender(ctx, &out, args, keep)
-	answer := out.Bytes() // Helm also prints there that it has pulled a chart
+	answer := out.Bytes() // Helm prints messages about pulled charts before the JSON
 	if err == nil && json.Unmarshal(answer[max(0, bytes.IndexByte(answer, '{')):], &found) != nil {
 		err = errors.New("helm upgrade: expected a release in JSON")
 	}
@@ -134,11 +135,11 @@ func (p *Program) Render(ctx context.Context, args []string) (*releases.Renderin
 	return r, err
 }
 
-// Replace returns the templates that Helm applies and stores in place of those that it has rendered.
+// Replace is a function that gets rendered templates, and returns the templates that Helm applies and stores instead.
 type Replace = func([]releases.Template) ([]releases.Template, error)
 
-// Upgrade runs helm upgrade. Before Helm writes anything, replace gets the templates that it has rendered, and returns
-// those that it applies and stores. Its error ends the upgrade.
+// Upgrade runs helm upgrade. Before Helm writes, replace gets the rendered templates and returns the ones to apply
+// and store. If it returns an error, the upgrade fails.
 func (p *Program) Upgrade(ctx context.Context, args []string, replace Replace) error {
 	args = slices.Concat([]string{"upgrade"}, args, plainRun)
 	return p.postRender(ctx, p.Stdout, args, func(text []byte) ([]byte, error) {
@@ -153,9 +154,9 @@ func (p *Program) Upgrade(ctx context.Context, args []string, replace Replace) e
 	})
 }
 
-// Restore runs helm upgrade with what Helm stores of a revision, as a new revision: replace returns its templates.
-// There is no helm rollback with a post-renderer; so the chart is one without templates, with the name, the version and
-// the values of the revision's. Hooks do not run: helm upgrade would run the hooks of an upgrade.
+// Restore creates a new revision of a release from a stored revision, by helm upgrade, because helm rollback has no
+// post-renderer. The chart has no templates, but the name, the version and the values of the revision's chart;
+// replace returns the templates. Hooks do not run, because helm upgrade would run the hooks for upgrades.
 func (p *Program) Restore(
 	ctx context.Context, r releases.Release, revision int, args []string, replace Replace,
 ) error {
@@ -172,7 +173,7 @@ func (p *Program) Restore(
 	if err != nil {
 		return err
 	}
-	chart, err := os.MkdirTemp("", "tenure") // nobody else can read it
+	chart, err := os.MkdirTemp("", "tenure") // only this user can read it
 	if err != nil {
 		return err
 	}

@@ -9,14 +9,15 @@ import (
 	"path/filepath"
 )
 
-// SocketVariable is where a post-renderer finds the command that runs helm: a socket in a folder of the user. What goes
-// through it may have Secrets, so it is neither an argument nor a file.
+// SocketVariable is the environment variable by which a post-renderer finds the command that runs helm. It names a
+// socket in a folder of the user. Templates may contain Secrets, so they are passed neither in arguments nor in a
+// file.
 const SocketVariable = "TENURE_HELM_SOCKET"
 
-// pluginName is the plugin of Helm that calls Relay.
+// pluginName is the name of the Helm plugin that calls Relay.
 const pluginName = "tenure-postrender"
 
-// postRender runs helm with a post-renderer that is a function of this process.
+// postRender runs helm with a function of this process as its post-renderer.
 func (p *Program) postRender(
 	ctx context.Context, stdout io.Writer, args []string, replace func([]byte) ([]byte, error),
 ) error {
@@ -41,10 +42,10 @@ func (p *Program) postRender(
 	case answered == nil || errors.Is(answered, net.ErrClosed):
 		return err
 	}
-	return answered // Helm only says that its post-renderer failed
+	return answered // more precise than Helm's error
 }
 
-// answer answers the one post-renderer.
+// answer accepts one connection of a post-renderer, and sends it the result of replace.
 func answer(listener net.Listener, replace func([]byte) ([]byte, error)) error {
 	conn, err := listener.Accept()
 	if err != nil {
@@ -61,7 +62,8 @@ func answer(listener net.Listener, replace func([]byte) ([]byte, error)) error {
 	return err
 }
 
-// Relay is the post-renderer of postRender: the command at the socket does the work.
+// Relay is the post-renderer that Helm starts for postRender. It passes its input to the command at the socket, which
+// does the work.
 func Relay(socket string, in io.Reader, out io.Writer) error {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package lines shows the lines of an object's YAML on pages, with their owners.
+// Package lines has the lines of an object's YAML with their owners, for web pages.
 package lines
 
 import (
@@ -6,24 +6,24 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
-// Line is a line of an object's YAML. Its texts are printable.
+// Line is a line of an object's YAML. Its texts contain only printable characters.
 type Line struct {
 	Text string `json:"text"`
-	// Path is the field that the line is about, empty for none.
+	// Path is the path of the line's field; empty if it has none.
 	Path string `json:"path,omitempty"`
-	// State says in which way the field is owned.
+	// State is how the field is owned.
 	State blame.State `json:"state,omitempty"`
-	// Owners are the managers of what the line shows.
+	// Owners are the managers that own fields in the line.
 	Owners []Owner `json:"owners,omitempty"`
 }
 
-// Owner is a manager of a line.
+// Owner is a manager that owns a field in a line.
 type Owner struct {
 	Name string `json:"name"`
 	How  string `json:"how"`
-	// Age is empty if the report has none.
+	// Age is the age of the manager's entry; empty if the report has no ages.
 	Age string `json:"age,omitempty"`
-	// IsItem reports that it owns the list item that begins in the line, and not the field.
+	// IsItem is true if the manager owns the list item that begins in the line, but not the line's field.
 	IsItem bool `json:"item,omitempty"`
 }
 

@@ -1,9 +1,9 @@
-// Command man writes what a package of the command contains besides it: manual pages and completions of shells.
+// Command man writes the files that packages of the command contain besides it: manual pages and shell completions.
 //
 //	go run ./cmd/internal/man DIR
 //
-// It writes man/tenure*.1 and completions/tenure.bash, tenure.zsh, tenure.fish and tenure.ps1. The date of the pages is
-// SOURCE_DATE_EPOCH, or today.
+// It writes man/tenure*.1 and completions/tenure.bash, tenure.zsh, tenure.fish and tenure.ps1. The pages have the
+// date from SOURCE_DATE_EPOCH, or today's date.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/server"
 )
 
-// There is a page for every command, with its flags, and the same call writes the same files.
+// There is a page for every command, with its flags, and a repeated run writes identical files.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, run([]string{dir}, "1767225600", time.Time{}))

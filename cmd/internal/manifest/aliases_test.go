@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// TestAliases: a file whose aliases become gigabytes is not decoded, however it is named; one with a few aliases is.
+// TestAliases: a file whose aliases would expand to gigabytes is not decoded, whatever its name is. A file with a few
+// aliases is.
 func TestAliases(t *testing.T) {
 	text := func(scalar, aliases int) []byte {
 		return []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\n---\napiVersion: v1\nkind: ConfigMap\n" +

@@ -1,4 +1,4 @@
-// Package manifest reads the objects of files, as kubectl does, and the fields that say what an object is.
+// Package manifest reads the objects in files, as kubectl does.
 package manifest
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// Inputs are where documents come from, as kubectl has them: files, folders, URLs, patterns, - for standard input, and
-// a kustomization.
+// Inputs are the sources of documents, the same as kubectl's: files, folders, URLs, patterns, - for standard input,
+// and a kustomization.
 type Inputs struct{ resource.FilenameOptions }
 
 // Empty reports whether there are no inputs.
@@ -29,16 +29,16 @@ func (in *Inputs) Empty() bool { return len(in.Filenames) == 0 && in.Kustomize =
 
 const standardInput = "standard input"
 
-// Read reads all documents as Each does. What could not be read is a document with an error; if there is nothing else,
-// it is the error.
+// Read returns all documents that Each finds. Input that could not be read becomes a document with an error. If there
+// are no other documents, Read returns the error instead.
 func (in *Inputs) Read(env *process.Env) (out []document.Document, err error) {
 	err = in.Each(env, func(doc document.Document) { out = append(out, doc) })
 	return out, err
 }
 
-// Each calls see with all documents, which the builder of kubectl reads one after the other. Items of lists are
-// documents of their own. What could not be read is a document with an error; if there is nothing else, it is the
-// error.
+// Each calls see for all documents, which kubectl's builder reads one by one. Items of lists are separate documents.
+// Input that could not be read becomes a document with an error. If there are no other documents, Each returns the
+// error instead.
 func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 	if len(in.Filenames) > 0 && in.Kustomize != "" {
 		return errors.New("only one of -f or -k can be specified")
@@ -65,7 +65,7 @@ func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 			if err := checkFiles(env, name, in.Recursive); err != nil {
 				return err
 			}
-			if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // it can be read only once
+			if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // can be read only once
 				given, err := readFile(env, name)
 				if err != nil {
 					return err
@@ -117,7 +117,7 @@ func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 	return nil
 }
 
-// Several returns the errors that an error consists of.
+// Several returns the errors that are joined in an error.
 func Several(err error) []error {
 	var all utilerrors.Aggregate
 	switch {
@@ -129,7 +129,7 @@ func Several(err error) []error {
 	return []error{err}
 }
 
-// ReadFiles reads all documents of files, folders at any depth, URLs and - for standard input.
+// ReadFiles returns all documents in files, folders of any depth, URLs, and - for standard input.
 func ReadFiles(env *process.Env, names ...string) ([]document.Document, error) {
 	in := Inputs{resource.FilenameOptions{Filenames: names, Recursive: true}}
 	return in.Read(env)
@@ -154,7 +154,7 @@ func noteTwice(w io.Writer, source string, text io.Reader) {
 	}
 }
 
-// eachTwice calls found for each duplicate key, with its path and the lines of one occurrence and the next.
+// eachTwice calls found for each duplicate key, with its path and the lines of two successive occurrences.
 func eachTwice(n *yaml.Node, path string, found func(path string, first, last int)) {
 	if n.Kind != yaml.MappingNode {
 		for i, child := range n.Content {

@@ -17,15 +17,16 @@ import (
 	"github.com/tenure-ssa/tenure/internal/expansion"
 )
 
-// checkFiles checks the files that the builder reads for a path or a pattern: where they are, and what aliases in them
-// become. The builder reports what cannot be read.
+// checkFiles checks the files that the builder would read for a path or a pattern: whether they are inside the
+// allowed folder, and whether their aliases expand too much. It ignores files that can't be read, because the builder
+// reports those.
 func checkFiles(env *process.Env, name string, recursive bool) error {
 	names, _ := filepath.Glob(name)
 	for _, name := range append(names, name) {
 		err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
-				return nil // the builder reports it
+				return nil // the builder reports the error
 			case entry.IsDir() && path != name && !recursive:
 				return filepath.SkipDir
 			case entry.IsDir() || path != name && !slices.Contains(resource.FileExtensions, filepath.Ext(path)):
@@ -43,8 +44,8 @@ func checkFiles(env *process.Env, name string, recursive bool) error {
 	return nil
 }
 
-// checkFile checks what the aliases of a file become, and keeps only a file that may have some. The builder reports
-// errors of reading.
+// checkFile checks how much the aliases of a file expand. It reads the whole file only if it may have aliases. It
+// ignores read errors, because the builder reports those.
 func checkFile(env *process.Env, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -61,7 +62,7 @@ func checkFile(env *process.Env, path string) error {
 	return nil
 }
 
-// readFile reads a file whose aliases do not become too large.
+// readFile reads a file, and returns an error if its aliases expand too much.
 func readFile(env *process.Env, path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -73,8 +74,8 @@ func readFile(env *process.Env, path string) ([]byte, error) {
 	return data, nil
 }
 
-// inside is the file system of a kustomization, without the files that are refused for where they are or what they
-// become.
+// inside is the file system for a kustomization. It refuses files outside of the allowed folder, and files whose
+// aliases expand too much.
 type inside struct {
 	filesys.FileSystem
 	env     *process.Env
@@ -87,7 +88,7 @@ func (f *inside) check(path string) error {
 	return err
 }
 
-// CleanedAbs follows links: kustomize calls it first.
+// CleanedAbs follows symbolic links. kustomize calls it before it reads a file.
 func (f *inside) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
 	if err := f.check(path); err != nil {
 		return "", "", err
@@ -107,7 +108,8 @@ func (f *inside) ReadFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// build returns what a kustomization makes, as kubectl does. Errors of kustomize are not shown: they quote files.
+// build returns the output of a kustomization, as kubectl does. It hides the errors of kustomize, because they quote
+// files.
 func build(env *process.Env, folder string) ([]byte, error) {
 	files := &inside{FileSystem: filesys.MakeFsOnDisk(), env: env}
 	options := krusty.MakeDefaultOptions()

@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
-// ReadSchemas reads the inputs of --schema: OpenAPI v3 documents, CustomResourceDefinitions, and folders of them.
+// ReadSchemas reads the inputs of --schema: OpenAPI v3 documents, CustomResourceDefinitions, and folders with these.
 func ReadSchemas(env *process.Env, names []string) (out []document.Input, err error) {
 	for _, name := range names {
 		files, err := schemaFiles(env, name)
@@ -35,22 +35,22 @@ func ReadSchemas(env *process.Env, names []string) (out []document.Input, err er
 	return out, nil
 }
 
-// schemaFiles returns the files of an input, at any depth.
+// schemaFiles returns the files of an input, which may be a folder of any depth.
 func schemaFiles(env *process.Env, input string) ([]string, error) {
 	if info, err := os.Stat(env.Path(input)); err != nil || !info.IsDir() {
-		return []string{input}, nil // its reader reports the error
+		return []string{input}, nil // readSchema reports the error
 	}
 	return folder.Files([]string{env.Path(input)}, func(name string) bool {
 		return slices.Contains(resource.FileExtensions, filepath.Ext(name))
 	})
 }
 
-// readSchema reads the OpenAPI document or the objects in a file.
+// readSchema reads a file with an OpenAPI document or objects.
 func readSchema(env *process.Env, name string) (docs []document.Document, err error) {
 	if err := env.CheckInside(env.Path(name)); err != nil {
 		return nil, err
 	}
-	// OpenAPI documents have no kind, so that they are not read as objects are.
+	// OpenAPI documents have no kind, so that they can't be read as objects.
 	if data, err := os.ReadFile(env.Path(name)); err == nil {
 		if err := expansion.Check(data); err != nil {
 			return nil, (&document.Document{Source: name}).Wrap(err)

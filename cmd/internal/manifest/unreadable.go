@@ -22,14 +22,15 @@ import (
 )
 
 var (
-	// ofPath matches errors of the builder about files, folders, patterns and URLs, which quote nothing in them.
+	// ofPath matches errors of the builder about files, folders, patterns and URLs, which do not quote content.
 	ofPath = regexp.MustCompile(`^(?:the path|error reading|the URL passed|pattern|unable to read URL) `)
-	// ofContent matches those about what is in a file. Its groups are what it begins with, and the file.
+	// ofContent matches errors of the builder about the content of files. Its groups are the first words, the file
+	// and the rest.
 	ofContent = regexp.MustCompile(`(?s)^((?:error parsing |unable to decode ")(.+?)"?: )(.*)$`)
 	separator = regexp.MustCompile(`(?m)^---[ \t\r]*(?:#.*)?\n`)
 )
 
-// open returns the text of a source; nothing for URLs.
+// open returns a reader for the text of a source; for URLs, an empty one.
 func (r *reader) open(source string) io.ReadCloser {
 	if text, ok := r.texts[source]; ok {
 		return io.NopCloser(bytes.NewReader(text))
@@ -41,7 +42,7 @@ func (r *reader) open(source string) io.ReadCloser {
 	return file
 }
 
-// text returns the whole text of a source.
+// text returns the text of a source.
 func (r *reader) text(source string) []byte {
 	file := r.open(source)
 	defer file.Close()
@@ -51,18 +52,18 @@ func (r *reader) text(source string) []byte {
 
 const objects = "objects in YAML or JSON, with apiVersion and kind"
 
-// reader knows what was read, to say where an error is.
+// reader remembers the text that was read, to add positions to errors.
 type reader struct {
 	env   *process.Env
-	texts map[string][]byte     // by source
-	wrong map[string][]position // documents that cannot be decoded and are not reported yet
+	texts map[string][]byte     // texts by source
+	wrong map[string][]position // undecodable documents that are not reported yet
 }
 
-// position is a document of a file.
+// position is the position of a document in a file.
 type position struct{ document, linesBefore int }
 
-// userError returns an error of the builder with paths as the user wrote them. What it quotes of a document is left
-// out, because it may be a Secret; the position takes its place.
+// userError returns an error of the builder with paths as the user wrote them. Quoted content is replaced by its
+// position, because it may be a Secret.
 func (r *reader) userError(err error) error {
 	text := r.env.Relative(err.Error())
 	var isPath *fs.PathError
@@ -86,7 +87,7 @@ func (r *reader) userError(err error) error {
 	return fmt.Errorf("%sdocument %d, %w", prefix, where.document, fault)
 }
 
-// unreadable returns the positions of the documents that cannot be decoded.
+// unreadable returns the positions of the documents that can't be decoded.
 func unreadable(data []byte) (found []position) {
 	n := 0
 	add := func(doc []byte, linesBefore int) {

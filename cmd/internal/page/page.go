@@ -1,5 +1,6 @@
-// Package page writes objects as one HTML file, which loads nothing: each line with its owners, with a search and
-// filters. For a plan, it shows changes and conflicts. The file has no more of an object than it is given.
+// Package page writes objects as one HTML file without external resources. The file shows each line with its owners,
+// and has a search and filters. For a plan, it also shows changes and conflicts. It contains only the parts of an
+// object that callers pass to this package.
 package page
 
 import (
@@ -16,17 +17,17 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/blame"
 )
 
-// Base is the style that all pages of this project share.
+// Base is the style sheet that all pages of this project share.
 //
 //go:embed base.css
 var Base template.CSS
 
-// Style is the style of the lines of objects, and of the page around them.
+// Style is the style sheet for the lines of objects, and for the page around them.
 //
 //go:embed page.css
 var Style template.CSS
 
-// Lines is the script of the lines of objects, a module.
+// Lines is the script for the lines of objects, a JavaScript module.
 //
 //go:embed lines.js
 var Lines template.JS
@@ -38,24 +39,25 @@ var (
 	script template.JS
 )
 
-// Object is an object on a page. All its texts are printable.
+// Object is an object on a page. All its texts contain only printable characters.
 type Object struct {
 	Title string
-	// Outcome is the outcome of a plan; empty for an object without a plan.
+	// Outcome is the outcome of a plan; empty if the object has no plan.
 	Outcome string
 	Notes   []string
 	Tables  []Table
 	Lines   []lines.Line
-	// Marks are Changed, Conflict or Drift, by the path of the line.
+	// Marks has the mark of lines, by path: Changed, Conflict or Drift.
 	Marks map[string]Mark
-	// Latest are the last changes of fields, by the path of the line.
+	// Latest has the last changes of fields, by path.
 	Latest map[string]*Change
 }
 
-// Change is a change of a field: its value before, who made it, and how long ago.
+// Change is a change of a field: the old value, the manager that made the change, and how long ago that was.
 type Change struct{ Old, By, When string }
 
-// Finding is something about an object that wants a decision, with the ways out of it. It may be about several fields.
+// Finding is a problem of an object that the user must decide about, with the ways out of it. It may concern several
+// fields.
 type Finding struct {
 	Kind  Mark
 	Title string
@@ -64,10 +66,10 @@ type Finding struct {
 	Ways  []Way
 }
 
-// Way is a way out: what it does, and the line of the command for a shell; empty if no command does it.
+// Way is a way out: its effect, and a command line for a shell; empty if no command does it.
 type Way struct{ Name, Text, Command string }
 
-// Mark is what is said about the field in a line, or in a finding.
+// Mark is the kind of a marked line or of a finding.
 type Mark string
 
 // The marks of lines, and the kinds of findings.
@@ -85,7 +87,7 @@ type Table struct {
 	Rows  [][]string
 }
 
-// filter is a button that leaves the lines with a key.
+// filter is a button that shows only the lines with a key.
 type filter struct {
 	Key, Name string
 	IsOwner   bool
@@ -93,7 +95,7 @@ type filter struct {
 	Lines     int
 }
 
-// shown is an object as the template takes it.
+// shown is an object as passed to the template.
 type shown struct {
 	Object
 	Lines []line
@@ -103,20 +105,20 @@ type line struct {
 	lines.Line
 	Number int
 	Mark   Mark
-	// Same says that the owners are the same as of the line before.
+	// Same is true if the line has the same owners as the line before.
 	Same bool
-	Keys string // of the filters that leave it, in JSON
-	// Change is nil for a field that did not change.
+	Keys string // keys of the filters that show the line, as JSON
+	// Change is the last change of the field; nil if there is none.
 	Change *Change
 }
 
-// Keys of filters that are no owners. Those of owners begin with an equals sign.
+// Keys of filters that are not about an owner. The keys of owners begin with an equals sign.
 const (
 	coOwned = "co-owned"
 	unowned = "unowned"
 )
 
-// Write writes a page of objects.
+// Write writes a page with objects.
 func Write(w io.Writer, title, about string, objects []Object) error {
 	all, counts := prepare(objects)
 	filters, hues := filtersOf(counts)
@@ -132,8 +134,8 @@ func Write(w io.Writer, title, about string, objects []Object) error {
 	})
 }
 
-// WriteObject writes the part of a page that is about one object, to be a part of another page: its filters, and its
-// lines. hue returns the hue of an owner.
+// WriteObject writes the part about one object, for use in another page: its filters and its lines. hue returns the
+// color hue for an owner.
 func WriteObject(w io.Writer, o Object, hue func(owner string) int) error {
 	all, counts := prepare([]Object{o})
 	filters, _ := filtersOf(counts)
@@ -156,7 +158,7 @@ func parse(hue func(owner string) int) (*template.Template, error) {
 	return template.New("page").Funcs(template.FuncMap{"hue": hue}).Parse(text)
 }
 
-// prepare returns objects as the template takes them, and how many lines the filters leave, by their keys.
+// prepare returns objects for the template, and by key, the number of lines that each filter shows.
 func prepare(objects []Object) (all []shown, counts map[string]int) {
 	counts = map[string]int{}
 	all = make([]shown, len(objects))
@@ -167,7 +169,7 @@ func prepare(objects []Object) (all []shown, counts map[string]int) {
 			for _, key := range keys {
 				counts[key]++
 			}
-			data, _ := json.Marshal(keys) // texts never fail
+			data, _ := json.Marshal(keys) // strings can always be encoded
 			same := n > 0 && len(l.Owners) > 0 && slices.Equal(l.Owners, o.Lines[n-1].Owners)
 			all[i].Lines = append(all[i].Lines, line{l, n + 1, o.Marks[l.Path], same, string(data), o.Latest[l.Path]})
 		}
@@ -175,10 +177,10 @@ func prepare(objects []Object) (all []shown, counts map[string]int) {
 	return all, counts
 }
 
-// Hue returns the hue of the nth owner: far from the hues before it, however many there are.
+// Hue returns the hue for the nth owner. It is always far from the hues of the previous owners.
 func Hue(n int) int { return (80 + n*137) % 360 }
 
-// keysOf returns the keys of the filters that leave a line.
+// keysOf returns the keys of the filters that show a line.
 func keysOf(l lines.Line, mark Mark) (keys []string) {
 	keys = []string{}
 	for _, o := range l.Owners {
@@ -196,7 +198,7 @@ func keysOf(l lines.Line, mark Mark) (keys []string) {
 	return keys
 }
 
-// filtersOf returns the filters, with the owner of the most lines first, and the hues of owners.
+// filtersOf returns the filters, and the hues of owners. The owner with the most lines comes first.
 func filtersOf(counts map[string]int) (filters []filter, hues map[string]int) {
 	hues = map[string]int{}
 	for _, key := range slices.Sorted(maps.Keys(counts)) {

@@ -24,7 +24,7 @@ func step(name, body string) fieldmanagertest.SourceStep {
 	return fieldmanagertest.SourceStep{Name: name, Body: body}
 }
 
-// run runs steps as the page does.
+// run runs steps in the same way as the page.
 func run(t *testing.T, steps ...fieldmanagertest.SourceStep) playground.Response {
 	t.Helper()
 	request, err := json.Marshal(playground.Request{Steps: steps})
@@ -34,7 +34,8 @@ func run(t *testing.T, steps ...fieldmanagertest.SourceStep) playground.Response
 	return response
 }
 
-// The outcome of each step of an example is the one that the scenario expects, whose content other tests check.
+// The outcome of each step of an example is the one that the scenario expects. Other tests check the expected
+// objects.
 func TestExamples(t *testing.T) {
 	outcomes := map[string]playground.Outcome{
 		"want": playground.Changed, "unchanged": playground.Unchanged, "conflict": playground.Conflict,
@@ -51,7 +52,7 @@ func TestExamples(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(scenarios, e.Name+".txtar"))
 			require.NoError(t, err)
 			archive := txtar.Parse(text)
-			var want []playground.Outcome // of the steps that expect one; "" for others
+			var want []playground.Outcome // by step; "" for steps that expect no outcome
 			for _, file := range archive.Files {
 				word, _, _ := strings.Cut(file.Name, " ")
 				last := len(want) - 1
@@ -85,16 +86,16 @@ func TestExamples(t *testing.T) {
 	require.Greater(t, conflicts, 10)
 }
 
-// notShown are the rules that no example shows, and why.
+// notShown matches the rules that no example shows, with the reasons.
 var notShown = regexp.MustCompile(`^(` +
-	`11\.1` + // semantics are a choice of the host; the page has the default ones
-	`|12\.\d` + // limits need more input than a person writes
+	`11\.1` + // servers choose semantics; the page has the default ones
+	`|12\.\d` + // limits need more input than people write by hand
 	`|13\.2` + // defaults are set by the server, after the engine
-	`|14\.\d` + // moves of ownership are no writes
-	`|15\.\d` + // nor are texts of paths
+	`|14\.\d` + // moves of ownership are not writes
+	`|15\.\d` + // texts of paths are not writes either
 	`)$`)
 
-// Every rule of doc/spec.md has an example, but for those that a page can't show.
+// Every rule of doc/spec.md has an example, except rules that a page can't show.
 func TestEveryRuleHasAnExample(t *testing.T) {
 	spec, err := os.ReadFile("../../../doc/spec.md")
 	require.NoError(t, err)
@@ -118,7 +119,7 @@ const (
 	bob   = "spec: {replicas: 5, paused: true}\n"
 )
 
-// A conflict comes with its ways out, and each of them, applied as it is, is one.
+// A conflict has ways out, and applying the intent of any of them ends the conflict.
 func TestWaysOut(t *testing.T) {
 	steps := []fieldmanagertest.SourceStep{step("apply alice", alice), step("apply bob", bob)}
 	conflict := run(t, steps...).Steps[1]
@@ -158,7 +159,7 @@ func ownersOf(s playground.Step, path string) []string {
 	return out
 }
 
-// An apply says who gains and loses what.
+// The result of an apply says which fields each manager gains and loses.
 func TestOwnership(t *testing.T) {
 	out := run(t, step("apply alice", alice), step("apply bob force", bob)).Steps[1]
 	require.Equal(t, []playground.Ownership{
@@ -169,7 +170,7 @@ func TestOwnership(t *testing.T) {
 	require.Contains(t, out.After, "f:replicas: {}\n  manager: bob\n")
 }
 
-// Types can be deduced from what is written; examples have them from schemas and definitions.
+// Types can be deduced from the written objects. Examples have types from schemas and CRDs.
 func TestDeduced(t *testing.T) {
 	steps := run(t, step("deduced", ""), step("apply a", "apiVersion: x/v1\nkind: Widget\nspec: {a: [x, 1]}"),
 		step("apply b", "spec: {a: [y]}")).Steps
@@ -177,7 +178,7 @@ func TestDeduced(t *testing.T) {
 	require.Equal(t, playground.Conflict, steps[2].Outcome, "lists are atomic")
 }
 
-// The writes behind an interleave run in all orders, and the object stays as it was.
+// The writes after an interleave step run in all orders, and the object does not change.
 func TestInterleave(t *testing.T) {
 	steps := run(t, step("schema", "spec: {type: object, properties: {a: {type: integer}}}"), step("interleave", ""),
 		step("apply alice", "spec: {a: 1}"), step("apply bob", "spec: {a: 2}"), step("live", "spec: {a: 3}"),
@@ -194,7 +195,7 @@ func TestInterleave(t *testing.T) {
 	}
 }
 
-// Anything may be in a request: a link can come from anybody.
+// Requests may contain anything, because links to the page can come from anybody.
 func TestHostileRequests(t *testing.T) {
 	many := make([]fieldmanagertest.SourceStep, playground.MaxSteps+1)
 	require.Contains(t, run(t, many...).Error, "there are 101 steps, expected at most 100")

@@ -1,8 +1,8 @@
-// Package playground is what the page of the playground asks the engine: it runs the steps of a scenario, and says
-// what each did. The page runs it as WebAssembly, which tests compare with Go's code.
-// So it imports the engine, and nothing that makes the WebAssembly file larger: no client, no server, no command.
+// Package playground runs the engine for the playground page: it executes the steps of a scenario, and returns what
+// each step did. The page runs it as WebAssembly; tests compare that with native code. To keep the WebAssembly file
+// small, the package imports only the engine, and no client, server or command.
 //
-// What others wrote is printable in the result, and never HTML: the page shows it as text.
+// Texts from users are made printable in the result, and contain no HTML: the page shows them as text.
 package playground
 
 import (
@@ -22,57 +22,57 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// The limits of a request. They keep a page, or a server of the page, from work without end; nobody writes as much by
-// hand.
+// Limits of a request. They protect pages, and servers of the page, from endless work, and exceed everything that
+// people write by hand.
 const (
 	MaxRequest = 1 << 20 // bytes
 	MaxSteps   = 100
 )
 
-// Request asks what steps do.
+// Request contains steps to run.
 type Request struct {
 	// Steps are the steps of a scenario, from the first on.
 	Steps []fieldmanagertest.SourceStep `json:"steps"`
 }
 
-// Response says what the steps of a request do.
+// Response has the results of a request's steps.
 type Response struct {
-	// Error says why no step was run.
+	// Error is the reason why no step was run.
 	Error string `json:"error,omitempty"`
 	Steps []Step `json:"steps"`
 }
 
-// Outcome is the outcome of a step.
+// Outcome is the kind of a step's result.
 type Outcome string
 
-// The outcomes.
+// The outcomes of steps.
 const (
-	Done      Outcome = "done" // no write: the type or the object is set, or an intent extracted
+	Done      Outcome = "done" // not a write: sets the type or the object, or extracts an intent
 	Changed   Outcome = "changed"
 	Unchanged Outcome = "unchanged"
 	Conflict  Outcome = "conflict"
 	Failed    Outcome = "error"
-	Grouped   Outcome = "grouped" // a write of the interleave step before it
+	Grouped   Outcome = "grouped" // a write that belongs to the preceding interleave step
 )
 
-// Step is what a step did.
+// Step is the result of a step.
 type Step struct {
 	Outcome  Outcome  `json:"outcome"`
 	Error    string   `json:"error,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Conflicts and Ways are set for an apply that was in conflict.
+	// Conflicts and Ways are set for an apply with conflicts.
 	Conflicts []ConflictRow `json:"conflicts,omitempty"`
 	Ways      []Way         `json:"ways,omitempty"`
-	// Ownership says who gains and who loses fields by an apply (spec rule 13.3).
+	// Ownership has the fields that each manager gains and loses by an apply (spec rule 13.3).
 	Ownership []Ownership `json:"ownership,omitempty"`
-	// Before and After are the managed fields, in YAML; empty for none.
+	// Before and After are the managed fields as YAML; empty if there are none.
 	Before string `json:"before"`
 	After  string `json:"after"`
-	// Object is the object after the step, line by line, with the owners of each line.
+	// Object has the lines of the object after the step, with their owners.
 	Object []lines.Line `json:"object,omitempty"`
-	// Intent is what an extract step returns, in YAML.
+	// Intent is the result of an extract step, as YAML.
 	Intent string `json:"intent,omitempty"`
-	// Orders is the report of an interleave step.
+	// Orders is the report of an interleave step as text.
 	Orders string `json:"orders,omitempty"`
 }
 
@@ -86,7 +86,7 @@ type ConflictRow struct {
 	Applied string `json:"applied"`
 }
 
-// Way is a way out of the conflicts of an apply: to apply Intent instead, with or without force.
+// Way is a way out of the conflicts of an apply: applying Intent instead, with or without force.
 type Way struct {
 	Way    string   `json:"way"`
 	Force  bool     `json:"force"`
@@ -94,7 +94,7 @@ type Way struct {
 	Losses []string `json:"losses,omitempty"`
 }
 
-// Ownership is what becomes of the fields of one manager.
+// Ownership has the changes of one manager's fields.
 type Ownership struct {
 	Manager string   `json:"manager"`
 	How     string   `json:"how"`
@@ -104,7 +104,7 @@ type Ownership struct {
 	Removes []string `json:"removes,omitempty"`
 }
 
-// RunJSON runs a request in JSON, and returns the response in JSON.
+// RunJSON runs a request that is given as JSON, and returns the response as JSON.
 func RunJSON(request []byte) []byte {
 	var response Response
 	if len(request) > MaxRequest {
@@ -118,7 +118,7 @@ func RunJSON(request []byte) []byte {
 		}
 	}
 	out, err := json.Marshal(response)
-	if err != nil { // no value in it can't be encoded
+	if err != nil { // a bug: all its values can be encoded
 		panic(err)
 	}
 	return out
@@ -219,7 +219,7 @@ func (s *Step) addOwnership(p *fieldmanagertest.Played) {
 	}
 }
 
-// maxRows is how many conflicts, and paths of one set, are shown.
+// maxRows is the maximal number of conflicts, and of paths of a set, that are shown.
 const maxRows = 200
 
 func paths(set *fieldpath.Set) []string {
@@ -233,7 +233,7 @@ func paths(set *fieldpath.Set) []string {
 	return out
 }
 
-// how returns the operation of an entry with its subresource, such as Update/status.
+// how returns the operation and subresource of an entry, such as Update/status.
 func how(key managedfields.Key) string {
 	if key.Subresource == "" {
 		return printable.Text(string(key.Operation))
@@ -241,7 +241,7 @@ func how(key managedfields.Key) string {
 	return printable.Text(string(key.Operation) + "/" + key.Subresource)
 }
 
-// maxValue is how many characters of a value in conflict are shown.
+// maxValue is the maximal number of characters that are shown of a value in conflict.
 const maxValue = 300
 
 func valueText(v any) string {
@@ -260,7 +260,7 @@ func managedFieldsOf(object map[string]any) string {
 	return yamlOf(v)
 }
 
-// yamlOf returns printable YAML that means the same as v.
+// yamlOf returns YAML for v that contains only printable characters.
 func yamlOf(v any) string {
 	data, err := printable.Marshal(v)
 	if err != nil {
@@ -273,14 +273,14 @@ func yamlOf(v any) string {
 type Example struct {
 	// Name is the name of the scenario, such as 5.1-update-takes.
 	Name string `json:"name"`
-	// Rules are the numbers of the rules that it shows.
+	// Rules are the numbers of the rules that the scenario shows.
 	Rules []string `json:"rules"`
-	// About says what it shows.
+	// About describes what the scenario shows.
 	About string                        `json:"about"`
 	Steps []fieldmanagertest.SourceStep `json:"steps"`
 }
 
-// ReadExamples reads the scenarios of a folder, in the order of their rules.
+// ReadExamples reads the scenarios in a folder, and sorts them by their rules.
 func ReadExamples(dir string) ([]Example, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil {
@@ -305,7 +305,7 @@ func ReadExamples(dir string) ([]Example, error) {
 	return out, nil
 }
 
-// numbers returns the rule that a name begins with, as numbers.
+// numbers returns the parts of the rule number at the start of a name.
 func numbers(name string) []int {
 	var chapter, rule int
 	if _, err := fmt.Sscanf(name, "%d.%d", &chapter, &rule); err != nil {

@@ -1,4 +1,5 @@
-// Package server is the API server in the command tenure: stores, serve, and what envtest of controller-runtime starts.
+// Package server has the API server of the command tenure: for stores, for serve, and for controller-runtime's
+// envtest.
 package server
 
 import (
@@ -117,7 +118,7 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 			}
 			if flags.untilEOF {
 				go func() {
-					_, _ = io.Copy(io.Discard, env.Stdin) // an error ends it, too
+					_, _ = io.Copy(io.Discard, env.Stdin) // ends at the end of stdin or on an error
 					stop()
 				}()
 			}
@@ -151,7 +152,7 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	return cmd
 }
 
-// serveStore serves until ctx ends.
+// serveStore serves a store until ctx is done.
 func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) {
 	definitions, err := readDefinitions(e, f.definitions)
 	if err != nil {
@@ -212,7 +213,7 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	}
 }
 
-// printServed prints how clients reach the server.
+// printServed prints how clients can access the server.
 func (f *serveFlags) printServed(e *process.Env, name, kubeconfig string, server *apiserver.Running) error {
 	if f.format == "json" {
 		config := server.Config()
@@ -237,7 +238,7 @@ func (f *serveFlags) printServed(e *process.Env, name, kubeconfig string, server
 	return err
 }
 
-// parseBootstrap parses the value of --bootstrap.
+// parseBootstrap parses the values of --bootstrap.
 func parseBootstrap(names []string) (b apiserver.Bootstrap, err error) {
 	sets := map[string]*bool{
 		"rbac": &b.RBAC, "priorityclasses": &b.PriorityClasses, "flowschemas": &b.FlowSchemas, "service": &b.Service,
@@ -270,7 +271,7 @@ func parseUsers(values []string) (users []apiserver.User, err error) {
 	return users, nil
 }
 
-// contextFlag returns kubectl's flag for a context of a kubeconfig, if it needs one.
+// contextFlag returns kubectl's flag that selects a context of a kubeconfig; "" if it is the current context.
 func contextFlag(kubeconfig, context string) (string, error) {
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil || config.CurrentContext == context {
@@ -279,7 +280,7 @@ func contextFlag(kubeconfig, context string) (string, error) {
 	return "--context " + context + " ", nil
 }
 
-// openServedStore opens the storage of the server, and returns its name for messages.
+// openServedStore opens the storage of the server. It also returns a name of it for messages.
 func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 	records storage.Store, closeRecords func() error, name string, err error,
 ) {
@@ -314,8 +315,8 @@ func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 	return opened, opened.Close, name, nil
 }
 
-// readDefinitions reads the CustomResourceDefinitions in files and folders. It ignores other objects,
-// so that an input can be a folder of manifests.
+// readDefinitions reads the CustomResourceDefinitions in files and folders. It ignores other objects, so that an
+// input can be a folder with all kinds of manifests.
 func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err error) {
 	for _, input := range inputs {
 		docs, err := manifest.ReadFiles(e, input)
@@ -338,7 +339,7 @@ func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err
 	return out, nil
 }
 
-// applyDefinitions applies definitions to a server as kubectl does, with force.
+// applyDefinitions applies definitions to a server with force, as kubectl does.
 func applyDefinitions(ctx context.Context, config *rest.Config, definitions []map[string]any) error {
 	c, err := cluster.Local(config)
 	if err != nil {
@@ -369,8 +370,8 @@ func New() *process.Server {
 	}
 }
 
-// writesOnly is the policy without a policy file: all writes, with their bodies. Bodies of Secrets and of requests for
-// tokens are omitted.
+// writesOnly is the audit policy that is used without a policy file: it records all writes, with their bodies, except
+// bodies of Secrets and token requests.
 var writesOnly = &auditinternal.Policy{
 	OmitStages: []auditinternal.Stage{auditinternal.StageRequestReceived},
 	Rules: []auditinternal.PolicyRule{
@@ -382,7 +383,7 @@ var writesOnly = &auditinternal.Policy{
 	},
 }
 
-// openAuditLog opens the audit log of serve; there is none without --audit-log-path.
+// openAuditLog opens the audit log of serve. Without --audit-log-path, there is none.
 func openAuditLog(env *process.Env, f *serveFlags) (audit apiserver.Audit, closeLog func() error, err error) {
 	if f.auditLog == "" {
 		if f.auditPolicy != "" {
@@ -413,7 +414,7 @@ func openAuditLog(env *process.Env, f *serveFlags) (audit apiserver.Audit, close
 	}
 	return apiserver.Audit{
 		Policy: policy.NewPolicyRuleEvaluator(rules),
-		// Writes of a file, and of the guard of stdout, may run at the same time.
+		// The backend does not serialize writes, but files and the guard of stdout allow concurrent ones.
 		Sink: auditlog.NewBackend(out, auditlog.FormatJson, auditv1.SchemeGroupVersion),
 	}, closeLog, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
-// TestReadOnlyFileSystem opens a file on a file system that may only be read.
+// TestReadOnlyFileSystem opens a file on a read-only file system.
 func TestReadOnlyFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {

@@ -1,4 +1,4 @@
-// Package store opens the files that hold the objects of a server, and serves them in this process.
+// Package store opens stores, which are files with the objects of an API server, and serves them in this process.
 package store
 
 import (
@@ -28,18 +28,18 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// DefaultTimeout is how long Open waits for another process to close the file: long enough for another
-// command, but not for a server.
+// DefaultTimeout is the maximal time that Open waits for another process to close the file: long enough if that is
+// another command, but not if it is a server.
 const DefaultTimeout = 500 * time.Millisecond
 
-// A Local is a store of this process, in a file or in memory.
+// Local is a store that this process has opened, in a file or in memory.
 type Local interface {
 	storage.Store
-	// Each calls do for each stored object, in the order of the keys.
+	// Each calls do for each stored object, in the order of keys.
 	Each(do func(key string, value []byte) error) error
 }
 
-// Open opens the store in a file. If the file, or its file system, may only be read, writes fail with
+// Open opens the store in a file. If the file or its file system is read-only, writes to the store fail with
 // [bbolt.ErrReadOnly].
 func Open(path string, options bbolt.Options) (*bbolt.Store, error) {
 	if options.Timeout == 0 {
@@ -55,7 +55,7 @@ func Open(path string, options bbolt.Options) (*bbolt.Store, error) {
 	return records, nil
 }
 
-// explain adds to an error of Open what a user can do about it.
+// explain adds to an error of Open how the user can resolve it.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, bbolt.ErrInUse):
@@ -67,10 +67,10 @@ func explain(err error) error {
 	return err
 }
 
-// Verify returns an error for the first stored object that can't be read.
+// Verify returns an error for the first stored object that can't be decoded.
 func Verify(records Local) error { return records.Each(verify) }
 
-// verify checks that a value is JSON with metadata, or protobuf with a kind.
+// verify checks that a value is either JSON with metadata, or protobuf with a kind.
 func verify(key string, value []byte) error {
 	if bytes.HasPrefix(value, envelope) {
 		_, err := typeOf(value)
@@ -91,7 +91,7 @@ func verify(key string, value []byte) error {
 	return nil
 }
 
-// envelope is how objects in protobuf start.
+// envelope is the prefix of objects in protobuf.
 var envelope = []byte("k8s\x00")
 
 // typeOf returns the kind of a stored object.
@@ -105,7 +105,7 @@ func typeOf(value []byte) (out metav1.TypeMeta, err error) {
 	return metav1.TypeMeta{APIVersion: object.TypeMeta.APIVersion, Kind: object.TypeMeta.Kind}, err
 }
 
-// Resources returns the resources that have stored objects, in the order of their keys.
+// Resources returns the resources that have stored objects, in the order of keys.
 func Resources(records Local) (out []place.StoredResource, err error) {
 	err = records.Each(func(key string, value []byte) error {
 		r, ok := resourceOf(key)
@@ -121,7 +121,7 @@ func Resources(records Local) (out []place.StoredResource, err error) {
 	return out, err
 }
 
-// resourceOf returns the resource of a key; ok is false for what is no object, such as the allocated addresses.
+// resourceOf returns the resource of a key. ok is false for keys without an object, such as for allocated addresses.
 func resourceOf(key string) (r place.StoredResource, ok bool) {
 	group, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
 	plural, name, ok := strings.Cut(rest, "/")
@@ -131,8 +131,8 @@ func resourceOf(key string) (r place.StoredResource, ok bool) {
 	return place.StoredResource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: key}, ok
 }
 
-// OpenRecords opens the storage of a store. closeRecords closes it, removes a created file in which nothing was stored,
-// and reports whether it was created otherwise.
+// OpenRecords opens the storage of a store. closeRecords closes it. If OpenRecords has created the file and no objects
+// were stored, closeRecords removes the file. isCreated is true if OpenRecords has created a file that stays.
 func OpenRecords(env *process.Env, name string, missing process.MissingStore) (
 	records Local, closeRecords func() (isCreated bool, err error), err error,
 ) {
@@ -166,11 +166,11 @@ func OpenRecords(env *process.Env, name string, missing process.MissingStore) (
 	}, nil
 }
 
-// served is a store that is served.
+// served is a store with its API server.
 type served struct {
 	*apiserver.Server
 	records Local
-	close   func() error // of records
+	close   func() error // closes records
 }
 
 // Resources implements [process.Store].
@@ -204,7 +204,7 @@ func OpenAndServe(env *process.Env, file string, missing process.MissingStore) (
 	}}, nil
 }
 
-// cannotConvert rejects conversions by webhooks: a store sends no requests.
+// cannotConvert refuses conversions by webhooks, because the API server of a store sends no requests.
 type cannotConvert struct{}
 
 // Convert implements [admission.Converter].

@@ -32,7 +32,7 @@ func put(t *testing.T, records store.Local, prefix, key, kind string) error {
 	}}, nil, 0)
 }
 
-// TestResources finds the resources of what is stored.
+// TestResources: the resources of stored objects are found.
 func TestResources(t *testing.T) {
 	records := memory.New(memory.Options{})
 	defer func() { require.NoError(t, records.Close()) }()
@@ -55,8 +55,8 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestOpenOtherFormat says what to do with a file of the format before there was a server. Scripts of the command have
-// other files.
+// TestOpenOtherFormat: the error for a file in the earlier format says what to do. Scripts of the command test other
+// files.
 func TestOpenOtherFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	db, err := bolt.Open(path, 0o600, nil)
@@ -74,7 +74,7 @@ func TestOpenOtherFormat(t *testing.T) {
 	require.ErrorContains(t, err, path)
 }
 
-// TestReadOnly opens a file that may only be read.
+// TestReadOnly opens a read-only file.
 func TestReadOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	s, err := store.Open(path, bbolt.Options{})
@@ -89,7 +89,7 @@ func TestReadOnly(t *testing.T) {
 	onlyReads(t, path)
 }
 
-// onlyReads requires that a store of one resource can be read, and not written.
+// onlyReads requires that a store with one resource can be read but not written.
 func onlyReads(t *testing.T, path string) {
 	s, err := store.Open(path, bbolt.Options{})
 	require.NoError(t, err)

@@ -1,7 +1,8 @@
-// Package ui serves a page that follows the objects of a cluster: who owns what, what just changed and by whom, and
-// what needs a decision. A [Model] has what the page shows, and [Model.Handler] serves it. The page writes nothing.
+// Package ui serves a page that watches the objects of a cluster: it shows the owners of fields, recent changes and
+// who made them, and problems that the user must decide about. A [Model] has the data of the page, and
+// [Model.Handler] serves it. The page writes no objects.
 //
-// A Model gets only what may be shown of an object, so that no value of a Secret can reach the page.
+// A Model gets objects without the values of Secrets, so that these can't reach the page.
 package ui
 
 import (
@@ -21,39 +22,39 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// maxVersions is how many versions of an object are kept.
+// maxVersions is the maximal number of versions that are kept of an object.
 const maxVersions = 100
 
-// Options say what a Model knows of its surroundings. All fields except the numbers have to be set.
+// Options configure a Model. All fields except numbers must be set.
 type Options struct {
-	// Place is where the objects are, for the head of the page.
+	// Place is the name of the objects' place, for the page header.
 	Place string
 	Now   func() time.Time
-	// Type returns the type of a kind; nil if it is not known. It may be called by several goroutines.
+	// Type returns the type of a kind; nil if it is not known. It must be safe for concurrent use.
 	Type    func(schema.GroupVersionKind) *typed.Type
 	Suggest view.Suggest
-	// IsIncomplete reports whether something could not be read.
+	// IsIncomplete reports whether some objects could not be read.
 	IsIncomplete func() bool
-	// MaxBytes bounds the memory of all versions except the latest of each object; 0 means 64 MiB.
+	// MaxBytes limits the memory for all versions, except the latest version of each object; 0 means 64 MiB.
 	MaxBytes int
-	// Recent is how long a change is marked; 0 means 5 minutes.
+	// Recent is the time for which a change is marked; 0 means 5 minutes.
 	Recent time.Duration
 }
 
-// Facts are what a source knows of an object besides its versions.
+// Facts are the facts about an object that a source adds to its versions.
 type Facts struct {
 	Applications []string
-	Plan         *page.Object // what an apply of the manifest would do; nil for no manifest
+	Plan         *page.Object // plan of the manifest's apply; nil without a manifest
 	Findings     []page.Finding
 }
 
-// Key names an object.
+// Key identifies an object.
 type Key struct {
 	Kind            schema.GroupKind
 	Namespace, Name string
 }
 
-// String returns the text of the key on the page. No part of it has a slash.
+// String returns the key as text for the page. Its parts contain no slash.
 func (k Key) String() string { return k.Kind.String() + "/" + k.Namespace + "/" + k.Name }
 
 // KeyOf returns the key of an object.
@@ -62,45 +63,45 @@ func KeyOf(tree map[string]any) Key {
 	return Key{u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()}
 }
 
-// Model has the versions of objects, and facts about them. Its methods may be called by several goroutines.
+// Model has the versions of objects, and facts about them. It is safe for concurrent use.
 //
-// Invariants: bytes is the sum of the sizes of the versions that are not the latest of their objects, and old names
-// them in the order in which they were seen; bytes is at most MaxBytes.
+// Invariants: bytes is the sum of the sizes of all versions except the latest of each object, and at most MaxBytes;
+// old lists the objects of these versions, in the order in which the versions were observed.
 type Model struct {
 	Options
 	mu      sync.Mutex
 	objects map[string]*object
-	hues    map[string]int // of managers, in the order in which they were seen
+	hues    map[string]int // by manager, in the order of their first appearance
 	tracker *fights.Tracker
 	bytes   int
 	old     []*object
-	changed chan struct{} // closed at the next change
+	changed chan struct{} // closed on the next change
 }
 
-// object is an object of the cluster, or one that only facts are about.
+// object is an object of the cluster, or one about which there are only facts.
 type object struct {
 	summary
-	tree     map[string]any // the latest version; nil for none
-	number   int            // the number of the latest version
+	tree     map[string]any // the latest version; nil if there is none
+	number   int            // number of the latest version
 	versions []version
-	facts    map[string]Facts // by source
+	facts    map[string]Facts // facts by source
 	revision int              // counts the changes of the summary and of facts
 }
 
-// summary is what the list of objects says about an object.
+// summary is an object's entry in the list of objects.
 type summary struct {
 	Key      string            `json:"key"`
 	Managers []string          `json:"managers"`
 	Apps     []string          `json:"apps,omitempty"`
-	Findings map[page.Mark]int `json:"findings,omitempty"` // how many, by kind
-	Changed  int64             `json:"changed,omitempty"`  // when it was seen to change, in milliseconds; 0 for never
+	Findings map[page.Mark]int `json:"findings,omitempty"` // number by kind
+	Changed  int64             `json:"changed,omitempty"`  // time of the last change, in milliseconds; 0 for none
 }
 
-// version is a version of an object, as JSON, and how it differs from the version before.
+// version is a version of an object, as JSON, with its differences to the previous version.
 type version struct {
 	Number  int    `json:"number"`
-	Seen    int64  `json:"seen"` // in milliseconds
-	By      string `json:"by"`   // who wrote most of the changes; empty if that is not known
+	Seen    int64  `json:"seen"` // time in milliseconds
+	By      string `json:"by"`   // manager of most of the changes; empty if it is not known
 	Fields  int    `json:"fields"`
 	data    []byte
 	changes []fights.Change
@@ -109,33 +110,34 @@ type version struct {
 func (v *version) size() int {
 	n := len(v.data)
 	for _, c := range v.changes {
-		n += 256 + len(c.Old) + len(c.New) // the path and the side are bounded by what the field is in
+		n += 256 + len(c.Old) + len(c.New) // path and side are small
 	}
 	return n
 }
 
 func (v *version) seen() time.Time { return time.UnixMilli(v.Seen) }
 
-// New returns a Model without objects.
+// New returns an empty Model.
 func New(o Options) *Model {
 	o.MaxBytes, o.Recent = cmp.Or(o.MaxBytes, 64<<20), cmp.Or(o.Recent, 5*time.Minute)
 	return &Model{Options: o, objects: map[string]*object{}, hues: map[string]int{}, changed: make(chan struct{}),
 		tracker: fights.New(fights.Options{})}
 }
 
-// Observe takes a version of an object, or what may be shown of it, see secrets.Shown. tree must not be changed later.
+// Observe adds a version of an object, in which values of Secrets are replaced, see secrets.Shown. tree must not be
+// changed later.
 func (m *Model) Observe(tree map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	data, err := json.Marshal(tree)
 	if err != nil {
-		return // no object of a server
+		return // not from a server
 	}
 	now, u, o := m.Now(), &unstructured.Unstructured{Object: tree}, m.object(KeyOf(tree).String())
 	before := &unstructured.Unstructured{Object: o.tree}
 	isSame := o.tree != nil && before.GetUID() == u.GetUID()
 	if isSame && before.GetResourceVersion() == u.GetResourceVersion() {
-		return // it was listed again
+		return // listed again
 	}
 	next := version{Number: o.number + 1, Seen: now.UnixMilli(), data: data}
 	if isSame {
@@ -164,7 +166,7 @@ func (m *Model) Observe(tree map[string]any) {
 	m.touch(o)
 }
 
-// writer returns who wrote most of some changes.
+// writer returns the manager of most of the changes.
 func (m *Model) writer(changes []fights.Change) (name string) {
 	counts := map[string]int{}
 	for _, c := range changes {
@@ -178,7 +180,7 @@ func (m *Model) writer(changes []fights.Change) (name string) {
 	return name
 }
 
-// forgetOldest forgets the oldest version of an object. i is the first index of the object in old.
+// forgetOldest removes the oldest version of an object. i is the first index of the object in old.
 func (m *Model) forgetOldest(o *object, i int) {
 	m.bytes -= o.versions[0].size()
 	o.versions = slices.Delete(o.versions, 0, 1)
@@ -203,7 +205,7 @@ func (m *Model) Delete(tree map[string]any) {
 	m.touch(o)
 }
 
-// SetFacts replaces the facts of a source, by the keys of objects. The objects need not exist.
+// SetFacts replaces all facts of a source. The objects need not exist.
 func (m *Model) SetFacts(source string, facts map[Key]Facts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +224,7 @@ func (m *Model) SetFacts(source string, facts map[Key]Facts) {
 	}
 }
 
-// Tick looks for fights. It is to be called once a second.
+// Tick looks for fights. Call it once a second.
 func (m *Model) Tick() {
 	m.mu.Lock()
 	now := m.Now()
@@ -238,7 +240,7 @@ func (m *Model) Tick() {
 	m.SetFacts("fights", found)
 }
 
-// object returns the object of a key, which is new if there is none.
+// object returns the object with a key. It creates the object if there is none.
 func (m *Model) object(key string) *object {
 	if m.objects[key] == nil {
 		m.objects[key] = &object{summary: summary{Key: key, Managers: []string{}}, facts: map[string]Facts{}}
@@ -246,10 +248,10 @@ func (m *Model) object(key string) *object {
 	return m.objects[key]
 }
 
-// touch notes that an object or the facts about it changed.
+// touch records that an object, or the facts about it, changed.
 func (m *Model) touch(o *object) {
 	o.revision++
-	o.Apps, o.Findings = nil, map[page.Mark]int{} // empty is left out
+	o.Apps, o.Findings = nil, map[page.Mark]int{} // omitted if empty
 	for _, f := range o.facts {
 		o.Apps = append(o.Apps, f.Applications...)
 		for _, finding := range f.Findings {
@@ -263,7 +265,7 @@ func (m *Model) touch(o *object) {
 	m.changed = make(chan struct{})
 }
 
-// hue returns the hue of a manager, which never changes.
+// hue returns the hue of a manager. It never changes.
 func (m *Model) hue(name string) int {
 	n, ok := m.hues[name]
 	if !ok {

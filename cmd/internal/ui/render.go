@@ -22,22 +22,22 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
-// shown is an object as the page shows it. Object and Findings are HTML.
+// shown is an object as it is sent to the page. Object and Findings are HTML.
 type shown struct {
 	Object   string    `json:"object"`
 	Findings string    `json:"findings"`
 	Versions []version `json:"versions"`
-	Number   int       `json:"number"` // of the version that is shown
+	Number   int       `json:"number"` // number of the shown version
 	HasPlan  bool      `json:"hasPlan"`
 }
 
-// errNotKept reports a version that is not kept, or an object that does not exist.
+// errNotKept reports that a version is not kept any more, or that the object does not exist.
 var errNotKept = errors.New("this object does not exist any more, or this version is not kept")
 
-// maxChanges is how many changes are listed.
+// maxChanges is the maximal number of changes that are listed.
 const maxChanges = 12
 
-// render returns a version of an object, the latest for 0, or its plan.
+// render returns a version of an object, or its plan. Number 0 is the latest version.
 func (m *Model) render(key string, number int, asPlan bool) (*shown, error) {
 	out, plan, findings := m.read(key)
 	object := plan
@@ -76,7 +76,7 @@ func (m *Model) render(key string, number int, asPlan bool) (*shown, error) {
 	return out, err
 }
 
-// read returns what is known of an object.
+// read returns the data about an object.
 func (m *Model) read(key string) (out *shown, plan *page.Object, findings []page.Finding) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,8 +93,8 @@ func (m *Model) read(key string) (out *shown, plan *page.Object, findings []page
 	return out, plan, findings
 }
 
-// pageOf returns the last of some versions as an object of a page, with what changed before it. isLive says that it is
-// the object as it is now.
+// pageOf returns the last of the given versions as an object of a page, with the changes of the versions before it.
+// isLive is true if it is the live object.
 func (m *Model) pageOf(versions []version, isLive bool) (*page.Object, error) {
 	last := &versions[len(versions)-1]
 	now := last.seen()
@@ -142,7 +142,7 @@ func (m *Model) pageOf(versions []version, isLive bool) (*page.Object, error) {
 
 func sideOf(s fights.Side) string { return printable.Text(s.String()) }
 
-// hidden returns the text of a value without the stand-ins for values of a Secret.
+// hidden returns the text of a value with *** in place of values of a Secret.
 func hidden(text string) string { return printable.Text(secrets.ReplaceStandIns(text, "***")) }
 
 func ago(now, at time.Time) string { return duration.HumanDuration(now.Sub(at)) + " ago" }

@@ -24,13 +24,14 @@ var files embed.FS
 
 var templates = template.Must(template.ParseFS(files, "index.html"))
 
-// policy allows what comes from the page's own origin, and styles of single elements: the hues of managers.
+// policy is a Content Security Policy: it allows resources of the page's own origin, and style attributes, for the
+// hues of managers.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; " +
 	"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Handler serves the page below the path of a token, at a port of the loopback interface. It rejects requests without
-// the token, with another host name (DNS rebinding), with a method other than GET, or whose response another origin
-// could read.
+// Handler serves the page below a path with a token, on a port of the loopback interface. It rejects requests without
+// the token, with another host name (DNS rebinding), with a method other than GET, and requests whose responses
+// another origin could read.
 func (m *Model) Handler(token string, port int) http.Handler {
 	assets := map[string]string{
 		"ui.css": string(page.Base+page.Style) + asset("ui.css"), "lines.js": string(page.Lines), "ui.js": asset("ui.js"),
@@ -73,12 +74,12 @@ func (m *Model) Handler(token string, port int) http.Handler {
 }
 
 func asset(name string) string {
-	data, _ := files.ReadFile(name) // it is embedded
+	data, _ := files.ReadFile(name) // embedded, no error
 	return string(data)
 }
 
-// isForeign reports whether another page sends a request, as far as the browser says. A request that opens the page
-// itself is not foreign, as when a file leads to it: the other page can't read it then.
+// isForeign reports whether the browser says that another page sent the request. Navigation to the page itself, such
+// as from a file that links to it, is not foreign, because the other page can't read the response.
 func isForeign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return true
@@ -88,7 +89,7 @@ func isForeign(r *http.Request) bool {
 	return !isOpened && site != "" && site != "same-origin" && site != "none"
 }
 
-// update is an event of the stream: what changed in the list of objects.
+// update is an event of the stream, with changes of the list of objects.
 type update struct {
 	Objects    []summary      `json:"objects,omitempty"`
 	Gone       []string       `json:"gone,omitempty"`
@@ -96,10 +97,10 @@ type update struct {
 	Incomplete bool           `json:"incomplete"`
 }
 
-// pause is how long changes are collected for one event.
+// pause is the time for which changes are collected into one event.
 const pause = 150 * time.Millisecond
 
-// serveEvents sends all objects, and then what changes, as server-sent events.
+// serveEvents sends all objects, and then changes, as server-sent events.
 func (m *Model) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	sent, hues := map[string]int{}, 0

@@ -25,7 +25,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// board is a Model with the clock and the server of a test.
+// board is a Model with the clock and the HTTP server of a test.
 type board struct {
 	*ui.Model
 	t   *testing.T
@@ -59,7 +59,7 @@ func newBoard(t *testing.T, maxBytes int) *board {
 	return b
 }
 
-// write has a manager write a key of an object, which it and nobody else owns then.
+// write writes a key of an object. Afterwards, only the manager owns the key.
 func (b *board) write(tree map[string]any, revision int, manager, key, value string) map[string]any {
 	b.now, tree = b.now.Add(time.Second), runtime.DeepCopyJSON(tree)
 	metadata := tree["metadata"].(map[string]any)
@@ -77,7 +77,7 @@ func object(kind, name string) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "a"}}
 }
 
-// answer is what the page gets of an object.
+// answer is the response with an object.
 type answer struct {
 	Object, Findings string
 	Number           int
@@ -98,7 +98,7 @@ func (b *board) get(query string) (out answer, status int) {
 	return out, response.StatusCode
 }
 
-// Nobody reads the page but who has the address, at that address, from that page, by GET.
+// Only requests with the token, to the right host name, from the page itself, and with GET succeed.
 func TestRefusals(t *testing.T) {
 	b := newBoard(t, 0)
 	b.write(object("ConfigMap", "c"), 1, "m", "k", "v")
@@ -156,12 +156,12 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What is kept is bounded, whatever is written in whatever order, and the latest version is always there.
+// The memory for versions is limited, whatever is written in whatever order. The latest version is always kept.
 func TestVersionsAreBounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const limit = 100_000
 	b := newBoard(t, limit)
-	want := map[string][]int{} // how long each value is, of versions
+	want := map[string][]int{} // by object: the lengths of the values in the kept versions
 	trees := map[string]map[string]any{}
 	for i := range 3000 {
 		name := fmt.Sprint("c", random.IntN(6))
@@ -200,15 +200,15 @@ func TestVersionsAreBounded(t *testing.T) {
 	require.Less(t, total, limit)
 }
 
-// A change is marked with who made it and what was there before, for some minutes. An old version has the changes of its
-// time.
+// A change is marked, with its manager and the old value, for some minutes. An old version shows the changes of its
+// own time.
 func TestChanges(t *testing.T) {
 	b := newBoard(t, 0)
 	c := b.write(object("ConfigMap", "c"), 1, "flux", "k", "old")
 	first, _ := b.get("key=ConfigMap/a/c")
 	require.NotContains(t, first.Object, `class="was"`)
 	b.write(c, 2, "kubectl", "k", "new")
-	b.write(c, 2, "kubectl", "k", "new") // listed again
+	b.write(c, 2, "kubectl", "k", "new") // the same version again
 	second, _ := b.get("key=ConfigMap/a/c")
 	require.Equal(t, 2, second.Number)
 	require.Len(t, second.Versions, 2)
@@ -228,7 +228,7 @@ func TestChanges(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
-// No value of a Secret is in what the page gets, whatever changes.
+// No response to the page contains a value of a Secret, whatever changes.
 func TestSecrets(t *testing.T) {
 	b := newBoard(t, 0)
 	s := object("Secret", "s")
@@ -251,7 +251,7 @@ func TestSecrets(t *testing.T) {
 	require.Contains(t, a.Findings, "***")
 }
 
-// event returns the first event of the stream.
+// event returns the first event of the event stream.
 func (b *board) event() string {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	defer cancel()
@@ -265,7 +265,8 @@ func (b *board) event() string {
 	return line
 }
 
-// Facts of a source replace what it knew before, also of objects that do not exist, and what others wrote is no markup.
+// New facts of a source replace its earlier facts, also about objects that do not exist. Texts of others are never
+// used as markup.
 func TestFacts(t *testing.T) {
 	b := newBoard(t, 0)
 	b.write(object("ConfigMap", "c"), 1, "<b>", "k", "<script>alert(1)</script>")

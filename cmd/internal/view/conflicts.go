@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
-// ReportOf returns the report of the conflicts of a plan, without the values of Secrets.
+// ReportOf returns the report about a plan's conflicts, without values of Secrets.
 func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictreport.Report, error) {
 	out, err := p.ConflictReport(ctx)
 	out.Conflicts = HideConflicts(out.Conflicts)
@@ -28,7 +28,7 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 		way.Refused = p.Refused[way.Decision]
 		way.Suggestion = v.Suggest.with(way.Suggestion)
 		if secrets.Is(p.Tree) {
-			way.Intent = nil // conflicts --resolve -o yaml prints it
+			way.Intent = nil // conflicts --resolve -o yaml prints intents
 		}
 	}
 	if p.MoveRefused {
@@ -40,7 +40,7 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 	return out, err
 }
 
-// WriteConflicts writes a report of the conflicts of a plan, and what a policy decided about the others.
+// WriteConflicts writes a report about a plan's conflicts, and the decisions of a policy about the other conflicts.
 func (v PlanView) WriteConflicts(ctx context.Context, w io.Writer, p *planning.Planned) error {
 	report, err := v.ReportOf(ctx, p)
 	if err == nil {
@@ -55,7 +55,7 @@ func (v PlanView) WriteConflicts(ctx context.Context, w io.Writer, p *planning.P
 	return err
 }
 
-// WriteDecided writes a table of what a policy decided, and by which rule.
+// WriteDecided writes a table of a policy's decisions, with their rules.
 func (v PlanView) WriteDecided(w io.Writer, p *planning.Planned) {
 	rows := [][]cell{headings("DECISION", "FIELD", "OWNER", "BY")}
 	for _, d := range p.Decided {
@@ -69,7 +69,7 @@ func (v PlanView) WriteDecided(w io.Writer, p *planning.Planned) {
 	}
 }
 
-// writeRules writes the rules that would decide the conflicts that a policy refused.
+// writeRules writes rules that would decide the conflicts that a policy refused.
 func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 	if len(p.Decided) == 0 || p.Outcome != plans.Conflict {
 		return nil
@@ -95,17 +95,17 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 	return err
 }
 
-// DecidedJSON is what a policy decided about a conflict, for programs.
+// DecidedJSON is a policy's decision about a conflict, for JSON output.
 type DecidedJSON struct {
 	Field    string                    `json:"field"`
 	Owner    metav1.ManagedFieldsEntry `json:"owner"`
 	Decision conflicts.Decision        `json:"decision"`
-	// Rule is the number of the rule, from 1 on; 0 if none matches.
+	// Rule is the number of the rule, from 1; 0 if no rule matches.
 	Rule   int    `json:"rule"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// DecidedOf returns what a policy decided, for programs.
+// DecidedOf returns a policy's decisions, for JSON output.
 func DecidedOf(p *planning.Planned) (out []DecidedJSON) {
 	for _, d := range p.Decided {
 		out = append(out, DecidedJSON{d.Path.String(), d.Entry(), d.Decision, d.Rule + 1, d.Reason})

@@ -20,22 +20,22 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// Folders of the versions of objects in a diff, named as by kubectl diff.
+// Folders for the versions of objects in a diff, named as in kubectl diff.
 const (
 	liveFolder   = "LIVE"
 	mergedFolder = "MERGED"
 )
 
-// version is a file of a diff: an object before or after.
+// version is a file in a diff: an object before or after the apply.
 type version struct {
 	name, text string
 }
 
-// diff is what the program of KUBECTL_EXTERNAL_DIFF compares.
+// diff has the versions that the program of KUBECTL_EXTERNAL_DIFF compares.
 type diff struct{ live, merged []version }
 
-// addDiff writes a unified diff of an object that changes, or keeps both versions for the program of
-// KUBECTL_EXTERNAL_DIFF. Conflicts are explained on stderr.
+// addDiff writes a unified diff of a changed object, or keeps both versions for the program of KUBECTL_EXTERNAL_DIFF.
+// It explains conflicts on stderr.
 func (v *Plans) addDiff(p *planning.Planned) error {
 	switch p.Outcome {
 	case plans.Unchanged:
@@ -64,7 +64,7 @@ func (v *Plans) compare(t *planning.Target, before, after map[string]any, file s
 
 const externalDiff = "KUBECTL_EXTERNAL_DIFF"
 
-// closeDiff adds what is pruned, and runs the program of KUBECTL_EXTERNAL_DIFF.
+// closeDiff adds pruned objects, and runs the program of KUBECTL_EXTERNAL_DIFF.
 func (v *Plans) closeDiff() error {
 	for _, p := range v.Pruned {
 		if err := v.compare(p.Target, p.Object, nil, p.reason()); err != nil {
@@ -77,7 +77,7 @@ func (v *Plans) closeDiff() error {
 	return runDiff(v.Env, v.Env.Getenv(externalDiff), v.diff.live, v.diff.merged)
 }
 
-// yamlOf returns two versions of an object as YAML, each empty for no object, without the values of Secrets.
+// yamlOf returns two versions of an object as YAML without values of Secrets. A text is empty if there is no object.
 func (v PlanView) yamlOf(before, after map[string]any) (texts [2]string, err error) {
 	before, after = hideTrees(before, after)
 	for i, tree := range []map[string]any{before, after} {
@@ -96,7 +96,7 @@ func (v PlanView) yamlOf(before, after map[string]any) (texts [2]string, err err
 	return texts, nil
 }
 
-// writeUnified writes a unified diff. Its header names the file of the manifest, and the object.
+// writeUnified writes a unified diff. Its header has the file of the manifest and the object's name.
 func (v PlanView) writeUnified(w io.Writer, live, merged version, file string) error {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: slices.Collect(strings.Lines(live.text)), FromFile: liveFolder + "/" + live.name,
@@ -121,10 +121,10 @@ func (v PlanView) writeUnified(w io.Writer, live, merged version, file string) e
 	return nil
 }
 
-// diffArgument matches the arguments that kubectl diff takes from KUBECTL_EXTERNAL_DIFF; it leaves out others.
+// diffArgument matches the arguments in KUBECTL_EXTERNAL_DIFF that kubectl diff uses. It ignores others.
 var diffArgument = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
 
-// runDiff runs a program with two folders of files, as kubectl diff does.
+// runDiff runs a program on two folders with files, as kubectl diff does.
 func runDiff(env *process.Env, program string, live, merged []version) error {
 	folder, err := os.MkdirTemp("", "tenure-diff-")
 	if err != nil {
@@ -133,7 +133,7 @@ func runDiff(env *process.Env, program string, live, merged []version) error {
 	defer func() { _ = os.RemoveAll(folder) }()
 	words := strings.Split(program, " ")
 	args := slices.DeleteFunc(words[1:], func(arg string) bool { return !diffArgument.MatchString(arg) })
-	root, err := os.OpenRoot(folder) // which no name of an object leads out of
+	root, err := os.OpenRoot(folder) // names of objects can't lead out of a Root
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func runDiff(env *process.Env, program string, live, merged []version) error {
 	cmd.Stdout, cmd.Stderr = env.Stdout, env.Stderr
 	err = cmd.Run()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 { // there are differences
+	if errors.As(err, &exit) && exit.ExitCode() == 1 { // status 1 means differences
 		return nil
 	}
 	if err != nil {

@@ -24,10 +24,10 @@ type DriftView struct {
 	*planning.Drift
 }
 
-// IsEmpty reports whether nothing drifts.
+// IsEmpty reports whether no field drifts.
 func (d *DriftView) IsEmpty() bool { return d.Drift == nil || len(d.Fields) == 0 }
 
-// WriteDrift writes what drifts in an object, what would end it, and what nobody owns.
+// WriteDrift writes the drifting fields of an object, the ways to end their drift, and the unowned fields.
 func (p Palette) WriteDrift(w io.Writer, suggest Suggest, d DriftView) {
 	if d.IsEmpty() {
 		return
@@ -62,7 +62,7 @@ func (p Palette) WriteDrift(w io.Writer, suggest Suggest, d DriftView) {
 	}
 }
 
-// driftRow returns the texts of a field that drifts: its path, its value, its owners, and their last writes.
+// driftRow returns the cells for a drifting field: its path, its value, its owners, and their last writes.
 func driftRow(f *planning.Drifted) []string {
 	var owners, times []string
 	for _, o := range f.Owners {
@@ -77,7 +77,7 @@ func driftRow(f *planning.Drifted) []string {
 	return []string{printable.Text(f.Path.Short()), value, strings.Join(owners, ", "), strings.Join(times, ", ")}
 }
 
-// DriftCount counts what drifts.
+// DriftCount is the number of drifting fields, and of objects that have any.
 type DriftCount struct{ Fields, Objects int }
 
 func (c *DriftCount) add(d DriftView) {
@@ -87,7 +87,7 @@ func (c *DriftCount) add(d DriftView) {
 	}
 }
 
-// Write writes the last line of what drifts. end follows the numbers.
+// Write writes the last line of a list of drifting fields. end is appended to the numbers.
 func (c DriftCount) Write(w io.Writer, end string) error {
 	if c.Fields == 0 {
 		_, err := fmt.Fprintln(w, "drift: none")
@@ -98,7 +98,7 @@ func (c DriftCount) Write(w io.Writer, end string) error {
 	return err
 }
 
-// CountDrift counts what drifts in objects.
+// CountDrift counts the drifting fields of objects.
 func CountDrift(all []DriftView) (c DriftCount) {
 	for _, d := range all {
 		c.add(d)
@@ -106,13 +106,13 @@ func CountDrift(all []DriftView) (c DriftCount) {
 	return c
 }
 
-// driftJSON is a field that drifts, for programs.
+// driftJSON is a drifting field, for JSON output.
 type driftJSON struct {
 	excess.Drifted
 	Ways []advice.Suggestion `json:"ways,omitempty"`
 }
 
-// driftJSON returns what drifts, and what nobody owns.
+// driftJSON returns the drifting and the unowned fields of an object, for JSON output.
 func (s Suggest) driftJSON(d *planning.Drift) (drift []driftJSON, unowned []excess.Drifted) {
 	if d == nil {
 		return nil, nil
@@ -132,7 +132,7 @@ func (s Suggest) driftJSON(d *planning.Drift) (drift []driftJSON, unowned []exce
 	return drift, unowned
 }
 
-// DriftData returns the drift of an object for programs.
+// DriftData returns the drift of an object, for JSON output.
 func DriftData(suggest Suggest, d DriftView) any {
 	drift, unowned := suggest.driftJSON(d.Drift)
 	return struct {
@@ -143,7 +143,7 @@ func DriftData(suggest Suggest, d DriftView) any {
 	}{d.Reference(), d.Namespace, drift, unowned}
 }
 
-// addDrift adds to the object of a page what drifts in it.
+// addDrift adds drifting fields to the object of a page.
 func (s Suggest) addDrift(o *page.Object, d *planning.Drift) {
 	if d == nil || len(d.Fields) == 0 {
 		return
@@ -168,7 +168,7 @@ func driftTable(d *planning.Drift) page.Table {
 	return out
 }
 
-// DriftFinding returns what drifts, with the ways to end it.
+// DriftFinding returns the drifting fields as a finding, with the ways to end their drift.
 func DriftFinding(suggest Suggest, d *planning.Drift) page.Finding {
 	out := page.Finding{Kind: page.Drift, Count: len(d.Fields), Table: driftTable(d),
 		Title: printable.Counted(len(d.Fields), "field that no owner may own", "fields that no owner may own")}
@@ -180,7 +180,7 @@ func DriftFinding(suggest Suggest, d *planning.Drift) page.Finding {
 	return out
 }
 
-// WriteDriftPage writes the objects with drift as a page.
+// WriteDriftPage writes a page with the objects that have drifting fields.
 func WriteDriftPage(w io.Writer, suggest Suggest, all []DriftView, now time.Time) error {
 	objects := []page.Object{}
 	for _, d := range all {

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
-// Report writes an error to stderr, with one line for each of several joined errors.
+// Report writes an error to stderr. Joined errors get one line each.
 func Report(e *process.Env, err error) {
 	var joined interface {
 		error
@@ -29,7 +29,7 @@ func Report(e *process.Env, err error) {
 	}
 }
 
-// ExplainDesired writes to stderr why an intent can't be applied or planned.
+// ExplainDesired writes to stderr the reason why an intent can't be applied or planned.
 func ExplainDesired(e *process.Env, w *planning.Desired, err error) {
 	ref := ""
 	if w.Target != nil {
@@ -38,8 +38,8 @@ func ExplainDesired(e *process.Env, w *planning.Desired, err error) {
 	Explain(e, err, w.Where, ref, w.Manager)
 }
 
-// Explain writes to stderr why a document was not written. where is the place of the document, reference
-// its object, if known.
+// Explain writes to stderr the reason why a document was not written. where is the place of the document; reference
+// is its object, or "" if it is not known.
 func Explain(e *process.Env, err error, where, reference, manager string) {
 	var conflicting conflicts.Conflicts
 	if errors.As(err, &conflicting) {
@@ -54,7 +54,7 @@ func Explain(e *process.Env, err error, where, reference, manager string) {
 	}
 	var fault *fieldmanager.ObjectError
 	if errors.As(err, &fault) && fault.Role == fieldmanager.AppliedObject {
-		// The message names the document already.
+		// The message already names the document.
 		err = fault.Err
 	}
 	if where != "" {

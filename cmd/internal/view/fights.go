@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
-// Findings prints what was found as a table, with what to do about each fight below it.
+// Findings writes findings as a table, and below it, suggestions for each fight.
 func Findings(w io.Writer, suggest Suggest, findings []fights.Finding, now time.Time) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(tw, "FINDING\tNAMESPACE\tOBJECT\tFIELD\tBY\tTIMES\tRATE\tSINCE\tLAST")
@@ -95,7 +95,7 @@ func rateOf(f fights.Finding) string {
 
 func ago(now, at time.Time) string { return duration.HumanDuration(now.Sub(at)) + " ago" }
 
-// title returns the name of an object with its namespace, as arguments.
+// title returns the kind, name and namespace of an object as command arguments.
 func title(o fights.Object) string {
 	if o.Namespace != "" {
 		return objectOf(o) + " -n " + o.Namespace
@@ -103,7 +103,7 @@ func title(o fights.Object) string {
 	return objectOf(o)
 }
 
-// fightAdvice returns what to do about a finding.
+// fightAdvice returns suggestions for a finding.
 func fightAdvice(f fights.Finding) []advice.Suggestion {
 	gv, _ := schema.ParseGroupVersion(f.Object.APIVersion)
 	kind := document.Resource(schema.GroupKind{Group: gv.Group, Kind: f.Object.Kind})
@@ -123,7 +123,7 @@ func fightAdvice(f fights.Finding) []advice.Suggestion {
 	return nil
 }
 
-// FindingJSON returns a finding as it is printed in JSON, on one line of a stream.
+// FindingJSON returns a finding for JSON output, where it is one line of a stream.
 func FindingJSON(suggest Suggest, f fights.Finding) any {
 	out := struct {
 		fights.Finding

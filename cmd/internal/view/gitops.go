@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// left returns the fields that a policy leaves to their owners: those that an apply gives up or takes the value of.
+// left returns the fields that a policy leaves to their owners, as the apply gives them up or shares them.
 func left(p *planning.Planned) (paths []fieldpath.Path) {
 	for _, d := range p.Decided {
 		isThere := slices.ContainsFunc(paths, d.Path.Equal)
@@ -27,11 +27,12 @@ func left(p *planning.Planned) (paths []fieldpath.Path) {
 	return paths
 }
 
-// IgnoreFormats are the formats of rules that leave to others what a policy leaves to them: parts of an Application of
-// Argo CD, and of a HelmRelease and a Kustomization of Flux.
+// IgnoreFormats are the output formats for ignore rules, which make GitOps tools leave the same fields to their
+// owners as a policy does: for an Application of Argo CD, and for a HelmRelease and a Kustomization of Flux.
 var IgnoreFormats = []string{"argocd", "flux", "flux-kustomization"}
 
-// WriteIgnoreRules writes what a policy leaves to others, in one of [IgnoreFormats].
+// WriteIgnoreRules writes ignore rules for the fields that a policy leaves to their owners, in one of
+// [IgnoreFormats].
 func WriteIgnoreRules(env *process.Env, format string, all []planning.Planned) error {
 	rules := []any{}
 	for _, p := range all {
@@ -67,13 +68,14 @@ func WriteIgnoreRules(env *process.Env, format string, all []planning.Planned) e
 	return Encode(env.Stdout, "yaml", map[string]any{"spec": spec})
 }
 
-// ignored returns the text of a field in an ignore rule, and the list of the rule that it is in. A Kustomization takes
-// the live value at a pointer into what it applies, at the same pointer: an item that has another index in the manifest
-// than in the live object cannot be ignored, and is named on notes.
+// ignored returns the text for a field in an ignore rule, and the name of the rule's list that it belongs to. For a
+// Kustomization, Flux copies the live value at a JSON pointer to the same pointer of the manifest. Therefore a list
+// item that has another index in the manifest than in the live object can't be ignored. ignored writes its name to
+// notes.
 func ignored(p *planning.Planned, notes io.Writer, format string, path fieldpath.Path) (list, text string) {
 	if format == "argocd" {
 		if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
-			return "jqPathExpressions", jq(p.Kind.Typ, path) // an item is found by its key, wherever it is in the list
+			return "jqPathExpressions", jq(p.Kind.Typ, path) // finds items by key, whatever their index is
 		}
 		return "jsonPointers", planning.Pointer(p.Kind.Typ, path, nil)
 	}
@@ -86,7 +88,7 @@ func ignored(p *planning.Planned, notes io.Writer, format string, path fieldpath
 	return "paths", text
 }
 
-// childType returns the type of a child; an empty type, without items, if the schema does not know it.
+// childType returns the type of a child; an empty type if the schema does not describe it.
 func childType(t *typed.Type, e fieldpath.Element) *typed.Type {
 	if child, _ := t.Child(e); child != nil {
 		return child
@@ -96,8 +98,9 @@ func childType(t *typed.Type, e fieldpath.Element) *typed.Type {
 
 var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// jq returns a path as an expression of jq: .spec.containers[] | select(.name == "a") | .image. It selects the item in
-// the manifest and in the live object, which has defaults in its key: select((.protocol // "TCP") == "TCP").
+// jq returns a path as a jq expression: .spec.containers[] | select(.name == "a") | .image. The expression selects
+// the item in the manifest as well as in the live object, which has defaults in its key: select((.protocol // "TCP")
+// == "TCP").
 func jq(t *typed.Type, path fieldpath.Path) (text string) {
 	for i, e := range path {
 		name, isField := e.Field()

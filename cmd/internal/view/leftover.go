@@ -10,15 +10,15 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
-// Suggest turns suggestions into commands.
+// Suggest turns suggestions into command lines.
 type Suggest struct {
-	// Arguments returns the arguments of the command that does what is suggested; nil if there is none. Line returns the
-	// line of a command for a shell.
+	// Arguments returns the arguments of the command that does what a suggestion says; nil if there is none. Line
+	// returns a command line for a shell.
 	Arguments func(advice.Suggestion) []string
 	Line      func(args []string) string
 }
 
-// with returns a suggestion with its arguments.
+// with returns a suggestion with its Arguments set.
 func (s Suggest) with(one advice.Suggestion) advice.Suggestion {
 	if s.Arguments != nil && one.Arguments == nil {
 		one.Arguments = s.Arguments(one)
@@ -26,7 +26,7 @@ func (s Suggest) with(one advice.Suggestion) advice.Suggestion {
 	return one
 }
 
-// line returns the line of the command that does what is suggested; empty if there is none.
+// line returns the command line for a suggestion; empty if there is none.
 func (s Suggest) line(one advice.Suggestion) string {
 	if args := s.with(one).Arguments; args != nil {
 		return s.Line(args)
@@ -43,7 +43,7 @@ func (s Suggest) Write(w io.Writer, one advice.Suggestion) {
 	fmt.Fprintf(w, "  %s\n", text)
 }
 
-// writeLeftovers writes what stays although the intent does not have it, and how to remove it.
+// writeLeftovers writes the fields that stay although the intent lacks them, and how to remove them.
 func (v PlanView) writeLeftovers(w io.Writer, p *planning.Planned) {
 	if len(p.Migration) > 0 {
 		fmt.Fprintf(w, "  kubectl apply --server-side takes over what kubectl apply owned, and then also changes:\n")
@@ -54,8 +54,8 @@ func (v PlanView) writeLeftovers(w io.Writer, p *planning.Planned) {
 	}
 }
 
-// WriteStringData writes what an apply does through stringData, and the command that lets the next apply remove what
-// stays.
+// WriteStringData writes the effects of stringData on an apply, and the command that allows the next apply to remove
+// fields that stay.
 func (v PlanView) WriteStringData(w io.Writer, p *planning.Planned) {
 	for _, one := range p.StringData() {
 		if one.Owner.Manager != "" {
@@ -68,7 +68,7 @@ func (v PlanView) WriteStringData(w io.Writer, p *planning.Planned) {
 	}
 }
 
-// stringDataJSON returns the same for programs.
+// stringDataJSON returns the effects of stringData, for JSON output.
 func (v PlanView) stringDataJSON(p *planning.Planned) (out []stringDataJSON) {
 	for _, one := range p.StringData() {
 		next := stringDataJSON{Field: one.Field.String(), Overwrites: one.Owner.Manager}
@@ -81,8 +81,8 @@ func (v PlanView) stringDataJSON(p *planning.Planned) (out []stringDataJSON) {
 	return out
 }
 
-// stringDataJSON is a field of data with the owner whose value stringData overwrites, or what lets the next apply
-// remove it.
+// stringDataJSON is a field of data: with the owner whose value stringData overwrites, or with the suggestion that
+// allows the next apply to remove the field.
 type stringDataJSON struct {
 	Field      string             `json:"field"`
 	Overwrites string             `json:"overwrites,omitempty"`

@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// Lines is the format of a list with a line of JSON for each item.
+// Lines is an output format for lists: one line of JSON for each item.
 const Lines = "ndjson"
 
-// List writes a list item by item, and keeps no item: in a document, or a line for each with [Lines].
+// List writes a list item by item, without keeping items: as part of a JSON document, or with [Lines] as one line for
+// each item.
 type List struct {
 	W      io.Writer
 	Format string
-	// Frame returns the document with items. No list is before theirs in it. What follows them may differ in the end.
+	// Frame returns the document with the given items. No other list may precede the items in it. The fields after
+	// the items may have other values in the last call.
 	Frame func(items []any) any
 	begun bool
 }
@@ -45,7 +47,7 @@ func (l *List) Add(item any) error {
 	return err
 }
 
-// Close writes what follows the items; without any, the document with an empty list.
+// Close writes the end of the document; without any items, the document with an empty list.
 func (l *List) Close() error {
 	if l.Format == Lines {
 		return nil
@@ -65,13 +67,13 @@ func (l *List) Close() error {
 	return err
 }
 
-// around returns the text of the document before and after the list.
+// around returns the text of the document before and after the items.
 func (l *List) around() (head, tail string, err error) {
 	var whole strings.Builder
 	err = Encode(&whole, l.Format, l.Frame([]any{}))
 	head, tail, _ = strings.Cut(whole.String(), "[]")
 	if l.Format != "json" {
-		head = strings.TrimSuffix(head, " ") // items are in lines of their own
+		head = strings.TrimSuffix(head, " ") // each item starts on its own line
 	}
 	return head, tail, err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A list that is written item by item is the document that has them all.
+// A list written item by item equals the document with all items.
 func TestList(t *testing.T) {
 	item := func(i int) any {
 		return map[string]any{

@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// PreviewMove writes what a move changes, and what the next applies then do.
+// PreviewMove writes the effects of a move, and of the next applies after it.
 func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.Result) error {
 	fmt.Fprintln(w, p.paint(t.Title(), color.Bold))
 	list := func(head string, fields *fieldpath.Set, attribute color.Attribute) {

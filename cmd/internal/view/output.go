@@ -1,5 +1,5 @@
-// Package view prints objects, tables, plans, conflicts, moves and errors. It escapes control characters
-// in text of others.
+// Package view prints objects, tables, plans, conflicts, moves and errors. It escapes control characters in texts
+// that come from objects.
 package view
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// Output is how objects are printed.
+// Output says how to print objects.
 type Output struct {
-	Format        string // "" for the default of the command
+	Format        string // "" for the command's default
 	ManagedFields bool
 }
 
-// Print writes objects as yaml, json, names or lines of JSON. In yaml and json, several objects are printed as a List,
-// and so is a single one if list is true.
+// Print writes objects as YAML, JSON, names or lines of JSON. In YAML and JSON, several objects are printed as a
+// List. If list is true, a single object is printed as a List too.
 func (o *Output) Print(w io.Writer, objects []map[string]any, list bool) error {
 	p := o.To(w)
 	p.IsList = list
@@ -39,17 +39,17 @@ func (o *Output) Print(w io.Writer, objects []map[string]any, list bool) error {
 	return p.Close()
 }
 
-// Printer prints objects as they come, and keeps none but the first.
+// Printer prints objects one by one. It keeps at most the first one.
 type Printer struct {
-	// IsList prints a single object as a List too.
+	// IsList makes a single object print as a List, too.
 	IsList bool
 	format string
 	fields bool
 	list   List
-	first  any // until there is another
+	first  any // kept until the second object is added
 }
 
-// To returns a printer.
+// To returns a Printer for a stream.
 func (o *Output) To(w io.Writer) *Printer {
 	return &Printer{format: o.Format, fields: o.ManagedFields, list: List{W: w, Format: o.Format, Frame: listOf}}
 }
@@ -58,7 +58,7 @@ func listOf(items []any) any {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
 }
 
-// Add prints an object, or keeps it if it is the first.
+// Add prints an object. It keeps the first object until it is known whether there is another one.
 func (p *Printer) Add(obj map[string]any) error {
 	if p.format == "name" {
 		gvk, err := document.GVKOf(obj)
@@ -82,7 +82,7 @@ func (p *Printer) Add(obj map[string]any) error {
 	return cmp.Or(p.list.Add(first), p.list.Add(obj))
 }
 
-// Close prints what is left.
+// Close prints the remaining output.
 func (p *Printer) Close() error {
 	switch {
 	case p.format == "name":
@@ -97,7 +97,7 @@ func (p *Printer) Close() error {
 	return p.list.Close()
 }
 
-// EncodeNext writes a document after others, as Encode does.
+// EncodeNext writes a document as Encode does, with a separator if there are others before it.
 func EncodeNext(w io.Writer, format string, value any, others int) error {
 	if others > 0 && format != "json" {
 		fmt.Fprintln(w, "---")
@@ -105,8 +105,8 @@ func EncodeNext(w io.Writer, format string, value any, others int) error {
 	return Encode(w, format, value)
 }
 
-// Encode writes a value, printable: as indented JSON for json, with < and > as they are, as a line of JSON for [Lines],
-// else as YAML.
+// Encode writes a value with only printable characters: for json as indented JSON without escaping < and >, for
+// [Lines] as a line of JSON, otherwise as YAML.
 func Encode(w io.Writer, format string, value any) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -128,7 +128,7 @@ func Encode(w io.Writer, format string, value any) error {
 	return err
 }
 
-// Table is a table of objects as kubectl prints it. It keeps its rows until Close, which aligns them.
+// Table prints objects as a table, as kubectl does. It keeps all rows until Close, which aligns the columns.
 type Table struct {
 	out         *tabwriter.Writer
 	now         time.Time
@@ -146,7 +146,7 @@ func NewTable(w io.Writer, now time.Time, wide, mixed bool) *Table {
 	return t
 }
 
-// Add adds an object.
+// Add adds a row for an object.
 func (t *Table) Add(obj map[string]any) error {
 	name := document.NameOf(obj)
 	if gvk, err := document.GVKOf(obj); t.mixed && err == nil {
@@ -177,7 +177,7 @@ func orDash(s string) string {
 	return printable.Text(s)
 }
 
-// managers returns the names of an object's managers, each once, sorted.
+// managers returns the names of an object's managers, without duplicates, sorted.
 func managers(obj map[string]any) string {
 	list, _ := document.ManagedFields(obj).([]any)
 	var names []string

@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
-// WriteBlamePage writes the reports of blame as a page.
+// WriteBlamePage writes blame reports as a page.
 func WriteBlamePage(w io.Writer, reports []*blame.Report) error {
 	objects := make([]page.Object, len(reports))
 	for i, r := range reports {
@@ -34,7 +34,8 @@ func aboutObjects(all []page.Object) string {
 	return printable.Counted(len(all), "object", "objects")
 }
 
-// writePage writes the plans as a page: of an object in conflict the live lines, of the others those after the apply.
+// writePage writes the plans as a page. For an object with conflicts, the page shows the live object, otherwise the
+// object after the apply.
 func (v *Plans) writePage(w io.Writer) error {
 	for _, p := range v.Pruned {
 		notes := []string{printable.Text(p.reason())}
@@ -131,7 +132,7 @@ var titles = map[fights.Kind]string{
 	fights.IdleWriter: "writes without a change", fights.Growth: "managed fields grow",
 }
 
-// FightOf returns what a tracker found with what to do about it.
+// FightOf returns a finding of a tracker with suggestions, for a page.
 func FightOf(suggest Suggest, f fights.Finding, now time.Time) page.Finding {
 	f = HideFinding(f)
 	out := page.Finding{Kind: page.Fight, Title: titles[f.Kind], Count: 1, Table: page.Table{

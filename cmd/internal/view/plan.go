@@ -22,22 +22,23 @@ import (
 // PlanView prints plans.
 type PlanView struct {
 	Palette       Palette
-	ManagedFields bool // in diffs
-	Unchanged     bool // list the unchanged ones of several
-	Drift         bool // say how many fields drift
+	ManagedFields bool // show managed fields in diffs
+	Unchanged     bool // list unchanged objects also if there are several
+	Drift         bool // print the number of drifting fields
 	// Pruned are objects that would be deleted.
 	Pruned  []Pruned
 	Suggest Suggest
 }
 
-// Pruned is an object that would be deleted, and who applied it, or the application that it is of.
+// Pruned is an object that would be deleted, with the manager that applied it, or with the application that it
+// belongs to.
 type Pruned struct {
 	*planning.Target
 	By          string
-	Application string // what names the object, as in "the inventory of …"
+	Application string // the record with the object, as in "the inventory of …"
 }
 
-// reason returns why an object would be deleted.
+// reason returns the reason for deleting the object.
 func (p *Pruned) reason() string {
 	text := "applied by " + p.By
 	if p.Application != "" {
@@ -49,19 +50,21 @@ func (p *Pruned) reason() string {
 	return text
 }
 
-// manyFields is how many gained fields of a manager are listed. More are counted, because the creator of
-// an object gains all of them.
+// manyFields is the maximal number of gained fields that are listed for a manager. If there are more, their number is
+// printed, because the creator of an object gains all of its fields.
 const manyFields = 10
 
-// Plans prints plans as they come. It keeps only what a page or the program of KUBECTL_EXTERNAL_DIFF needs.
+// Plans prints plans one by one. It keeps only data that a page or the program of KUBECTL_EXTERNAL_DIFF needs at the
+// end.
 type Plans struct {
 	PlanView
 	Env *process.Env
-	// Format is yaml, json, [Lines], diff or html; "" is for people.
+	// Format is yaml, json, [Lines], diff, html, or "" for text.
 	Format string
-	// Summarize: only count the objects.
+	// Summarize prints only counts of objects.
 	Summarize bool
-	// Several is true if there are several documents: then unchanged ones are counted, and so are all in the end.
+	// Several is true if there are several documents. Then unchanged ones are only counted, and the last line counts
+	// all documents.
 	Several bool
 
 	summary   summaryJSON
@@ -72,7 +75,7 @@ type Plans struct {
 	page      []page.Object
 }
 
-// NewPlans returns what prints plans.
+// NewPlans returns a printer of plans.
 func NewPlans(v Plans) *Plans {
 	v.summary.Kinds = map[string]*planCounts{}
 	v.list, v.page = List{W: v.Env.Stdout, Format: v.Format}, []page.Object{}
@@ -112,7 +115,7 @@ func (v *Plans) Add(p *planning.Planned) error {
 	return nil
 }
 
-// Close prints what is pruned, and a summary if there are several documents, some of which failed.
+// Close prints the pruned objects, and if there are several documents a summary, which includes the failed ones.
 func (v *Plans) Close(failed int) error {
 	out := v.Env.Stdout
 	v.summary.Failed, v.summary.Pruned = failed, len(v.Pruned)
@@ -144,10 +147,10 @@ func (v *Plans) Close(failed int) error {
 	return v.closeDrift(out)
 }
 
-// Drifting returns how many fields drift, and of how many objects.
+// Drifting returns the number of drifting fields, and of objects that have any.
 func (v *Plans) Drifting() (fields, objects int) { return v.drift.Fields, v.drift.Objects }
 
-// closeDrift says how many fields drift, and whether that is all.
+// closeDrift prints the number of drifting fields, and whether the plan has changes besides the drift.
 func (v *Plans) closeDrift(out io.Writer) error {
 	end := ", besides the changes"
 	if v.summary.Unchanged == v.summary.Objects && len(v.Pruned) == 0 {
@@ -156,7 +159,7 @@ func (v *Plans) closeDrift(out io.Writer) error {
 	return v.drift.Write(out, end)
 }
 
-// closeCounts says how many objects have which outcome, if there are several.
+// closeCounts prints the number of objects with each outcome, if there are several objects.
 func (v *Plans) closeCounts(out io.Writer, failed int) error {
 	if !v.Several && len(v.Pruned) == 0 {
 		return nil
@@ -171,7 +174,7 @@ func (v *Plans) closeCounts(out io.Writer, failed int) error {
 	return err
 }
 
-// WriteActions writes a table of what is done to each object.
+// WriteActions writes a table with the action for each object.
 func (v PlanView) WriteActions(w io.Writer, all []planning.Planned) {
 	rows := [][]cell{headings("ACTION", "OBJECT")}
 	actions := map[plans.Outcome]string{
@@ -201,7 +204,7 @@ var outcomeColors = map[plans.Outcome]color.Attribute{
 	plans.Changed: color.FgYellow, plans.Conflict: color.FgRed,
 }
 
-// writePlan writes one plan.
+// writePlan writes a plan as text.
 func (v PlanView) writePlan(ctx context.Context, w io.Writer, p *planning.Planned) error {
 	if p.Outcome == plans.Conflict {
 		return v.WriteConflicts(ctx, w, p)
@@ -212,7 +215,7 @@ func (v PlanView) writePlan(ctx context.Context, w io.Writer, p *planning.Planne
 	}
 	fmt.Fprintf(w, "%s: %s\n", v.Palette.paint(p.Title(), color.Bold), v.Palette.paint(outcome, outcomeColors[p.Outcome]))
 	v.WriteDecided(w, p)
-	// In a new object, everything is new, and owned by its creator.
+	// In a new object, all fields are new and owned by the creator.
 	if p.Desired.Object != nil {
 		v.WriteEffects(w, *p)
 	}
@@ -224,13 +227,13 @@ var changeColors = map[plans.ChangeKind]color.Attribute{
 	plans.Modified: color.FgYellow, plans.Reordered: color.FgYellow,
 }
 
-// WriteEffects writes tables of the fields that change, and of those that managers gain and lose.
+// WriteEffects writes tables of changed fields, and of fields that managers gain and lose.
 func (v PlanView) WriteEffects(w io.Writer, p planning.Planned) {
 	v.writeChanges(w, p.Changes())
 	v.writeOwnership(w, p)
 }
 
-// writeChanges writes a table of the fields that change.
+// writeChanges writes a table of changed fields.
 func (v PlanView) writeChanges(w io.Writer, changes iter.Seq[plans.Change]) {
 	rows := [][]cell{headings("CHANGE", "FIELD", "BEFORE", "AFTER")}
 	for change := range changes {
@@ -292,7 +295,7 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 	}
 }
 
-// fateOf says what becomes of the value of a field that a manager loses.
+// fateOf describes what happens to the value of a field that a manager loses.
 func fateOf(one planning.Loss) string {
 	switch {
 	case one.Absent:

@@ -22,7 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// planJSON is a plan for programs.
+// planJSON is a plan, for JSON output.
 type planJSON struct {
 	File      string              `json:"file,omitempty"`
 	Object    string              `json:"object"`
@@ -34,19 +34,19 @@ type planJSON struct {
 	Ownership []ownershipJSON     `json:"ownership,omitempty"`
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
 	Decisions []DecidedJSON       `json:"decisions,omitempty"`
-	// Drift are the fields that neither the manifest nor an owner who may own them accounts for, and Unowned those that
-	// nobody owns.
+	// Drift are the drifting fields: neither the manifest nor an owner with permission accounts for them. Unowned are
+	// the fields that nobody owns.
 	Drift   []driftJSON      `json:"drift,omitempty"`
 	Unowned []excess.Drifted `json:"unowned,omitempty"`
-	// Leftovers are fields of earlier updaters that stay.
+	// Leftovers are suggestions about fields of earlier updaters that stay.
 	Leftovers []advice.Suggestion `json:"leftovers,omitempty"`
-	// StringData are the keys that the stringData of a Secret overwrites, and those that stay.
+	// StringData are keys that the stringData of a Secret overwrites, and keys that stay.
 	StringData []stringDataJSON `json:"stringData,omitempty"`
-	// Migration are the changes that kubectl apply --server-side makes after the apply.
+	// Migration are the changes that kubectl apply --server-side makes in a second apply.
 	Migration []plans.Change `json:"migration,omitempty"`
 }
 
-// prunedJSON is an object that would be deleted, for programs.
+// prunedJSON is an object that would be deleted, for JSON output.
 type prunedJSON struct {
 	Object      string `json:"object"`
 	Namespace   string `json:"namespace,omitempty"`
@@ -62,14 +62,14 @@ type ownershipJSON struct {
 	From        string                            `json:"fromAPIVersion,omitempty"`
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
-	// Loses are the fields that it no longer owns, and that stay; Abandons are the lost fields that nobody owns. Removes
-	// are the fields that the object loses.
+	// Loses are the fields that the manager no longer owns and that stay in the object; Abandons are those of them
+	// that nobody owns then. Removes are the fields that are removed from the object.
 	Loses    []string `json:"loses,omitempty"`
 	Abandons []string `json:"abandons,omitempty"`
 	Removes  []string `json:"removes,omitempty"`
 }
 
-// document returns the document of plans for programs.
+// document returns the JSON document for plans.
 func (v *Plans) document(items []any) any {
 	out := struct {
 		Objects []any        `json:"objects"`
@@ -81,7 +81,7 @@ func (v *Plans) document(items []any) any {
 	return out
 }
 
-// closeData ends the document. Objects that would be deleted have lines too.
+// closeData ends the JSON output. It also has items for objects that would be deleted.
 func (v *Plans) closeData() error {
 	for i := 0; v.Format == Lines && i < len(v.Pruned); i++ {
 		p := &v.Pruned[i]
@@ -96,7 +96,7 @@ func (v *Plans) closeData() error {
 	return v.list.Close()
 }
 
-// data returns a plan for programs.
+// data returns a plan, for JSON output.
 func (v PlanView) data(p *planning.Planned) any {
 	one := planJSON{
 		File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
@@ -114,7 +114,7 @@ func (v PlanView) data(p *planning.Planned) any {
 	return one
 }
 
-// shownChanges returns changes as they are printed: values of Secrets are hidden.
+// shownChanges returns changes without values of Secrets.
 func shownChanges(changes iter.Seq[plans.Change]) (out []plans.Change) {
 	for change := range changes {
 		out = append(out, hideChange(change))
@@ -146,7 +146,7 @@ func pathTexts(set *fieldpath.Set) (out []string) {
 	return out
 }
 
-// planCounts counts plans by their outcome. A created object is created, not changed.
+// planCounts are the numbers of plans by outcome. Created objects are not counted as changed.
 type planCounts struct {
 	Objects   int `json:"objects"`
 	Unchanged int `json:"unchanged"`
@@ -172,17 +172,17 @@ func (c *planCounts) add(p *planning.Planned) {
 	}
 }
 
-// summaryJSON is a summary of plans for programs.
+// summaryJSON is a summary of plans, for JSON output.
 type summaryJSON struct {
 	planCounts
 	Failed int `json:"failed"`
 	Pruned int `json:"pruned,omitempty"`
-	// Drift is how many fields drift.
+	// Drift is the number of drifting fields.
 	Drift int                    `json:"drift,omitempty"`
 	Kinds map[string]*planCounts `json:"kinds"`
 }
 
-// add counts a plan, also by the resource that kubectl prints.
+// add counts a plan, in the total and for its resource.
 func (s *summaryJSON) add(p *planning.Planned) {
 	kind := document.Resource(p.Kind.GroupKind())
 	if s.Kinds[kind] == nil {
@@ -192,7 +192,7 @@ func (s *summaryJSON) add(p *planning.Planned) {
 	s.Kinds[kind].add(p)
 }
 
-// writeSummary writes how many objects of each kind have which outcome.
+// writeSummary writes the number of objects with each outcome, by kind.
 func (v *Plans) writeSummary(w io.Writer) error {
 	s := &v.summary
 	rows := [][]cell{headings("KIND", "OBJECTS", "UNCHANGED", "OWNERSHIP", "CHANGED", "CREATED", "CONFLICTS")}

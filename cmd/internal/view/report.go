@@ -15,10 +15,10 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/report"
 )
 
-// reportRows is how many managers and kinds a table of a report has.
+// reportRows is the maximal number of managers, and of kinds, in a table of a report.
 const reportRows = 25
 
-// WriteReport writes a report as tables, and its suggestions.
+// WriteReport writes a report as tables with suggestions.
 func WriteReport(env *process.Env, w io.Writer, suggest Suggest, s *report.Summary) error {
 	p := PaletteFor(env, w)
 	fmt.Fprintf(w, "%s of %s, %s: %s, of which %s (%.0f %%) are managed fields\n",
@@ -40,7 +40,7 @@ func WriteReport(env *process.Env, w io.Writer, suggest Suggest, s *report.Summa
 	return nil
 }
 
-// ReportData returns a report for programs.
+// ReportData returns a report, for JSON output.
 func ReportData(suggest Suggest, s *report.Summary) any {
 	for i, one := range s.Suggestions {
 		s.Suggestions[i] = suggest.with(one)
@@ -48,7 +48,7 @@ func ReportData(suggest Suggest, s *report.Summary) any {
 	return s
 }
 
-// inBytes returns a number of bytes for people.
+// inBytes returns a number of bytes as text with a unit.
 func inBytes(n int) string {
 	switch {
 	case n < 1<<10:
@@ -66,7 +66,7 @@ func headings(names ...string) (out []cell) {
 	return out
 }
 
-// rowsOf writes rows below a blank line, and how many were left out.
+// rowsOf writes a blank line, the rows, and the number of rows that were left out.
 func (p Palette) rowsOf(w io.Writer, rows [][]cell, all int, what string) {
 	fmt.Fprintln(w)
 	p.table(w, "", rows)
@@ -81,7 +81,7 @@ func (p Palette) writeManagers(w io.Writer, s *report.Summary) {
 		m := &s.Managers[i]
 		last := "-"
 		if m.LastWrite != nil {
-			last = duration.HumanDuration(max(0, s.Now.Sub(*m.LastWrite))) // of a clock that is ahead, 0s
+			last = duration.HumanDuration(max(0, s.Now.Sub(*m.LastWrite))) // 0s if a clock was ahead
 		}
 		paint := color.Attribute(0)
 		if m.Silent {
@@ -114,7 +114,7 @@ func (p Palette) writeKinds(w io.Writer, s *report.Summary) {
 	p.rowsOf(w, rows, len(s.Kinds), "kinds")
 }
 
-// writeFound writes what was found, if anything was.
+// writeFound writes the findings, if there are any.
 func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 	rows := [][]cell{headings("FOUND", "OBJECTS", "DETAILS")}
 	add := func(name string, objects int, format string, args ...any) {

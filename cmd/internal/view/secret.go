@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Texts in place of the stand-ins for the values of Secrets (see [secrets.Shown]). They only show whether values
+// Texts that replace the stand-ins for values of Secrets (see [secrets.Shown]). They only show whether two values
 // differ.
 const (
 	hidden       = "***"
@@ -18,7 +18,7 @@ const (
 	hiddenAfter  = "*** (after)"
 )
 
-// hide returns a value in which a text replaces the stand-ins that are not in the other value.
+// hide returns a value in which the text with replaces stand-ins that the other value does not contain.
 func hide(value, other any, with string) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -21,12 +21,12 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
-// Guard returns a writer that escapes control characters, except for colors if the stream has them.
+// Guard returns a writer that escapes control characters. It lets color codes through if the stream has colors.
 func Guard(e *process.Env, w io.Writer) *printable.Writer {
 	return printable.NewWriter(w, PaletteFor(e, w).enabled)
 }
 
-// underlying returns the stream behind its guard.
+// underlying returns the stream behind a guard.
 func underlying(w io.Writer) io.Writer {
 	if guard, ok := w.(*printable.Writer); ok {
 		return guard.Unwrap()
@@ -34,7 +34,7 @@ func underlying(w io.Writer) io.Writer {
 	return w
 }
 
-// IsTerminal reports whether a stream is a terminal, guarded or not.
+// IsTerminal reports whether a stream, which may be guarded, is a terminal.
 func IsTerminal(stream any) bool {
 	if w, ok := stream.(io.Writer); ok {
 		stream = underlying(w)
@@ -43,11 +43,11 @@ func IsTerminal(stream any) bool {
 	return ok && f != nil && term.IsTerminal(int(f.Fd()))
 }
 
-// Palette colors the text of one stream, or leaves it as it is.
+// Palette colors the text for one stream, or leaves it unchanged.
 type Palette struct{ enabled bool }
 
-// PaletteFor returns the palette of a stream. It has colors on terminals, unless NO_COLOR is set
-// (https://no-color.org), or as --color says.
+// PaletteFor returns the palette for a stream. By default, it has colors if the stream is a terminal and NO_COLOR is
+// not set (https://no-color.org). --color overrides this.
 func PaletteFor(e *process.Env, w io.Writer) Palette {
 	switch e.Color {
 	case "always":
@@ -58,7 +58,7 @@ func PaletteFor(e *process.Env, w io.Writer) Palette {
 	return Palette{enabled: e.Terminal(w) && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
 }
 
-// colorFunc returns a function that colors text; nil if there are no colors.
+// colorFunc returns a function that colors text; nil if the palette has no colors.
 func (p Palette) colorFunc(attributes ...color.Attribute) func(string) string {
 	if !p.enabled {
 		return nil
@@ -77,19 +77,20 @@ func (p Palette) paint(s string, attributes ...color.Attribute) string {
 	return s
 }
 
-// managerColors differ on light and dark screens. Red and green are for bad and good values.
+// managerColors are distinguishable on light and dark backgrounds. Red and green are not among them, as they mark bad
+// and good values.
 var managerColors = []color.Attribute{
 	color.FgCyan, color.FgMagenta, color.FgBlue, color.FgYellow, color.FgHiCyan, color.FgHiMagenta, color.FgHiBlue,
 }
 
-// managerColor returns the color of a manager, a hash of its name.
+// managerColor returns the color for a manager, chosen by a hash of its name.
 func managerColor(name string) color.Attribute {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
 	return managerColors[h.Sum32()%uint32(len(managerColors))]
 }
 
-// Blame returns the style of a blame.
+// Blame returns the style for blame reports.
 func (p Palette) Blame() blame.Style {
 	if !p.enabled {
 		return nil
@@ -109,7 +110,7 @@ func (p Palette) Blame() blame.Style {
 	}
 }
 
-// WriteNextBlame writes a report below others, as [blame.Text] does.
+// WriteNextBlame writes another report below previous ones, in the format of [blame.Text].
 func (p Palette) WriteNextBlame(w io.Writer, r *blame.Report) error {
 	if _, err := fmt.Fprintf(w, "\n%s\n", p.paint(r.Title(), color.Bold)); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (p Palette) WriteNextBlame(w io.Writer, r *blame.Report) error {
 	return blame.Text(w, p.Blame(), r)
 }
 
-// Conflicts returns the style of a report of conflicts.
+// Conflicts returns the style for reports of conflicts.
 func (p Palette) Conflicts() conflictreport.Style {
 	return conflictreport.Style{
 		Heading: p.colorFunc(color.Bold), Field: p.colorFunc(color.FgCyan), Owner: p.colorFunc(color.FgMagenta),
@@ -142,13 +143,13 @@ func (p Palette) table(w io.Writer, indent string, rows [][]cell) {
 	fmt.Fprint(w, printable.Table(indent, out))
 }
 
-// Confirmation is the flag --yes.
+// Confirmation asks the user to confirm, unless --yes is set.
 type Confirmation struct{ Yes bool }
 
 // ErrDeclined reports that the user did not confirm.
 var ErrDeclined = errors.New("nothing was changed")
 
-// CheckPossible returns an error if there is no terminal to ask on.
+// CheckPossible returns an error if the user can't be asked because there is no terminal.
 func (c Confirmation) CheckPossible(env *process.Env) error {
 	if c.Yes || env.Stdin != nil && env.Terminal(env.Stdin) {
 		return nil
@@ -156,7 +157,7 @@ func (c Confirmation) CheckPossible(env *process.Env) error {
 	return errors.New("no terminal to confirm on: look with --dry-run, then use --yes")
 }
 
-// Ask asks the user. It returns ErrDeclined if the answer is not yes.
+// Ask asks the user. It returns ErrDeclined unless the answer is yes.
 func (c Confirmation) Ask(env *process.Env, question string) error {
 	if c.Yes {
 		return nil
@@ -173,10 +174,10 @@ func (c Confirmation) Ask(env *process.Env, question string) error {
 	return ErrDeclined
 }
 
-// Bar is a progress bar on a terminal; there is none if stderr is none, or for less than two steps.
+// Bar is a progress bar on a terminal. It shows nothing if stderr is not a terminal, or for fewer than two steps.
 type Bar struct{ bar *progressbar.ProgressBar }
 
-// NewBar shows a bar. A count of -1 is for one that is not known.
+// NewBar shows a bar. A count of -1 means that the number of steps is not known.
 func NewBar(e *process.Env, what string, count int) Bar {
 	if count == 0 || count == 1 || !e.Terminal(e.Stderr) {
 		return Bar{}
@@ -188,50 +189,50 @@ func NewBar(e *process.Env, what string, count int) Bar {
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionClearOnFinish(),
-		progressbar.OptionThrottle(100*time.Millisecond), // a bar without a count is drawn at each step otherwise
+		progressbar.OptionThrottle(100*time.Millisecond), // otherwise, a bar without a count is drawn at each step
 	)
-	_ = bar.RenderBlank() // it moves by whole percents, and the first may take long
+	_ = bar.RenderBlank() // show it now: the first percent may take long
 	return Bar{bar}
 }
 
-// Step is called after each object, by several goroutines or one.
+// Step advances the bar by one step. It is safe for concurrent use.
 func (b Bar) Step() {
 	if b.bar != nil {
 		_ = b.bar.Add(1)
 	}
 }
 
-// Hide hides the bar until the next step, before something else is printed.
+// Hide hides the bar until the next step, so that other text can be printed.
 func (b Bar) Hide() {
 	if b.bar != nil {
 		_ = b.bar.Clear()
 	}
 }
 
-// Done is called at the end, also twice.
+// Done removes the bar. It may be called twice.
 func (b Bar) Done() {
 	if b.bar != nil && !b.bar.IsFinished() {
 		_ = b.bar.Finish()
 	}
 }
 
-// Screen is a place on a terminal where text is drawn over the text before.
+// Screen is an area of a terminal in which new text is drawn over the previous text.
 type Screen struct {
 	out     io.Writer
-	lines   int // that were drawn
-	columns int // of the terminal, at that time
+	lines   int // number of drawn lines
+	columns int // width of the terminal when they were drawn
 }
 
-// NewScreen returns a screen on a stream that may be guarded. It draws around the guard, which lets no movement of the
-// cursor through.
+// NewScreen returns a screen on a stream that may be guarded. It writes to the stream behind the guard, because the
+// guard escapes cursor movements.
 func NewScreen(out io.Writer) *Screen { return &Screen{out: out} }
 
-// Draw draws the part of a text that fits. A whole text that does not fit would be wrapped and scrolled, and the next
+// Draw draws the part of a text that fits on the terminal. A longer text would wrap and scroll, and the next text
 // could not be drawn over it.
 func (s *Screen) Draw(text string) error {
 	columns, rows := s.size()
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
-	if more := len(lines) - (rows - 2); rows > 3 && more > 1 { // the last line is the sum, below it is the cursor
+	if more := len(lines) - (rows - 2); rows > 3 && more > 1 { // keep the last line, the sum; the cursor is below it
 		lines = append(lines[:rows-3:rows-3], fmt.Sprintf("and %d more lines\n", more), lines[len(lines)-1])
 	}
 	for i, line := range lines {
@@ -240,7 +241,7 @@ func (s *Screen) Draw(text string) error {
 	return s.draw(strings.Join(lines, ""), len(lines), columns)
 }
 
-// Finish draws a whole text, the last one.
+// Finish draws the complete last text.
 func (s *Screen) Finish(text string) error {
 	columns, _ := s.size()
 	return s.draw(text, 0, columns)
@@ -250,7 +251,7 @@ func (s *Screen) draw(text string, lines, columns int) error {
 	erase := ""
 	switch {
 	case s.lines == 0:
-	case s.columns != columns: // terminals differ in what they do to lines that do not fit any more
+	case s.columns != columns: // terminals differ in how they rewrap lines
 		erase = "\x1b[H\x1b[2J"
 	default:
 		erase = fmt.Sprintf("\x1b[%dA\x1b[J", s.lines)
@@ -271,7 +272,7 @@ func (s *Screen) size() (columns, rows int) {
 	return columns, rows
 }
 
-// cut returns the part of a line that fits into some columns; all of it for 0.
+// cut returns the part of a line that fits into a number of columns; 0 means no limit.
 func cut(line string, columns int) string {
 	if columns == 0 || uniseg.StringWidth(line) <= columns {
 		return line

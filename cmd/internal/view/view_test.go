@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// No file is written outside of the folders of a diff, whatever its name is.
+// No file is written outside of the folders of a diff, whatever an object's name is.
 func TestDiffStaysInItsFolder(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	outside := filepath.Join(t.TempDir(), "EVIL")
@@ -26,7 +26,7 @@ func TestDiffStaysInItsFolder(t *testing.T) {
 	require.NoError(t, runDiff(env, "true", []version{{"v1.ConfigMap.a", "text"}}, nil))
 }
 
-// A text is drawn over the one before: the cursor goes up as many lines as that had.
+// A text is drawn over the previous one: the cursor moves up by the number of its lines.
 func TestScreen(t *testing.T) {
 	var out strings.Builder
 	screen := NewScreen(&out)

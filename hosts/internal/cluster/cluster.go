@@ -1,5 +1,4 @@
-// Package cluster starts etcd and kube-apiserver on the loopback interface, for tests and
-// measurements, and ends them.
+// Package cluster starts and stops etcd and kube-apiserver on the loopback interface, for tests and measurements.
 package cluster
 
 import (
@@ -28,7 +27,7 @@ type Etcd struct {
 	cmd *exec.Cmd
 }
 
-// FreePort returns a port of the loopback interface that nobody listens on.
+// FreePort returns an unused port of the loopback interface.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,7 +37,7 @@ func FreePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// StartEtcd starts an etcd whose data is in dir.
+// StartEtcd starts an etcd with its data in dir.
 func StartEtcd(ctx context.Context, dir string) (*Etcd, error) {
 	client, err := FreePort()
 	if err != nil {
@@ -71,7 +70,7 @@ func StartEtcd(ctx context.Context, dir string) (*Etcd, error) {
 	return e, nil
 }
 
-// Stop ends the etcd.
+// Stop stops the etcd.
 func (e *Etcd) Stop() { stop(e.cmd) }
 
 func stop(cmd *exec.Cmd) {
@@ -88,35 +87,35 @@ func stop(cmd *exec.Cmd) {
 
 // Server is a running kube-apiserver with an etcd of its own.
 type Server struct {
-	// URL and Etcd are where the server and its etcd listen.
+	// URL and Etcd are the addresses of the server and its etcd.
 	URL, Etcd string
-	log       string // the file of what it prints
+	log       string // file with the server's output
 	etcd      *Etcd
 	cmd       *exec.Cmd
 }
 
-// Token authorizes everything.
+// Token is a bearer token with all permissions.
 const Token = "loopback"
 
-// Client returns a client with a connection of its own.
+// Client returns a client that does not share connections with other clients.
 func Client() *http.Client {
 	return &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, // its certificate is its own
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, // self-signed
 	}}
 }
 
-// Start starts an etcd and a kube-apiserver, with files in dir. Nothing limits how many requests it takes, and no
-// admission plugin asks for what a cluster has.
+// Start starts an etcd and a kube-apiserver, with their files in dir. The server does not limit concurrent requests,
+// and runs no admission plugins that need other objects of a cluster.
 func Start(ctx context.Context, binary, dir string) (*Server, error) {
 	return start(ctx, binary, dir, "--endpoint-reconciler-type=none", "--authorization-mode=AlwaysAllow",
 		"--advertise-address=127.0.0.1", "--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0")
 }
 
-// StartAlone starts a kube-apiserver as [Start] does, with all that it creates by itself.
+// StartAlone starts a kube-apiserver like [Start], but lets it create all its initial objects.
 func StartAlone(ctx context.Context, binary, dir string) (*Server, error) {
 	return start(ctx, binary, dir, "--authorization-mode=RBAC",
-		"--advertise-address=192.0.2.1") // for documentation: it creates no endpoint with a loopback address
+		"--advertise-address=192.0.2.1") // reserved for documentation; endpoints can't have loopback addresses
 }
 
 func start(ctx context.Context, binary, dir string, more ...string) (s *Server, err error) {
@@ -155,7 +154,7 @@ func start(ctx context.Context, binary, dir string, more ...string) (s *Server, 
 		etcd.Stop()
 		return nil, err
 	}
-	// The namespace default is what a server creates last.
+	// The namespace "default" is the last object that a starting server creates.
 	for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
 		if err := waitFor(ctx, Client(), s.URL+path, 5*time.Minute); err != nil {
 			s.Stop()
@@ -165,7 +164,7 @@ func start(ctx context.Context, binary, dir string, more ...string) (s *Server, 
 	return s, nil
 }
 
-// Stop ends the server and its etcd.
+// Stop stops the server and its etcd.
 func (s *Server) Stop() {
 	stop(s.cmd)
 	s.etcd.Stop()
@@ -174,8 +173,9 @@ func (s *Server) Stop() {
 // Controllers is a running kube-controller-manager.
 type Controllers struct{ cmd *exec.Cmd }
 
-// StartControllers starts a kube-controller-manager beside a server of [Start] or [StartAlone] that has its files in
-// dir. Each controller has a ServiceAccount of its own, as on a cluster: the server's default roles are what it may do.
+// StartControllers starts a kube-controller-manager for a server of [Start] or [StartAlone] whose files are in dir.
+// Each controller uses its own ServiceAccount, as in a real cluster, so that its permissions are the server's default
+// roles.
 func StartControllers(ctx context.Context, binary, dir string, s *Server) (*Controllers, error) {
 	port, err := FreePort()
 	if err != nil {
@@ -207,10 +207,10 @@ func StartControllers(ctx context.Context, binary, dir string, s *Server) (*Cont
 	return c, nil
 }
 
-// Stop ends the controllers.
+// Stop stops the controllers.
 func (c *Controllers) Stop() { stop(c.cmd) }
 
-// WriteKubeconfig writes a kubeconfig for the server, with [Token].
+// WriteKubeconfig writes a kubeconfig for the server that authenticates with [Token].
 func (s *Server) WriteKubeconfig(path string) error {
 	return os.WriteFile(path, []byte(fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -224,7 +224,7 @@ users:
 `, s.URL, Token)), 0o600)
 }
 
-// writeCA writes the certificate of a CA and its key.
+// writeCA writes the certificate and the key of a CA.
 func writeCA(certificate, key string) error {
 	private, err := writeKey(key)
 	if err != nil {
@@ -243,7 +243,7 @@ func writeCA(certificate, key string) error {
 	return os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
 }
 
-// writeKey writes a new key, and returns it.
+// writeKey creates a key, writes it, and returns it.
 func writeKey(path string) (*rsa.PrivateKey, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -253,7 +253,7 @@ func writeKey(path string) (*rsa.PrivateKey, error) {
 	return key, os.WriteFile(path, pem.EncodeToMemory(block), 0o600)
 }
 
-// waitFor waits until a GET is answered with 200.
+// waitFor waits until a GET of url returns 200.
 func waitFor(ctx context.Context, client *http.Client, url string, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

@@ -29,7 +29,8 @@ func TestEtcd(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestServerThatNeverAnswers: Start ends with its context, ends the process and names the log.
+// TestServerThatNeverAnswers: if the server does not become ready, Start returns when its context is done. It stops
+// the process, and its error names the log.
 func TestServerThatNeverAnswers(t *testing.T) {
 	if _, err := exec.LookPath("etcd"); err != nil {
 		t.Skip("etcd is not installed")
@@ -62,8 +63,8 @@ func TestNoProgram(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestControllersThatNeverAnswer: StartControllers ends with its context, and names the log. The kubeconfig and the
-// files that controllers sign with exist by then.
+// TestControllersThatNeverAnswer: if the controllers do not become ready, StartControllers returns when its context
+// is done, and its error names the log. By then, it has written the kubeconfig and the controllers' signing keys.
 func TestControllersThatNeverAnswer(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -77,7 +78,7 @@ func TestControllersThatNeverAnswer(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestWaitFor: only a 200 is ready; the error says what was answered last.
+// TestWaitFor: only 200 is ready. The error has the last response.
 func TestWaitFor(t *testing.T) {
 	calls := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +99,7 @@ func TestWaitFor(t *testing.T) {
 	require.ErrorContains(t, err, "404 Not Found")
 }
 
-// answered calls done after an answer.
+// answered is a transport that calls done after each response.
 type answered struct{ done func() }
 
 func (a answered) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -1,10 +1,9 @@
-// Package gomod writes the go.mod of a program that is built of Kubernetes' modules.
+// Package gomod writes the go.mod of a program that is built from Kubernetes' modules.
 //
-// Kubernetes' own go.mod can't be used from the module cache: it replaces the modules of
-// Kubernetes by folders that no published module has. The one written here replaces them by
-// what was published of the same version, and pins every other module to the version that
-// Kubernetes names. So a program with Tenure in it is built of the same modules, at the same
-// versions, as the one without.
+// Kubernetes' own go.mod can't be used outside of its repository: it replaces the modules in k8s.io by folders that
+// its published module does not contain. The go.mod written here requires the published modules of the same version
+// instead, and pins every other module to the version in Kubernetes' go.mod. A program with Tenure is therefore built
+// from the same modules, at the same versions, as the program without Tenure.
 package gomod
 
 import (
@@ -21,19 +20,18 @@ import (
 // Kubernetes is the module of kube-apiserver.
 const Kubernetes = "k8s.io/kubernetes"
 
-// Pins are the modules that a Kubernetes version is made of.
+// Pins are the versions of the modules that a Kubernetes version is built from.
 type Pins struct {
 	// Version is the version of Kubernetes, such as v1.37.2.
 	Version string
-	// Go and Godebug are the directives of its go.mod.
+	// Go and Godebug are the values of the directives in its go.mod.
 	Go      string
 	Godebug []string
-	// Modules are the versions of all modules by path, Kubernetes' own included.
+	// Modules are the versions of all modules, including k8s.io/kubernetes, by path.
 	Modules map[string]string
 }
 
-// Staged returns the version of the modules that are published along with a Kubernetes
-// version: v0.37.2 of v1.37.2.
+// Staged returns the version of the modules published along with a Kubernetes version: v0.37.2 for v1.37.2.
 func Staged(version string) (string, error) {
 	rest, ok := strings.CutPrefix(version, "v1.")
 	if !ok || rest == "" {
@@ -42,7 +40,7 @@ func Staged(version string) (string, error) {
 	return "v0." + rest, nil
 }
 
-// module is what go mod edit prints of a go.mod.
+// module is the output of go mod edit -json.
 type module struct {
 	Go      string
 	Godebug []struct{ Key, Value string }
@@ -52,7 +50,7 @@ type module struct {
 	}
 }
 
-// Read returns the pins of a Kubernetes version, and downloads its module if need be.
+// Read returns the pins of a Kubernetes version. It downloads the module if necessary.
 func Read(version string) (*Pins, error) {
 	staged, err := Staged(version)
 	if err != nil {
@@ -97,8 +95,8 @@ func parse(edited []byte, version, staged string) (*Pins, error) {
 	return p, nil
 }
 
-// Libraries returns the pins of the modules that are published along with a Kubernetes
-// version, such as v0.37.2, without Kubernetes itself: many versions have no module of it.
+// Libraries returns pins of the modules that are published along with a Kubernetes version, such as v0.37.2, without
+// k8s.io/kubernetes itself, which is not published for all of these versions.
 func Libraries(version string, paths ...string) *Pins {
 	p := &Pins{Version: version, Go: "1.26.0", Modules: map[string]string{}}
 	for _, path := range paths {
@@ -107,10 +105,10 @@ func Libraries(version string, paths ...string) *Pins {
 	return p
 }
 
-// Download returns the folder of a module in the module cache.
+// Download downloads a module, and returns its folder in the module cache.
 func Download(path, version string) (string, error) {
 	cmd := exec.Command("go", "mod", "download", "-json", path+"@"+version)
-	cmd.Dir = os.TempDir() // in no module
+	cmd.Dir = os.TempDir() // outside of any module
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	out, err := cmd.Output()
 	var info struct{ Dir, Error string }
@@ -126,14 +124,13 @@ func Download(path, version string) (string, error) {
 // Main describes the main module of a program.
 type Main struct {
 	Name string
-	// Require are modules beside Kubernetes, at a version, by path.
+	// Require has the versions of further required modules, by path.
 	Require map[string]string
-	// Folders replace modules, by path, whatever their version.
+	// Folders has the folders that replace modules, by path, for any version.
 	Folders map[string]string
 }
 
-// File returns the go.mod of a main module: what it requires, and every module that
-// Kubernetes is made of, pinned.
+// File returns the go.mod of a main module, with its requirements and the pins of all modules.
 func (p *Pins) File(m Main) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "module %s\n\ngo %s\n\n", m.Name, p.Go)

@@ -47,7 +47,7 @@ func TestStaged(t *testing.T) {
 	}
 }
 
-// TestUnexpected checks that a go.mod of another form is an error, not a wrong build.
+// TestUnexpected: a go.mod with an unexpected form causes an error, not a wrong build.
 func TestUnexpected(t *testing.T) {
 	_, err := parse([]byte(`{"Go":"1.26.0"}`), "v1.37.2", "v0.37.2")
 	require.ErrorContains(t, err, "replaced by folders")

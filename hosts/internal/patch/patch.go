@@ -1,16 +1,15 @@
 // Package patch edits the Go source of other modules through its syntax tree.
 //
-// A patch names what it changes by package, type and function, never by line or text. So it
-// applies to several versions of a module, and for a version to which it does not apply, the
-// error names what is missing. There are three changes, which suffice to replace the code of
-// a function:
+// A patch identifies the code that it changes by package, type and function, never by line or text. Therefore it
+// applies to several versions of a module. For a version to which it does not apply, the error names what is missing.
+// There are three kinds of changes, which suffice to replace the code of a function:
 //
-//   - [RenameFunc] renames a function or method, so that an added file can declare a new
-//     function with the old name, which may call the renamed one;
+//   - [RenameFunc] renames a function or method, so that an added file can declare a new function with the old name,
+//     which may call the renamed one;
 //   - [AddField] adds a field to a struct, for the added file to use;
 //   - [AddFile] adds a file to a package.
 //
-// No body of a function is touched.
+// Function bodies are never changed.
 package patch
 
 import (
@@ -32,45 +31,46 @@ import (
 
 // Step is one change of a package.
 type Step interface {
-	// apply changes the package in dir, and returns how many lines it added or changed.
+	// apply changes the package in dir, and returns the number of added or changed lines.
 	apply(dir string) (int, error)
 	// Package is the folder of the package in its module.
 	Package() string
-	// String says what is changed, for a list of patches.
+	// String describes the change, for a list of patches.
 	String() string
 }
 
-// RenameFunc renames the declaration of a function, or of a method of a type. Calls do not
-// change, so they call the function that an added file declares under the old name.
+// RenameFunc renames the declaration of a function, or of a method. It does not change calls, which then call the
+// function that an added file declares with the old name.
 type RenameFunc struct {
 	In string
-	// Receiver is the name of a method's type, "" for a function.
+	// Receiver is the name of a method's type; "" for a function.
 	Receiver string
 	Name, To string
-	// Signature is the type that the function must have, without names of parameters, such as
-	// "func(runtime.Object, string) error".
+	// Signature is the type that the function must have, without parameter names, such as "func(runtime.Object,
+	// string) error".
 	Signature string
 }
 
 // AddField adds a field to a struct.
 type AddField struct {
 	In, Type string
-	// Field is the declaration, such as "engine Writer".
+	// Field is the declaration of the field, such as "engine Writer".
 	Field string
 }
 
-// AddFile adds a file to a package. The package must exist, and must not have the file.
+// AddFile adds a file to a package. The package must exist, and must not contain the file already.
 type AddFile struct {
 	In, Name string
 	Source   []byte
-	// Unless is a method, such as "Type.Method". A package that has it does not need the file. "" for none.
+	// Unless is a method, such as "Type.Method", or "". The file is not added to a package that has this method,
+	// because the package does not need it.
 	Unless string
 }
 
-// Imports changes nothing. It checks that a package imports another one.
+// Imports checks that a package imports another one, and changes nothing.
 type Imports struct {
 	In, Path string
-	// Since says which versions import it, for the error.
+	// Since describes the versions that have the import, for the error.
 	Since string
 }
 
@@ -100,16 +100,16 @@ func (s RenameFunc) name() string {
 	return "method " + s.Receiver + "." + s.Name
 }
 
-// ErrUpstreamChanged is the reason why a patch does not hold for a version.
+// ErrUpstreamChanged reports that a patch does not apply to a version.
 var ErrUpstreamChanged = errors.New("upstream changed")
 
-// Change is what a step changed.
+// Change describes what a step has changed.
 type Change struct {
 	Step  Step
 	Lines int
 }
 
-// Apply changes the module in dir by steps. All that does not hold is in the error.
+// Apply applies steps to the module in dir. Its error joins the errors of all steps that do not apply.
 func Apply(dir string, steps []Step) ([]Change, error) {
 	var changes []Change
 	var errs []error
@@ -131,7 +131,7 @@ type source struct {
 	file  *ast.File
 }
 
-// sources parses the files of a package, without its tests.
+// sources parses the files of a package, except tests.
 func sources(dir string) ([]source, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +161,7 @@ func sources(dir string) ([]source, error) {
 	return out, nil
 }
 
-// splice replaces the text between two positions and writes the file.
+// splice replaces the text between two positions, and writes the file.
 func (s source) splice(from, to token.Pos, text string) error {
 	file := s.files.File(from)
 	var b bytes.Buffer
@@ -190,7 +190,7 @@ func (s RenameFunc) apply(dir string) (int, error) {
 	return 1, src.splice(f.Name.Pos(), f.Name.End(), s.To)
 }
 
-// find returns a function, or a method of a type, and the file that it is in; nil for none.
+// find returns the declaration of a function, or of a method of a type, and its file; nil if there is none.
 func find(in []source, receiver, name string) (source, *ast.FuncDecl) {
 	for _, src := range in {
 		for _, d := range src.file.Decls {
@@ -217,7 +217,7 @@ func (s Imports) apply(dir string) (int, error) {
 	return 0, fmt.Errorf("expected an import of %s, which %s", s.Path, s.Since)
 }
 
-// receiverOf returns the name of the type that a method is of, "" of a function.
+// receiverOf returns the name of a method's type; "" for a function.
 func receiverOf(f *ast.FuncDecl) string {
 	if f.Recv == nil || len(f.Recv.List) == 0 {
 		return ""
@@ -235,7 +235,7 @@ func receiverOf(f *ast.FuncDecl) string {
 	return fmt.Sprint(t)
 }
 
-// signatureOf writes a function's type without the names of its parameters.
+// signatureOf returns a function's type as text, without parameter names.
 func signatureOf(t *ast.FuncType) string {
 	out := "func(" + typesOf(t.Params) + ")"
 	switch results := typesOf(t.Results); {
@@ -255,7 +255,7 @@ func typesOf(list *ast.FieldList) string {
 	var out []string
 	for _, field := range list.List {
 		var b strings.Builder
-		// A node that the parser made can be printed, and into memory.
+		// Printing a parsed node into memory does not fail.
 		_ = printer.Fprint(&b, token.NewFileSet(), field.Type)
 		out = append(out, slices.Repeat([]string{b.String()}, max(1, len(field.Names)))...)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// manager is a package as upstream might have it.
+// manager is a package similar to upstream's.
 const manager = `package manager
 
 import _ "strings"
@@ -41,7 +41,7 @@ func (m *Manager) Both(obj any) any {
 }
 `
 
-// moduleOf writes a module with one package and returns its folder.
+// moduleOf writes a module with one package, and returns its folder.
 func moduleOf(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
@@ -105,7 +105,7 @@ func (m *Manager) Update(live, obj any, who string) (any, error) {
 	require.Contains(t, string(text), "// of the manager", "comments must stay")
 }
 
-// TestSteps: a file that a method makes needless is not added, and a package has to import what a patch is written for.
+// TestSteps: a file that a method makes unnecessary is not added, and a required import is checked.
 func TestSteps(t *testing.T) {
 	for name, test := range map[string]struct {
 		step  Step
@@ -134,7 +134,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestUpstreamChanged checks that a patch that does not hold names what it misses.
+// TestUpstreamChanged: if a patch does not apply, the error names what is missing.
 func TestUpstreamChanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		step Step
@@ -186,7 +186,7 @@ func TestUpstreamChanged(t *testing.T) {
 	}
 }
 
-// TestAllThatMisses checks that one error names every step that does not hold.
+// TestAllThatMisses: one error names all steps that do not apply.
 func TestAllThatMisses(t *testing.T) {
 	dir := moduleOf(t, map[string]string{"manager/manager.go": manager})
 	_, err := Apply(dir, []Step{

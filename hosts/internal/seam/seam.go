@@ -1,8 +1,8 @@
-// Package seam has the patches that put Tenure into Kubernetes' modules.
+// Package seam has the patches that add Tenure to Kubernetes' modules.
 //
-// They are the only place at which a program of Kubernetes and Tenure meet: functions of
-// apimachinery's managedfields are renamed and replaced by ones that hand over to a registered
-// engine, and k8s.io/apiserver registers it.
+// The patches are the only connection between Tenure and a program of Kubernetes: they rename functions in
+// apimachinery's package managedfields, and replace them by functions that call a registered engine. A file added to
+// k8s.io/apiserver registers the engine.
 package seam
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/patch"
 )
 
-// The files that are added, with a name that go build does not take for one of this package.
+// The added files. Their names keep go build from compiling them as a part of this package.
 var (
 	//go:embed internal.go.txt
 	internalFile []byte
@@ -42,7 +42,7 @@ var (
 	dryRunsLinkFile []byte
 )
 
-// Module is a module that is patched.
+// Module is a module and its patches.
 type Module struct {
 	Path string
 	// Version is the version of a module that is not published along with Kubernetes.
@@ -64,8 +64,8 @@ const (
 	entries = "[]metav1.ManagedFieldsEntry"
 )
 
-// Modules returns the patches of Kubernetes' modules, of 0.34 or newer. They look at the source, not at versions: the
-// versions of a fork say nothing.
+// Modules returns the patches of Kubernetes' modules, for 0.34 and later. Whether a patch applies depends on the
+// source, not on the version, because forks may have any version.
 func Modules() []Module {
 	return []Module{apimachinery(), apiserver(), apiextensions(), componentBase()}
 }
@@ -101,7 +101,7 @@ func apimachinery() Module {
 			patch.AddFile{In: managedfields, Name: "zz_tenure.go", Source: managedfieldsFile},
 			method(unstructured, "Unstructured", "GetManagedFields", "upstreamGetManagedFields", "func() "+entries),
 			patch.AddFile{In: unstructured, Name: "zz_tenure.go", Source: unstructuredFile},
-			patch.AddFile{ // for versions before 0.36
+			patch.AddFile{ // needed before 0.36
 				In: "pkg/apis/meta/v1", Name: "zz_tenure.go", Source: fieldsV1File, Unless: "FieldsV1.GetRawBytes",
 			},
 		},
@@ -151,8 +151,8 @@ func componentBase() Module {
 	}
 }
 
-// Fakes are the patches of client-go for programs without API handlers: its fakes, and all
-// that is built on them.
+// Fakes returns the patches of client-go for programs without request handlers: for its fake clients, and code that
+// uses them.
 func Fakes() Module {
 	return Module{
 		Path:  "k8s.io/client-go",
@@ -161,7 +161,7 @@ func Fakes() Module {
 	}
 }
 
-// Merge are the patches of structured-merge-diff v4 and v6, each for its own tests.
+// Merge returns the patches of structured-merge-diff v4 and v6, each for the tests of that module.
 func Merge() []Module { return []Module{merge("v4", "v4.7.0"), merge("v6", "v6.4.2")} }
 
 func merge(major, version string) Module {
@@ -188,8 +188,8 @@ func merge(major, version string) Module {
 	}
 }
 
-// DryRuns are the patches of controller-runtime that wrap the clients that client.New makes, so that they answer dry
-// runs of applies, and the file that registers this with a package of tests.
+// DryRuns returns patches of controller-runtime, and a file that registers them with a package of tests. They wrap
+// the clients that client.New creates, so that these clients respond to dry runs of applies themselves.
 func DryRuns(version string) Module {
 	return Module{
 		Path: "sigs.k8s.io/controller-runtime", Version: version,
@@ -204,15 +204,15 @@ func DryRuns(version string) Module {
 	}
 }
 
-// DryRunsLink registers the wrapper of clients with the tests of a package.
+// DryRunsLink returns a file that registers the wrapper of clients with the tests of a package.
 func DryRunsLink(in, pkg string) patch.Step {
 	return patch.AddFile{
 		In: in, Name: "zz_tenure_test.go", Source: bytes.Replace(dryRunsLinkFile, []byte("PACKAGE"), []byte(pkg), 1),
 	}
 }
 
-// Tests are patches of apimachinery for its own tests of field managers, which otherwise make
-// parts of one that a host never has alone.
+// Tests returns patches of apimachinery for its own tests of field managers. These tests create parts of a field
+// manager that a server never uses alone.
 func Tests() []patch.Step {
 	const testing = internal + "/testing"
 	return []patch.Step{
@@ -232,5 +232,5 @@ func Tests() []patch.Step {
 	}
 }
 
-// Link returns the file that registers Tenure, for a package.
+// Link returns the file that registers Tenure, for a package of the given name.
 func Link(pkg string) []byte { return bytes.Replace(linkFile, []byte("PACKAGE"), []byte(pkg), 1) }

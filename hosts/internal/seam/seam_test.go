@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/patch"
 )
 
-// TestPatchesHold patches the packages of the version that this module requires. Other
-// versions are patched by the command, which says by name what has changed.
+// TestPatchesHold applies the patches to the versions that this module requires. For other versions, the command
+// applies them and reports what has changed.
 func TestPatchesHold(t *testing.T) {
 	const version = "v0.37.2"
 	for _, m := range slices.Concat(Modules(), Merge()) {
@@ -60,7 +60,8 @@ func copyPackage(t *testing.T, from, to string) {
 	}
 }
 
-// TestAccessors runs the accessors of FieldsV1 that versions before 1.36 get: callers rely on what 1.36 says of them.
+// TestAccessors tests the accessors of FieldsV1 that versions before 1.36 get: they must behave as documented in
+// 1.36.
 func TestAccessors(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

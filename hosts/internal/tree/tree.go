@@ -1,11 +1,10 @@
-// Package tree makes the folders that a program of Kubernetes is built in, with Tenure and
-// without.
+// Package tree creates the folders in which a program of Kubernetes is built with and without Tenure.
 //
 //	VERSION/
-//	  linked/go.mod      a main module that requires Kubernetes, with the patched modules
-//	  stock/go.mod       the same without
-//	  modules/NAME       copies of the modules that are patched
-//	  bin/               what is built, and in bin-TAGS what is built with build tags
+//	  linked/go.mod      main module with Tenure: requires Kubernetes, with the patched modules
+//	  stock/go.mod       main module without Tenure
+//	  modules/NAME       copies of the patched modules
+//	  bin/               built programs; bin-TAGS for programs with build tags
 package tree
 
 import (
@@ -29,24 +28,24 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/seam"
 )
 
-// Tree is the folder of one Kubernetes version.
+// Tree is the folder for one Kubernetes version.
 type Tree struct {
 	Dir     string
 	Version string // of Kubernetes, or of its libraries
-	Tags    string // build tags of all that is built and tested, separated by commas
+	Tags    string // build tags for building and testing, separated by commas
 	pins    *gomod.Pins
-	// libraries says that Version is one of libraries.
+	// libraries is true if Version is a version of libraries.
 	libraries bool
 }
 
-// Patched is what was changed of a module.
+// Patched describes the changes of a module.
 type Patched struct {
 	Module  seam.Module
 	Version string
 	Changes []patch.Change
 }
 
-// PrintPatches prints what was changed.
+// PrintPatches prints the changes of modules.
 func PrintPatches(out io.Writer, patched []Patched) {
 	total := 0
 	for _, m := range patched {
@@ -61,8 +60,8 @@ func PrintPatches(out io.Writer, patched []Patched) {
 	fmt.Fprintf(out, "%d lines added or changed\n", total)
 }
 
-// Defaults sets what is empty: dir to the folder of a name in the user's cache, root to the folder of Tenure's
-// workspace.
+// Defaults sets empty parameters: dir to the folder with the given name in the user's cache, root to the folder of
+// Tenure's workspace.
 func Defaults(dir, root *string, name string) error {
 	if *dir == "" {
 		cache, err := os.UserCacheDir()
@@ -81,7 +80,7 @@ func Defaults(dir, root *string, name string) error {
 	return nil
 }
 
-// Open returns the tree of a version in dir. Nothing is written yet.
+// Open returns the tree of a version in dir. It writes nothing.
 func Open(dir, version string) (*Tree, error) {
 	pins, err := gomod.Read(version)
 	if err != nil {
@@ -104,7 +103,7 @@ func OpenLibraries(dir, version string) (*Tree, error) {
 	return &Tree{Dir: dir, Version: version, pins: pins, libraries: true}, nil
 }
 
-// Bin returns the path of a built program.
+// Bin returns the path for a built program.
 func (t *Tree) Bin(name string) string {
 	folder := "bin"
 	if t.Tags != "" {
@@ -114,7 +113,7 @@ func (t *Tree) Bin(name string) string {
 	return filepath.Join(t.Dir, folder, name)
 }
 
-// Module returns the folder of a main module: linked or stock.
+// Module returns the folder of a main module: Linked or Stock.
 func (t *Tree) Module(name string) string { return filepath.Join(t.Dir, name) }
 
 // The names of the main modules.
@@ -128,8 +127,8 @@ func (t *Tree) WriteStock() error {
 	return t.write(Stock, gomod.Main{Name: "kubernetes.example/stock"})
 }
 
-// WriteLinked copies and patches modules, and writes the main module with Tenure, whose
-// modules are in the folder root.
+// WriteLinked copies and patches modules, and writes the main module with Tenure. Tenure's modules are in the folder
+// root.
 func (t *Tree) WriteLinked(root string) ([]Patched, error) {
 	staged, err := gomod.Staged(t.Version)
 	if err != nil {
@@ -138,25 +137,25 @@ func (t *Tree) WriteLinked(root string) ([]Patched, error) {
 	return t.link(Linked, root, staged, seam.Modules(), nil)
 }
 
-// WriteLibraries writes a main module of Kubernetes' libraries and others that require them,
-// with Tenure. The tree must be one of [OpenLibraries].
+// WriteLibraries writes a main module with Tenure that requires Kubernetes' libraries and the given modules, which
+// use them. The tree must come from [OpenLibraries].
 func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched, error) {
 	modules := seam.Modules()
 	modules[0].Steps = append(modules[0].Steps, seam.Tests()...)
 	return t.link(Linked, root, t.Version, slices.Concat(modules, []seam.Module{seam.Fakes()}, seam.Merge()), require)
 }
 
-// WriteWrapped writes a main module of Kubernetes' libraries and others that require them, in which the clients of
-// controller-runtime answer dry runs of applies, for the tests of the modules. The tree must be one of [OpenLibraries].
+// WriteWrapped writes a main module for tests of the given modules, which use Kubernetes' libraries. In it, clients
+// of controller-runtime respond to dry runs of applies themselves. The tree must come from [OpenLibraries].
 func (t *Tree) WriteWrapped(root string, modules []seam.Module, require map[string]string) error {
 	_, err := t.linkWith([]string{"", "controllerruntime", "strategy"}, Linked, root, t.Version, modules,
 		require)
 	return err
 }
 
-// WriteStockLibraries writes a main module of Kubernetes' libraries and others that require
-// them, as they were published. The tree must be one of [OpenLibraries]. The module tested is
-// a copy in which scripts may be run: the module cache keeps no modes.
+// WriteStockLibraries writes a main module without Tenure that requires Kubernetes' published libraries and the given
+// modules. The tree must come from [OpenLibraries]. The module tested is copied, so that its scripts can be
+// executable: the module cache does not keep file modes.
 func (t *Tree) WriteStockLibraries(require map[string]string, tested string) error {
 	from, err := gomod.Download(tested, require[tested])
 	if err != nil {
@@ -171,7 +170,7 @@ func (t *Tree) WriteStockLibraries(require map[string]string, tested string) err
 	})
 }
 
-// CopyFolders copies folders of the module of a Kubernetes version to a new folder, in which scripts may be run.
+// CopyFolders copies folders of k8s.io/kubernetes at a version to a new folder, with executable scripts.
 func CopyFolders(version, to string, folders ...string) error {
 	from, err := gomod.Download(gomod.Kubernetes, version)
 	if err != nil {
@@ -189,12 +188,12 @@ func CopyFolders(version, to string, folders ...string) error {
 	return nil
 }
 
-// link patches modules at a version and writes a main module with Tenure.
+// link patches modules at a version, and writes a main module with Tenure.
 func (t *Tree) link(name, root, version string, modules []seam.Module, require map[string]string) ([]Patched, error) {
 	return t.linkWith([]string{"", "hosts"}, name, root, version, modules, require)
 }
 
-// linkWith is link with these modules of Tenure, by their folders.
+// linkWith is link with the given folders for Tenure's modules.
 func (t *Tree) linkWith(
 	tenure []string, name, root, version string, modules []seam.Module, require map[string]string,
 ) ([]Patched, error) {
@@ -221,8 +220,8 @@ func (t *Tree) linkWith(
 	return out, t.write(name, main)
 }
 
-// modules is the folder of patched modules. Libraries are at the places that they have in
-// Kubernetes' repository, because their tests read files beside them.
+// modules returns the folder for patched modules. Libraries have the same position as in Kubernetes' repository,
+// because their tests read files by relative paths.
 func (t *Tree) modules() string {
 	if t.libraries {
 		return filepath.Join(t.Dir, "modules", "staging", "src", "k8s.io")
@@ -230,7 +229,7 @@ func (t *Tree) modules() string {
 	return filepath.Join(t.Dir, "modules")
 }
 
-// AddFile copies a file of a module to the place that it has in Kubernetes' repository.
+// AddFile copies a file of a module to the position that it has in Kubernetes' repository.
 func (t *Tree) AddFile(module, version, name string) error {
 	dir, err := gomod.Download(module, version)
 	if err != nil {
@@ -247,7 +246,7 @@ func (t *Tree) AddFile(module, version, name string) error {
 	return os.WriteFile(to, data, 0o644)
 }
 
-// patched makes the patched copy of a module.
+// patched creates the patched copy of a module.
 func (t *Tree) patched(m seam.Module, version string) (string, []patch.Change, error) {
 	from, err := gomod.Download(m.Path, version)
 	if err != nil {
@@ -258,7 +257,7 @@ func (t *Tree) patched(m seam.Module, version string) (string, []patch.Change, e
 	return to, changes, err
 }
 
-// Patch copies the module in the folder from to a new folder, and changes the copy.
+// Patch copies the module in the folder from to a new folder, and patches the copy.
 func Patch(from, to string, steps []patch.Step) ([]patch.Change, error) {
 	if err := errors.Join(os.RemoveAll(to), copyFolder(from, to)); err != nil {
 		return nil, err
@@ -266,8 +265,8 @@ func Patch(from, to string, steps []patch.Step) ([]patch.Change, error) {
 	return patch.Apply(to, steps)
 }
 
-// write writes the go.mod of a main module, unless it exists with this content: the go command adds to it what it found
-// out.
+// write writes the go.mod of a main module, unless it exists with the same content, because the go command adds its
+// own results to it.
 func (t *Tree) write(name string, main gomod.Main) error {
 	dir := t.Module(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -284,11 +283,11 @@ func (t *Tree) write(name string, main gomod.Main) error {
 	return os.WriteFile(note, want, 0o644)
 }
 
-// Command is a command of Kubernetes, in its folder cmd.
+// Command is a command in Kubernetes' folder cmd.
 type Command struct {
 	Name  string
-	To    string // the name of what is built, in [Tree.Bin]; the default is Name
-	Procs int    // how many packages to build at a time; 0 as go build
+	To    string // name of the built program, for [Tree.Bin]; Name by default
+	Procs int    // number of packages to build concurrently; 0 for the go command's default
 }
 
 // Build builds a command in a main module.
@@ -310,7 +309,7 @@ func (t *Tree) Go(ctx context.Context, module string, out io.Writer, args ...str
 	return t.GoWith(ctx, nil, module, out, args...)
 }
 
-// GoWith is [Tree.Go] with more environment.
+// GoWith is [Tree.Go] with additional environment variables.
 func (t *Tree) GoWith(ctx context.Context, env []string, module string, out io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = t.Module(module)
@@ -322,8 +321,7 @@ func (t *Tree) GoWith(ctx context.Context, env []string, module string, out io.W
 	return nil
 }
 
-// copyFolder copies the files of a module in the cache, which can't be written, to ones that
-// can.
+// copyFolder copies the files of a module from the read-only module cache to writable files.
 func copyFolder(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -343,7 +341,7 @@ func copyFolder(from, to string) error {
 		}
 		mode := fs.FileMode(0o644)
 		if bytes.HasPrefix(data, []byte("#!")) {
-			mode = 0o755 // of scripts, which modules do not keep
+			mode = 0o755 // scripts; modules do not keep modes
 		}
 		return os.WriteFile(target, data, mode)
 	})

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// version is one of the libraries that this module requires, so that it is in the module cache.
+// version is a version of the libraries that this module requires, so that they are in the module cache.
 const version = "v0.37.2"
 
 // root returns the folder of Tenure's modules.
@@ -21,8 +21,7 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// TestWriteLibraries: the main module takes each patched module from its copy, which is
-// patched and can be written to, and Tenure from its folder.
+// TestWriteLibraries: the main module uses the patched, writable copies of modules, and Tenure from its folder.
 func TestWriteLibraries(t *testing.T) {
 	tree, err := OpenLibraries(filepath.Join(t.TempDir(), "new"), version)
 	require.NoError(t, err)
@@ -49,8 +48,8 @@ func TestWriteLibraries(t *testing.T) {
 	}
 }
 
-// TestWriteAgain: a main module with the right content keeps what the go command added to it; another one is written
-// again.
+// TestWriteAgain: a main module whose content is right keeps what the go command added to it. Otherwise, it is
+// written again.
 func TestWriteAgain(t *testing.T) {
 	tree, err := OpenLibraries(t.TempDir(), version)
 	require.NoError(t, err)
@@ -94,7 +93,7 @@ func TestOpenErrors(t *testing.T) {
 	require.ErrorContains(t, err, `"1.36"`)
 }
 
-// TestScriptsRun: scripts may be run, whatever their names are, and nothing else.
+// TestScriptsRun: scripts become executable, whatever their names are, and other files do not.
 func TestScriptsRun(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, CopyFolders("v1.37.2", dir, "test/fixtures/pkg/kubectl/plugins", "hack/lib"))
@@ -107,7 +106,7 @@ func TestScriptsRun(t *testing.T) {
 	}
 }
 
-// TestBuildTags: a program with build tags never takes the place of one without, and its go commands have the tags.
+// TestBuildTags: programs with and without build tags have different paths, and the go commands get the tags.
 func TestBuildTags(t *testing.T) {
 	tree := &Tree{Dir: t.TempDir()}
 	require.Equal(t, filepath.Join(tree.Dir, "bin", "server"), tree.Bin("server"))

@@ -1,5 +1,5 @@
-// Package applications reads the names of an application's objects from the record that its tool keeps: the inventory
-// of a Flux object, the resources of an Argo CD Application, the manifest of a Helm release, the parent of an ApplySet.
+// Package applications reads which objects belong to an application, from the records of its tool: the inventory of a
+// Flux object, the resources of an Argo CD Application, the manifest of a Helm release, or the parent of an ApplySet.
 //
 //	ref, err := applications.Parse("kustomization/flux-system/apps", "")
 //	...
@@ -7,7 +7,7 @@
 //	...
 //	objects, missing, err := app.Objects(ctx, cluster, 16)
 //
-// Only the names of objects are taken from an inventory: no value of a Helm release leaves this package.
+// The package returns only the names of objects, and no values of a Helm release.
 package applications
 
 import (
@@ -27,18 +27,18 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// Ref names an application: an object that has an inventory, or a Helm release.
+// Ref names an application: a Helm release, or an object with an inventory.
 type Ref struct {
-	// Kind is a resource as kubectl takes it, such as kustomization or applications.argoproj.io, or [Helm].
+	// Kind is a resource as in arguments of kubectl, such as kustomization or applications.argoproj.io, or [Helm].
 	Kind string
 	// Namespace is empty for the namespace of the kubeconfig, and for cluster-scoped kinds.
 	Namespace, Name string
 }
 
-// Helm is the Kind of a Helm release, which is in Secrets.
+// Helm is the Kind of a Helm release, which is stored in Secrets.
 const Helm = "helm"
 
-// Parse reads KIND/NAME or KIND/NAMESPACE/NAME. A name without a namespace is in the given one.
+// Parse parses KIND/NAME or KIND/NAMESPACE/NAME. namespace is used if the text has none.
 func Parse(text, namespace string) (Ref, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 2 {
@@ -51,7 +51,7 @@ func Parse(text, namespace string) (Ref, error) {
 	return Ref{strings.ToLower(parts[0]), parts[1], parts[2]}, nil
 }
 
-// String returns what Parse reads.
+// String returns the reference in the format of Parse.
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.Kind + "/" + r.Name
@@ -61,13 +61,13 @@ func (r Ref) String() string {
 
 // Application is an application with the names of its objects.
 type Application struct {
-	// Source says what was read, as in "the inventory of kustomization.kustomize.toolkit.fluxcd.io/apps".
+	// Source describes what was read, as in "the inventory of kustomization.kustomize.toolkit.fluxcd.io/apps".
 	Source string
-	// Elsewhere names the cluster of the objects according to the application, if it is another cluster.
+	// Elsewhere is the name of the objects' cluster, if the application says that it is another cluster.
 	Elsewhere string
 	// ApplySet is nil for other applications.
 	ApplySet *ApplySet
-	// names are the objects, each once; empty for an ApplySet.
+	// names are the names of the objects, without duplicates; empty for an ApplySet.
 	names []place.Reference
 }
 
@@ -112,10 +112,10 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	return a, nil
 }
 
-// IsNew reports whether the application does not exist yet: it is an ApplySet, and its parent does not exist.
+// IsNew reports whether the application is an ApplySet whose parent does not exist yet.
 func (a *Application) IsNew() bool { return a.ApplySet != nil && a.ApplySet.Tooling == "" }
 
-// add adds an object, unless the application has it already.
+// add adds an object's name, unless the application already has it.
 func (a *Application) add(gvk schema.GroupVersionKind, namespace, name string) {
 	r := place.Reference{GroupVersionKind: gvk, Namespace: namespace, Name: name}
 	if !slices.Contains(a.names, r) {
@@ -123,8 +123,8 @@ func (a *Application) add(gvk schema.GroupVersionKind, namespace, name string) {
 	}
 }
 
-// Members returns the names of the objects: those of the inventory, whether they exist or not, or the objects of an
-// ApplySet.
+// Members returns the names of the objects: all names in the inventory, even if the object does not exist, or for an
+// ApplySet its existing members.
 func (a *Application) Members(ctx context.Context, p place.Place, concurrency int) ([]place.Reference, error) {
 	if a.ApplySet == nil {
 		return slices.Clone(a.names), nil
@@ -137,8 +137,8 @@ func (a *Application) Members(ctx context.Context, p place.Place, concurrency in
 	return out, err
 }
 
-// Objects returns the objects that exist, the names of objects in the inventory that do not exist, and an error for
-// objects that could not be read.
+// Objects returns the existing objects, the names in the inventory that do not exist, and an error for objects that
+// could not be read.
 func (a *Application) Objects(
 	ctx context.Context, p place.Place, concurrency int,
 ) (objects []*place.Target, missing []string, err error) {
@@ -159,7 +159,7 @@ func (a *Application) Objects(
 	return objects, missing, err
 }
 
-// helmOwner is the label owner of the Secrets of Helm releases.
+// helmOwner is the value of the label "owner" on Secrets of Helm releases.
 const helmOwner = "helm"
 
 var (
@@ -169,22 +169,22 @@ var (
 	fluxGroups      = map[string]bool{
 		"kustomize.toolkit.fluxcd.io": true, helmReleaseKind.Group: true, "fluxcd.controlplane.io": true,
 	}
-	// listed are the kinds of which List finds objects.
+	// listed are the kinds that List looks for.
 	listed = []schema.GroupKind{
 		{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}, helmReleaseKind, argoKind,
 		{Group: "fluxcd.controlplane.io", Kind: "ResourceSet"}, {Group: "fluxcd.controlplane.io", Kind: "FluxInstance"},
 	}
 )
 
-// IsRecord reports whether an object says which objects an application has.
+// IsRecord reports whether an object records the objects of an application.
 func IsRecord(tree map[string]any) bool {
 	u := &unstructured.Unstructured{Object: tree}
 	gk := u.GroupVersionKind().GroupKind()
 	return slices.Contains(listed, gk) || gk == secretKind && u.GetLabels()["owner"] == helmOwner
 }
 
-// List returns the applications in a namespace, or in all namespaces if it is empty, sorted. If some can't be read, it
-// returns the others along with an error.
+// List returns the applications in a namespace, or in all namespaces if namespace is empty, sorted. If some can't be
+// read, it returns the others and an error.
 func List(ctx context.Context, p place.Place, namespace string) (out []Ref, err error) {
 	find := func(selector string, kinds ...schema.GroupKind) (found []*place.Target) {
 		for _, gk := range kinds {

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// TestParse: what names an application.
+// TestParse: which texts name an application.
 func TestParse(t *testing.T) {
 	for _, row := range []struct {
 		text, namespace string
@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestIsRecord: a page reads the applications again when one of these changes.
+// TestIsRecord: a page reads the applications again when one of these objects changes.
 func TestIsRecord(t *testing.T) {
 	for _, row := range []struct {
 		object, why string
@@ -50,7 +50,7 @@ func TestIsRecord(t *testing.T) {
 	}
 }
 
-// TestMalformed: what no tool writes is an error that says where, and quotes nothing of a release.
+// TestMalformed: malformed records cause an error with the position, which quotes no content of a release.
 func TestMalformed(t *testing.T) {
 	flux := func(entries string) string {
 		return "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: x, namespace: a}, " +

@@ -27,8 +27,8 @@ const (
 	memberLabel          = "applyset.kubernetes.io/part-of"
 )
 
-// ApplySet is a set of objects that are applied and pruned together. A parent object names the kinds and the
-// namespaces of its members, which have a label with the ID of the parent.
+// ApplySet is a set of objects that are applied and pruned together. Its parent object names the kinds and the
+// namespaces of the members. The members have a label with the ID of the parent.
 type ApplySet struct {
 	// Tooling is the name of the tool that manages the set; empty if the parent does not exist yet.
 	Tooling    string
@@ -42,7 +42,8 @@ func idOf(gk schema.GroupKind, namespace, name string) string {
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 }
 
-// newApplySet returns the set of a parent that does not exist. As parents, kubectl creates Secrets and ConfigMaps.
+// newApplySet returns an ApplySet whose parent does not exist yet. As parents, kubectl creates Secrets and
+// ConfigMaps.
 func newApplySet(p place.Place, ref Ref) (*Application, error) {
 	kinds := map[string]string{"secret": "Secret", "secrets": "Secret", "configmap": "ConfigMap",
 		"configmaps": "ConfigMap", "cm": "ConfigMap"}
@@ -60,7 +61,7 @@ func newApplySet(p place.Place, ref Ref) (*Application, error) {
 	}, nil
 }
 
-// readParent reads what the parent of a set says about its members.
+// readParent reads an ApplySet's description of its members from the parent.
 func readParent(gk schema.GroupKind, parent *unstructured.Unstructured) (*ApplySet, error) {
 	annotations := parent.GetAnnotations()
 	s := &ApplySet{id: idOf(gk, parent.GetNamespace(), parent.GetName()), Tooling: annotations[toolingAnnotation]}
@@ -90,7 +91,7 @@ func readParent(gk schema.GroupKind, parent *unstructured.Unstructured) (*ApplyS
 	return s, nil
 }
 
-// candidates selects the members.
+// candidates returns a selection of the members.
 func (s *ApplySet) candidates() place.Candidates {
 	return place.Candidates{
 		Kinds: s.kinds, Namespaces: s.namespaces, MustBeServed: true,
@@ -98,8 +99,8 @@ func (s *ApplySet) candidates() place.Candidates {
 	}
 }
 
-// AddMember returns an intent with the label of the members, which kubectl adds before it applies. A metadata that is no
-// object is left to the plan of the intent, which says what is wrong.
+// AddMember returns an intent with the label of the members, which kubectl adds before it applies. If metadata is not
+// an object, AddMember returns the intent unchanged, because the plan reports that error.
 func (s *ApplySet) AddMember(tree map[string]any) (map[string]any, error) {
 	metadata, ok := tree["metadata"].(map[string]any)
 	given, isMap := metadata["labels"].(map[string]any)

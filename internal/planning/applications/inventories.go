@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// readInventory reads status.inventory of an object of Flux. An entry has the version v and an id,
-// NAMESPACE_NAME_GROUP_KIND, in which __ means a colon in the name.
+// readInventory reads status.inventory of a Flux object. An entry has a version v, and an id of the form
+// NAMESPACE_NAME_GROUP_KIND, in which __ stands for a colon in the name.
 func (a *Application) readInventory(inventory map[string]any) error {
 	entries, _ := inventory["entries"].([]any)
 	for i, entry := range entries {
@@ -34,7 +34,7 @@ func (a *Application) readInventory(inventory map[string]any) error {
 	return nil
 }
 
-// readHelmRelease reads the Helm release of a HelmRelease without an inventory.
+// readHelmRelease reads the Helm release that a HelmRelease without an inventory names.
 func readHelmRelease(ctx context.Context, p place.Place, u *unstructured.Unstructured) (*Application, error) {
 	history, _, _ := unstructured.NestedSlice(u.Object, "status", "history")
 	if len(history) == 0 {

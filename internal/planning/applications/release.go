@@ -21,8 +21,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
-// readRelease reads a release of Helm 3 or 4: the manifest of the deployed revision, or else of the newest. Each
-// revision is a Secret with labels.
+// readRelease reads the manifest of a Helm 3 or Helm 4 release: of the deployed revision, or else of the newest one.
+// Each revision is a Secret with labels.
 func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	selector := "owner=" + helmOwner + ",name=" + ref.Name
 	s := place.Selection{Args: []string{"secrets"}, Selector: selector, Namespace: ref.Namespace}
@@ -34,7 +34,7 @@ func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, err
 	revisions := map[int]*place.Target{}
 	for _, t := range found {
 		if ref.Namespace != "" && t.Namespace != ref.Namespace {
-			continue // of files
+			continue // an object of a file
 		}
 		labels := (&unstructured.Unstructured{Object: t.Object}).GetLabels()
 		if number, err := strconv.Atoi(labels["version"]); err == nil {
@@ -59,14 +59,14 @@ func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, err
 	return a, nil
 }
 
-// maxRelease bounds the JSON of a release: it is far more than a Secret can contain, compressed.
+// maxRelease is the maximal size of a release's JSON, far more than a Secret can contain compressed.
 const maxRelease = 64 << 20
 
-// readManifest reads the objects of a release from its Secret. Errors quote nothing of it.
+// readManifest reads the objects of a release from its Secret. Its errors quote no content.
 func (a *Application) readManifest(secret map[string]any) error {
 	text, _, _ := unstructured.NestedString(secret, "data", "release")
 	data := []byte(text)
-	for range 2 { // Helm encodes it, and the API does
+	for range 2 { // encoded by Helm and by the API
 		decoded, err := base64.StdEncoding.DecodeString(string(data))
 		if err != nil {
 			return errors.New(".data.release: expected base64 of base64")

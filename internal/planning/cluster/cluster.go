@@ -26,31 +26,31 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// pageSize is how many objects a list asks for at a time.
+// pageSize is the maximal number of objects in one page of a list.
 const pageSize = 500
 
 // ErrNotFound reports an object that does not exist.
 var ErrNotFound = errors.New("not found")
 
-// Cluster is a cluster. Reads of objects and writes may run at the same time; what asks for kinds and
-// their schemas may not.
+// Cluster is a client of a cluster. Reads and writes of objects are safe for concurrent use; methods that read kinds
+// and schemas are not.
 type Cluster struct {
 	getter  genericclioptions.RESTClientGetter
 	config  *rest.Config
 	dynamic dynamic.Interface
 	mapper  meta.RESTMapper
-	types   map[string]*openapi.Registry // by group
+	types   map[string]*openapi.Registry // by API group
 	custom  map[schema.GroupKind]map[string]any
 }
 
-// New returns the cluster of a getter. It sends no requests.
+// New returns a client for the cluster that a getter selects. It sends no requests.
 func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 	config, err := getter.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
 	if config.QPS == 0 {
-		config.QPS = -1 // no limit: few requests are under way at a time, and servers limit what they serve
+		config.QPS = -1 // no limit: commands send few concurrent requests, and servers limit clients themselves
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -66,10 +66,10 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 	}, nil
 }
 
-// String names the cluster: its address.
+// String returns the address of the cluster.
 func (c *Cluster) String() string { return c.config.Host }
 
-// Ping asks the server for its version, whatever the user may do.
+// Ping asks the server for its version, which needs no permissions.
 func (c *Cluster) Ping() error {
 	client, err := c.getter.ToDiscoveryClient()
 	if err == nil {
@@ -78,21 +78,20 @@ func (c *Cluster) Ping() error {
 	return err
 }
 
-// Namespace returns the namespace of objects without one.
+// Namespace returns the namespace for objects that name none.
 func (c *Cluster) Namespace() (string, error) {
 	namespace, _, err := c.getter.ToRawKubeConfigLoader().Namespace()
 	return namespace, err
 }
 
-// Kind is how a cluster serves a kind at a version.
+// Kind describes how a cluster serves a kind at a version.
 type Kind struct {
 	schema.GroupVersionKind
 	Resource   schema.GroupVersionResource
 	Namespaced bool
 }
 
-// Kind returns how a kind is served at a version, or at the one that the cluster
-// prefers if the version is empty.
+// Kind returns how the cluster serves a kind at a version, or at its preferred version if the version is empty.
 func (c *Cluster) Kind(gvk schema.GroupVersionKind) (Kind, error) {
 	var versions []string
 	if gvk.Version != "" {
@@ -122,7 +121,7 @@ type Selection struct {
 	Args      []string // KIND, KIND NAME…, KIND/NAME…
 	Selector  string   // labels
 	Fields    string   // a field selector
-	Namespace string   // of Args; the kubeconfig's when empty
+	Namespace string   // namespace of Args; if empty, the kubeconfig's
 	All       bool     // in all namespaces
 }
 
@@ -132,7 +131,8 @@ type Found struct {
 	Object map[string]any
 }
 
-// Visit calls see with the objects of a selection, whose lists it reads page by page. The error is about others.
+// Visit calls see with the selected objects. It reads lists page by page. The error joins the errors of objects that
+// could not be read.
 func (c *Cluster) Visit(s Selection, see func(Found)) error {
 	namespace := s.Namespace
 	if namespace == "" {
@@ -159,10 +159,10 @@ func (c *Cluster) Visit(s Selection, see func(Found)) error {
 	return err
 }
 
-// unknownResource matches the error of the builder for a resource that does not exist.
+// unknownResource matches the error of cli-runtime's builder for an unknown resource.
 var unknownResource = regexp.MustCompile(`have a resource type "([^"]+)"$`)
 
-// resourceNames returns the names of kinds as people write them.
+// resourceNames returns the names of all kinds that users can write.
 func (c *Cluster) resourceNames() (out []string) {
 	kinds, _ := c.Kinds()
 	for _, k := range kinds {
@@ -191,8 +191,8 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 	return obj.Object, nil
 }
 
-// ListPages lists the objects of a kind in a namespace, or in all of them if it is empty, in at most
-// limit pages. It ends when see returns false, and calls whole after the last page.
+// ListPages lists the objects of a kind in a namespace, or in all namespaces if namespace is empty, in at most limit
+// pages. It ends when see returns false. After the last page, it calls whole.
 func (c *Cluster) ListPages(
 	ctx context.Context, k Kind, namespace string, limit int, see func(page []map[string]any) bool, whole func(),
 ) error {
@@ -221,9 +221,9 @@ func (c *Cluster) ListPages(
 // WriteOptions are the options of a write.
 type WriteOptions struct {
 	Manager     string
-	Force       bool // of an apply
+	Force       bool // for an apply
 	DryRun      bool
-	Subresource string // "" for the object itself
+	Subresource string // "" for the main resource
 }
 
 func (o WriteOptions) dryRun() []string {
@@ -240,7 +240,7 @@ func (o WriteOptions) subresources() []string {
 	return []string{o.Subresource}
 }
 
-// Apply sends an intent, and returns the stored object.
+// Apply applies an intent, and returns the stored object.
 func (c *Cluster) Apply(
 	ctx context.Context, k Kind, namespace string, intent map[string]any, o WriteOptions,
 ) (map[string]any, error) {
@@ -254,7 +254,7 @@ func (c *Cluster) Apply(
 	}, o.subresources()...))
 }
 
-// Create sends a new object, and returns the stored one.
+// Create creates an object, and returns the stored object.
 func (c *Cluster) Create(
 	ctx context.Context, k Kind, namespace string, tree map[string]any, o WriteOptions,
 ) (map[string]any, error) {
@@ -263,7 +263,7 @@ func (c *Cluster) Create(
 	}))
 }
 
-// Update replaces an object, and returns the stored one.
+// Update replaces an object, and returns the stored object.
 func (c *Cluster) Update(
 	ctx context.Context, k Kind, namespace string, tree map[string]any, o WriteOptions,
 ) (map[string]any, error) {
@@ -279,8 +279,8 @@ func (c *Cluster) Patch(
 	return treeOf(c.resource(k, namespace).Patch(ctx, name, of, patch, metav1.PatchOptions{FieldManager: manager}))
 }
 
-// Delete deletes an object at the version at which it was read, as kubectl delete does otherwise. The error is
-// ErrNotFound if there is none, and a conflict if there is another one, or another version of it.
+// Delete deletes an object as kubectl delete does, but on condition that it still has the version that was read. It
+// returns ErrNotFound if there is no object, and a conflict if there is another object or version.
 func (c *Cluster) Delete(ctx context.Context, k Kind, read map[string]any) error {
 	propagation := metav1.DeletePropagationBackground
 	object := &unstructured.Unstructured{Object: read}
@@ -305,11 +305,11 @@ func treeOf(u *unstructured.Unstructured, err error) (map[string]any, error) {
 	return u.Object, nil
 }
 
-// similar is how much of two names has to be the same.
+// similar is the similarity of names from which DidYouMean suggests one.
 const similar = 0.75
 
-// DidYouMean returns a question for the candidate whose first word is most like a name that does not exist; "" if none
-// is.
+// DidYouMean returns a question that suggests the candidate whose first word is most similar to an unknown name; ""
+// if none is similar.
 func DidYouMean(name string, candidates []string) string {
 	closest, most := "", similar
 	for _, candidate := range candidates {
@@ -325,7 +325,8 @@ func DidYouMean(name string, candidates []string) string {
 	return "; did you mean " + closest + "?"
 }
 
-// Review asks whether the user may do something: attributes are the resourceAttributes of a SelfSubjectAccessReview.
+// Review asks the server whether the user has a permission. attributes are the resourceAttributes of a
+// SelfSubjectAccessReview.
 func (c *Cluster) Review(ctx context.Context, attributes map[string]any) (map[string]any, error) {
 	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1",
 		Resource: "selfsubjectaccessreviews"}

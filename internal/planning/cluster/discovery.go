@@ -22,12 +22,11 @@ import (
 	types "github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// definitions is the resource of CustomResourceDefinitions.
+// definitions is the resource customresourcedefinitions.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
-// Definition returns the CustomResourceDefinition of a kind; nil if it has none, or if the user may not
-// read it.
+// Definition returns the CustomResourceDefinition of a kind; nil if there is none, or if the user may not read it.
 func (c *Cluster) Definition(ctx context.Context, k Kind) (map[string]any, error) {
 	if k.Group == "" {
 		return nil, nil
@@ -47,9 +46,8 @@ func (c *Cluster) Definition(ctx context.Context, k Kind) (map[string]any, error
 	return tree, nil
 }
 
-// Types returns the types of all kinds of a group, at all versions of it that the
-// cluster publishes: entries of other versions than an object's own are compared
-// with it too.
+// Types returns the types of all kinds of a group, at all published versions, because entries may have other versions
+// than the object.
 func (c *Cluster) Types(group string) (*types.Registry, error) {
 	if known := c.types[group]; known != nil {
 		return known, nil
@@ -116,8 +114,8 @@ func (c *Cluster) HasSubresource(k Kind, name string) (bool, error) {
 	return false, nil
 }
 
-// Kinds returns the kinds that can be listed, each at its preferred version, in the order
-// of discovery. It returns kinds along with an error for API groups that can't be discovered.
+// Kinds returns the kinds that can be listed, each at its preferred version, in the order of discovery. If some API
+// groups can't be discovered, it returns the other kinds and an error.
 func (c *Cluster) Kinds() (out []Kind, err error) {
 	client, err := c.getter.ToDiscoveryClient()
 	if err != nil {
@@ -141,7 +139,7 @@ func (c *Cluster) Kinds() (out []Kind, err error) {
 	return out, err
 }
 
-// Versions returns the versions at which a kind is served, the preferred one first.
+// Versions returns the served versions of a kind, the preferred one first.
 func (c *Cluster) Versions(gk schema.GroupKind) (out []string) {
 	mappings, err := c.mapper.RESTMappings(gk)
 	if err != nil {
@@ -155,7 +153,7 @@ func (c *Cluster) Versions(gk schema.GroupKind) (out []string) {
 	return out
 }
 
-// ForgetDiscovery empties all caches, after kinds were defined or removed.
+// ForgetDiscovery clears all caches. Call it after kinds were defined or removed.
 func (c *Cluster) ForgetDiscovery() {
 	clear(c.custom)
 	clear(c.types)
@@ -165,11 +163,11 @@ func (c *Cluster) ForgetDiscovery() {
 	meta.MaybeResetRESTMapper(c.mapper)
 }
 
-// Local returns the cluster of [ForConfig]. The namespace of objects that name none is default.
+// Local is [ForConfig] with the namespace "default".
 func Local(config *rest.Config) (*Cluster, error) { return ForConfig(config, metav1.NamespaceDefault) }
 
-// ForConfig returns the cluster of a client configuration, without a kubeconfig. Objects that name no namespace are in
-// the given one.
+// ForConfig returns a client of a cluster for a client configuration, without a kubeconfig. Objects that name no
+// namespace get the given one.
 func ForConfig(config *rest.Config, namespace string) (*Cluster, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestSeer: what a new list lacks was deleted, and nothing but names is kept for that.
+// TestSeer: objects missing from a new list were deleted. To detect this, the seer keeps only the names of objects.
 func TestSeer(t *testing.T) {
 	object := func(name string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

@@ -16,18 +16,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Event is a version of an object that a watch saw, or its deletion.
+// Event is a version of an object in a watch, or its deletion.
 type Event struct {
 	Object    *unstructured.Unstructured
 	IsDeleted bool
 }
 
-// Watch lists the objects of a kind and follows them until ctx ends, as an informer does: it lists
-// again where the server has forgotten what was missed. An empty namespace means all. It returns an
-// error when the kind can't be listed, and calls listed when it can. see is called by one goroutine.
+// Watch lists and watches the objects of a kind until ctx is done, as an informer does: if the server has compacted
+// the needed revision, it lists again. An empty namespace means all namespaces. Watch returns an error if the kind
+// can't be listed, and otherwise calls listed after the first list. All calls of see are from one goroutine.
 func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(), see func(Event)) error {
 	of := c.resource(k, s.Namespace)
-	// client-go logs why it tries again, and what it can't read when ctx ends. That is not for the user's screen.
+	// client-go logs retries, and failed reads when ctx is done. The user does not need to see these.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	_, err := of.List(ctx, metav1.ListOptions{Limit: 1, LabelSelector: s.Selector, FieldSelector: s.Fields})
 	if err != nil {
@@ -49,10 +49,10 @@ func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(),
 	return nil
 }
 
-// seer hands on what a reflector would keep.
+// seer is a reflector's store that passes objects on instead of keeping them.
 type seer struct {
 	see   func(Event)
-	known map[types.NamespacedName]*unstructured.Unstructured // what names each object, and no more of it
+	known map[types.NamespacedName]*unstructured.Unstructured // only the identifying fields of each object
 }
 
 func (s *seer) Add(obj any) error    { return s.pass(obj, false) }
@@ -60,7 +60,7 @@ func (s *seer) Update(obj any) error { return s.pass(obj, false) }
 func (s *seer) Delete(obj any) error { return s.pass(obj, true) }
 func (s *seer) Resync() error        { return nil }
 
-// Replace hands on a new list. What is not in it was deleted while the server could not be watched.
+// Replace passes a new list on. Objects that it lacks were deleted while the watch was interrupted.
 func (s *seer) Replace(list []any, _ string) error {
 	before := s.known
 	s.known = map[types.NamespacedName]*unstructured.Unstructured{}
@@ -77,7 +77,7 @@ func (s *seer) Replace(list []any, _ string) error {
 	return nil
 }
 
-// nameOf returns an object without what is not needed to say that it was deleted.
+// nameOf returns an object with only the fields that an event for its deletion needs.
 func nameOf(u *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(u.GroupVersionKind())
@@ -106,7 +106,7 @@ func (s *seer) pass(obj any, isDeleted bool) error {
 	return nil
 }
 
-// KindsNamed returns the kinds that people call by some names, as kubectl takes them.
+// KindsNamed returns the kinds with the given names, in any form that kubectl accepts.
 func (c *Cluster) KindsNamed(names []string) (out []Kind, err error) {
 	for _, name := range names {
 		full, group := schema.ParseResourceArg(strings.ToLower(name))

@@ -1,4 +1,4 @@
-// Package document has the objects of inputs, and reads the fields that say what an object is.
+// Package document has the documents of inputs, and functions that read an object's identifying fields.
 package document
 
 import (
@@ -13,16 +13,16 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// Document is one object of an input, or the error that something could not be read.
+// Document is one object of an input, or an error for input that could not be read.
 type Document struct {
-	Source string // the file as the user named it; empty if the error names it
+	Source string // file as the user named it; empty if the error names the file
 	Tree   map[string]any
 	Err    error
-	packed []byte // the whole tree, see Packed
+	packed []byte // the whole tree, compressed; see Packed
 }
 
-// Packed returns the document in a tenth of the memory: Tree has only what identifies the object, until
-// [Document.Unpacked] returns the document again.
+// Packed returns the document in a form that needs a tenth of the memory: Tree has only the identifying fields.
+// [Document.Unpacked] returns the complete document.
 func (d Document) Packed() Document {
 	if d.Tree == nil || d.packed != nil {
 		return d
@@ -40,7 +40,7 @@ func (d Document) Packed() Document {
 	return d
 }
 
-// Unpacked returns the document with its whole tree.
+// Unpacked returns the document with its complete tree.
 func (d Document) Unpacked() Document {
 	if d.packed != nil {
 		d.Tree, d.Err = Decode(d.packed)
@@ -63,7 +63,7 @@ func (d *Document) Wrap(err error) error {
 	return fmt.Errorf("%s: %w", d.Source, err)
 }
 
-// Flatten adds an object, or the items of a list at a path, to documents and errors.
+// Flatten appends an object, or if it is a list its items, to documents, and errors to errors.
 func Flatten(
 	source, path string, object runtime.Object, out []Document, errs []error,
 ) ([]Document, []error) {
@@ -94,7 +94,7 @@ type Input struct {
 	Documents []Document
 }
 
-// Describe names the kind of a JSON value.
+// Describe returns the name of a JSON value's type, for messages.
 func Describe(v any) string {
 	switch v.(type) {
 	case nil:
@@ -117,7 +117,7 @@ func ManagedFields(tree map[string]any) any {
 	return list
 }
 
-// GVKOf returns the kind of an object; an error names the invalid field.
+// GVKOf returns the kind of an object. Its error names the invalid field.
 func GVKOf(tree map[string]any) (schema.GroupVersionKind, error) {
 	apiVersion, err := Text(tree, "", "apiVersion")
 	if err != nil {
@@ -134,7 +134,7 @@ func GVKOf(tree map[string]any) (schema.GroupVersionKind, error) {
 	return gv.WithKind(kind), nil
 }
 
-// Text returns a required string.
+// Text returns a string field that is required.
 func Text(tree map[string]any, parent, name string) (string, error) {
 	s, err := OptionalText(tree, parent, name)
 	if err == nil && s == "" {
@@ -143,7 +143,7 @@ func Text(tree map[string]any, parent, name string) (string, error) {
 	return s, err
 }
 
-// OptionalText returns a string; "" if it is missing.
+// OptionalText returns a string field; "" if it is missing.
 func OptionalText(tree map[string]any, parent, name string) (string, error) {
 	v := tree[name]
 	s, ok := v.(string)
@@ -156,7 +156,7 @@ func OptionalText(tree map[string]any, parent, name string) (string, error) {
 // NameOf returns metadata.name; "" if it is missing.
 func NameOf(tree map[string]any) string { return TextAt(tree, "name") }
 
-// TextAt returns a string of an object's metadata; "" if it is missing.
+// TextAt returns a string field of an object's metadata; "" if it is missing.
 func TextAt(tree map[string]any, name string) string {
 	metadata, _ := tree["metadata"].(map[string]any)
 	s, _ := metadata[name].(string)

@@ -1,4 +1,4 @@
-// Package kinds knows the built-in kinds of every version.
+// Package kinds has the zero values of built-in kinds of all versions.
 package kinds
 
 import (
@@ -12,15 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// empty has a line for each kind: the API version, the kind, and the zero value of its Go type in JSON. The Go types
-// themselves would be all of k8s.io/api: a cluster may have a version that the server of this command does not serve,
-// and a release has no Go types for alpha and beta versions. go test -update writes it.
+// empty has a line for each kind: its API version, its kind, and the zero value of its Go type in JSON. Using the Go
+// types instead would link all of k8s.io/api. These are also not enough, because a cluster may have versions that the
+// server of this command does not serve, and releases have no Go types for alpha and beta versions. go test -update
+// writes the file.
 //
 //go:embed empty.txt
 var empty string
 
-// Empty returns an object of a built-in kind before it is created: the zero value of its Go type, with
-// its kind. It returns nil for custom resources and other kinds without a Go type in client-go.
+// Empty returns the zero value of a built-in kind's Go type, with its kind. It returns nil for custom resources and
+// other kinds without a Go type in client-go.
 func Empty(kind schema.GroupVersionKind) runtime.Object {
 	_, rest, found := strings.Cut(empty, "\n"+prefix(kind))
 	if !found {
@@ -29,13 +30,13 @@ func Empty(kind schema.GroupVersionKind) runtime.Object {
 	line, _, _ := strings.Cut(rest, "\n")
 	obj := &unstructured.Unstructured{}
 	if err := json.Unmarshal([]byte(line), &obj.Object); err != nil {
-		panic(fmt.Sprintf("empty.txt: %s: %v", kind, err)) // a bug: the file is a part of the program
+		panic(fmt.Sprintf("empty.txt: %s: %v", kind, err)) // a bug: the file is embedded
 	}
 	obj.SetGroupVersionKind(kind)
 	return obj
 }
 
-// prefix is what the line of a kind begins with.
+// prefix is the prefix of a kind's line.
 func prefix(kind schema.GroupVersionKind) string {
 	return kind.GroupVersion().String() + " " + kind.Kind + " "
 }

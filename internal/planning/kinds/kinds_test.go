@@ -17,8 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write empty.txt")
 
-// emptyTypes returns the zero values of the Go types of all kinds that can be stored or sent: those with metadata that
-// are no lists.
+// emptyTypes returns the zero values of the Go types of all kinds with metadata that are not lists.
 func emptyTypes(t *testing.T) map[schema.GroupVersionKind]map[string]any {
 	out := map[schema.GroupVersionKind]map[string]any{}
 	for kind := range scheme.Scheme.AllKnownTypes() {
@@ -34,8 +33,8 @@ func emptyTypes(t *testing.T) map[schema.GroupVersionKind]map[string]any {
 	return out
 }
 
-// TestEmptyOfNewestKinds: the empty object of every kind of client-go's scheme is the zero value of its Go type, in
-// alpha and beta versions too. The Go types of older versions of Kubernetes have fewer fields.
+// TestEmptyOfNewestKinds: the empty object of every kind in client-go's scheme equals the zero value of its Go type,
+// also for alpha and beta versions. Go types of older Kubernetes versions have fewer fields.
 func TestEmptyOfNewestKinds(t *testing.T) {
 	types := emptyTypes(t)
 	if *update {
@@ -63,7 +62,7 @@ func TestEmptyOfNewestKinds(t *testing.T) {
 	}
 }
 
-// What a caller does to an empty object is not in the next one.
+// Changes to an empty object do not change the next one.
 func TestEmptyIsFresh(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "batch", Version: "v1beta1", Kind: "CronJob"}
 	first := Empty(kind).(*unstructured.Unstructured)

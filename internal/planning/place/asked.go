@@ -22,16 +22,17 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Answer is what a server does with an apply. It is the truth: where a plan differs, the answer replaces it.
+// Answer is a server's response to a dry run of an apply. Where a plan differs from it, the response is right and
+// replaces the plan.
 type Answer struct {
-	// Object is what would be stored, without the values of a Secret; nil for conflicts.
+	// Object is the object that would be stored, without the values of a Secret; nil if there are conflicts.
 	Object map[string]any
-	// Conflicts are the server's; empty, and not nil, if there are none.
+	// Conflicts are the conflicts in the server's response; if there are none, the list is empty but not nil.
 	Conflicts conflicts.Conflicts
 }
 
-// Ask asks the server what it does with the apply of the intent, by a dry run. Conflicts are no error, unless their
-// values can't be read. known are the conflicts of the intent's plan, nil without one.
+// Ask sends a dry run of the apply of the intent to the server. Conflicts do not make it return an error, unless
+// their values can't be read. known are the conflicts of the intent's plan; nil if there is no plan.
 func (w *Desired) Ask(
 	ctx context.Context, p Place, force bool, subresource string, known conflicts.Conflicts,
 ) (Answer, error) {
@@ -51,9 +52,9 @@ func (w *Desired) Ask(
 	return Answer{Object: secrets.Shown(object), Conflicts: conflicts.Conflicts{}}, nil
 }
 
-// conflictsOf returns the conflicts of a server's 409, with the values of both sides: the plan's conflicts, and others
-// that the plan could not find. A path is of the version of the owner's entry, so the live value is read from the
-// object at that version.
+// conflictsOf returns the conflicts of a server's 409, with the values of both sides. These are the plan's conflicts,
+// and others that the plan could not find. A path has the version of the owner's entry, so the live value is read
+// from the object at that version.
 func (w *Desired) conflictsOf(
 	ctx context.Context, p Place, err error, known conflicts.Conflicts,
 ) (out conflicts.Conflicts, _ error) {
@@ -99,8 +100,9 @@ func (w *Desired) readAt(ctx context.Context, p Place, apiVersion string) (map[s
 	return secrets.Shown(object), err
 }
 
-// Uncompared returns an error that names the entries of others that a plan can't compare, because they are of other
-// versions and the kind can't be converted here; nil for none. Only a server knows the conflicts with them.
+// Uncompared returns an error that names the entries that a plan can't compare: entries of other managers at other
+// versions, if the kind can't be converted here. Only a server can find conflicts with them. It returns nil if there
+// are none.
 func (w *Desired) Uncompared() error {
 	if w.Object == nil || w.Converter() != nil {
 		return nil
@@ -119,7 +121,7 @@ func (w *Desired) Uncompared() error {
 		w.Title(), strings.Join(names, ", "))
 }
 
-// MayWrite reports whether the user may apply an intent to the target. It is true where that can't be asked.
+// MayWrite reports whether the user may apply an intent to the target. It returns true if the place can't be asked.
 func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool {
 	c, ok := p.(*Cluster)
 	if !ok {
@@ -142,14 +144,14 @@ func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool
 	return true
 }
 
-// IsServed reports whether a server stores the object. canDryRun is false if it can't be asked yet what an apply does,
-// because the same input creates the kind or the namespace.
+// IsServed reports whether a server stores the object. canDryRun is false if the server can't dry-run an apply yet,
+// because the same input creates the object's kind or namespace.
 func (t *Target) IsServed() (isServed, canDryRun bool) {
 	return t.served != cluster.Kind{}, !t.unserved && !t.newNamespace
 }
 
-// Changes returns the fields that differ between two versions of the object that a server returned, except for those
-// that every write changes.
+// Changes returns the fields that differ between two versions of the object from a server, except fields that every
+// write changes.
 func (t *Target) Changes(before, after map[string]any) iter.Seq[plans.Change] {
 	return plans.Changes(t.Kind.Typ, nil, t.written(before), t.written(after))
 }
@@ -158,7 +160,7 @@ func (t *Target) Changes(before, after map[string]any) iter.Seq[plans.Change] {
 func (t *Target) written(tree map[string]any) map[string]any {
 	tree = maps.Clone(managedfields.With(tree, nil))
 	if t.scaled != nil {
-		delete(tree, "status") // which a server adds
+		delete(tree, "status") // a server adds it
 	}
 	if metadata, ok := tree["metadata"].(map[string]any); ok {
 		metadata = maps.Clone(metadata)
@@ -169,7 +171,7 @@ func (t *Target) written(tree map[string]any) map[string]any {
 	return tree
 }
 
-// ServedOutcome returns what a server's dry run of an apply did to the object.
+// ServedOutcome returns the outcome of an apply, given the object that a server's dry run returned.
 func (t *Target) ServedOutcome(after map[string]any) plans.Outcome {
 	switch {
 	case t.Object == nil || !typed.Equal(t.written(t.Object), t.written(after)):

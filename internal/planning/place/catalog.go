@@ -12,11 +12,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Catalog knows the kinds: from CustomResourceDefinitions, else from OpenAPI documents, else the built-in ones.
+// Catalog has the known kinds. It takes a kind from CustomResourceDefinitions if possible, else from OpenAPI
+// documents, else from the built-in kinds.
 type Catalog struct {
-	base    *openapi.Registry // without the definitions
+	base    *openapi.Registry // without defined kinds
 	defined map[schema.GroupKind]*Definition
-	Types   *openapi.Registry // all of them
+	Types   *openapi.Registry // all types
 	added   *openapi.Registry // the types of OpenAPI documents
 }
 
@@ -30,29 +31,28 @@ func NewCatalog() *Catalog {
 	}
 }
 
-// addTypes adds the kinds of OpenAPI documents.
+// addTypes adds kinds from OpenAPI documents.
 func (c *Catalog) addTypes(types *openapi.Registry) {
 	c.base, c.added = openapi.Union(c.base, types), openapi.Union(c.added, types)
 	c.rebuild()
 }
 
-// Define adds a definition; it replaces an earlier one of the same kind.
+// Define adds a definition. It replaces an earlier definition of the same kind.
 func (c *Catalog) Define(d *Definition) {
 	c.defined[d.Kind] = d
 	c.rebuild()
 }
 
-// rebuild builds Types from its parts again, so that versions that a definition dropped are gone.
+// rebuild builds Types again from all its sources, so that it contains no versions of replaced definitions.
 func (c *Catalog) rebuild() {
 	all := []*openapi.Registry{c.base}
 	for _, d := range c.defined {
-		all = append(all, d.types) // of different kinds, so in any order
+		all = append(all, d.types) // different kinds, so the order does not matter
 	}
 	c.Types = openapi.Union(all...)
 }
 
-// undefinedKinds returns definitions of the kinds of OpenAPI documents that are neither built in
-// nor defined.
+// undefinedKinds returns definitions for the kinds in OpenAPI documents that are neither built in nor defined.
 func (c *Catalog) undefinedKinds() (out []*Definition) {
 	seen := map[schema.GroupKind]bool{}
 	for _, gvk := range c.added.Kinds() {
@@ -67,7 +67,7 @@ func (c *Catalog) undefinedKinds() (out []*Definition) {
 	return out
 }
 
-// Kind is what a write needs to know of a kind at a version.
+// Kind is what writes need to know about a kind at a version.
 type Kind struct {
 	schema.GroupVersionKind
 	Typ        *typed.Type
@@ -75,17 +75,17 @@ type Kind struct {
 	hasStatus  bool // status is a subresource
 	// replicas is the path of the field that the subresource scale sets; nil for kinds without one.
 	replicas []string
-	// converts is true if conversion only sets the apiVersion (strategy None); otherwise
-	// objects are not converted.
+	// converts is true if conversion only changes the apiVersion (strategy None). Otherwise, objects can't be
+	// converted.
 	converts bool
-	webhook  bool // a webhook converts
-	// storage is the group and version that objects are stored at.
+	webhook  bool // a webhook converts objects
+	// storage is the apiVersion at which objects are stored.
 	storage string
 	// Unknown is the reason why the kind has no schema; nil if it has one.
 	Unknown error
 }
 
-// Kind returns a kind at a version; an error lists the versions that are known.
+// Kind returns a kind at a version. If the version is unknown, the error lists the known ones.
 func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 	k := &Kind{GroupVersionKind: gvk, Typ: c.Types.TypeFor(gvk), storage: gvk.GroupVersion().String()}
 	gk := gvk.GroupKind()
@@ -117,8 +117,7 @@ func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 	return k, nil
 }
 
-// isStored reports whether a type has metadata with a name, which lists and responses such as a Status
-// do not have.
+// isStored reports whether a type has metadata with a name, unlike lists and responses such as a Status.
 func isStored(t *typed.Type) bool {
 	if t.Map == nil {
 		return false
@@ -127,8 +126,8 @@ func isStored(t *typed.Type) bool {
 	return metadata != nil && metadata.Map != nil && metadata.Map.Field("name").Type != nil
 }
 
-// AddSchemas adds the inputs of --schema to the catalog: OpenAPI v3 documents and CustomResourceDefinitions. It ignores
-// other objects, so that an input can be a folder of manifests.
+// AddSchemas adds the inputs of --schema to the catalog: OpenAPI v3 documents and CustomResourceDefinitions. It
+// ignores other objects, so that an input can be a folder with all kinds of manifests.
 func (c *Catalog) AddSchemas(inputs []document.Input) error {
 	for _, input := range inputs {
 		found := false
@@ -146,7 +145,7 @@ func (c *Catalog) AddSchemas(inputs []document.Input) error {
 	return nil
 }
 
-// addSchema adds a document, and reports whether it has a schema.
+// addSchema adds an OpenAPI document or a definition, and reports whether tree is one.
 func (c *Catalog) addSchema(tree map[string]any) (bool, error) {
 	if version, ok := tree["openapi"].(string); ok {
 		if !strings.HasPrefix(version, "3.") {

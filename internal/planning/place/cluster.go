@@ -19,22 +19,21 @@ import (
 // Cluster is a cluster as a Place.
 type Cluster struct {
 	Client    *cluster.Cluster
-	namespace string                           // from the command line
-	defined   map[schema.GroupKind]*Definition // by the input
+	namespace string                           // of the command line
+	defined   map[schema.GroupKind]*Definition // defined by the input
 	kinds     kindCache
-	// fetched are the objects that Prefetch has read, encoded: all trees together would need ten times the memory. It is
-	// nil for one that does not exist. Live reads each once.
+	// fetched has the objects that Prefetch has read; nil for an object that does not exist. They are encoded,
+	// because the decoded objects would need ten times the memory. Live uses each once.
 	fetched map[liveKey][]byte
-	// isNew has the namespaces that exist (false), and those that the input creates (true).
+	// isNew has the known namespaces: false for existing ones, true for ones that the input creates.
 	isNew map[string]bool
-	// created is the namespace that is created if it does not exist.
+	// created is the namespace that will be created if it does not exist.
 	created string
-	// local is true for the API server in this process: its built-in types are known, and
-	// objects need no Namespace.
+	// local is true for the API server in this process: its built-in types are known, and namespaces need not exist.
 	local bool
 }
 
-// NewCluster returns a cluster. Objects without a namespace are in the given one.
+// NewCluster returns a cluster as a Place. Objects without a namespace get the given one.
 func NewCluster(c *cluster.Cluster, namespace string) *Cluster {
 	return &Cluster{
 		Client: c, namespace: namespace, defined: map[schema.GroupKind]*Definition{},
@@ -42,7 +41,7 @@ func NewCluster(c *cluster.Cluster, namespace string) *Cluster {
 	}
 }
 
-// Creates says that a namespace is created, if it does not exist, before objects are applied.
+// Creates announces that a namespace will be created, if it does not exist, before objects are applied.
 func (p *Cluster) Creates(namespace string) { p.created = namespace }
 
 // InOrder implements [Place].
@@ -54,8 +53,8 @@ func (p *Cluster) String() string { return "the cluster " + p.Client.String() }
 // Close implements [Place].
 func (p *Cluster) Close() error { return nil }
 
-// checkNamespace returns an error if the namespace of a new object does not exist, because the apply would
-// fail. Users who may not read namespaces get no error.
+// checkNamespace returns an error if the namespace of a new object does not exist, because an apply of the object
+// would fail. It returns nil if the user may not read namespaces.
 func (p *Cluster) checkNamespace(ctx context.Context, t *Target) error {
 	if p.local || t.Object != nil || t.Namespace == "" || t.Namespace == metav1.NamespaceDefault {
 		return nil

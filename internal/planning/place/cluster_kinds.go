@@ -16,20 +16,20 @@ import (
 )
 
 // How a kind is found: the client's discovery leads from a group and kind, or from an argument such as deploy/web
-// ([cluster.Cluster.Visit]), to a [cluster.Kind]; readKind adds the schema, which makes it a [Target] without an
+// ([cluster.Cluster.Visit]), to a [cluster.Kind]. readKind adds the schema, which results in a [Target] without an
 // object.
 
-// kindCache has the kinds that were read, as targets without objects. A key has all that a target is made of, but not
-// what the server publishes: forgetKinds empties the cache when that has changed.
+// kindCache caches kinds, as targets without objects. The key has everything that a target depends on, except the
+// schemas that the server publishes. When these have changed, forgetKinds clears the cache.
 type kindCache map[kindKey]*Target
 
 type kindKey struct {
 	served  cluster.Kind
-	defined *Definition // by the input; nil for none
+	defined *Definition // defined by the input; nil for none
 }
 
-// target returns a target of a kind, without an object. Its schema is from the definition of a custom resource, else
-// the one that the server publishes.
+// target returns a target for a kind, without an object. The schema of a custom resource comes from its definition,
+// other schemas from the server's OpenAPI documents.
 func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, error) {
 	key := kindKey{served, p.defined[served.GroupKind()]}
 	if p.kinds[key] == nil {
@@ -43,7 +43,7 @@ func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, err
 	return &t, nil
 }
 
-// Type returns the type of a kind; nil if it is not served, or if its schema can't be read.
+// Type returns the type of a kind; nil if the kind is not served or its schema can't be read.
 func (p *Cluster) Type(ctx context.Context, gvk schema.GroupVersionKind) *typed.Type {
 	served, _, err := p.Kind(gvk)
 	if err != nil {
@@ -81,8 +81,8 @@ func (p *Cluster) readKind(ctx context.Context, served cluster.Kind) (*Target, e
 	return &Target{Kind: k, Types: types, served: served, server: true}, nil
 }
 
-// publishedTypes returns the types of a group that the server publishes. The server in this process publishes built-in
-// types only.
+// publishedTypes returns the types of a group from the server's OpenAPI documents. The server in this process has
+// only built-in types there.
 func (p *Cluster) publishedTypes(group string) (*openapi.Registry, error) {
 	if p.local {
 		return openapi.Builtin(), nil
@@ -90,7 +90,7 @@ func (p *Cluster) publishedTypes(group string) (*openapi.Registry, error) {
 	return p.Client.Types(group)
 }
 
-// definition returns the definition of a kind: from the input, else from the cluster; nil for a built-in kind.
+// definition returns the definition of a kind, from the input or else from the cluster; nil for a built-in kind.
 func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definition, error) {
 	gk := served.GroupKind()
 	if d := p.defined[gk]; d != nil {
@@ -110,8 +110,8 @@ func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definit
 	return d, nil
 }
 
-// Kind returns how a kind is served. unserved is true for a kind of the input that the cluster does not
-// serve yet. A version of the input that is not served yet is read at another version.
+// Kind returns how the cluster serves a kind. unserved is true if the input defines the kind and the cluster does not
+// serve it yet. If only the version is not served yet, objects are read at another version.
 func (p *Cluster) Kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserved bool, err error) {
 	d := p.defined[gvk.GroupKind()]
 	if d != nil {
@@ -136,7 +136,7 @@ func (p *Cluster) Kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserv
 	}, true, nil
 }
 
-// explainUnknownKind returns the reason why the server does not serve a kind, or else err.
+// explainUnknownKind returns an error with the reason why the server does not serve a kind; if it is not known, err.
 func (p *Cluster) explainUnknownKind(ctx context.Context, gvk schema.GroupVersionKind, err error) error {
 	gk := gvk.GroupKind()
 	if versions := p.Client.Versions(gk); len(versions) > 0 {
@@ -161,7 +161,7 @@ func (p *Cluster) explainUnknownKind(ctx context.Context, gvk schema.GroupVersio
 	return fmt.Errorf("%w%s", err, meant)
 }
 
-// definesVersion reports whether the definition of a kind has a version, served or not.
+// definesVersion reports whether the definition of a kind has a version, even if the version is not served.
 func (p *Cluster) definesVersion(ctx context.Context, gvk schema.GroupVersionKind) bool {
 	served, err := p.Client.Kind(gvk.GroupKind().WithVersion(""))
 	if err != nil {
@@ -186,14 +186,14 @@ func (p *Cluster) Kinds(_ context.Context, names ...string) ([]cluster.Kind, err
 // Define implements [Place].
 func (p *Cluster) Define(d *Definition) { p.defined[d.Kind] = d }
 
-// forgetKinds forgets what was read from the server about kinds, after kinds were defined or removed. It is the only
-// invalidation of the cache and of those in the client.
+// forgetKinds clears everything that was read about kinds. It must be called after kinds were defined or removed. No
+// other code invalidates this cache and the client's caches.
 func (p *Cluster) forgetKinds() {
 	clear(p.kinds)
 	p.Client.ForgetDiscovery()
 }
 
-// definedTimeout is how long Defined waits until a kind is served.
+// definedTimeout is the maximal time that Defined waits until a kind is served.
 const definedTimeout = 10 * time.Second
 
 // Defined implements [Place]. It waits until the kind is served.
@@ -206,7 +206,7 @@ func (p *Cluster) Defined(tree map[string]any, isDryRun bool) error {
 	for end := time.Now().Add(definedTimeout); isServed && time.Now().Before(end); time.Sleep(definedTimeout / 100) {
 		p.forgetKinds()
 		if _, err := p.Client.Kind(d.Kind.WithVersion("")); err == nil {
-			break // after the timeout, the next document of the kind reports that it is not served
+			break // after the timeout, the next document of the kind reports the error
 		}
 	}
 	delete(p.defined, d.Kind)

@@ -13,22 +13,22 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// DefinitionKind is the kind of CustomResourceDefinitions.
+// DefinitionKind is the kind CustomResourceDefinition.
 var DefinitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// NamespaceKind is the kind of Namespaces.
+// NamespaceKind is the kind Namespace.
 var NamespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// Definition is a CustomResourceDefinition, compiled.
+// Definition is a compiled CustomResourceDefinition.
 type Definition struct {
 	Kind       schema.GroupKind
 	tree       map[string]any
 	Plural     string
 	namespaced bool
-	webhook    bool // versions are converted by a webhook
+	webhook    bool // a webhook converts objects
 	versions   []definedVersion
 	types      *openapi.Registry
-	// ofDocument is true if the types are from OpenAPI documents; the tree then has no schema.
+	// ofDocument is true if the types come from OpenAPI documents. Then tree has no schema.
 	ofDocument bool
 }
 
@@ -38,7 +38,7 @@ type definedVersion struct {
 	replicas                []string // see Kind
 }
 
-// Define reads a CustomResourceDefinition.
+// Define compiles a CustomResourceDefinition.
 func Define(tree map[string]any) (*Definition, error) {
 	data, err := json.Marshal(tree)
 	if err != nil {
@@ -48,7 +48,7 @@ func Define(tree map[string]any) (*Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The compiler has checked the shapes of group, names and versions.
+	// The compiler has checked that group, names and versions have the right types.
 	spec, _ := tree["spec"].(map[string]any)
 	names, _ := spec["names"].(map[string]any)
 	d := &Definition{types: types, tree: tree}
@@ -79,7 +79,7 @@ func Define(tree map[string]any) (*Definition, error) {
 	return d, nil
 }
 
-// version returns a version by name.
+// version returns a version of the definition.
 func (d *Definition) version(name string) (definedVersion, bool) {
 	i := slices.IndexFunc(d.versions, func(v definedVersion) bool { return v.name == name })
 	if i < 0 {
@@ -88,7 +88,7 @@ func (d *Definition) version(name string) (definedVersion, bool) {
 	return d.versions[i], true
 }
 
-// storage returns the name of the version in which objects are stored.
+// storage returns the storage version.
 func (d *Definition) storage() string {
 	if i := slices.IndexFunc(d.versions, func(v definedVersion) bool { return v.storage }); i >= 0 {
 		return d.versions[i].name
@@ -96,8 +96,8 @@ func (d *Definition) storage() string {
 	return d.versions[0].name
 }
 
-// definitionOfTypes returns a definition for a kind of OpenAPI documents. It is namespaced, and its
-// schema accepts any field.
+// definitionOfTypes returns a definition for a kind in OpenAPI documents. The kind is namespaced, and the
+// definition's schema accepts all fields.
 func definitionOfTypes(gk schema.GroupKind, types *openapi.Registry) *Definition {
 	plural, _ := meta.UnsafeGuessKindToResource(gk.WithVersion(""))
 	d := &Definition{Kind: gk, Plural: plural.Resource, namespaced: true, types: types, ofDocument: true}
@@ -110,7 +110,7 @@ func definitionOfTypes(gk schema.GroupKind, types *openapi.Registry) *Definition
 	return d
 }
 
-// definitionOf returns a definition for stored objects without one. Its schema accepts any field.
+// definitionOf returns a definition for stored objects whose definition is missing. Its schema accepts all fields.
 func definitionOf(r StoredResource) (*Definition, error) {
 	gvk := r.Kind.GroupVersionKind()
 	d := &Definition{
@@ -120,7 +120,7 @@ func definitionOf(r StoredResource) (*Definition, error) {
 	return Define(d.freeForm())
 }
 
-// freeForm returns a CustomResourceDefinition whose objects may have any field.
+// freeForm returns a CustomResourceDefinition that accepts all fields.
 func (d *Definition) freeForm() map[string]any {
 	scope := "Cluster"
 	if d.namespaced {

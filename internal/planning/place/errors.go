@@ -14,25 +14,26 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
-// aboutKey is the key of the objects that a request is about, in its context.
+// aboutKey is the context key for the objects of a request.
 type aboutKey struct{}
 
-// about returns the context of a request about objects. The values of Secrets are left out of the server's warnings.
+// about returns the context for a request about objects. Warnings of the server then omit the values of Secrets among
+// them.
 func about(ctx context.Context, trees ...map[string]any) context.Context {
 	return context.WithValue(ctx, aboutKey{}, trees)
 }
 
-// quietKey is the key of requests whose warnings are not printed, in their contexts.
+// quietKey is the context key for requests whose warnings are not printed.
 type quietKey struct{}
 
-// Quietly returns the context of requests that the user did not ask for one by one, such as lists of all kinds: that a
-// kind is deprecated says nothing about what the user does.
+// Quietly returns a context for requests that the user did not explicitly ask for, such as lists of all kinds. For
+// these, the server's warnings, such as that a kind is deprecated, do not concern the user.
 func Quietly(ctx context.Context) context.Context { return context.WithValue(ctx, quietKey{}, true) }
 
 // warnings prints the warnings of a server.
 type warnings struct{ to rest.WarningHandler }
 
-// Warnings returns a handler that writes the warnings of a server, each once. client-go would log them.
+// Warnings returns a handler that prints each warning of a server once. client-go would log them.
 func Warnings(to io.Writer) rest.WarningHandlerWithContext {
 	return warnings{rest.NewWarningWriter(to, rest.WarningWriterOptions{Deduplicate: true})}
 }
@@ -45,8 +46,8 @@ func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, 
 	w.to.HandleWarningHeader(code, agent, secrets.WithoutValues(text, trees...))
 }
 
-// withoutValues returns the error of a server without the values of Secrets, which a server or a webhook may quote. If
-// nothing of its message can be shown, it names the fields.
+// withoutValues returns the error of a server without values of Secrets, which a server or a webhook may quote. If no
+// part of the message can be shown, the result names only the fields.
 func withoutValues(err error, trees ...map[string]any) error {
 	if err == nil || !slices.ContainsFunc(trees, secrets.Is) {
 		return err
@@ -72,13 +73,13 @@ func withoutValues(err error, trees ...map[string]any) error {
 	return &apierrors.StatusError{ErrStatus: s}
 }
 
-// isApplyConflict reports whether an error is a conflict with other managers.
+// isApplyConflict reports whether an error is a field manager conflict.
 func isApplyConflict(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
-// ServerError returns a server's error for a user who knows which object it is about: one error for each
-// cause.
+// ServerError returns a server's error without the name of the object, which the message's context shows already: one
+// error for each cause.
 func ServerError(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -115,15 +116,15 @@ func errorPerLine(text string) error {
 	return errors.Join(errs...)
 }
 
-// causeError is a cause of an invalid object.
+// causeError is a cause in the Status of an invalid object.
 type causeError struct{ metav1.StatusCause }
 
 func (e causeError) Error() string { return e.Field + ": " + e.Message }
 
-// FieldsOf returns the fields that an error of [ServerError] names, as field.Path prints them:
+// FieldsOf returns the fields that an error of [ServerError] names, in the format of field.Path:
 // spec.containers[0].image.
 func FieldsOf(err error) (fields []string) {
-	switch err := err.(type) { //nolint:errorlint // it is a tree
+	switch err := err.(type) { //nolint:errorlint // switch on each node of the tree of errors
 	case causeError:
 		return []string{err.Field}
 	case interface{ Unwrap() []error }:

@@ -18,24 +18,24 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
-// Files are the objects of files. Writes are kept in memory.
+// Files are the objects in files. Writes change them only in memory.
 type Files struct {
 	now       func() time.Time
 	catalog   *Catalog
 	namespace string
 	names     string
 	objects   []*Target
-	named     map[kindName][]*Target // objects, in order
+	named     map[kindName][]*Target // objects in the order of the files
 }
 
-// kindName is the key of documents: kind and name, in any namespace.
+// kindName is a key for objects: kind and name, in any namespace.
 type kindName struct {
 	kind schema.GroupKind
 	name string
 }
 
-// NewFiles returns the objects of documents, which come from names. An unknown kind is an error only when its schema is
-// needed.
+// NewFiles returns the objects in documents, which come from the named files. An unknown kind causes an error only
+// once its schema is needed.
 func NewFiles(
 	now func() time.Time, c *Catalog, names []string, docs []document.Document, namespace string,
 ) (*Files, error) {
@@ -47,7 +47,7 @@ func NewFiles(
 	for _, doc := range docs {
 		err := doc.Err
 		if err == nil {
-			// A single object was asked for by its file; several may come from a list.
+			// A file with a single object selects that object explicitly; several objects may be a list.
 			err = p.add(doc.Tree, len(docs) == 1)
 		}
 		if err != nil {
@@ -57,7 +57,7 @@ func NewFiles(
 	return p, nil
 }
 
-// NewMemory returns the object, nil for none, as the object of a file. Without one, any object does not exist.
+// NewMemory returns a place with one object, or if it is nil with none.
 func NewMemory(now func() time.Time, c *Catalog, object map[string]any) (*Files, error) {
 	p := &Files{now: now, catalog: c, named: map[kindName][]*Target{}}
 	if object == nil {
@@ -91,7 +91,7 @@ func (p *Files) target(tree map[string]any) (*Target, error) {
 	}
 	k, err := p.catalog.Kind(gvk)
 	if err != nil {
-		// Without a schema nothing can be moved or planned, but blame works.
+		// Without a schema, moves and plans are not possible, but blame is.
 		k = &Kind{GroupVersionKind: gvk, Unknown: err}
 	}
 	t := &Target{Kind: k, Types: p.catalog.Types, server: true}
@@ -125,19 +125,20 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 	if t.Namespace == "" {
 		t.Namespace = p.namespace
 	}
-	t.set(nil) // until it is found
+	t.set(nil) // nil if it is not found
 	if o := p.Named(t.Kind.GroupKind(), t.Name, t.Namespace); o != nil {
 		t.set(o.stored)
 		return t, intent, nil
 	}
-	// If there is one object, the intent must be for it.
+	// If the files have a single object, the intent must be for it.
 	if len(p.objects) == 1 {
 		return t, nil, fmt.Errorf("the live object is %s, expected %s", p.objects[0].Title(), t.Title())
 	}
 	return t, intent, nil
 }
 
-// Named returns the object of a kind and a name, in a namespace if it and the object have one; nil for none.
+// Named returns the object with a kind and a name; nil if there is none. The namespaces must be equal if both are
+// given.
 func (p *Files) Named(kind schema.GroupKind, name, namespace string) *Target {
 	for _, o := range p.named[kindName{kind, name}] {
 		if o.Namespace == namespace || o.Namespace == "" || namespace == "" {
@@ -150,14 +151,14 @@ func (p *Files) Named(kind schema.GroupKind, name, namespace string) *Target {
 // Kinds implements [Place].
 func (p *Files) Kinds(context.Context, ...string) ([]cluster.Kind, error) { return nil, nil }
 
-// Delete implements [Place]: there is nothing to delete in files.
+// Delete implements [Place]. Objects in files can't be deleted.
 func (p *Files) Delete(context.Context, *Target, func(*Target)) error { return errors.ErrUnsupported }
 
 // Prefetch implements [Place].
 func (p *Files) Prefetch(context.Context, []map[string]any, int) {}
 
-// Visit implements [Place]. It selects by labels, kinds and names: KIND[,KIND] [NAME…] or KIND/NAME…, and with names by
-// namespace too. The kinds of files have no short names.
+// Visit implements [Place]. It selects by labels, and by the arguments KIND[,KIND] [NAME…] or KIND/NAME…; if they
+// have names, also by namespace. Short names of kinds are not known.
 func (p *Files) Visit(_ context.Context, s Selection, see func(*Target)) error {
 	selector, err := labels.Parse(s.Selector)
 	if err != nil {
@@ -190,7 +191,7 @@ func (p *Files) Visit(_ context.Context, s Selection, see func(*Target)) error {
 	return errors.Join(errs...)
 }
 
-// named returns the kinds and names of arguments: KIND/NAME…, or KIND NAME….
+// named returns the kinds and names in arguments of the form KIND/NAME… or KIND NAME….
 func named(args []string) (out [][2]string) {
 	kind, name, isSlash := strings.Cut(args[0], "/")
 	if !isSlash {
@@ -207,8 +208,8 @@ func named(args []string) (out [][2]string) {
 	return out
 }
 
-// isKind reports whether a text names the kind of the object: deployment, deployments or deployments.apps, or all for
-// every kind.
+// isKind reports whether a text names the kind of the object, as in deployment, deployments or deployments.apps, or
+// is "all".
 func (t *Target) isKind(text string) bool {
 	gk := t.Kind.GroupKind()
 	plural, _ := meta.UnsafeGuessKindToResource(t.Kind.GroupVersionKind)
@@ -253,7 +254,7 @@ func (p *Files) write(
 		return object, nil
 	}
 	if _, shown := r.Write(ctx, t.Object, secrets.Shown(tree)); shown != nil {
-		return object, shown // the same error, without the values of a Secret
+		return object, shown // shown is the same error without values of Secrets
 	}
 	return object, err
 }

@@ -19,9 +19,10 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
-// Each calls see with the objects of kinds in a namespace, or in all of them if it is empty, and done after each kind.
-// It lists page by page, at most concurrency kinds at a time, and keeps no object. Calls do not overlap. A kind whose
-// schema can't be read has no types. The error joins the errors of the kinds that could not be listed.
+// Each calls see for each object of the given kinds in a namespace, or in all namespaces if it is empty, and done
+// after each kind. It lists page by page, at most concurrency kinds at a time, and keeps no objects. Calls of see and
+// done do not overlap. If the schema of a kind can't be read, its targets have no types. The error joins the errors
+// of kinds that could not be listed.
 func (p *Cluster) Each(
 	ctx context.Context, kinds []cluster.Kind, namespace string, concurrency int, see func(*Target), done func(),
 ) error {
@@ -60,7 +61,7 @@ func (p *Cluster) Each(
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// targetOrUnknown returns a target of a kind, without types if they can't be read.
+// targetOrUnknown returns a target for a kind, without types if they can't be read.
 func (p *Cluster) targetOrUnknown(ctx context.Context, k cluster.Kind) *Target {
 	t, err := p.target(ctx, k)
 	if err != nil {
@@ -74,8 +75,8 @@ func (p *Cluster) IsServed(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(p.Client.Versions(gvk.GroupKind()), gvk.Version)
 }
 
-// IsServed implements [Place]: a kind is known if it has a schema. It is true for groups without any schema, because
-// nothing is known about them.
+// IsServed implements [Place]. A kind is served if the catalog has its schema. For API groups without any schema it
+// returns true, because nothing is known about them.
 func (p *Files) IsServed(gvk schema.GroupVersionKind) bool {
 	known := false
 	for _, k := range p.catalog.Types.Kinds() {
@@ -87,31 +88,31 @@ func (p *Files) IsServed(gvk schema.GroupVersionKind) bool {
 	return !known
 }
 
-// getsPerPage is how many reads of single objects a page of a list is worth. A list of a namespace ends
-// when its pages have cost as much as reading the objects one by one.
+// getsPerPage is the number of gets that cost as much as one page of a list. fetch stops a list once its pages have
+// cost as much as getting the objects one by one.
 const getsPerPage = 10
 
-// liveKey identifies an object of a cluster, at the version that it is read at.
+// liveKey identifies an object of a cluster, at the version at which it is read.
 type liveKey struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
 }
 
-// liveGroup is a kind in a namespace, and the names of the objects that are wanted of it.
+// liveGroup is a kind in a namespace, with the names of objects to read.
 type liveGroup struct {
 	kind      cluster.Kind
 	namespace string
 	names     map[string]bool
 }
 
-// Prefetch implements [Place]. The next Live returns the objects that it read, each once. Objects that can't be read
-// are left to Live, which reports the error.
+// Prefetch implements [Place]. The following calls of Live return the objects that it has read, each once. If an
+// object can't be read, Live reads it again and returns the error.
 func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concurrency int) {
 	p.fetched = p.fetch(ctx, p.liveGroups(ctx, intents), concurrency)
 }
 
-// fetch reads the objects of groups as JSON, by lists where that is cheaper; nil for one that does not exist. It leaves
-// out what can't be read.
+// fetch reads the objects of groups as JSON, by lists where these are cheaper. The result is nil for objects that do
+// not exist, and has no entry for objects that can't be read.
 func (p *Cluster) fetch(ctx context.Context, groups []*liveGroup, concurrency int) map[liveKey][]byte {
 	found := map[liveKey][]byte{}
 	var mu sync.Mutex
@@ -165,10 +166,10 @@ func (p *Cluster) fetch(ctx context.Context, groups []*liveGroup, concurrency in
 	return found
 }
 
-// liveGroups returns the kinds and namespaces of intents. It leaves out intents that can't be read.
+// liveGroups returns the objects of intents in groups by kind and namespace. It omits intents that can't be read.
 func (p *Cluster) liveGroups(ctx context.Context, intents []map[string]any) (out []*liveGroup) {
 	groups := liveGroups{}
-	targets := map[schema.GroupVersionKind]*Target{} // nil for kinds that can't be read
+	targets := map[schema.GroupVersionKind]*Target{} // nil if the kind can't be read
 	for _, intent := range intents {
 		gvk, err := document.GVKOf(intent)
 		if err != nil {
@@ -193,10 +194,10 @@ func (p *Cluster) liveGroups(ctx context.Context, intents []map[string]any) (out
 	return out
 }
 
-// liveGroups are groups by their keys, without a name.
+// liveGroups has groups by their key, with an empty name.
 type liveGroups map[liveKey]*liveGroup
 
-// add adds an object to its group, and a new group to a list.
+// add adds an object to its group. It appends new groups to list.
 func (groups liveGroups) add(list []*liveGroup, kind cluster.Kind, namespace, name string) []*liveGroup {
 	key := liveKey{resource: kind.Resource, namespace: namespace}
 	g := groups[key]
@@ -208,7 +209,7 @@ func (groups liveGroups) add(list []*liveGroup, kind cluster.Kind, namespace, na
 	return list
 }
 
-// Reference names an object. The namespace of a cluster-scoped object is ignored.
+// Reference names an object. For a cluster-scoped object, Namespace is ignored.
 type Reference struct {
 	schema.GroupVersionKind
 	Namespace, Name string
@@ -237,7 +238,7 @@ func (p *Cluster) Objects(ctx context.Context, refs []Reference, concurrency int
 	return out, errors.Join(errs...)
 }
 
-// named returns the target of a reference, without its object. A version that is not served is read at another one.
+// named returns the target of a reference, without its object. If the version is not served, it uses another one.
 func (p *Cluster) named(ctx context.Context, r Reference) (*Target, error) {
 	served, _, err := p.Kind(r.GroupVersionKind)
 	if meta.IsNoMatchError(err) {
@@ -259,7 +260,7 @@ func (p *Cluster) named(ctx context.Context, r Reference) (*Target, error) {
 	return t, err
 }
 
-// Objects implements [Place]. A target without an object has no schema.
+// Objects implements [Place]. Targets without an object have no schema.
 func (p *Files) Objects(_ context.Context, refs []Reference, _ int) (out []*Target, err error) {
 	for _, r := range refs {
 		t := p.Named(r.GroupKind(), r.Name, r.Namespace)
@@ -271,19 +272,19 @@ func (p *Files) Objects(_ context.Context, refs []Reference, _ int) (out []*Targ
 	return out, nil
 }
 
-// readLive reads the object of an intent, which may have been fetched.
+// readLive reads the object of an intent, or takes it from the fetched objects.
 func (p *Cluster) readLive(ctx context.Context, t *Target) error {
 	return p.readFetched(ctx, t, p.fetched)
 }
 
-// readFetched reads an object that may be among fetched ones, once.
+// readFetched takes an object from the fetched ones, once, or else reads it.
 func (p *Cluster) readFetched(ctx context.Context, t *Target, fetched map[liveKey][]byte) error {
 	key := liveKey{t.served.Resource, t.Namespace, t.Name}
 	data, ok := fetched[key]
 	if !ok || t.unserved {
 		return p.Reload(ctx, t)
 	}
-	delete(fetched, key) // the object may be written before it is read again
+	delete(fetched, key) // the next read may be after a write
 	if data == nil {
 		return cluster.ErrNotFound
 	}
@@ -314,14 +315,14 @@ var PrunedKinds = []schema.GroupVersionKind{
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 }
 
-// Candidates select objects that could be pruned.
+// Candidates selects objects that could be pruned.
 type Candidates struct {
 	Kinds       []schema.GroupVersionKind
-	Namespaces  []string // of namespaced kinds
+	Namespaces  []string // for namespaced kinds
 	Selector    labels.Selector
 	Concurrency int
-	Except      map[Key]bool // objects that stay
-	// MustBeServed makes a kind that is not served an error. Otherwise, it has no objects.
+	Except      map[Key]bool // objects that are not pruned
+	// MustBeServed returns an error for a kind that is not served. Otherwise, such a kind has no objects.
 	MustBeServed bool
 }
 
@@ -365,7 +366,7 @@ func (p *Files) Candidates(_ context.Context, c Candidates) (out []*Target, err 
 	return out, nil
 }
 
-// Takes returns what a deletion of the object deletes too; empty for nothing.
+// Takes describes what else is deleted if the object is deleted; empty for nothing.
 func (t *Target) Takes() string {
 	switch t.Kind.GroupKind() {
 	case NamespaceKind:
@@ -378,7 +379,7 @@ func (t *Target) Takes() string {
 	return ""
 }
 
-// match reports whether the labels of an object match, and it does not stay nor is being deleted already.
+// match reports whether the labels of an object match, and it is neither in Except nor being deleted.
 func (c *Candidates) match(t *Target) bool {
 	set := labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())
 	return document.TextAt(t.Object, "deletionTimestamp") == "" && c.Selector.Matches(set) && !c.Except[KeyOf(t)]

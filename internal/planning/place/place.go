@@ -1,5 +1,5 @@
-// Package place reads and writes objects where they are: in files, in a store, or in a cluster. A store is a
-// cluster whose API server runs in this process.
+// Package place reads and writes objects in files, in a store, or in a cluster. A store is like a cluster whose API
+// server runs in this process.
 package place
 
 import (
@@ -18,70 +18,70 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
-// Place is where live objects are: files, a store, or a cluster. Move, Apply and Reload of different
-// targets may run at the same time; the others may not.
+// Place holds live objects: files, a store, or a cluster. Concurrent calls of Move, Apply and Reload are safe if they
+// are for different targets. Other methods must not be called concurrently.
 type Place interface {
 	// String returns the name of the place for messages.
 	String() string
-	// Live returns the target of an intent, and the intent with its namespace. The object
-	// of the target is nil if it does not exist.
+	// Live returns the target of an intent, and the intent with its namespace. The target's object is nil if it does
+	// not exist.
 	Live(ctx context.Context, intent map[string]any) (*Target, map[string]any, error)
-	// Prefetch reads the live objects of intents, many at once, for the calls of Live that follow.
+	// Prefetch reads the live objects of many intents at once, for the following calls of Live.
 	Prefetch(ctx context.Context, intents []map[string]any, concurrency int)
-	// Visit calls see with the objects of a selection as they are read. The error is about others.
+	// Visit calls see with each selected object as soon as it is read. The error joins the errors of objects that
+	// could not be read.
 	Visit(ctx context.Context, s Selection, see func(*Target)) error
-	// Objects returns the objects of references, in order. The object of a target is nil if it does not exist. References
-	// that could not be read are left out, and in the error.
+	// Objects returns the objects of references, in order. A target's object is nil if it does not exist. Objects
+	// that could not be read are omitted; the error joins their errors.
 	Objects(ctx context.Context, refs []Reference, concurrency int) ([]*Target, error)
-	// Kinds returns the kinds that people call by some names, or without names those that can be listed; none for
-	// files. It returns kinds along with an error for API groups that can't be discovered.
+	// Kinds returns the kinds with the given names, as users write them; without names, all kinds that can be listed.
+	// Files have none. If some API groups can't be discovered, it returns the other kinds and an error.
 	Kinds(ctx context.Context, names ...string) ([]cluster.Kind, error)
-	// IsServed reports whether a kind is known at a version.
+	// IsServed reports whether a version of a kind is served or known.
 	IsServed(gvk schema.GroupVersionKind) bool
-	// Candidates returns the objects that could be pruned. It may return some along with an error.
+	// Candidates returns the objects that could be pruned. It may return objects and an error.
 	Candidates(ctx context.Context, c Candidates) ([]*Target, error)
-	// Reload reads a target again.
+	// Reload reads the object of a target again.
 	Reload(ctx context.Context, t *Target) error
-	// Move stores the result of a move. The error is [ErrStale] if the object has changed
-	// since it was read.
+	// Move stores the result of a move. It returns [ErrStale] if the object has changed since it was read.
 	Move(ctx context.Context, t *Target, m Moved) error
 	// Apply applies an intent to a target.
 	Apply(ctx context.Context, t *Target, intent map[string]any, o cluster.WriteOptions) (map[string]any, error)
 	// Update replaces the object of a target, or creates it.
 	Update(ctx context.Context, t *Target, tree map[string]any, o cluster.WriteOptions) (map[string]any, error)
-	// Delete deletes the object of a target as it was read. It calls done for it, and for what is deleted with it. The
-	// error is [ErrStale] if it has changed since.
+	// Delete deletes the object of a target. It calls done for the object, and for each object that is deleted with
+	// it. It returns [ErrStale] if the object has changed since it was read.
 	Delete(ctx context.Context, t *Target, done func(*Target)) error
-	// Defined is called after a CustomResourceDefinition was written: the documents after it can use its kind. In a dry
-	// run, it was not stored.
+	// Defined must be called after a CustomResourceDefinition was written, so that later documents can use its kind.
+	// In a dry run, the definition was not stored.
 	Defined(tree map[string]any, isDryRun bool) error
-	// Define adds or replaces a kind that the input defines.
+	// Define adds a kind that the input defines, or replaces it.
 	Define(d *Definition)
-	// InOrder reports whether only the documents after a definition can use its kind.
+	// InOrder reports whether documents can use a definition only if they come after it.
 	InOrder() bool
 	Close() error
 }
 
-// ErrStale reports that an object has changed since a move was computed.
+// ErrStale reports that an object has changed since it was read.
 var ErrStale = errors.New("the object has changed since it was read")
 
 // Selection selects objects.
 type Selection = cluster.Selection
 
-// Find returns the objects of a selection. It may return some along with an error.
+// Find returns the selected objects. It may return objects and an error.
 func Find(ctx context.Context, p Place, s Selection) (out []*Target, err error) {
 	err = p.Visit(ctx, s, func(t *Target) { out = append(out, t) })
 	return out, err
 }
 
-// namesObjects reports whether the arguments name objects, and not only kinds.
+// namesObjects reports whether arguments contain names of objects, not only of kinds.
 func namesObjects(args []string) bool {
 	return len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "/")
 }
 
-// identify returns the name and namespace of a document's object, and the document with its namespace.
-// The namespace of a document without one is asked, or else the result of otherwise. An error names the
-// invalid field.
+// identify returns the name and namespace of a document's object, and the document with that namespace. For a
+// document without a namespace it is asked, or if that is empty, the result of otherwise. Errors name the invalid
+// field.
 func identify(k *Kind, tree map[string]any, asked string, otherwise func() (string, error)) (
 	name, namespace string, _ map[string]any, err error,
 ) {
@@ -118,8 +118,8 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 	return name, namespace, tree, nil
 }
 
-// checkNames returns an error for names that no object can have. Every object that enters passes it, of the input, of
-// files, of stores and of clusters, so that names can be parts of URLs, paths and commands.
+// checkNames returns an error for names that no object can have. Objects from inputs, files, stores and clusters are
+// all checked, so that their names can safely be parts of URLs, paths and commands.
 func checkNames(kind, name, namespace string) error {
 	for _, part := range [][2]string{{".kind", kind}, {".metadata.name", name}} {
 		if problems := rest.IsValidPathSegmentName(part[1]); len(problems) > 0 {

@@ -51,7 +51,7 @@ const (
 	widget = "{apiVersion: e.x/v2, kind: Widget, metadata: {name: w, namespace: ns}}"
 )
 
-// files returns a place with the documents of a file, and the kind Widget.
+// files returns a place with the documents of a file. It knows the kind Widget.
 func files(t *testing.T, namespace string, texts ...string) *Files {
 	c := NewCatalog()
 	require.NoError(t, c.AddSchemas([]document.Input{{Name: "crd", Documents: documents(t, widgets)}}))
@@ -67,7 +67,7 @@ func live(t *testing.T, p Place, text string) *Target {
 	return target
 }
 
-// TestCatalog: what is known of a kind, and what an error says of one that is not known.
+// TestCatalog: the properties of known kinds, and the errors for unknown kinds.
 func TestCatalog(t *testing.T) {
 	c := files(t, "").catalog
 	for _, row := range []struct {
@@ -102,7 +102,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestSchemas: what --schema takes. A later definition replaces an earlier one, with its versions.
+// TestSchemas: inputs of --schema. A later definition replaces an earlier one, with all its versions.
 func TestSchemas(t *testing.T) {
 	const withoutScope = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: e.x," +
 		" names: {kind: A, plural: as}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object}}}]}}"
@@ -141,7 +141,7 @@ func TestSchemas(t *testing.T) {
 	require.True(t, again.versions[0].status && again.namespaced)
 }
 
-// TestIdentify: names that no object can have, and namespaces that do not fit, are errors with the field.
+// TestIdentify: invalid names, and namespaces that do not match, cause an error that names the field.
 func TestIdentify(t *testing.T) {
 	for _, row := range []struct{ text, asked, namespace, says string }{
 		{"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}", "", "default", ""},
@@ -174,8 +174,8 @@ func TestIdentify(t *testing.T) {
 	require.ErrorContains(t, err, "no namespace")
 }
 
-// TestLive: an intent is for the object of its name, in its namespace if both have one; a single object is the one that
-// is meant.
+// TestLive: an intent is for the object with its name, and with its namespace if both have one. A single object must
+// be the intent's object.
 func TestLive(t *testing.T) {
 	p := files(t, "", configMap, node)
 	require.NotNil(t, live(t, p, configMap).Object)
@@ -194,7 +194,7 @@ func TestLive(t *testing.T) {
 		"nothing is known of it")
 }
 
-// TestFind: kinds have no short names in files.
+// TestFind: in files, kinds have no short names.
 func TestFind(t *testing.T) {
 	p := files(t, "", configMap, deployment, node)
 	for _, row := range []struct {
@@ -229,7 +229,7 @@ func TestFind(t *testing.T) {
 	require.Equal(t, "x", candidates[0].Name, "a cluster-scoped object is in every namespace")
 }
 
-// TestVerbs: the verbs are kubectl's.
+// TestVerbs: outcomes have kubectl's verbs.
 func TestVerbs(t *testing.T) {
 	one, other := parse(t, configMap), parse(t, node)
 	for want, row := range map[string]struct {
@@ -244,8 +244,8 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// TestWrite: a write to a file is the engine's. A conflict has the values of both sides, and no error has those of a
-// Secret. The input may define the kinds that it has.
+// TestWrite: writes to files are done by the engine. A conflict has the values of both sides, but no error has values
+// of a Secret. The input may define its own kinds.
 func TestWrite(t *testing.T) {
 	writer := func(p Place, manager, subresource string) *Writer {
 		return &Writer{
@@ -288,7 +288,7 @@ func TestWrite(t *testing.T) {
 	require.NotContains(t, out.Object, "data", "an update replaces the object")
 }
 
-// TestRequest: an object is stored at the storage version, and a write leaves the fields alone that its kind resets.
+// TestRequest: a request stores an object at the storage version, and does not change the kind's reset fields.
 func TestRequest(t *testing.T) {
 	p := files(t, "", deployment, widget)
 	write := func(text, subresource string, isApply bool, given string) (map[string]any, error) {
@@ -322,7 +322,7 @@ func TestRequest(t *testing.T) {
 	require.ErrorContains(t, err, "spec")
 }
 
-// TestScales: the Scale of an object has its replicas, its names and those of its managed fields that it has.
+// TestScales: the Scale of an object has its names, its replicas, and the managed fields about them.
 func TestScales(t *testing.T) {
 	p := files(t, "", deployment, configMap, widget)
 	scaled, desired, err := live(t, p, deployment).Scale(parse(t, deployment))
@@ -340,7 +340,7 @@ func TestScales(t *testing.T) {
 	require.Contains(t, unset.Object, "spec", "0 is a change where there are no replicas")
 }
 
-// TestServerError: one error for each cause, with the field that it names.
+// TestServerError: one error for each cause, with the field that the cause names.
 func TestServerError(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", field.ErrorList{
 		field.Required(field.NewPath("spec").Child("containers").Index(0).Child("image"), ""),
@@ -374,7 +374,7 @@ func TestServerError(t *testing.T) {
 	require.Empty(t, FieldsOf(errors.New("plain")))
 }
 
-// TestWithoutValues: no error and no warning of a server has a value of a Secret.
+// TestWithoutValues: errors and warnings of a server contain no values of a Secret.
 func TestWithoutValues(t *testing.T) {
 	tree := parse(t, secret)
 	status := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "s", field.ErrorList{
@@ -398,7 +398,7 @@ func TestWithoutValues(t *testing.T) {
 	require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("\n")), "once, and not for what the user did not ask for")
 }
 
-// TestAsShown: what was confirmed is written to the version that was shown, or not at all.
+// TestAsShown: a confirmed write succeeds only for the version of the object that was shown.
 func TestAsShown(t *testing.T) {
 	p := files(t, "", configMap, deployment)
 	target := live(t, p, configMap)
@@ -421,7 +421,7 @@ func TestAsShown(t *testing.T) {
 	require.True(t, target.MayWrite(t.Context(), p, ""), "files have no permissions")
 }
 
-// TestServedOutcome: what a write did, without what every write changes.
+// TestServedOutcome: the outcome of a write ignores fields that every write changes.
 func TestServedOutcome(t *testing.T) {
 	target := live(t, files(t, "", configMap), configMap)
 	for want, change := range map[plans.Outcome]func(metadata, tree map[string]any){
@@ -439,7 +439,7 @@ func TestServedOutcome(t *testing.T) {
 	require.Equal(t, plans.Changed, target.ServedOutcome(parse(t, configMap)))
 }
 
-// TestUncompared: entries of other versions, which only a server can compare, are named.
+// TestUncompared: the error names entries of other versions, which only a server can compare.
 func TestUncompared(t *testing.T) {
 	p := files(t, "", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, managedFields: [
   {manager: other, operation: Update, apiVersion: apps/v1beta2, fieldsType: FieldsV1, fieldsV1: {}},

@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Request is a write to one object in memory: the engine, without a server.
+// Request is a write to one object in memory, by the engine without a server.
 type Request struct {
 	Kind    *Kind
 	Types   *openapi.Registry
@@ -31,8 +31,8 @@ type Request struct {
 	Now         func() time.Time
 }
 
-// Write returns the object, with its managed fields, after given is written to live, which is nil for no
-// object. It changes neither of them, and the result shares no memory with them.
+// Write returns the object, with its managed fields, after the write of given to live. live is nil if there is no
+// object. Write changes neither of them, and the result shares no memory with them.
 func (r *Request) Write(ctx context.Context, live, given map[string]any) (map[string]any, error) {
 	if err := r.checkLive(live); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (r *Request) Write(ctx context.Context, live, given map[string]any) (map[st
 	return runtime.DeepCopyJSON(tree), nil
 }
 
-// checkLive returns an error if live can't be written to. live is nil if there is no object.
+// checkLive returns an error if live can't be written to; nil if there is no object.
 func (r *Request) checkLive(live map[string]any) error {
 	if r.Kind.Unknown != nil {
 		return r.Kind.Unknown
@@ -71,7 +71,7 @@ func (r *Request) checkLive(live map[string]any) error {
 	return nil
 }
 
-// options returns the options of kube-apiserver.
+// options returns the same options as kube-apiserver has.
 func (r *Request) options() fieldmanager.Options {
 	options := r.strategy().FieldManager()
 	options.Clock = r.Now
@@ -79,17 +79,17 @@ func (r *Request) options() fieldmanager.Options {
 		options.Converter = fieldmanager.NoneConverter{}
 	}
 	if empty := kinds.Empty(r.Kind.GroupVersionKind); empty != nil {
-		options.Empty = empty // alpha and beta versions, too
+		options.Empty = empty // knows alpha and beta versions, too
 	}
 	return options
 }
 
-// strategy returns what a server does with the write, besides merging.
+// strategy returns the kind's strategy for the write.
 func (r *Request) strategy() strategy.Strategy {
 	return strategy.Of(r.Types, r.Kind.GroupVersionKind, r.Subresource)
 }
 
-// Reset returns tree with the fields that the write resets as they are in live.
+// Reset returns tree with the reset fields of the write as they are in live.
 func (r *Request) Reset(live, tree map[string]any) map[string]any {
 	if live == nil {
 		live = r.emptyObject()
@@ -97,14 +97,14 @@ func (r *Request) Reset(live, tree map[string]any) map[string]any {
 	return managedfields.With(r.strategy().Reset(live, tree), document.ManagedFields(tree))
 }
 
-// prepareUpdate returns the object that an update is about to store: given as a server decodes it,
-// with the fields that the write resets as they are in live.
+// prepareUpdate returns the object that an update stores: given as a server decodes it, with the reset fields of the
+// write as they are in live.
 func (r *Request) prepareUpdate(live, given map[string]any) (map[string]any, error) {
-	// Stored objects may have an item twice, so an update may carry one.
+	// Stored objects may have duplicate items, so updates may have them too.
 	if err := r.Kind.Typ.Validate(given, typed.Rules{AllowDuplicates: true}); err != nil {
 		return nil, err
 	}
-	// A Go type has its structs even if they are empty.
+	// A Go type contains its structs even if they are empty.
 	merged, err := r.Kind.Typ.Merge(r.emptyObject(), given, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (r *Request) prepareUpdate(live, given map[string]any) (map[string]any, err
 	return r.Reset(live, tree), nil
 }
 
-// emptyObject returns the object before it is created.
+// emptyObject returns the zero value of the object.
 func (r *Request) emptyObject() map[string]any {
 	if obj := kinds.Empty(r.Kind.GroupVersionKind); obj != nil {
 		if tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil {
@@ -126,7 +126,7 @@ func (r *Request) emptyObject() map[string]any {
 	return map[string]any{"apiVersion": r.Kind.GroupVersion().String(), "kind": r.Kind.Kind}
 }
 
-// Wrap returns a tree as an object, and nil for nil.
+// Wrap returns a tree as a runtime.Object; nil for nil.
 func Wrap(tree map[string]any) runtime.Object {
 	if tree == nil {
 		return nil
@@ -134,7 +134,7 @@ func Wrap(tree map[string]any) runtime.Object {
 	return &unstructured.Unstructured{Object: tree}
 }
 
-// Unwrap returns the tree of an object of [Wrap], or of what came of one; nil for nil.
+// Unwrap returns the tree of an object from [Wrap], or of one derived from it; nil for nil.
 func Unwrap(object runtime.Object) map[string]any {
 	if object == nil {
 		return nil

@@ -17,13 +17,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Scale is the subresource scale. Objects of this subresource are Scales.
+// Scale is the name of the subresource scale, whose objects have the kind Scale.
 const Scale = "scale"
 
-// ScaleKind is the kind of Scales.
+// ScaleKind is the kind Scale.
 var ScaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// builtinReplicas returns Kind.replicas of a built-in kind.
+// builtinReplicas returns Kind.replicas for a built-in kind.
 func builtinReplicas(t *typed.Type) []string {
 	if spec := t.Map.Field("spec").Type; spec != nil && spec.Map != nil && spec.Map.Field("replicas").Type != nil {
 		return []string{"spec", "replicas"}
@@ -31,7 +31,7 @@ func builtinReplicas(t *typed.Type) []string {
 	return nil
 }
 
-// Scale returns the Scale of the target as a target, and the Scale that an intent for the object asks for.
+// Scale returns the target's live Scale as a target, and the Scale for an intent for the object.
 func (t *Target) Scale(intent map[string]any) (*Target, map[string]any, error) {
 	live, err := t.LiveScale()
 	if err != nil {
@@ -44,8 +44,8 @@ func (t *Target) Scale(intent map[string]any) (*Target, map[string]any, error) {
 	return live, desired, nil
 }
 
-// LiveScale returns the Scale of the target as a target. A server merges an intent with it, with the managed fields of
-// the Scale (spec rule 2.8): a field that nobody owns belongs to before-first-apply.
+// LiveScale returns the target's live Scale as a target. A server merges an intent with it. It has the managed fields
+// of the Scale (spec rule 2.8), and a field that nobody owns belongs to before-first-apply.
 func (t *Target) LiveScale() (*Target, error) {
 	switch {
 	case t.Kind.Unknown != nil:
@@ -57,7 +57,7 @@ func (t *Target) LiveScale() (*Target, error) {
 	}
 	live := &unstructured.Unstructured{Object: t.newScale(t.Object)}
 	if live.Object["spec"] == nil && openapi.Builtin().Versions(t.Kind.GroupKind()) == nil {
-		// So kube-apiserver marks that a custom resource has none, which makes 0 a change.
+		// kube-apiserver uses this value for a custom resource without replicas, so that 0 is a change.
 		live.Object["spec"] = map[string]any{"replicas": int64(math.MinInt32)}
 	}
 	paths := scale.Paths{}

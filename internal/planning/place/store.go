@@ -23,37 +23,38 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Store is a store: a cluster whose API server runs in this process, without a
-// listener and without the lifecycle of namespaces.
+// Store is a store: like a cluster whose API server runs in this process, without a listener and without the
+// lifecycle of namespaces.
 type Store struct {
 	*Cluster
-	ctx             context.Context // of the process
+	ctx             context.Context // the command's context
 	server          Server
 	file            string
 	servesUndefined bool // see serveUndefined
 }
 
-// Server is an API server of this process on stored objects, without a listener. Close closes what stores them, too.
+// Server is an API server in this process, without a listener. Close also closes its storage.
 type Server interface {
-	// LoopbackConfig is the client configuration of the server.
+	// LoopbackConfig returns a client configuration for the server.
 	LoopbackConfig() *rest.Config
-	// Define serves the kind of a definition without storing the definition. If nil, its types are from the schema.
+	// Define serves the kind of a definition without storing the definition. If types is nil, the types come from the
+	// definition's schema.
 	Define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry) error
 	// Resources returns the resources that have stored objects, in the order of their keys.
 	Resources() ([]StoredResource, error)
 	Close() error
 }
 
-// A StoredResource is a resource that has stored objects.
+// StoredResource is a resource that has stored objects.
 type StoredResource struct {
-	Group, Plural string // the group is empty for the core group
+	Group, Plural string // Group is empty for the core group
 	Namespaced    bool
-	First         string // the key of the first object
+	First         string // key of the first object
 	Kind          metav1.TypeMeta
 }
 
-// NewStore returns the store of a server, whose warnings it writes. Objects without a namespace are in the given one,
-// or in default if it is empty. It closes the server if there is an error.
+// NewStore returns the store of a server. It writes the server's warnings to warnings. Objects without a namespace
+// get the given one, or "default" if it is empty. On an error, NewStore closes the server.
 func NewStore(ctx context.Context, server Server, file, namespace string, warnings io.Writer) (*Store, error) {
 	config := server.LoopbackConfig()
 	config.WarningHandlerWithContext = Warnings(warnings)
@@ -66,7 +67,7 @@ func NewStore(ctx context.Context, server Server, file, namespace string, warnin
 	return &Store{Cluster: of, ctx: ctx, server: server, file: file}, nil
 }
 
-// ClusterOf returns a place as a cluster, which a store is too; nil for files.
+// ClusterOf returns a cluster or a store as a Cluster; nil for files.
 func ClusterOf(p Place) *Cluster {
 	switch p := p.(type) {
 	case *Cluster:
@@ -86,7 +87,7 @@ func (p *Store) InOrder() bool { return true }
 // Close implements [Place].
 func (p *Store) Close() error { return p.server.Close() }
 
-// AddSchemas serves the kinds of --schema. Their definitions are not stored.
+// AddSchemas serves the kinds of --schema, without storing their definitions.
 func (p *Store) AddSchemas(inputs []document.Input) error {
 	if len(inputs) == 0 {
 		return nil
@@ -129,7 +130,7 @@ func (p *Store) serve(d *Definition) error {
 // Define implements [Place]. The kind is served until the store is closed.
 func (p *Store) Define(d *Definition) {
 	if p.serve(d) != nil {
-		p.Cluster.Define(d) // the plan of the definition reports the error
+		p.Cluster.Define(d) // the definition's plan reports the error
 	}
 }
 
@@ -149,11 +150,11 @@ func (p *Store) Defined(tree map[string]any, isDryRun bool) error {
 // noFinalizers is the patch that removes the finalizers of an object.
 const noFinalizers = `{"metadata":{"finalizers":null}}`
 
-// deleteTimeout is how long Delete waits until an object is deleted.
+// deleteTimeout is the maximal time that Delete waits until an object is deleted.
 const deleteTimeout = 30 * time.Second
 
-// Delete implements [Place]. It deletes an object at once, without its finalizers: no controllers run that would remove
-// them. Custom resources are deleted with their definition.
+// Delete implements [Place]. It deletes an object immediately and removes its finalizers, because no controllers run
+// that would do so. A definition is deleted together with its custom resources.
 func (p *Store) Delete(ctx context.Context, t *Target, done func(*Target)) error {
 	isDefinition := t.Kind.GroupKind() == DefinitionKind
 	if isDefinition {
@@ -176,8 +177,8 @@ func (p *Store) Delete(ctx context.Context, t *Target, done func(*Target)) error
 	return err
 }
 
-// deleteNow deletes an object and waits until it does not exist. It returns the error that the object is not found, or
-// another one, and never nil.
+// deleteNow deletes an object and waits until it no longer exists. It always returns an error: that the object is not
+// found, or the reason why it was not deleted.
 func (p *Store) deleteNow(ctx context.Context, t *Target, isDefinition bool) error {
 	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
 		patched, err := p.Client.Patch(about(ctx, t.stored), t.served, t.Namespace, t.Name, types.MergePatchType,
@@ -190,7 +191,7 @@ func (p *Store) deleteNow(ctx context.Context, t *Target, isDefinition bool) err
 	if err := p.Cluster.Delete(ctx, t, func(*Target) {}); err != nil {
 		return err
 	}
-	// The server deletes a definition once its objects are deleted.
+	// The server deletes a definition after its objects.
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
@@ -201,8 +202,7 @@ func (p *Store) deleteNow(ctx context.Context, t *Target, isDefinition bool) err
 	return errors.New("it was deleted, but still exists")
 }
 
-// serveUndefined serves objects whose definition is no longer in the store, so that they can still be
-// read and deleted.
+// serveUndefined serves objects whose definition is missing from the store, so that they can be read and deleted.
 func (p *Store) serveUndefined(ctx context.Context) ([]StoredResource, error) {
 	resources, err := p.server.Resources()
 	if err != nil || p.servesUndefined {
@@ -232,7 +232,7 @@ func (p *Store) serveUndefined(ctx context.Context) ([]StoredResource, error) {
 	return resources, nil
 }
 
-// Kinds implements [Place]. Those that can be listed are the kinds of the stored objects, sorted.
+// Kinds implements [Place]. Without names, it returns the kinds of the stored objects, sorted.
 func (p *Store) Kinds(ctx context.Context, names ...string) (out []cluster.Kind, err error) {
 	if len(names) > 0 {
 		return p.Cluster.Kinds(ctx, names...)
@@ -255,9 +255,9 @@ func (p *Store) Kinds(ctx context.Context, names ...string) (out []cluster.Kind,
 	return out, err
 }
 
-// Visit implements [Place]. Without arguments, and for the kind "all", it visits the objects of all kinds.
+// Visit implements [Place]. Without arguments, and for the kind "all", it visits objects of all kinds.
 func (p *Store) Visit(ctx context.Context, s Selection, see func(*Target)) error {
-	kinds, err := p.Kinds(ctx) // serves them, even without a definition
+	kinds, err := p.Kinds(ctx) // also serves kinds without a definition
 	if err != nil {
 		return err
 	}

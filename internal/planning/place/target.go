@@ -21,23 +21,23 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Target is an object in a place.
+// Target is the place of one object, and the object if it exists.
 type Target struct {
 	Kind  *Kind
 	Types *openapi.Registry
-	// Object is what may be shown of the object, see [secrets.Shown]; nil for none.
+	// Object is the live object without the values of a Secret, see [secrets.Shown]; nil if it does not exist.
 	Object map[string]any
-	stored map[string]any // with the values of a Secret
-	values bool           // Object has them, see Stored
-	// Namespace is empty for cluster-scoped kinds, and for objects of files without one.
+	stored map[string]any // the object with the values of a Secret
+	values bool           // Object has values, see Stored
+	// Namespace is empty for cluster-scoped kinds, and for objects in files that have none.
 	Name, Namespace string
-	// Asked is true if the object was selected by its name.
+	// Asked is true if the user selected the object by name.
 	Asked bool
-	// server is true if a server stores the object, with defaults and as Go structs.
+	// server is true if a server stores the object: it sets defaults, and stores built-in kinds as Go structs.
 	server bool
-	// served is how a server serves the kind; unset for objects of files.
+	// served is how a server serves the kind; zero for objects in files.
 	served cluster.Kind
-	// scaled is the object whose Scale this is; nil for other objects.
+	// scaled is the object that this Scale belongs to; nil if this is not a Scale.
 	scaled *Target
 	// unserved is true if the cluster does not serve the kind yet.
 	unserved bool
@@ -45,20 +45,20 @@ type Target struct {
 	newNamespace bool
 }
 
-// set sets the object, as it is stored.
+// set sets the object. object has the values of a Secret.
 func (t *Target) set(object map[string]any) {
 	t.stored, t.Object = object, secrets.Shown(object)
 }
 
-// read sets the object and its names.
+// read sets the object, and the target's name and namespace.
 func (t *Target) read(object map[string]any) error {
 	t.set(object)
 	t.Name, t.Namespace = document.NameOf(object), document.TextAt(object, "namespace")
 	return checkNames(t.Kind.GroupVersionKind.Kind, t.Name, t.Namespace)
 }
 
-// Stored returns the target with the values of a Secret in its Object: for a write, or for a manifest that was asked
-// for. The other kinds have no values to hide, and the result is the target itself.
+// Stored returns the target with the values of a Secret in Object, for a write or for a manifest that the user asked
+// for. Other kinds have no hidden values; for these it returns the target itself.
 func (t *Target) Stored() *Target {
 	if !secrets.Is(t.stored) {
 		return t
@@ -68,7 +68,7 @@ func (t *Target) Stored() *Target {
 	return &with
 }
 
-// Like returns another version of the object with values, or without, as Object is.
+// Like returns another version of the object, with the values of a Secret if Object has them.
 func (t *Target) Like(tree map[string]any) map[string]any {
 	if t.values {
 		return tree
@@ -76,7 +76,7 @@ func (t *Target) Like(tree map[string]any) map[string]any {
 	return secrets.Shown(tree)
 }
 
-// Reference returns the name of the object as kubectl prints it.
+// Reference returns the kind and name of the object as kubectl prints them.
 func (t *Target) Reference() string {
 	if t.scaled != nil {
 		return t.scaled.Reference()
@@ -84,13 +84,13 @@ func (t *Target) Reference() string {
 	return document.Reference(t.Kind.GroupKind(), t.Name)
 }
 
-// Key names an object.
+// Key identifies an object.
 type Key struct {
 	kind            schema.GroupKind
 	namespace, name string
 }
 
-// Namespaces returns the namespaces of objects, sorted.
+// Namespaces returns the namespaces in keys, sorted.
 func Namespaces(keys map[Key]bool) []string {
 	found := map[string]bool{}
 	for key := range keys {
@@ -103,7 +103,7 @@ func Namespaces(keys map[Key]bool) []string {
 // KeyOf returns the key of a target.
 func KeyOf(t *Target) Key { return Key{t.Kind.GroupKind(), t.Namespace, t.Name} }
 
-// Title returns the name of the object for messages, with its namespace if that is not default.
+// Title returns the name of the object for messages. It contains the namespace if that is not "default".
 func (t *Target) Title() string {
 	if t.Namespace == "" || t.Namespace == "default" {
 		return printable.Text(t.Reference())
@@ -111,12 +111,12 @@ func (t *Target) Title() string {
 	return printable.Text(t.Reference() + " in " + t.Namespace)
 }
 
-// request returns a request for the object, or for a subresource.
+// request returns a request for the main resource, or for a subresource.
 func (t *Target) request(now func() time.Time, subresource string) Request {
 	return Request{Kind: t.Kind, Types: t.Types, Now: now, Subresource: subresource}
 }
 
-// Manager returns the field manager for writes to the object.
+// Manager returns a field manager for writes to the object.
 func (t *Target) Manager(now func() time.Time, subresource string) (*fieldmanager.FieldManager, error) {
 	r := t.request(now, subresource)
 	if err := r.checkLive(t.Object); err != nil {
@@ -125,7 +125,7 @@ func (t *Target) Manager(now func() time.Time, subresource string) (*fieldmanage
 	return fieldmanager.New(r.Kind.GroupVersionKind, r.Types, r.options())
 }
 
-// options returns the options of a server for writes to the object's kind.
+// options returns a server's options for writes to objects of the kind.
 func (t *Target) options(now func() time.Time) func(schema.GroupVersionKind, string) fieldmanager.Options {
 	return func(at schema.GroupVersionKind, subresource string) fieldmanager.Options {
 		r, k := t.request(now, subresource), *t.Kind
@@ -135,12 +135,12 @@ func (t *Target) options(now func() time.Time) func(schema.GroupVersionKind, str
 	}
 }
 
-// Mover returns the mover of ownership for the object.
+// Mover returns a Mover for the object.
 func (t *Target) Mover(now func() time.Time) ownership.Mover {
 	return ownership.Mover{Types: t.Types, Options: t.options(now), Plan: t.PlanOptions(false)}
 }
 
-// Converter returns the converter of the kind; nil if objects can't be converted.
+// Converter returns a converter for the kind; nil if objects can't be converted.
 func (t *Target) Converter() fieldmanager.Converter {
 	if t.Kind.converts {
 		return fieldmanager.NoneConverter{}
@@ -148,8 +148,8 @@ func (t *Target) Converter() fieldmanager.Converter {
 	return nil
 }
 
-// PlanOptions returns the options of a plan for the object: a server sets the defaults of the schema, and
-// stores built-in kinds as Go structs. plain is for literal comparison.
+// PlanOptions returns the options for plans for the object: whether a server sets the schema's defaults, and stores
+// built-in kinds as Go structs. With plain, plans compare values literally.
 func (t *Target) PlanOptions(plain bool) plans.Options {
 	if plain || !t.server {
 		return plans.Options{}
@@ -157,37 +157,37 @@ func (t *Target) PlanOptions(plain bool) plans.Options {
 	return strategy.Of(t.Types, t.Kind.GroupVersionKind, "").Plan("")
 }
 
-// Sender is the field manager of patches of managed fields. It gains no ownership.
+// Sender is the field manager that sends patches of managed fields. It gains no ownership.
 const Sender = "tenure"
 
-// Moved is an object after a move.
+// Moved is the result of a move.
 type Moved struct {
 	Object map[string]any
-	// Patch makes the move on a server; Manager is its field manager.
+	// Patch makes the move on a server. Manager is the field manager that sends it.
 	Patch   []byte
 	Manager string
 }
 
-// Desired is an intent of a manager for one object.
+// Desired is a manager's intent for one object.
 type Desired struct {
 	*Target
-	Where string         // the place of the document
-	Given map[string]any // what is in the document
-	// Tree is what may be shown of the intent, see [secrets.Shown], with its namespace.
+	Where string         // the document's file
+	Given map[string]any // the document
+	// Tree is the intent with its namespace and without the values of a Secret, see [secrets.Shown].
 	Tree    map[string]any
-	sent    map[string]any // with the values of a Secret
+	sent    map[string]any // the intent with the values of a Secret
 	Manager string
 	Fields  *fieldmanager.FieldManager
 }
 
-// Read reads the live object of the document.
+// Read reads the live object for the document.
 func (w *Desired) Read(ctx context.Context, p Place) (err error) {
 	w.Target, w.sent, err = p.Live(ctx, w.Given)
 	w.Tree = secrets.Shown(w.sent)
 	return err
 }
 
-// Stored returns the intent and its live object with the values of a Secret, as [Target.Stored] does.
+// Stored returns the intent and its live object with the values of a Secret, see [Target.Stored].
 func (w *Desired) Stored() *Desired {
 	if !secrets.Is(w.sent) {
 		return w
@@ -197,14 +197,15 @@ func (w *Desired) Stored() *Desired {
 	return &with
 }
 
-// With returns another intent of the manager for the object: of a Secret, with its values.
+// With returns another intent of the manager for the same object. If it is for a Secret, it has values.
 func (w *Desired) With(intent map[string]any) *Desired {
 	with := *w
 	with.sent, with.Tree = intent, secrets.Shown(intent)
 	return &with
 }
 
-// WithManagedFields returns the intent for the live object with the managed fields of another one.
+// WithManagedFields returns the same intent for the live object with other managed fields: the managed fields of
+// another version.
 func (w *Desired) WithManagedFields(of map[string]any) *Desired {
 	with, target := *w, *w.Target
 	list := document.ManagedFields(of)
@@ -217,7 +218,7 @@ func (w *Desired) WithManagedFields(of map[string]any) *Desired {
 	return &with
 }
 
-// Manifest returns an intent without a namespace that the document did not have.
+// Manifest returns an intent as a manifest: without the namespace, if the document has none.
 func (w *Desired) Manifest(intent map[string]any) map[string]any {
 	metadata, ok := intent["metadata"].(map[string]any)
 	if !ok || document.TextAt(w.Given, "namespace") != "" {
@@ -229,15 +230,15 @@ func (w *Desired) Manifest(intent map[string]any) map[string]any {
 	return intent
 }
 
-// PlanOptions returns the options of a plan for the intent's manager, as [Target.PlanOptions] does.
+// PlanOptions returns [Target.PlanOptions] for the intent's manager.
 func (w *Desired) PlanOptions(plain bool) plans.Options {
 	options := w.Target.PlanOptions(plain)
 	options.Manager = w.Manager
 	return options
 }
 
-// CheckDecodes returns an error if a server can't decode the intent. Such an intent is planned as unchanged if its
-// mistake is in fields that the write resets.
+// CheckDecodes returns an error if a server can't decode the intent. A plan does not find this error if it is in
+// reset fields: it is unchanged.
 func (w *Desired) CheckDecodes() error {
 	obj, ok := strategy.NewObject(w.Kind.GroupVersionKind)
 	if !ok {

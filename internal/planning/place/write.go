@@ -20,22 +20,22 @@ import (
 type Writer struct {
 	Now     func() time.Time
 	Place   Place
-	Apply   bool // an update, which replaces the object, if false
+	Apply   bool // if false: update, which replaces the object
 	Options cluster.WriteOptions
 }
 
-// Outcome is the result of writing a document.
+// Outcome is the result of the write of a document.
 type Outcome struct {
 	Reference string
-	Verb      string // as kubectl prints it
+	Verb      string // kubectl's word for the result
 	Object    map[string]any
 }
 
-// Attempts is how often a write is tried if the object changes in between.
+// Attempts is the maximal number of tries of a write whose object changes concurrently.
 const Attempts = 5
 
-// Write writes one document. An error changes nothing; the outcome then has the reference of the object,
-// if it is known.
+// Write writes one document. On an error, nothing has changed; the outcome has the reference of the object if it is
+// known.
 func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, err error) {
 	t, given, err := w.Place.Live(ctx, tree)
 	if t != nil && t.Name != "" {
@@ -62,7 +62,7 @@ func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, e
 	return out, err
 }
 
-// verb returns the verb of a finished write.
+// verb returns kubectl's verb for a finished write.
 func (w *Writer) verb(live, written map[string]any) string {
 	verb := "replaced"
 	if live == nil {
@@ -80,8 +80,8 @@ func (w *Writer) verb(live, written map[string]any) string {
 	return verb
 }
 
-// failure returns the error of a write. For a conflict of an apply, it plans the apply to add the values
-// of both sides, which a server's Status does not have.
+// failure returns the error of a write. For conflicts of an apply, it plans the apply to get the values of both
+// sides, which are not in a server's Status.
 func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, err error) error {
 	if !w.Apply || !isApplyConflict(err) {
 		return ServerError(err)
@@ -101,11 +101,11 @@ func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, e
 	return plan.Conflicts
 }
 
-// What a user confirmed is written to the object that was shown, at the version that was shown, or not at all. An apply
-// has no way to say that its object must not exist: objects that would be created are looked for again just before.
+// A confirmed write must change only the version of the object that the user was shown. An apply can't demand that
+// its object does not exist; therefore, objects to be created are read again just before.
 
-// AsShown returns an intent for the object of the target as it was read: if the server has another one, or another
-// version of it, it responds with 409.
+// AsShown returns an intent with the UID and resourceVersion of the object as it was read. If the server has another
+// object, or another version of it, it responds with 409.
 func (t *Target) AsShown(intent map[string]any) map[string]any {
 	version := document.TextAt(t.Object, "resourceVersion")
 	if version == "" {
@@ -118,11 +118,11 @@ func (t *Target) AsShown(intent map[string]any) map[string]any {
 	return intent
 }
 
-// errCreated reports an object that was shown as one that an apply creates.
+// errCreated reports that an object exists now although a plan showed that the apply would create it.
 var errCreated = errors.New("the object did not exist when this was shown, and does now: run the command again")
 
-// Created returns an error for each of the objects that did not exist when they were read, and exists now; nil for the
-// others. It reads them by lists where that is cheaper.
+// Created returns an error for each object that did not exist when it was read, and exists now; nil for other
+// objects. It reads objects by lists where these are cheaper.
 func Created(ctx context.Context, p Place, shown []*Desired, concurrency int) []error {
 	errs := make([]error, len(shown))
 	var intents []map[string]any
@@ -144,8 +144,8 @@ func Created(ctx context.Context, p Place, shown []*Desired, concurrency int) []
 	return errs
 }
 
-// ApplyShown applies an intent to the object of a target as it was read. The error is [ErrStale] if it has changed or
-// was deleted. [Created] finds the object of a target that had none.
+// ApplyShown applies an intent on condition that the object is still as it was read. It returns [ErrStale] if the
+// object has changed or was deleted. Call [Created] for objects that did not exist.
 func ApplyShown(
 	ctx context.Context, p Place, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {

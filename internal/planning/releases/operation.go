@@ -23,23 +23,23 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Operation is an upgrade, an install or a rollback of a release, as it was planned.
+// Operation is a planned upgrade, install or rollback of a release.
 type Operation struct {
 	*Rendering
 	Place       place.Place
 	Manager     string // Helm's field manager
 	Now         func() time.Time
 	Concurrency int
-	// Planned has the plan of each template that is no hook.
+	// Planned has the plan of each template that is not a hook.
 	Planned []planning.Planned
-	// Moves says what has moved to Helm's manager.
+	// Moves describes the fields that have moved to Helm's manager.
 	Moves   []string
 	isBegun bool
-	watched []planning.Planned // all objects that it may change
-	before  []map[string]any   // watched as they were when it began, with their owners
+	watched []planning.Planned // all objects that the operation may change
+	before  []map[string]any   // the objects of watched when Begin was called, with managed fields
 }
 
-// Documents returns the objects of the templates that are no hooks, as Helm applies them.
+// Documents returns the objects of the templates that are not hooks, as Helm applies them.
 func (r *Rendering) Documents() (docs []document.Document) {
 	for _, t := range r.Templates {
 		if t.Hook() == "" {
@@ -49,8 +49,8 @@ func (r *Rendering) Documents() (docs []document.Document) {
 	return docs
 }
 
-// Removed returns the objects of an older revision that exist, are neither planned nor known otherwise, and that Helm
-// does not keep. The error is about those that can't be read.
+// Removed returns the existing objects of an older revision that Helm would delete: they are not planned, not among
+// known, and have no annotation that keeps them. The error joins the errors of objects that can't be read.
 func (o *Operation) Removed(
 	ctx context.Context, older []Template, known ...*place.Target,
 ) (out []*place.Target, errs error) {
@@ -73,16 +73,16 @@ func (o *Operation) Removed(
 	return out, errs
 }
 
-// Left is Removed for a revision that failed, whose objects Helm does not delete: it deletes only objects of the
-// release.
+// Left returns the same as Removed for a failed revision, but only objects of the release. Helm does not delete these
+// itself.
 func (o *Operation) Left(ctx context.Context, failed []Template, known ...*place.Target) ([]*place.Target, error) {
 	found, err := o.Removed(ctx, failed, known...)
 	return slices.DeleteFunc(found, func(t *place.Target) bool { return !o.Has(t.Object) }), err
 }
 
-// Begin checks that the objects are those that were planned, and those that will be deleted, moves fields to Helm's
-// manager, and returns the templates that Helm applies. It is the last step before Helm's first write. Until the checks
-// are done, nothing has been written.
+// Begin checks that the planned objects, and the objects to be deleted, have not changed. It then moves fields to
+// Helm's manager, and returns the templates that Helm applies. It is the last step before Helm's first write, and
+// writes nothing before all checks have passed.
 func (o *Operation) Begin(ctx context.Context, deleted ...*place.Target) ([]Template, error) {
 	o.watched = slices.Clone(o.Planned)
 	for _, t := range deleted {
@@ -105,15 +105,15 @@ func (o *Operation) Begin(ctx context.Context, deleted ...*place.Target) ([]Temp
 	return o.Intents(), nil
 }
 
-// IsBegun reports whether something may have been written.
+// IsBegun reports whether anything may have been written.
 func (o *Operation) IsBegun() bool { return o.isBegun }
 
-// Explain adds to the error of a write what was written before it.
+// Explain adds to an error which objects had been written before it.
 func (o *Operation) Explain(ctx context.Context, err error) error {
 	if err == nil || !o.isBegun {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // that it has ended may be the error
+	ctx = context.WithoutCancel(ctx) // the error may be that ctx is done
 	var written []string
 	for i, one := range o.watched {
 		now, target := *one.Desired, *one.Target
@@ -127,7 +127,7 @@ func (o *Operation) Explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\nwritten before that: %s", err, cmp.Or(strings.Join(written, ", "), "no object"))
 }
 
-// reload reads a target again, which need not exist.
+// reload reads a target again. It is no error if the object does not exist.
 func reload(ctx context.Context, p place.Place, t *place.Target) error {
 	err := p.Reload(ctx, t)
 	if errors.Is(err, cluster.ErrNotFound) {
@@ -136,7 +136,8 @@ func reload(ctx context.Context, p place.Place, t *place.Target) error {
 	return err
 }
 
-// reload reads the object of a plan again, as it is planned and as it is. It is an error if it has changed since.
+// reload reads the object of a plan again. It returns the object as the plan sees it and as it is stored. It returns
+// an error if the object has changed since it was planned.
 func (o *Operation) reload(
 	ctx context.Context, one planning.Planned,
 ) (now planning.Planned, is map[string]any, err error) {
@@ -158,7 +159,7 @@ func (o *Operation) reload(
 	return now, is, err
 }
 
-// steady returns an object without what changes while nobody changes it: its status, and the times and the version.
+// steady returns an object without parts that change by themselves: its status, times and resourceVersion.
 func steady(w *place.Desired) map[string]any {
 	if w.Target.Object == nil {
 		return nil
@@ -178,7 +179,7 @@ func steady(w *place.Desired) map[string]any {
 	return u.Object
 }
 
-// forced returns the decisions of a plan to take over a field.
+// forced returns the decisions of a plan that force a field.
 func forced(one planning.Planned) (out []planning.Decided) {
 	for _, d := range one.Decided {
 		if d.Decision == conflicts.Force {
@@ -188,10 +189,11 @@ func forced(one planning.Planned) (out []planning.Decided) {
 	return out
 }
 
-// HasMoves reports whether fields move before an object is applied.
+// HasMoves reports whether fields must move before the object is applied.
 func HasMoves(one planning.Planned) bool { return one.Moved || len(forced(one)) > 0 }
 
-// move moves what Helm updated to its applies, and what a policy forces from its owners to Helm, in one write.
+// move moves fields in Helm's Update entry to its Apply entry, and fields that the policy forces from their owners to
+// Helm, in one write.
 func (o *Operation) move(ctx context.Context, one planning.Planned) error {
 	if !HasMoves(one) {
 		return nil
@@ -204,7 +206,7 @@ func (o *Operation) move(ctx context.Context, one planning.Planned) error {
 		if err = o.moveIn(ctx, now.Desired, forced(one)); err == nil {
 			break
 		}
-		if !errors.Is(err, place.ErrStale) || attempt == place.Attempts { // its status may change meanwhile
+		if !errors.Is(err, place.ErrStale) || attempt == place.Attempts { // retry: the status may have changed
 			return fmt.Errorf("%s: %w", one.Title(), err)
 		}
 	}
@@ -219,7 +221,7 @@ func (o *Operation) move(ctx context.Context, one planning.Planned) error {
 	return nil
 }
 
-// moveIn writes the managed fields of an object, after the forced fields moved to Helm's manager.
+// moveIn writes the managed fields of an object after the forced fields have moved to Helm's manager.
 func (o *Operation) moveIn(ctx context.Context, w *place.Desired, forced []planning.Decided) error {
 	with := w.Stored()
 	object := place.Wrap(with.Object)
@@ -246,7 +248,7 @@ func (o *Operation) moveIn(ctx context.Context, w *place.Desired, forced []plann
 	return o.Place.Move(ctx, w.Target, place.Moved{Object: place.Unwrap(object), Patch: patch, Manager: place.Sender})
 }
 
-// Intents are the templates that Helm applies and stores: as planned, and as a policy decides their conflicts.
+// Intents returns the templates that Helm applies and stores, with conflicts resolved by the decisions of the policy.
 func (o *Operation) Intents() []Template {
 	out, i := slices.Clone(o.Templates), 0
 	for n, t := range out {
@@ -255,7 +257,7 @@ func (o *Operation) Intents() []Template {
 		}
 		if one := &o.Planned[i]; len(one.Decided) > 0 {
 			out[n].Tree = o.Unmark(one.Manifest(one.Stored().Tree), t.Tree)
-			unstructured.RemoveNestedField(out[n].Tree, "metadata", "resourceVersion") // of a forced intent; fields moved since
+			unstructured.RemoveNestedField(out[n].Tree, "metadata", "resourceVersion") // the moves changed it
 		}
 		i++
 	}

@@ -1,6 +1,6 @@
-// Package releases takes part in an upgrade, an install or a rollback of a release of Helm 4, between the rendering of
-// its templates and Helm's first write: it compares renderings, checks that the objects are those that were planned,
-// moves ownership, and returns the templates that Helm applies. It runs no Helm and prints nothing.
+// Package releases does the work between the rendering of a Helm 4 release and Helm's first write, for an upgrade, an
+// install or a rollback: it compares renderings, checks that the planned objects have not changed, moves ownership,
+// and returns the templates that Helm applies. It does not run Helm and prints nothing.
 package releases
 
 import (
@@ -13,10 +13,11 @@ import (
 // Release is a release at a revision.
 type Release struct {
 	Name, Namespace string
-	Version         int // the revision that an upgrade makes, or the newest one
+	Version         int // the revision that an upgrade creates, or the newest one
 }
 
-// added are the labels and annotations that Helm adds to each object of a release; none for a release without a name.
+// added returns the labels and annotations that Helm adds to each object of a release; none if the release has no
+// name.
 func (r *Release) added() map[string]labels.Set {
 	if r.Name == "" {
 		return nil
@@ -27,7 +28,7 @@ func (r *Release) added() map[string]labels.Set {
 	}
 }
 
-// Mark returns a copy of the object of a template with what Helm adds to it.
+// Mark returns a copy of a template's object with the labels and annotations that Helm adds.
 func (r *Release) Mark(tree map[string]any) map[string]any {
 	u := (&unstructured.Unstructured{Object: tree}).DeepCopy()
 	if added := r.added(); added != nil {
@@ -37,13 +38,13 @@ func (r *Release) Mark(tree map[string]any) map[string]any {
 	return u.Object
 }
 
-// Has reports whether an object is marked as one of the release.
+// Has reports whether the labels and annotations of an object say that it belongs to the release.
 func (r *Release) Has(tree map[string]any) bool {
 	found := labels.Set((&unstructured.Unstructured{Object: tree}).GetAnnotations())
 	return labels.SelectorFromSet(r.added()["annotations"]).Matches(found)
 }
 
-// Unmark removes what Mark added to the object of a template.
+// Unmark removes from marked what Mark added to the template's object tree.
 func (r *Release) Unmark(marked, tree map[string]any) map[string]any {
 	u := (&unstructured.Unstructured{Object: marked}).DeepCopy()
 	for field, added := range r.added() {
@@ -66,10 +67,10 @@ type Revision struct {
 	Status   string
 }
 
-// History is the history of a release, the newest revision last.
+// History is the history of a release, with the newest revision last.
 type History []Revision
 
-// Last returns the newest revision with one of some statuses, or any; 0 for none.
+// Last returns the newest revision that has one of the given statuses; without statuses, the newest one; 0 for none.
 func (h History) Last(statuses ...string) int {
 	for _, one := range slices.Backward(h) {
 		if len(statuses) == 0 || slices.Contains(statuses, one.Status) {
@@ -79,7 +80,8 @@ func (h History) Last(statuses ...string) int {
 	return 0
 }
 
-// Base returns the revision whose objects an upgrade deletes if it does not have them; 0 for none.
+// Base returns the revision with which Helm compares an upgrade: it deletes objects of this revision that the upgrade
+// lacks; 0 for none.
 func (h History) Base() int {
 	if deployed := h.Last("deployed"); deployed > 0 || len(h) == 0 {
 		return deployed
@@ -87,7 +89,7 @@ func (h History) Base() int {
 	return h[len(h)-1:].Last("failed", "superseded")
 }
 
-// SinceGood returns the newest revision that has been deployed, and those after it. Their objects may exist.
+// SinceGood returns the newest revision that was once deployed, and all later revisions. Their objects may exist.
 func (h History) SinceGood() (out []int) {
 	good := h.Last("deployed", "superseded")
 	for _, one := range h {

@@ -23,7 +23,7 @@ import (
 
 // Template is an object of a chart.
 type Template struct {
-	Source string // the file of the chart
+	Source string // the chart's file
 	Tree   map[string]any
 }
 
@@ -31,27 +31,27 @@ type Template struct {
 func (t *Template) String() string {
 	kind, _ := t.Tree["kind"].(string)
 	name := strings.ToLower(kind) + "/" + document.NameOf(t.Tree)
-	if t.Source == "" { // of a post-renderer that makes objects
+	if t.Source == "" { // another post-renderer may create objects
 		return name
 	}
 	return t.Source + ": " + name
 }
 
-// Hook returns the events for which the template is a hook; "" if it is none.
+// Hook returns the events on which the template is run as a hook; "" if it is not a hook.
 func (t *Template) Hook() string {
 	return (&unstructured.Unstructured{Object: t.Tree}).GetAnnotations()["helm.sh/hook"]
 }
 
-// isKept reports whether Helm does not delete the object.
+// isKept reports whether an annotation keeps Helm from deleting the object.
 func isKept(tree map[string]any) bool {
 	return (&unstructured.Unstructured{Object: tree}).GetAnnotations()["helm.sh/resource-policy"] == "keep"
 }
 
-// sourceAnnotation has the file of a template while a post-renderer has it.
+// sourceAnnotation is Helm's annotation with the file of a template during post-rendering.
 const sourceAnnotation = "postrenderer.helm.sh/postrender-filename"
 
-// Parse reads what Helm gives to a post-renderer, with an annotation that names the file of each template, or what it
-// stores of a revision, with a comment that does.
+// Parse parses Helm's input for a post-renderer, in which annotations name the files of templates, or the stored
+// manifest of a revision, in which comments do.
 func Parse(text []byte) (out []Template, err error) {
 	if err := expansion.Check(text); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func Parse(text []byte) (out []Template, err error) {
 	}
 }
 
-// parseDocument reads the objects of a document, which has none if it is empty.
+// parseDocument parses the objects of a YAML document, which may be empty.
 func parseDocument(source string, text []byte) (out []Template, err error) {
 	data, err := yaml.YAMLToJSON(text)
 	if err != nil || string(data) == "null" {
@@ -103,7 +103,7 @@ func parseDocument(source string, text []byte) (out []Template, err error) {
 	return out, errors.Join(errs...)
 }
 
-// Format writes what Helm expects of a post-renderer. It does not accept nothing.
+// Format returns the templates in the format that Helm expects from a post-renderer. Helm rejects empty output.
 func Format(templates []Template) ([]byte, error) {
 	out := []byte("# by tenure\n")
 	for _, t := range templates {
@@ -120,16 +120,16 @@ func Format(templates []Template) ([]byte, error) {
 	return out, nil
 }
 
-// path is a path in a JSON value, each step as it is printed.
+// path is a path in a JSON value; its elements are as they are printed.
 type path []string
 
 func (p path) String() string { return strings.Join(p, "") }
 
-// covers reports whether another path is this one, or leads into its value.
+// covers reports whether path other is p, or below p.
 func (p path) covers(other path) bool { return len(other) >= len(p) && slices.Equal(p, other[:len(p)]) }
 
-// differences appends the paths of the smallest values in which two differ. Lists of different lengths differ as a
-// whole.
+// differences appends to out the paths at which two values differ, as deep as possible. Lists of different lengths
+// differ as a whole.
 func differences(at path, a, b any, out []path) []path {
 	step := func(name string) path { return append(slices.Clone(at), name) }
 	switch a := a.(type) {
@@ -161,17 +161,17 @@ func differences(at path, a, b any, out []path) []path {
 	return out
 }
 
-// Rendering is a rendering of a chart, or the templates of a revision.
+// Rendering is the result of rendering a chart, or the stored templates of a revision.
 type Rendering struct {
 	Release
 	Templates []Template
-	// Definitions are what is in the folder crds/ of the chart. Helm creates them with the first revision.
+	// Definitions are the objects in the chart's folder crds/. Helm creates them together with the first revision.
 	Definitions []Template
-	varying     [][]path // by template: the values that differ in each rendering
+	varying     [][]path // by template: paths of values that differ in each rendering
 }
 
-// compare returns by template in which values another rendering of the chart differs, in the order of the files and of
-// what is in them. It is an error if the files do not have the same number of objects.
+// compare returns, for each template, the paths of values that differ in another rendering of the chart. It returns
+// an error if a file has another number of objects.
 func (r *Rendering) compare(now []Template) (out [][]path, errs error) {
 	type place struct {
 		source string
@@ -206,13 +206,13 @@ func (r *Rendering) compare(now []Template) (out [][]path, errs error) {
 	return out, errs
 }
 
-// Vary notes in which values another rendering of the same chart and values differs.
+// Vary records the values that differ in another rendering with the same chart and values.
 func (r *Rendering) Vary(again []Template) (err error) {
 	r.varying, err = r.compare(again)
 	return err
 }
 
-// Varying returns the names of the values that differ in each rendering.
+// Varying returns the names of the values that differ in each rendering, as recorded by Vary.
 func (r *Rendering) Varying() (out []string) {
 	for i, fields := range r.varying {
 		for _, field := range fields {
@@ -222,7 +222,7 @@ func (r *Rendering) Varying() (out []string) {
 	return out
 }
 
-// Check returns an error that says where a rendering differs from the one that was shown, except for the values that
+// Check returns an error with the differences between a rendering and the one that was shown, except values that
 // differ in each rendering.
 func (r *Rendering) Check(now []Template) error {
 	found, errs := r.compare(now)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// templates returns the templates of a text, one for each document.
+// templates returns the templates of a text, one for each YAML document.
 func templates(t *testing.T, text string) []Template {
 	out, err := Parse([]byte(text))
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ items:
   metadata: {name: s, annotations: {postrenderer.helm.sh/postrender-filename: c/templates/b.yaml, other: o}}
 `
 
-// TestCheck compares a rendering with the one that was shown.
+// TestCheck compares a new rendering with the one that was shown.
 func TestCheck(t *testing.T) {
 	replaced := func(old, with string) []Template { return templates(t, strings.ReplaceAll(first, old, with)) }
 	for _, row := range []struct {
@@ -79,7 +79,7 @@ func TestFormat(t *testing.T) {
 	require.Empty(t, templates(t, ""))
 }
 
-// TestUnmark removes only what Mark added.
+// TestUnmark: only what Mark added is removed.
 func TestUnmark(t *testing.T) {
 	r := Release{"r", "n", 1}
 	for _, text := range []string{
@@ -127,7 +127,7 @@ func TestStored(t *testing.T) {
 	require.ErrorContains(t, err, "c/templates/a.yaml: ")
 }
 
-// TestParseSource: who names the file of a template.
+// TestParseSource: where the name of a template's file comes from.
 func TestParseSource(t *testing.T) {
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	for _, row := range []struct{ why, text, want string }{

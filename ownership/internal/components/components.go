@@ -1,4 +1,4 @@
-// Package components knows the components of Kubernetes as field managers.
+// Package components has the names that Kubernetes components use as field managers.
 package components
 
 import (
@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// names are the components, and the programs that run several of them in one process.
+// names are the components, and programs that run several components in one process.
 var names = []string{
 	"kube-apiserver", "kube-controller-manager", "kube-scheduler", "cloud-controller-manager", "kubelet", "kube-proxy",
 	"hyperkube", "k0s", "k3s", "kubelite", "rke2",
 }
 
-// Has reports whether a manager is a component. A cloud-controller-manager has the name of its provider too.
+// Has reports whether a manager is a component. The names of cloud-controller-managers begin with the provider's
+// name.
 func Has(manager string) bool {
 	return slices.Contains(names, manager) || strings.HasSuffix(manager, "-cloud-controller-manager")
 }

@@ -1,5 +1,5 @@
-// Package items finds the items of a list that the elements of a path select. It needs no schema: the elements of
-// managed fields say which fields are keys.
+// Package items finds the items of a list that path elements select. It needs no schema: elements in managed fields
+// contain the names of the key fields.
 package items
 
 import (
@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// maxShapes is the number of different sets of key fields that are searched in one list. A list whose keys changed
-	// has two; more are hostile, and each costs an index of the list.
+	// maxShapes is the maximal number of sets of key fields that are indexed for one list. A list whose keys changed
+	// has two sets. More come from malicious objects, and each costs an index.
 	maxShapes = 8
-	// maxPartial is the number of key fields up to which an item that lacks some of them is found.
+	// maxPartial is the maximal number of key fields of an element for which items that lack some of them are
+	// searched.
 	maxPartial = 4
 )
 
@@ -27,20 +28,20 @@ type Index struct {
 	shapes map[string]*shape // by the joined names of the key fields
 }
 
-// shape is the index of a list by the fields of one key.
+// shape is the index of a list by one set of key fields.
 type shape struct {
-	byText map[string][]int // by the text of the key of those fields that an item has
-	has    [][]string       // the names of the fields that items have, the most first
+	byText map[string][]int // positions by the text of the key, of the fields that an item has
+	has    [][]string       // sets of names of fields that items have, the largest first
 }
 
-// New returns the index of a list. t is its type, for the defaults of key fields; nil if it is unknown.
+// New returns an index of a list. t is the list's type, for the defaults of key fields; nil if it is not known.
 func New(list []any, t *typed.Type) *Index {
 	return &Index{list: list, typ: t, shapes: map[string]*shape{}}
 }
 
 // Find returns the positions of the items that an element selects. A key selects the items that have all of its
-// fields, or else those that have most of them and lack the others: a server has put the defaults of key fields into
-// the element, and the object may be older.
+// fields. If there are none, it selects the items that have most of the fields and lack the others: the server adds
+// the defaults of key fields to the element, but an older object may lack them.
 func (x *Index) Find(e fieldpath.Element) []int {
 	if i, ok := e.Index(); ok && i >= 0 && i < len(x.list) {
 		return []int{i}
@@ -80,7 +81,7 @@ func (x *Index) byKey(key []fieldpath.KeyField) (found []int) {
 	return found
 }
 
-// shape returns the index by the fields of some names; nil if the list has too many indexes.
+// shape returns the index by the given key fields; nil if the list has too many indexes.
 func (x *Index) shape(names []string) *shape {
 	joined := strings.Join(names, "\x00")
 	if s, ok := x.shapes[joined]; ok || len(x.shapes) == maxShapes {
@@ -104,8 +105,8 @@ func (x *Index) shape(names []string) *shape {
 	return s
 }
 
-// KeyOf returns the key of an item of a list of type t, which may be nil. A field that the item lacks has its default,
-// or is left out.
+// KeyOf returns the key of an item. t is the list's type, which may be nil. For a field that the item lacks, the key
+// has the field's default, if there is one.
 func KeyOf(item any, names []string, t *typed.Type) (key []fieldpath.KeyField) {
 	m, ok := item.(map[string]any)
 	if !ok {

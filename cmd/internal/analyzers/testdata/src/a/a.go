@@ -74,7 +74,7 @@ func (r *reconciler) primary(t, u *Thing) error {
 	return r.Update(nil, u) // want `update sends all of u, which the reconciler is for`
 }
 
-// a reference to an owner is in the object that it owns
+// SetControllerReference changes the owned object, not the owner.
 func (r *reconciler) owner(o, p *Other) error {
 	if err := controllerutil.SetControllerReference(o, p); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (r *reconciler) owner(o, p *Other) error {
 	return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
 }
 
-// a function that is no method may serve each reconciler
+// A function that is not a method may belong to any reconciler.
 func plain(c client.Client, t *Thing) error {
 	t.Spec.Size = 3
 	return c.Update(nil, t) // want `update sends all of t, which the reconciler is for`
@@ -105,13 +105,13 @@ type other struct{ client.Client }
 
 func (o *other) setUp(b *builder.Builder) { b.For(&Other{}) }
 
-// things of another reconciler are not the user's: this one may have created them
+// Objects that another reconciler reconciles are not users' objects: this reconciler may have created them.
 func (o *other) things(t *Thing) error {
 	t.Spec.Size = 3
 	return o.Update(nil, t)
 }
 
-// a cache may have copies of another cluster, which the reconciler writes
+// A map may hold copies for another cluster, which the reconciler writes as a whole.
 func (r *reconciler) copies(all map[string]*Thing) error {
 	for _, t := range all {
 		t.Spec.Size = 3
@@ -122,13 +122,13 @@ func (r *reconciler) copies(all map[string]*Thing) error {
 	return nil
 }
 
-// an unstructured object is written as it was read
+// An unstructured object is written as it was read.
 func (r *reconciler) unstructured(u *unstructured.Unstructured) error {
 	u.SetLabels(nil)
 	return r.Update(nil, u)
 }
 
-// what returns before the update changes nothing of it
+// Changes on a path that returns before the update are ignored.
 func (r *reconciler) returns(t *Thing) error {
 	if t.Spec.Size == 0 {
 		t.Default()
@@ -140,7 +140,7 @@ func (r *reconciler) returns(t *Thing) error {
 	return r.Update(nil, t) // want `update sends all of t, where only metadata was changed`
 }
 
-// a response replaces the object
+// The response replaces the object.
 func (r *reconciler) created(t *Thing) error {
 	t.Default()
 	if err := r.Create(nil, t); err != nil {
@@ -150,7 +150,7 @@ func (r *reconciler) created(t *Thing) error {
 	return r.Update(nil, t) // want `update sends all of t, where only metadata was changed`
 }
 
-// so does that of an update, or of a patch
+// Responses to updates and patches replace the object, too.
 func (r *reconciler) written(o, p *Other) error {
 	o.Data["a"] = "b"
 	if err := r.Update(nil, o); err != nil {
@@ -166,7 +166,7 @@ func (r *reconciler) written(o, p *Other) error {
 	return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
 }
 
-// each round has an object of its own
+// Each iteration has its own object.
 func (r *reconciler) rounds(all []Other) {
 	for _, o := range all {
 		o.SetLabels(nil)
@@ -181,7 +181,7 @@ func (r *reconciler) rounds(all []Other) {
 	}
 }
 
-// what panics before the update changes nothing of it
+// Changes on a path that panics before the update are ignored.
 func (r *reconciler) panics(o *Other) error {
 	if isFull(o) {
 		fill(o)
@@ -191,7 +191,7 @@ func (r *reconciler) panics(o *Other) error {
 	return r.Update(nil, o) // want `update sends all of o, where only metadata was changed`
 }
 
-// a loop gets back to the update
+// In a loop, a later change may precede the next update.
 func (r *reconciler) loop(o *Other) error {
 	for {
 		o.SetLabels(nil)
@@ -219,7 +219,7 @@ func (r *reconciler) again(o *Other) error {
 
 func retry(f func() error) error { return f() }
 
-// a literal may change an object that the function around it has changed
+// A function literal may update an object that the outer function has changed.
 func (r *reconciler) literals(key any, o, p, q, s, u *Other) error {
 	o.Data["a"] = "b"
 	_ = retry(func() error {

@@ -13,13 +13,13 @@ func (t *Thing) SetLabels(l map[string]string) { t.Labels = l }
 func (t *Thing) DeepCopyObject() any           { return t.DeepCopy() }
 func (t *Thing) DeepCopy() *Thing              { return &Thing{Labels: t.Labels} }
 
-// The name of the package is another's.
+// A parameter shadows the name of package client.
 func shadowed(client client.Client, t *Thing) error {
 	t.SetLabels(nil)
 	return client.Update(nil, t) // want `only metadata was changed`
 }
 
-// A patch doesn't take the options.
+// Patch does not accept options for updates.
 func options(c client.Client, t, u *Thing, opts ...client.UpdateOption) error {
 	t.SetLabels(nil)
 	_ = c.Update(nil, t, &client.UpdateOptions{}) // want `only metadata was changed`
@@ -27,13 +27,13 @@ func options(c client.Client, t, u *Thing, opts ...client.UpdateOption) error {
 	return c.Update(nil, u, opts...) // want `only metadata was changed`
 }
 
-// No name is free.
+// All names for the copy are used.
 func names(c client.Client, t, original, originalT *Thing) error {
 	t.SetLabels(nil)
 	return c.Update(nil, t) // want `only metadata was changed`
 }
 
-// The second update has another resourceVersion than the copy.
+// After the first update, the copy has an old resourceVersion.
 func repeated(c client.Client, t *Thing) {
 	t.SetLabels(nil)
 	for range 3 {
@@ -41,7 +41,7 @@ func repeated(c client.Client, t *Thing) {
 	}
 }
 
-// The change comes from the round before.
+// The change is made in the previous iteration.
 func later(c client.Client, key any, t *Thing) {
 	_ = c.Get(nil, key, t)
 	for {
@@ -68,7 +68,7 @@ func declared(c client.Client, things func() *Thing) error {
 	return nil
 }
 
-// The literals change the object elsewhere.
+// Function literals make the change, or the update, outside of the block.
 func literals(c client.Client, t, u *Thing) error {
 	change := func() { t.SetLabels(nil) }
 	change()
@@ -79,7 +79,7 @@ func literals(c client.Client, t, u *Thing) error {
 	}()
 }
 
-// The map is of the object around the literal.
+// The map belongs to the object as it was outside of the function literal.
 func maps(c client.Client, t *Thing) error {
 	labels := t.Labels
 	return func() error {
@@ -89,7 +89,7 @@ func maps(c client.Client, t *Thing) error {
 	}()
 }
 
-// A later statement is no place for a declaration.
+// goto must not jump over the declaration of a copy.
 func jumps(c client.Client, t *Thing) error {
 	if t == nil {
 		goto end
@@ -100,7 +100,7 @@ end:
 	return nil
 }
 
-// The update's method is the client's, and Patch is not.
+// Update is the client's method, but Patch is not.
 type reconciler struct{ client.Client }
 
 func (r *reconciler) Patch(t *Thing) error {
